@@ -1,0 +1,55 @@
+PYTHON ?= python3
+VENV ?= .venv
+DIR ?= tests/reference/observed
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test bench soak observed format lock clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+venv: $(STAMP)  ## the virtual environment, made again when the lock or the project file changes
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Reprieve needs Python 3.11 or newer, and '$(PYTHON)' is not: name one with PYTHON=…, as in 'make $(or $(MAKECMDGOALS),venv) PYTHON=python3.12'." >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing what requirements.lock pins into $(VENV)"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: venv  ## place a few pods in a small cluster, and say why they went there
+	@$(BIN)/reprieve demo $(ARGS)
+
+test: venv  ## format, lint, types, import contracts, every test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+soak: venv  ## the same tests, with many more random examples
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile=soak $(ARGS)
+
+bench: venv  ## how fast decisions are: ARGS=…
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+observed: venv  ## compare with recorded decisions of kube-scheduler: DIR=… FAMILY=…
+	@$(BIN)/python -m tests.reference.observed_runner --dir $(DIR) $(if $(FAMILY),--family $(FAMILY))
+
+format: venv  ## put the code into shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock:  ## pin what pyproject.toml asks for, with hashes; newer versions with ARGS=--upgrade
+	@test -x .venv-lock/bin/uv || $(PYTHON) -m venv .venv-lock
+	@.venv-lock/bin/python -m pip install -qq --disable-pip-version-check uv==0.13.7
+	@.venv-lock/bin/uv pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \
+	  --no-annotate --custom-compile-command "make lock" --extra dev $(ARGS) -o requirements.lock pyproject.toml
+
+clean:  ## remove what make made
+	rm -rf $(VENV) .venv-lock build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,92 @@
+"""The cluster that benchmarks ask: half full, in three zones, with a bit of everything."""
+
+from collections.abc import Iterator
+from typing import Any
+
+Json = dict[str, Any]
+
+PODS_PER_NODE = 10
+_APPS = 50
+
+
+def cluster(nodes: int) -> Iterator[Json]:
+    """Kubernetes objects as JSON values."""
+    for i in range(nodes):
+        yield _node(i)
+    for i in range(nodes * PODS_PER_NODE):
+        yield running_pod(i, f"node-{i % nodes:05d}")
+    yield {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"tier": "web"}},
+    }
+    yield from _bound_volume()
+
+
+def _node(i: int) -> Json:
+    name = f"node-{i:05d}"
+    labels = {
+        "kubernetes.io/hostname": name,
+        "topology.kubernetes.io/zone": f"zone-{i % 3}",
+        "disk": "ssd" if i % 2 else "hdd",
+    }
+    taints = [{"key": "dedicated", "value": "batch", "effect": "NoSchedule"}] if i % 20 == 7 else []
+    allocatable = {"cpu": "16", "memory": "64Gi", "pods": "110", "example.com/gpu": "8" if i % 10 == 3 else "0"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": taints, "unschedulable": i % 50 == 11},
+        "status": {"allocatable": allocatable},
+    }
+
+
+def running_pod(i: int, node: str) -> Json:
+    app = f"app-{i % _APPS}"
+    spec: Json = {"nodeName": node, "priority": i % 4 * 100, "containers": [container("500m", "2Gi")]}
+    if i % _APPS == 7:
+        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_own_host(app)]}}
+    return pod(f"{app}-{i}", {"app": app, "tier": "web" if i % _APPS < 5 else "batch"}, spec)
+
+
+def _own_host(app: str) -> Json:
+    return {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
+
+
+def container(cpu: str | None, memory: str | None, extra: dict[str, str] | None = None) -> Json:
+    asked = {"cpu": cpu, "memory": memory, **(extra or {})}
+    requests = {name: amount for name, amount in asked.items() if amount is not None}
+    return {"name": "main", "image": "example/app:1", "resources": {"requests": requests}}
+
+
+def pod(name: str, labels: dict[str, str], spec: Json) -> Json:
+    meta = {"name": name, "namespace": "default", "uid": name, "labels": labels}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Running"}}
+
+
+def _bound_volume() -> Iterator[Json]:
+    in_zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["zone-1"]}
+    yield {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "volume"},
+        "spec": {
+            "capacity": {"storage": "10Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "claimRef": {"namespace": "default", "name": "data"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [in_zone]}]}},
+        },
+        "status": {"phase": "Bound"},
+    }
+    yield {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "data",
+            "namespace": "default",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {"volumeName": "volume", "accessModes": ["ReadWriteOnce"], "storageClassName": ""},
+        "status": {"phase": "Bound"},
+    }

@@ -1,0 +1,1 @@
+"""Reprieve: a Kubernetes scheduler that makes room by disturbing as few as it can."""

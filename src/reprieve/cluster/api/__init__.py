@@ -1,0 +1,1 @@
+"""What every side knows of the Kubernetes API."""

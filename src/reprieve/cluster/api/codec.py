@@ -1,0 +1,304 @@
+"""From the API's JSON to the records of the model, whatever the input: nothing here raises.
+
+A result is the decoded object, or what is wrong with it and where, or that its kind is not one we read.
+Defaults, validation and what an object means are not known here; of fields, only whether they are served.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import msgspec
+
+from reprieve.cluster.api.documents import Unparsed, documents
+from reprieve.cluster.api.faults import UNDECODABLE, described, fault_of
+from reprieve.cluster.api.groups import (
+    NEWER,
+    OLDER,
+    OLDEST,
+    NewerComposite,
+    NewerGroup,
+    NewerWorkload,
+    OlderGroup,
+    OlderWorkload,
+    OldestWorkload,
+    keep_composite,
+    keep_group,
+    keep_workload,
+    unserved_in,
+)
+from reprieve.cluster.api.pod_fields import unknown_fields, unserved_fields
+from reprieve.cluster.api.reader import (
+    HEADER,
+    NOBODY,
+    Decoded,
+    Raw,
+    Reader,
+    Unreadable,
+    W,
+    header_values,
+    ref_in,
+)
+from reprieve.model.objects import (
+    CompositePodGroup,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    KubernetesObject,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    PodGroup,
+    PriorityClass,
+    Problem,
+    Record,
+    Ref,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+    StorageClass,
+    Workload,
+)
+
+__all__ = [
+    "READERS",
+    "Decoded",
+    "Listing",
+    "Raw",
+    "Reader",
+    "Result",
+    "UnknownKind",
+    "Unreadable",
+    "decode",
+    "decode_documents",
+    "decode_list",
+    "decode_pod",
+    "decode_value",
+    "unknown_pod_fields",
+]
+
+T = TypeVar("T", bound=KubernetesObject)
+
+
+class UnknownKind(Record, frozen=True):
+    """Nothing is wrong with it, but it is of a kind or version that Reprieve does not read."""
+
+    api_version: str
+    problem: Problem
+
+
+Result = Decoded[KubernetesObject] | Unreadable | UnknownKind
+
+
+class Listing(Record, frozen=True):
+    """What one page of a list holds: a result per item, and where the list goes on."""
+
+    items: tuple[Result, ...]
+    resource_version: str = ""
+    continue_token: str = ""
+
+
+# --- the kinds -----------------------------------------------------------------------------------
+
+
+def _decoded(thing: T) -> Decoded[T]:
+    return Decoded(object=thing)
+
+
+def _decoded_pod(pod: Pod) -> Decoded[Pod]:
+    return Decoded(object=pod, unserved=unserved_fields(pod))
+
+
+def _decoded_group(group: NewerGroup | OlderGroup) -> Decoded[PodGroup]:
+    return Decoded(object=keep_group(group), unserved=unserved_in(group))
+
+
+def _decoded_composite(group: NewerComposite) -> Decoded[CompositePodGroup]:
+    return Decoded(object=keep_composite(group), unserved=unserved_in(group))
+
+
+def _decoded_workload(workload: NewerWorkload | OlderWorkload | OldestWorkload) -> Decoded[Workload]:
+    return Decoded(object=keep_workload(workload), unserved=unserved_in(workload))
+
+
+def _reader(kind: str, spelling: type[W], finish: Callable[[W], Decoded[T]]) -> Reader[W, T]:
+    return Reader(kind, kind not in _CLUSTER_SCOPED, msgspec.json.Decoder(spelling), finish)
+
+
+_CLUSTER_SCOPED = frozenset(
+    {"Node", "Namespace", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "PriorityClass"}
+)
+_PLAIN: dict[str, tuple[type[KubernetesObject], ...]] = {
+    "v1": (Node, Namespace, PersistentVolume, PersistentVolumeClaim, Service, ReplicationController),
+    "apps/v1": (ReplicaSet, StatefulSet),
+    "policy/v1": (PodDisruptionBudget,),
+    "scheduling.k8s.io/v1": (PriorityClass,),
+    "storage.k8s.io/v1": (StorageClass, CSINode, CSIDriver, CSIStorageCapacity),
+}
+_POD = _reader("Pod", Pod, _decoded_pod)
+
+AnyReader = Reader[Any, KubernetesObject]
+
+READERS: dict[tuple[str, str], AnyReader] = {
+    ("v1", "Pod"): _POD,
+    **{
+        (version, kind.__name__): _reader(kind.__name__, kind, _decoded)
+        for version, kinds in _PLAIN.items()
+        for kind in kinds
+    },
+    **{(version, "PodGroup"): _reader("PodGroup", NewerGroup, _decoded_group) for version in NEWER},
+    **{
+        (v, "CompositePodGroup"): _reader("CompositePodGroup", NewerComposite, _decoded_composite)
+        for v in NEWER
+    },
+    **{(version, "Workload"): _reader("Workload", NewerWorkload, _decoded_workload) for version in NEWER},
+    (OLDER, "PodGroup"): _reader("PodGroup", OlderGroup, _decoded_group),
+    (OLDER, "Workload"): _reader("Workload", OlderWorkload, _decoded_workload),
+    (OLDEST, "Workload"): _reader("Workload", OldestWorkload, _decoded_workload),
+}
+
+
+# --- one object ----------------------------------------------------------------------------------
+
+
+def decode(raw: Raw) -> Result:
+    """One object of any kind, by its apiVersion and kind."""
+    try:
+        header = HEADER.decode(raw)
+    except UNDECODABLE:
+        return _decode_slowly(raw)
+    reader = READERS.get((header.api_version, header.kind))
+    return reader.read(raw) if reader is not None else decode_value(msgspec.to_builtins(header))
+
+
+def decode_pod(raw: Raw) -> Decoded[Pod] | Unreadable:
+    """What is known to be a pod."""
+    return _POD.read(raw)
+
+
+def decode_value(value: object) -> Result:
+    """One object of any kind that is parsed already."""
+    if not isinstance(value, dict):
+        return _unreadable(NOBODY, "", f"expected an object, got {described(value)}")
+    ref = ref_in(value)
+    for field in ("apiVersion", "kind"):
+        text = value.get(field)
+        if not isinstance(text, str) or not text:
+            got = "nothing" if text in (None, "") else described(text)
+            return _unreadable(ref, field, f"expected a string, got {got}")
+    reader = READERS.get((value["apiVersion"], value["kind"]))
+    return reader.read_value(value) if reader is not None else _unknown_kind(value["apiVersion"], ref)
+
+
+def unknown_pod_fields(raw: Raw) -> tuple[str, ...]:
+    """The paths of fields in a pod's spec that we have never heard of."""
+    try:
+        pod = msgspec.json.decode(raw)
+    except UNDECODABLE:
+        return ()
+    return unknown_fields(pod.get("spec")) if isinstance(pod, dict) else ()
+
+
+def _decode_slowly(raw: Raw) -> Result:
+    try:
+        value = msgspec.json.decode(raw)
+    except UNDECODABLE as error:
+        return _unreadable(ref_in(header_values(raw)), *fault_of(error))
+    return decode_value(value)
+
+
+def _unreadable(ref: Ref, path: str, expected: str) -> Unreadable:
+    return Unreadable(problem=Problem(ref=ref, path=path, expected=expected))
+
+
+def _unknown_kind(api_version: str, ref: Ref) -> UnknownKind:
+    expected = f"expected a kind that Reprieve reads, got {ref.kind} of {api_version}"
+    return UnknownKind(api_version=api_version, problem=Problem(ref=ref, path="kind", expected=expected))
+
+
+# --- many objects --------------------------------------------------------------------------------
+
+
+class _PageMeta(Record, frozen=True):
+    resource_version: str = ""
+    continue_: str = msgspec.field(name="continue", default="")
+
+
+class _Page(Record, frozen=True):
+    api_version: str = ""
+    kind: str = ""
+    metadata: _PageMeta | None = None
+    items: tuple[msgspec.Raw, ...] | None = None
+
+
+_PAGE = msgspec.json.Decoder(_Page)
+
+
+def decode_list(raw: Raw) -> Listing | Unreadable | UnknownKind:
+    """A List, or a list of one kind such as PodList. An item that cannot be read does not spoil the rest."""
+    try:
+        page = _PAGE.decode(raw)
+    except UNDECODABLE as error:
+        return _unreadable(NOBODY, *fault_of(error))
+    read = _item_reader(page)
+    if isinstance(read, Unreadable | UnknownKind):
+        return read
+    meta = page.metadata or _PageMeta()
+    items = (_placed(read(item), f"items[{i}]") for i, item in enumerate(page.items or ()))
+    return Listing(items=tuple(items), resource_version=meta.resource_version, continue_token=meta.continue_)
+
+
+def _item_reader(page: _Page) -> Callable[[Raw], Result] | Unreadable | UnknownKind:
+    """Items of a list of one kind do not say their kind themselves."""
+    if page.kind == "List":
+        return decode
+    ref = Ref(kind=page.kind, namespace="", name="")
+    if not page.kind.endswith("List"):
+        return _unreadable(ref, "kind", f"expected a list such as PodList, got {page.kind!r}")
+    reader = READERS.get((page.api_version, page.kind.removesuffix("List")))
+    return reader.read if reader is not None else _unknown_kind(page.api_version, ref)
+
+
+def _placed(result: Result, path: str) -> Result:
+    """A nameless object is found by its place in the list, others by their name."""
+    if isinstance(result, Decoded) or result.problem.ref.name:
+        return result
+    return _under(result, path)
+
+
+def _under(result: Result, path: str) -> Result:
+    if isinstance(result, Decoded):
+        return result
+    inner = result.problem.path
+    problem = msgspec.structs.replace(result.problem, path=f"{path}.{inner}" if inner else path)
+    return msgspec.structs.replace(result, problem=problem)
+
+
+def decode_documents(text: str) -> tuple[Result, ...]:
+    """All objects of a YAML or JSON text, those in lists too; a problem's path begins with its document."""
+    return tuple(
+        result
+        for i, document in enumerate(documents(text))
+        for result in _in_document(document, f"documents[{i}]")
+    )
+
+
+def _in_document(document: object, path: str) -> Iterator[Result]:
+    match document:
+        case Unparsed(expected):
+            yield _unreadable(NOBODY, path, expected)
+        case {"kind": str(kind), "items": list(items), **rest} if kind.endswith("List"):
+            for i, item in enumerate(_with_kind(items, kind, rest.get("apiVersion"))):
+                yield _under(decode_value(item), f"{path}.items[{i}]")
+        case _:
+            yield _under(decode_value(document), path)
+
+
+def _with_kind(items: list[object], list_kind: str, api_version: object) -> Iterator[object]:
+    kind = list_kind.removesuffix("List")
+    said = {"apiVersion": api_version, "kind": kind} if kind else {}
+    for item in items:
+        yield said | item if isinstance(item, dict) else item

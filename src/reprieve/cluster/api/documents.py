@@ -1,0 +1,118 @@
+"""What stands in a text of YAML or JSON: its documents, as plain values.
+
+Read as Kubernetes reads them: a time is text and not a date, 12:30 is no number. A text that is small but
+unfolds without bounds is refused. What the values mean is not known here.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+_DEEPEST = 100
+_LARGEST = 10_000_000  # values, with every alias written out
+_START = re.compile(r"(?m)^---(?=\s|$)")
+_DIRECTIVE = re.compile(r"(?m)^%.*$")
+
+_FASTEST: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_FASTEST):  # type: ignore[misc]  # which of the two it is depends on how PyYAML was built
+    yaml_implicit_resolvers = {
+        first: [
+            (tag, pattern) for tag, pattern in rules if tag.rpartition(":")[2] in ("bool", "merge", "null")
+        ]
+        for first, rules in _FASTEST.yaml_implicit_resolvers.items()
+    }
+
+
+_INTEGER = re.compile(r"[-+]?(0|0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|[1-9][0-9_]*)$")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*\.[0-9_]*)([eE][-+]?[0-9]+)?$")
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", _INTEGER, list("-+0123456789"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
+
+
+@dataclass(frozen=True, slots=True)
+class Unparsed:
+    """A document that is neither YAML nor JSON, and in a sentence why."""
+
+    expected: str
+
+
+class _TooLargeError(ValueError):
+    pass
+
+
+def documents(text: str) -> Iterator[object | Unparsed]:
+    """The documents that are not empty, in order. One that cannot be parsed does not spoil the next."""
+    if text.lstrip().startswith("{"):
+        try:
+            return iter(list(_json_stream(text)))
+        except (ValueError, RecursionError):
+            pass  # YAML has flow mappings too, and its parser says better what is wrong
+    return _yaml_stream(text)
+
+
+def _json_stream(text: str) -> Iterator[object]:
+    decoder = json.JSONDecoder()
+    text = text.strip()
+    end = 0
+    while end < len(text):
+        value, end = decoder.raw_decode(text, end)
+        yield value
+        while text[end : end + 1].isspace():
+            end += 1
+
+
+def _yaml_stream(text: str) -> Iterator[object | Unparsed]:
+    line = 0
+    for part in _START.split(text):
+        value = _yaml(_DIRECTIVE.sub("", part), line)
+        line += part.count("\n")
+        if value is not None:
+            yield value
+
+
+def _yaml(text: str, first_line: int) -> object | Unparsed:
+    try:
+        _check_size(text)
+        value: object = yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        return Unparsed(_sentence(error, first_line))
+    except Exception as error:  # a value that belies its tag makes PyYAML raise anything
+        return Unparsed(f"expected YAML or JSON: {error}")
+    return value
+
+
+def _sentence(error: yaml.MarkedYAMLError, first_line: int) -> str:
+    what = ", ".join(part for part in (error.context, error.problem) if part)
+    mark = error.problem_mark
+    where = f" (line {first_line + mark.line + 1})" if mark is not None else ""
+    return f"expected YAML or JSON: {what}{where}"
+
+
+def _check_size(text: str) -> None:
+    """The loader recurses without a limit of its own, and aliases of aliases multiply."""
+    sizes = [0]
+    anchors: list[str | None] = []
+    known: dict[str, int] = {}
+    for event in yaml.parse(text, Loader=_FASTEST):
+        match event:
+            case yaml.CollectionStartEvent():
+                sizes.append(1)
+                anchors.append(event.anchor)
+            case yaml.CollectionEndEvent():
+                size = sizes.pop()
+                sizes[-1] += size
+                known[anchors.pop() or ""] = size
+            case yaml.AliasEvent() if event.anchor in anchors:
+                raise _TooLargeError(f"*{event.anchor} stands within itself")
+            case yaml.AliasEvent():
+                sizes[-1] += known.get(event.anchor or "", 1)
+            case yaml.ScalarEvent():
+                sizes[-1] += 1
+        if len(sizes) > _DEEPEST or sizes[-1] > _LARGEST:
+            raise _TooLargeError("it has too many values or levels of nesting")

@@ -1,0 +1,133 @@
+"""What is wrong with an object, for people: from a decoder's complaint to a field and a sentence.
+
+It knows how msgspec words its errors and how Kubernetes writes field paths; it knows no kind of object.
+"""
+
+import re
+from typing import NamedTuple
+
+import msgspec
+
+# Everything that decoding can raise: msgspec's errors and bad UTF-8 are ValueErrors, the other is depth.
+UNDECODABLE = (ValueError, RecursionError)
+
+_LOCATED = re.compile(r"(?s)(?P<what>.*) - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`")
+_EXPECTED = re.compile(r"(?s)Expected `(?P<types>[^`]*)`(?:, got `(?P<got>[^`]*)`)?(?P<rest>.*)")
+_MISSING = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+_SOME_KEY = "[...]"
+
+_WORDS = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "null": "null",
+    "datetime": "a time",
+}
+_RESTS = {
+    " >= ": " of at least ",
+    " <= ": " of at most ",
+    " of length >= ": " with at least this many items or characters: ",
+    " of length <= ": " with at most this many items or characters: ",
+    " with a timezone component": " with a time zone, such as 2006-01-02T15:04:05Z",
+}
+_SENTENCES = {
+    "Invalid RFC3339 encoded datetime": "expected a time such as 2006-01-02T15:04:05Z",
+    "Integer value out of range": "expected a smaller number",
+    "Number out of range": "expected a smaller number",
+}
+
+
+class Fault(NamedTuple):
+    path: str
+    expected: str
+
+
+def fault_of(error: Exception, value: object = None) -> Fault:
+    """``value`` is what was decoded, if it is known: it tells which key of a mapping is meant."""
+    match error:
+        case RecursionError():
+            return Fault("", "expected fewer levels of nesting")
+        case UnicodeDecodeError():
+            return Fault("", "expected JSON in UTF-8")
+        case msgspec.ValidationError():
+            return _invalid(str(error), value)
+    reason = str(error).removeprefix("JSON is malformed: ")
+    return Fault("", f"expected JSON, got something else: {reason[:1].lower()}{reason[1:]}")
+
+
+def _invalid(message: str, value: object) -> Fault:
+    located = _LOCATED.fullmatch(message)
+    if located is None:
+        return _complaint("", message)
+    path = located["path"].removeprefix(".")
+    if located["key"]:
+        return Fault(path, "expected only strings as keys")
+    fault = _complaint(path, located["what"])
+    if not fault.path.endswith(_SOME_KEY):
+        return fault
+    return fault._replace(path=_named(fault.path.removesuffix(_SOME_KEY), located["what"], value))
+
+
+def _complaint(path: str, what: str) -> Fault:
+    if (missing := _MISSING.fullmatch(what)) is not None:
+        return Fault(
+            f"{path}.{missing['field']}".removeprefix("."), "expected a value, because it is required"
+        )
+    if (expected := _EXPECTED.fullmatch(what)) is not None:
+        return Fault(path, _sentence(expected["types"].split(" | "), expected["got"], expected["rest"]))
+    return Fault(path, _SENTENCES.get(what, what))
+
+
+def _sentence(types: list[str], got: str | None, rest: str) -> str:
+    if types == ["null"]:
+        return "expected no such field in this version of the API"
+    # Null is as good as absent, and an integer is a number: neither needs to be said.
+    words = [_WORDS.get(t, t) for t in types if t != "null" and not (t == "int" and "float" in types)]
+    for sign, meaning in _RESTS.items():
+        if rest.startswith(sign):
+            rest = meaning + rest.removeprefix(sign)
+            break
+    received = f", got {_WORDS.get(got, got)}" if got else ""
+    return f"expected {' or '.join(words)}{rest}{received}"
+
+
+def _named(path: str, what: str, value: object) -> str:
+    """The path of the mapping's first entry that has the type complained of."""
+    expected = _EXPECTED.fullmatch(what)
+    mapping = _at(value, path)
+    if expected is None or not isinstance(mapping, dict):
+        return path
+    for key, entry in mapping.items():
+        if _type_name(entry) == expected["got"]:
+            return f"{path}[{key}]"
+    return path
+
+
+def _at(value: object, path: str) -> object:
+    for name, index in _STEP.findall(f".{path}"):
+        if isinstance(value, dict):
+            value = value.get(name)
+        elif isinstance(value, list | tuple) and index and int(index) < len(value):
+            value = value[int(index)]
+    return value
+
+
+def described(value: object) -> str:
+    """What it is, in words."""
+    name = _type_name(value)
+    return _WORDS.get(name, name)
+
+
+def _type_name(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case dict():
+            return "object"
+        case list() | tuple():
+            return "array"
+    return type(value).__name__

@@ -1,0 +1,38 @@
+"""Conditions in a status, as Kubernetes keeps them: one of each type, and the moment of the last turn."""
+
+from dataclasses import dataclass
+
+from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.mini.timestamps import stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+def set_condition(status: Json, condition: Condition, now: float) -> None:
+    """Writes it into a status; the time of transition moves only when the condition turns."""
+    conditions = _conditions(status)
+    place = next((i for i, c in enumerate(conditions) if c.get("type") == condition.type), len(conditions))
+    old = conditions[place] if place < len(conditions) else {}
+    turned = old.get("status") != condition.status
+    new = {
+        **old,
+        "type": condition.type,
+        "status": condition.status,
+        "lastTransitionTime": stamp(now) if turned else old.get("lastTransitionTime"),
+        "reason": condition.reason,
+        "message": condition.message,
+    }
+    conditions[place : place + 1] = [new]
+    status["conditions"] = conditions
+
+
+def _conditions(status: Json) -> list[Json]:
+    """Nothing checks what people write into a status: what is no condition is dropped."""
+    found = status.get("conditions")
+    return [c for c in found if isinstance(c, dict)] if isinstance(found, list) else []

@@ -1,0 +1,143 @@
+"""What changed, in order: the log of the store, and cursors that follow it.
+
+There is one log and no queue per watcher: a watch is a position in the log. So a slow watcher costs a
+writer nothing; when what it has not read is no longer kept, its watch has expired and it must list again.
+The log knows nothing of what the objects mean.
+"""
+
+import asyncio
+from collections.abc import Collection
+from enum import StrEnum
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import msgspec
+
+from reprieve.cluster.mini.errors import expired
+
+
+class Key(NamedTuple):
+    """Which object: the resource type (``pods``, ``jobs.batch``), the namespace ("" for none), the name."""
+
+    resource: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.resource} {self.namespace}/{self.name}" if self.namespace else f"{self.resource} {self.name}"
+
+
+class Stored(msgspec.Struct, frozen=True, gc=False):
+    """One version of an object, as JSON."""
+
+    key: Key
+    uid: str
+    version: int
+    raw: bytes
+
+
+class Verb(StrEnum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """``before`` is what the object was; a deleted one is shown as it last was."""
+
+    version: int
+    verb: Verb
+    object: Stored
+    before: Stored | None
+
+
+class History:
+    """The last changes: at least ``kept`` of them. Each change is one version further than the one before."""
+
+    def __init__(self, kept: int) -> None:
+        self._kept = kept
+        self._changes: list[Change] = []
+        self._forgotten = 0
+        self._watches: dict[str, list[Watch]] = {}
+
+    @property
+    def version(self) -> int:
+        return self._forgotten + len(self._changes)
+
+    def append(self, change: Change) -> None:
+        self._changes.append(change)
+        if len(self._changes) >= 2 * self._kept:
+            del self._changes[: self._kept]
+            self._forgotten += self._kept
+        for watch in self._watches.get(change.object.key.resource, ()):
+            watch.wake(change.version)
+
+    def after(self, version: int) -> list[Change]:
+        """Every change later than a version. A version from elsewhere (another life) is as good as too old."""
+        if not self._forgotten <= version <= self.version:
+            raise expired(version, self._forgotten)
+        return self._changes[version - self._forgotten :]
+
+    def watch(self, resources: Collection[str], since: int) -> "Watch":
+        self.after(since)
+        watch = Watch(self, frozenset(resources), since)
+        for resource in resources:
+            self._watches.setdefault(resource, []).append(watch)
+        return watch
+
+    def forget(self, watch: "Watch") -> None:
+        for watches in self._watches.values():
+            if watch in watches:
+                watches.remove(watch)
+
+
+class Watch:
+    """Changes of some resource types, from a version on. To be closed, or used in a ``with`` statement."""
+
+    def __init__(self, history: History, resources: frozenset[str], since: int) -> None:
+        self._history = history
+        self._resources = resources
+        self._sleep: asyncio.Future[None] | None = None
+        self.position = since
+
+    def poll(self) -> list[Change]:
+        """What happened since the last call; an ApiError 410 when that is no longer known."""
+        fresh = self._history.after(self.position)
+        self.position = self._history.version
+        return [change for change in fresh if change.object.key.resource in self._resources]
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Returns when there may be something to poll, or when the time is over."""
+        if self.position < self._history.version:
+            await asyncio.sleep(0)  # a busy watcher lets the others have their turn
+            return
+        self._sleep = asyncio.get_running_loop().create_future()
+        try:
+            await (self._sleep if seconds is None else asyncio.wait((self._sleep,), timeout=seconds))
+        finally:
+            self._rest()
+
+    def wake(self, version: int) -> None:
+        """A change that concerns this watch was made. One that slept has missed nothing before it."""
+        if self._sleep is not None:
+            self.position = version - 1
+            if not self._sleep.done():
+                self._sleep.set_result(None)
+            self._sleep = None
+
+    def _rest(self) -> None:
+        """Nobody woke it: whatever happened meanwhile concerns others."""
+        if self._sleep is not None:
+            self.position = self._history.version
+            self._sleep = None
+
+    def close(self) -> None:
+        self._history.forget(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,14 @@
+"""How a part of the cluster lives: it takes a step whenever something changed or its time has come."""
+
+from collections.abc import Callable
+
+from reprieve.cluster.mini.observer import Observer
+from reprieve.cluster.mini.timestamps import Clock
+
+
+async def live(step: Callable[[], float | None], observer: Observer, clock: Clock) -> None:
+    """``step`` says when it wants to be called again even if nothing changes."""
+    with observer:
+        while True:
+            at = step()
+            await observer.wait(None if at is None else max(0.0, at - clock()))

@@ -1,0 +1,103 @@
+"""The metadata that the API server owns: what it stamps on an object, keeps, and derives names from.
+
+Nothing is random: identities come from the version at which an object was created, which no two share.
+"""
+
+from collections.abc import Mapping
+from uuid import UUID, uuid5
+
+from reprieve.cluster.mini.errors import invalid
+from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.timestamps import stamp
+
+# What a client may send and never change.
+SYSTEM_FIELDS = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "resourceVersion",
+)
+_UIDS = UUID("6a1f2b9e-7a3c-5d7e-9c55-0d7b0c2f4e11")
+# Without vowels and look-alikes, as Kubernetes has it, so that no suffix is a word.
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX = 5
+_SCATTER = 7_654_321  # prime to the number of suffixes: neighbouring versions look unlike, and none repeats
+_LONGEST_BASE = 63 - _SUFFIX
+
+
+def uid_at(version: int) -> str:
+    return str(uuid5(_UIDS, str(version)))
+
+
+def suffix_at(version: int) -> str:
+    number = version * _SCATTER % len(_ALPHABET) ** _SUFFIX
+    letters = []
+    for _ in range(_SUFFIX):
+        number, digit = divmod(number, len(_ALPHABET))
+        letters.append(_ALPHABET[digit])
+    return "".join(letters)
+
+
+def metadata_of(body: Json) -> Json:
+    """The metadata, or an ApiError 422 when there is none that can be read."""
+    found = body.get("metadata")
+    if not isinstance(found, dict):
+        raise invalid(str(body.get("kind", "object")), "metadata", f"expected an object, got {found!r}")
+    return found
+
+
+def key_of(kind: Kind, body: Json) -> Key:
+    """The key of an object that has its name already."""
+    meta = metadata_of(body)
+    name = _text(kind, meta, "name")
+    if not name or "/" in name:
+        raise invalid(kind.kind, "metadata.name", f"expected a name without slashes, got {name!r}")
+    return Key(kind.resource, namespace_of(kind, meta), name)
+
+
+def namespace_of(kind: Kind, meta: Json) -> str:
+    if not kind.namespaced:
+        return ""
+    return _text(kind, meta, "namespace") or "default"
+
+
+def named(kind: Kind, meta: Json, version: int) -> Json:
+    """The metadata with a name, made from generateName where none is given."""
+    if meta.get("name"):
+        return meta
+    base = _text(kind, meta, "generateName")
+    if not base:
+        raise invalid(kind.kind, "metadata.name", "expected a name or a generateName")
+    return {**meta, "name": base[:_LONGEST_BASE] + suffix_at(version)}
+
+
+def _text(kind: Kind, meta: Json, field: str) -> str:
+    value = meta.get(field, "")
+    if not isinstance(value, str):
+        raise invalid(kind.kind, f"metadata.{field}", f"expected text, got {value!r}")
+    return value
+
+
+def born(meta: Json, key: Key, version: int, moment: float) -> Json:
+    """The metadata of a new object."""
+    kept = {name: value for name, value in meta.items() if name not in SYSTEM_FIELDS}
+    scope = {"namespace": key.namespace} if key.namespace else {}
+    return {
+        "name": key.name,
+        **scope,
+        "uid": uid_at(version),
+        "creationTimestamp": stamp(moment),
+        "generation": 1,
+        **kept,
+    }
+
+
+def kept(before: Mapping[str, object], after: Mapping[str, object]) -> Json:
+    """The metadata a client sends, with what it may not change as it was."""
+    ours = {name: before[name] for name in SYSTEM_FIELDS if name in before}
+    return {**{name: value for name, value in after.items() if name not in SYSTEM_FIELDS}, **ours}

@@ -1,0 +1,87 @@
+"""What a kubelet writes into the status of a pod: running, finished, rejected. Nothing of when."""
+
+from collections.abc import Iterable
+
+from reprieve.cluster.mini.conditions import Condition, set_condition
+from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.timestamps import stamp
+
+_RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+_NO_LONGER_READY = ("Ready", "ContainersReady")
+
+
+def running(body: Json, now: float) -> Json:
+    status = _status(body, "Running")
+    status.setdefault("startTime", stamp(now))
+    for name in _RUNNING:
+        set_condition(status, Condition(name, "True"), now)
+    state = {"running": {"startedAt": stamp(now)}}
+    status["containerStatuses"] = [_container(c, state) for c in _containers(body, "containers")]
+    if first := list(_containers(body, "initContainers")):
+        ended = _ended(now, "Completed")
+        sidecar = [c.get("restartPolicy") == "Always" for c in first]
+        states = [state if stays else ended for stays in sidecar]
+        status["initContainerStatuses"] = [_container(c, s) for c, s in zip(first, states, strict=True)]
+    return body
+
+
+def succeeded(body: Json, now: float) -> Json:
+    return _finished(body, "Succeeded", "PodCompleted", now)
+
+
+def stopped(body: Json, now: float) -> Json:
+    """Ended by a deletion before its work was done."""
+    return _finished(body, "Failed", "PodFailed", now)
+
+
+def _finished(body: Json, phase: str, why: str, now: float) -> Json:
+    status = _status(body, phase)
+    for name in _NO_LONGER_READY:
+        set_condition(status, Condition(name, "False", why), now)
+    ended = _ended(now, "Completed" if phase == "Succeeded" else "Error")
+    for field in ("containerStatuses", "initContainerStatuses"):
+        if field in status:
+            status[field] = [{**c, "ready": False, "state": ended} for c in status[field]]
+    return body
+
+
+def rejected(body: Json, reason: str, message: str, now: float) -> Json:
+    status = _status(body, "Failed")
+    status.setdefault("startTime", stamp(now))
+    status["reason"] = reason
+    status["message"] = message
+    return body
+
+
+def _status(body: Json, phase: str) -> Json:
+    status = section(body, "status")
+    status["phase"] = phase
+    status["observedGeneration"] = body["metadata"].get("generation", 0)
+    return status
+
+
+def _containers(body: Json, field: str) -> Iterable[Json]:
+    found = (body.get("spec") or {}).get(field)
+    return [c for c in found if isinstance(c, dict)] if isinstance(found, list) else []
+
+
+def _container(container: Json, state: Json) -> Json:
+    """What the node has granted and enforces is what the spec asks: nothing is resized here."""
+    asked = container.get("resources") or {}
+    status: Json = {
+        "name": container.get("name", ""),
+        "image": container.get("image", ""),
+        "ready": True,
+        "started": True,
+        "restartCount": 0,
+        "state": state,
+        "resources": {name: asked[name] for name in ("requests", "limits") if name in asked},
+    }
+    if asked.get("requests"):
+        status["allocatedResources"] = asked["requests"]
+    return status
+
+
+def _ended(now: float, reason: str) -> Json:
+    code = 0 if reason == "Completed" else 143
+    return {"terminated": {"exitCode": code, "reason": reason, "finishedAt": stamp(now)}}

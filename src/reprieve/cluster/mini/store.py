@@ -1,0 +1,223 @@
+"""What the cluster holds: objects as raw JSON under one rising version, and the rules of writing them.
+
+The store answers reads and writes as the Kubernetes API does: optimistic conflicts, UID preconditions, status
+apart from spec, deletion in two steps. It knows no schema, no admission and no network: those come before it.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import msgspec
+
+from reprieve.cluster.mini.errors import already_exists, conflict, not_found
+from reprieve.cluster.mini.history import Change, History, Key, Stored, Verb, Watch
+from reprieve.cluster.mini.kinds import BY_RESOURCE, Json, Kind, Status
+from reprieve.cluster.mini.metadata import born, kept, key_of, metadata_of, named
+from reprieve.cluster.mini.timestamps import Clock, stamp
+
+DEFAULT_GRACE_SECONDS = 30
+KEPT_CHANGES = 20_000
+_TERMINAL = ("Succeeded", "Failed")
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class Part(Enum):
+    """How much of an object a write may touch."""
+
+    MAIN = "everything but the status"
+    STATUS = "the status alone"
+    WHOLE = "both, as the binding call does; the generation stays"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Objects as they were at a version, in order of namespace and name."""
+
+    version: int
+    items: list[Stored]
+
+
+class Store:
+    def __init__(
+        self, clock: Clock, kinds: Mapping[str, Kind] = BY_RESOURCE, kept_changes: int = KEPT_CHANGES
+    ) -> None:
+        self._clock = clock
+        self._kinds = kinds
+        self._history = History(kept_changes)
+        self._objects: dict[str, dict[Key, Stored]] = {resource: {} for resource in kinds}
+
+    # --- reading -------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        return self._history.version
+
+    def find(self, key: Key) -> Stored | None:
+        return self._table(key.resource).get(key)
+
+    def get(self, key: Key) -> Stored:
+        found = self.find(key)
+        if found is None:
+            raise not_found(str(key))
+        return found
+
+    def list(self, resources: Sequence[str], namespace: str = "", at: int | None = None) -> Listing:
+        """What there is now, or was at an earlier version that the history still reaches."""
+        items = {key: item for resource in resources for key, item in self._table(resource).items()}
+        if at is not None:
+            self._rewind(items, frozenset(resources), at)
+        chosen = [item for key, item in items.items() if not namespace or key.namespace == namespace]
+        order = {resource: i for i, resource in enumerate(resources)}
+        chosen.sort(key=lambda item: (order[item.key.resource], item.key.namespace, item.key.name))
+        return Listing(self.version if at is None else at, chosen)
+
+    def _rewind(self, items: dict[Key, Stored], resources: frozenset[str], version: int) -> None:
+        for change in reversed(self._history.after(version)):
+            key = change.object.key
+            if key.resource not in resources:
+                continue
+            if change.before is None:
+                items.pop(key, None)
+            else:
+                items[key] = change.before
+
+    def watch(self, resources: Collection[str], since: int) -> Watch:
+        """Every change after a version; an ApiError 410 when the history no longer reaches it."""
+        for resource in resources:
+            self._table(resource)
+        return self._history.watch(resources, since)
+
+    def _table(self, resource: str) -> dict[Key, Stored]:
+        table = self._objects.get(resource)
+        if table is None:
+            raise not_found(f"the resource type {resource}")
+        return table
+
+    # --- writing -------------------------------------------------------------------------------------
+
+    def create(self, resource: str, body: Json) -> Stored:
+        table = self._table(resource)
+        kind = self._kinds[resource]
+        version = self.version + 1
+        meta = named(kind, metadata_of(body), version)
+        key = key_of(kind, {"kind": kind.kind, "metadata": meta})
+        if key in table:
+            raise already_exists(str(key))
+        made = {
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            **body,
+            "metadata": born(meta, key, version, self._clock()),
+        }
+        _start_status(kind, made)
+        return self._put(key, made, None)
+
+    def update(self, resource: str, body: Json, part: Part = Part.MAIN) -> Stored:
+        """Replaces an object, on the conditions that its metadata name: uid and resourceVersion."""
+        self._table(resource)
+        meta = metadata_of(body)
+        key = key_of(self._kinds[resource], body)
+        old = self.get(key)
+        _check(old, meta.get("uid") or "", meta.get("resourceVersion") or "")
+        return self._replace(old, body, part)
+
+    def patch(self, key: Key, change: Callable[[Json], Json], part: Part, uid: str = "") -> Stored:
+        """Applies a function to an object; it may alter what it is given, and refuse by an ApiError."""
+        old = self.get(key)
+        _check(old, uid, "")
+        return self._replace(old, change(_decode(old.raw)), part)
+
+    def delete(self, key: Key, uid: str = "", version: str = "", grace: int | None = None) -> Stored | None:
+        """None when the object is gone; otherwise what waits for its finalizers or its kubelet."""
+        old = self.get(key)
+        _check(old, uid, version)
+        body: Json = _decode(old.raw)
+        meta: Json = body["metadata"]
+        seconds = _grace(self._kinds[key.resource], body, grace)
+        if seconds == 0 and not meta.get("finalizers"):
+            self._remove(old, body)
+            return None
+        if "deletionTimestamp" in meta and seconds >= meta.get("deletionGracePeriodSeconds", 0):
+            return old
+        if "deletionTimestamp" not in meta:
+            meta["generation"] = meta.get("generation", 0) + 1
+        meta["deletionTimestamp"] = stamp(self._clock() + seconds)
+        meta["deletionGracePeriodSeconds"] = seconds
+        return self._put(key, body, old)
+
+    def _replace(self, old: Stored, sent: Json, part: Part) -> Stored:
+        before: Json = _decode(old.raw)
+        after = _merged(self._kinds[old.key.resource], before, sent, part)
+        if after == before:
+            return old
+        meta = after["metadata"]
+        if part is Part.MAIN and after.get("spec") != before.get("spec"):
+            meta["generation"] = meta.get("generation", 0) + 1
+        if _is_finished(meta):
+            return self._remove(old, after)
+        return self._put(old.key, after, old)
+
+    def _put(self, key: Key, body: Json, old: Stored | None) -> Stored:
+        stored = self._stored(key, body)
+        self._objects[key.resource][key] = stored
+        verb = Verb.ADDED if old is None else Verb.MODIFIED
+        self._history.append(Change(stored.version, verb, stored, old))
+        return stored
+
+    def _remove(self, old: Stored, body: Json) -> Stored:
+        last = self._stored(old.key, body)
+        del self._objects[old.key.resource][old.key]
+        self._history.append(Change(last.version, Verb.DELETED, last, old))
+        return last
+
+    def _stored(self, key: Key, body: Json) -> Stored:
+        version = self.version + 1
+        meta = body["metadata"]
+        meta["resourceVersion"] = str(version)
+        return Stored(key, meta["uid"], version, _encode(body))
+
+
+def parsed(stored: Stored) -> Json:
+    value: Json = _decode(stored.raw)
+    return value
+
+
+def _check(old: Stored, uid: str, version: str) -> None:
+    if uid and uid != old.uid:
+        raise conflict(str(old.key), f"the uid is {old.uid}, and the request is meant for {uid}")
+    if version and str(version) != str(old.version):
+        raise conflict(str(old.key), f"it was changed meanwhile: it is at version {old.version}, not {version}")
+
+
+def _start_status(kind: Kind, body: Json) -> None:
+    if kind.status is Status.APART:
+        body["status"] = {"phase": kind.first_phase} if kind.first_phase else {}
+
+
+def _merged(kind: Kind, before: Json, sent: Json, part: Part) -> Json:
+    """What is stored when a client sends an object and may write this part of it."""
+    if part is Part.STATUS:
+        return {**before, "metadata": dict(before["metadata"]), "status": sent.get("status") or {}}
+    after = {**sent, "kind": kind.kind, "metadata": kept(before["metadata"], metadata_of(sent))}
+    if part is Part.MAIN and kind.status is not Status.NONE:
+        after["status"] = before.get("status", {})
+    return after
+
+
+def _grace(kind: Kind, body: Json, asked: int | None) -> int:
+    """How long a deleted object may take. What no kubelet runs needs no time."""
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    if not kind.drains or not spec.get("nodeName") or status.get("phase") in _TERMINAL:
+        return 0
+    seconds = spec.get("terminationGracePeriodSeconds") if asked is None else asked
+    if not isinstance(seconds, int):
+        return DEFAULT_GRACE_SECONDS
+    return seconds if seconds >= 0 else 1
+
+
+def _is_finished(meta: Json) -> bool:
+    """Deleted, and nobody has anything left to do for it."""
+    deleted = "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds", 0) == 0
+    return deleted and not meta.get("finalizers")

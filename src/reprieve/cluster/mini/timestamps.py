@@ -1,0 +1,21 @@
+"""Moments as the API writes them: UTC, whole seconds (or microseconds, for events)."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import lru_cache
+
+Clock = Callable[[], float]
+
+
+def stamp(moment: float) -> str:
+    """Truncated to the second, as Kubernetes writes times."""
+    return _whole_second(int(moment))
+
+
+@lru_cache(maxsize=1024)
+def _whole_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_stamp(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,111 @@
+"""What can be chosen about preemption: the arguments under `pluginConfig`, name `Reprieve`.
+
+This module says which choices there are and what each defaults to. It knows nothing of the code
+that carries them out.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+from reprieve.config.reading import ConfigError, NonEmpty, NonNegative, Positive, read
+from reprieve.model.objects import Record
+
+API_VERSION = "reprieve.dev/v1alpha1"
+
+
+class Preset(StrEnum):
+    """Where the other choices come from when they are not made."""
+
+    REPRIEVE = "Reprieve"
+    UPSTREAM = "Upstream"
+
+
+class Search(StrEnum):
+    """How victims are found."""
+
+    PRIORITY_CEILING = "PriorityCeiling"
+    UPSTREAM = "Upstream"
+    LEAST_DISTURBANCE = "LeastDisturbance"
+
+
+class Budgets(StrEnum):
+    """How evictions are counted against disruption budgets."""
+
+    JOINT = "Joint"
+    UPSTREAM = "Upstream"
+
+
+class RespectBudgets(StrEnum):
+    """Whether a plan may break a disruption budget when nothing else helps."""
+
+    BEST_EFFORT = "BestEffort"
+    ALWAYS = "Always"
+
+
+class GangPreemption(StrEnum):
+    """For how many members of a gang room is made."""
+
+    MIN_COUNT = "MinCount"
+    ALL = "All"
+
+
+class ResizeAccounting(StrEnum):
+    """Whose arithmetic says whether a resize fits."""
+
+    KUBELET = "Kubelet"
+    UPSTREAM = "Upstream"
+
+
+class Divergence(StrEnum):
+    """What happens to pods whose priority is not their group's."""
+
+    REJECT = "Reject"
+    REPORT = "Report"
+
+
+class BudgetSelectors(StrEnum):
+    """What an empty selector of a disruption budget means: every pod, or (upstream) none."""
+
+    POLICY_V1 = "PolicyV1"
+    UPSTREAM = "Upstream"
+
+
+class ReprieveArgs(Record, frozen=True):
+    policy: Preset = Preset.REPRIEVE
+    search: Search = Search.PRIORITY_CEILING
+    budgets: Budgets = Budgets.JOINT
+    respect_budgets: RespectBudgets = RespectBudgets.BEST_EFFORT
+    gang_preemption: GangPreemption = GangPreemption.MIN_COUNT
+    resize_accounting: ResizeAccounting = ResizeAccounting.KUBELET
+    divergence: Divergence = Divergence.REJECT
+    placements_tried: Positive = 1
+    disturbance: dict[str, NonNegative] = {}
+    planning_effort: Positive = 10_000
+    stuck_victim_seconds: Positive = 300
+    preemption_priority_classes: tuple[NonEmpty, ...] = ()
+
+    @property
+    def budget_selectors(self) -> BudgetSelectors:
+        upstream = self.policy is Preset.UPSTREAM
+        return BudgetSelectors.UPSTREAM if upstream else BudgetSelectors.POLICY_V1
+
+
+UPSTREAM = ReprieveArgs(
+    policy=Preset.UPSTREAM,
+    search=Search.UPSTREAM,
+    budgets=Budgets.UPSTREAM,
+    gang_preemption=GangPreemption.ALL,
+    resize_accounting=ResizeAccounting.UPSTREAM,
+    divergence=Divergence.REJECT,
+)
+
+
+def read_reprieve_args(document: object, path: str, errors: list[ConfigError]) -> ReprieveArgs | None:
+    """The arguments: what is written wins over the preset, and that over the plain defaults."""
+    match document:
+        case Mapping() if document.get("policy") == Preset.UPSTREAM:
+            given = {key: value for key, value in document.items() if value is not None}
+            return read(ReprieveArgs, {**msgspec.to_builtins(UPSTREAM), **given}, path, errors)
+    return read(ReprieveArgs, document, path, errors)

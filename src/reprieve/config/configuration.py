@@ -1,0 +1,160 @@
+"""What is this scheduler told to do? A `KubeSchedulerConfiguration`, read once.
+
+A document comes in, already loaded, and a frozen record comes out, or every mistake in it at once.
+Files, flags and feature gates are somebody else's.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from reprieve.config.plugin_args import API_VERSION
+from reprieve.config.profiles import Profile, read_profile
+from reprieve.config.reading import (
+    ConfigError,
+    InvalidConfigurationError,
+    NonEmpty,
+    NonNegative,
+    Percentage,
+    Positive,
+    Seconds,
+    read,
+    shown,
+)
+from reprieve.model.objects import Record
+
+KIND = "KubeSchedulerConfiguration"
+NAME = "reprieve"
+RETRY_JITTER = 1.2  # a retry may come this much later than its period
+
+
+class LeaderElection(Record, frozen=True):
+    leader_elect: bool = True
+    lease_duration: Seconds = Seconds(15)
+    renew_deadline: Seconds = Seconds(10)
+    retry_period: Seconds = Seconds(2)
+    resource_lock: Literal["leases"] = "leases"
+    resource_name: NonEmpty = NAME
+    resource_namespace: NonEmpty = "kube-system"
+
+
+class ClientConnection(Record, frozen=True):
+    kubeconfig: str = ""
+    accept_content_types: str = ""
+    content_type: str = "application/json"
+    qps: float = 50.0
+    burst: NonNegative = 100
+
+
+class Settings(Record, frozen=True):
+    """What holds for the whole scheduler."""
+
+    parallelism: Positive = 16
+    percentage_of_nodes_to_score: Percentage = 0
+    pod_initial_backoff_seconds: Positive = 1
+    pod_max_backoff_seconds: Positive = 10
+    leader_election: LeaderElection = LeaderElection()
+    client_connection: ClientConnection = ClientConnection()
+    delay_cache_until_active: bool = False
+    enable_profiling: bool = False
+    enable_contention_profiling: bool = False
+
+
+class Document(Settings, frozen=True, kw_only=True):
+    """The settings as written, with the parts that are read one by one."""
+
+    api_version: Literal["kubescheduler.config.k8s.io/v1"]
+    kind: Literal["KubeSchedulerConfiguration"]
+    profiles: tuple[Any, ...] = ()
+    extenders: tuple[Any, ...] = ()
+
+
+class Configuration(Record, frozen=True):
+    settings: Settings
+    profiles: tuple[Profile, ...]
+    warnings: tuple[ConfigError, ...] = ()
+    """What was asked for, is left out, and does no harm."""
+
+
+def parse_configuration(document: object) -> Configuration:
+    """Read a loaded document, or raise InvalidConfigurationError with everything that is wrong."""
+    errors: list[ConfigError] = []
+    warnings: list[ConfigError] = []
+    written = read(Document, document, "", errors)
+    profiles = _read_profiles(_items(document, "profiles"), errors, warnings)
+    errors.extend(_refused_extenders(_items(document, "extenders")))
+    errors.extend(_contradictions(written) if written is not None else ())
+    if written is None or errors:
+        raise InvalidConfigurationError(errors)
+    settings = Settings(**{name: getattr(written, name) for name in Settings.__struct_fields__})
+    return Configuration(settings=settings, profiles=profiles, warnings=tuple(warnings))
+
+
+def default_configuration() -> Configuration:
+    """What holds when nothing is written."""
+    return parse_configuration({"apiVersion": API_VERSION, "kind": KIND})
+
+
+def _items(document: object, key: str) -> list[object]:
+    """A list of the document, so that its parts are looked at even if the whole is wrong."""
+    items = document.get(key) if isinstance(document, Mapping) else None
+    return list(items) if isinstance(items, list | tuple) else []
+
+
+def _read_profiles(
+    documents: list[object], errors: list[ConfigError], warnings: list[ConfigError]
+) -> tuple[Profile, ...]:
+    read_ones = {
+        f"profiles[{i}]": profile
+        for i, document in enumerate(documents or [{}])
+        if (profile := read_profile(document, f"profiles[{i}]", errors, warnings)) is not None
+    }
+    if len(documents) <= 1:
+        return tuple(replace(p, scheduler_name=p.scheduler_name or NAME) for p in read_ones.values())
+    errors.extend(_wrong_names(read_ones))
+    errors.extend(_differing_gang_support(read_ones))
+    return tuple(read_ones.values())
+
+
+def _wrong_names(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
+    seen: dict[str, str] = {}
+    for path, profile in profiles.items():
+        name = profile.scheduler_name
+        if not name:
+            message = "required where there are several profiles: expected a non-empty string"
+            yield ConfigError(path=f"{path}.schedulerName", message=message)
+        elif name in seen:
+            message = f"expected a name of its own, got {shown(name)} as in {seen[name]}"
+            yield ConfigError(path=f"{path}.schedulerName", message=message)
+        seen.setdefault(name, path)
+
+
+def _differing_gang_support(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
+    """A gang's pods may name any of the profiles, so that one rule has to hold for all."""
+    if len({profile.gang_scheduling for profile in profiles.values()}) > 1:
+        without = [path for path, profile in profiles.items() if not profile.gang_scheduling]
+        message = (
+            f"GangScheduling has to be on in all profiles or in none, and is off only in {', '.join(without)}"
+        )
+        yield ConfigError(path="profiles", message=message)
+
+
+def _refused_extenders(extenders: list[object]) -> Iterator[ConfigError]:
+    for i in range(len(extenders)):
+        message = "Reprieve calls no extenders: remove it, since leaving it out would change what fits"
+        yield ConfigError(path=f"extenders[{i}]", message=message)
+
+
+def _contradictions(settings: Settings) -> Iterator[ConfigError]:
+    initial, most = settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds
+    if most < initial:
+        message = f"expected at least podInitialBackoffSeconds ({initial}), got {most}"
+        yield ConfigError(path="podMaxBackoffSeconds", message=message)
+    election = settings.leader_election
+    if election.lease_duration <= election.renew_deadline:
+        message = f"expected more than renewDeadline ({election.renew_deadline:g}s)"
+        yield ConfigError(path="leaderElection.leaseDuration", message=message)
+    if election.renew_deadline <= election.retry_period * RETRY_JITTER:
+        message = f"expected more than {RETRY_JITTER} times retryPeriod"
+        yield ConfigError(path="leaderElection.renewDeadline", message=message)

@@ -1,0 +1,121 @@
+"""Which features are on?
+
+Gates are parsed once, into plain truth values; what a gate means is known to whoever builds the
+parts, and to nobody else.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from reprieve.config.reading import ConfigError, InvalidConfigurationError, did_you_mean, shown
+from reprieve.model.objects import Record
+
+
+class Gates(Record, frozen=True, rename="pascal"):
+    generic_workload: bool = True
+    gang_scheduling: bool = True
+    workload_aware_preemption: bool = True
+    pod_group_preemption_policy: bool = False
+    topology_aware_workload_scheduling: bool = False
+    composite_pod_group: bool = False
+    scheduler_async_preemption: bool = True
+    preemption_toleration: bool = True
+    in_place_pod_vertical_scaling_scheduler_preemption: bool = False
+
+
+# What a gate cannot be on without. In Gates, what is needed stands before what needs it.
+PREREQUISITES = {
+    "GangScheduling": ("GenericWorkload",),
+    "WorkloadAwarePreemption": ("GenericWorkload", "GangScheduling"),
+    "PodGroupPreemptionPolicy": ("GenericWorkload",),
+    "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
+    "CompositePodGroup": ("GenericWorkload", "TopologyAwareWorkloadScheduling"),
+}
+
+ALIASES = {"SchedulerPreemptionForPodResize": "InPlacePodVerticalScalingSchedulerPreemption"}
+
+# Known to kube-scheduler, and about how it does its work: either value changes nothing here.
+WITHOUT_EFFECT = frozenset(
+    {
+        "InterPodAffinityHostnameFastPath",
+        "NominatedNodeNameForExpectation",
+        "OpportunisticBatching",
+        "SchedulerAsyncAPICalls",
+        "SchedulerPopFromBackoffQ",
+        "SchedulerPreQueueingHints",
+        "SchedulerQueueingHints",
+    }
+)
+
+# Known to kube-scheduler, and a part of Reprieve that cannot be taken out.
+ALWAYS_ON = frozenset(
+    {
+        "InPlacePodLevelResourcesVerticalScaling",
+        "InPlacePodVerticalScaling",
+        "MatchLabelKeysInPodTopologySpread",
+        "NodeInclusionPolicyInPodTopologySpread",
+        "PodLevelResources",
+    }
+)
+
+DEFAULTS: dict[str, bool] = {f.encode_name: f.default for f in msgspec.structs.fields(Gates)}
+
+
+def parse_feature_gates(text: str) -> Gates:
+    """Gates as kube-scheduler's flag spells them: `A=true,B=false`.
+
+    A gate that is not named follows its prerequisites: it is off where one of them is.
+    """
+    errors: list[ConfigError] = []
+    chosen = _chosen(text, errors)
+    gates: dict[str, bool] = {}
+    for name, default in DEFAULTS.items():
+        missing = [p for p in PREREQUISITES.get(name, ()) if not gates[p]]
+        gates[name] = chosen.get(name, default and not missing)
+        if gates[name] and missing:
+            errors.append(_error(name, f"needs {' and '.join(missing)} to be on"))
+    if errors:
+        raise InvalidConfigurationError(errors)
+    return msgspec.convert(gates, Gates)
+
+
+def _chosen(text: str, errors: list[ConfigError]) -> dict[str, bool]:
+    """The gates that were named and have a meaning here, by their own names."""
+    spelled: dict[str, tuple[str, bool]] = {}
+    for name, value in _pairs(text, errors):
+        gate = ALIASES.get(name, name)
+        errors.extend(_refusals(name, gate, value))
+        before, was = spelled.setdefault(gate, (name, value))
+        if was is not value:
+            errors.append(_error(name, f"{_word(value)} contradicts {before}={_word(was)}"))
+    return {gate: value for gate, (_, value) in spelled.items()}
+
+
+def _pairs(text: str, errors: list[ConfigError]) -> Iterator[tuple[str, bool]]:
+    words = {"true": True, "false": False}
+    for item in filter(None, map(str.strip, text.split(","))):
+        name, _, word = map(str.strip, item.partition("="))
+        if word.lower() in words:
+            yield name, words[word.lower()]
+        else:
+            errors.append(_error(name, f"expected true or false, got {shown(word)}"))
+
+
+def _refusals(name: str, gate: str, value: bool) -> Iterator[ConfigError]:
+    if gate in ALWAYS_ON and not value:
+        yield _error(name, "is always on in Reprieve and cannot be turned off")
+    elif gate not in DEFAULTS.keys() | ALWAYS_ON | WITHOUT_EFFECT:
+        yield _error(name, f"unknown feature gate{did_you_mean(name, _known())}")
+
+
+def _known() -> Iterable[str]:
+    return DEFAULTS.keys() | ALIASES.keys() | ALWAYS_ON | WITHOUT_EFFECT
+
+
+def _word(value: bool) -> str:
+    return str(value).lower()
+
+
+def _error(name: str, message: str) -> ConfigError:
+    return ConfigError(path=f"feature gate {name}", message=message)

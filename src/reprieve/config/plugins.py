@@ -1,0 +1,172 @@
+"""Which plugins does a profile leave on, and with which weight?
+
+The names and extension points are kube-scheduler's. Reprieve has no plugins of its own kind: a name
+stands for a part of it. Which part that is, is not known here.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from reprieve.config.reading import ConfigError, NonEmpty, NonNegative, did_you_mean
+from reprieve.model.objects import Record
+
+EVERY = "*"
+FILTER = ("preFilter", "filter")
+SCORE = ("preScore", "score")
+
+# The plugins that Reprieve has a counterpart for, and the points at which each has a say.
+PLUGINS: dict[str, tuple[str, ...]] = {
+    "SchedulingGates": ("preEnqueue",),
+    "PrioritySort": ("queueSort",),
+    "NodeName": FILTER,
+    "NodeUnschedulable": FILTER,
+    "TaintToleration": FILTER + SCORE,
+    "NodeAffinity": FILTER + SCORE,
+    "NodePorts": FILTER,
+    "DeferredPodScheduling": (*FILTER, "permit"),
+    "NodeResourcesFit": (*FILTER, *SCORE, "placementScore"),
+    "VolumeRestrictions": FILTER,
+    "NodeVolumeLimits": FILTER,
+    "VolumeBinding": (*FILTER, "reserve", "preBind"),
+    "VolumeZone": FILTER,
+    "PodTopologySpread": FILTER + SCORE,
+    "InterPodAffinity": FILTER + SCORE,
+    "DefaultPreemption": ("preEnqueue", "postFilter", "podGroupPostFilter"),
+    "NodeResourcesBalancedAllocation": SCORE,
+    "ImageLocality": SCORE,
+    "DefaultBinder": ("bind",),
+    "NodeDeclaredFeatures": FILTER,
+    "GangScheduling": ("preEnqueue", "permit"),
+    "TopologyPlacementGenerator": ("placementGenerate",),
+    "PodGroupPodsCount": ("placementScore",),
+}
+
+DEFAULT_WEIGHTS = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+}
+
+# Plugins that people may well name and that Reprieve refuses, with what to do instead.
+REFUSED = {
+    "DynamicResources": "Reprieve does not allocate resource claims: pods that have one stay pending",
+    "PreemptionToleration": "tolerations are a part of preemption here: leave DefaultPreemption on "
+    "and use the feature gate PreemptionToleration",
+}
+
+# What no profile can do without.
+INDISPENSABLE = {
+    "preEnqueue": "SchedulingGates",
+    "queueSort": "PrioritySort",
+    "bind": "DefaultBinder",
+}
+
+
+class Plugin(Record, frozen=True):
+    name: NonEmpty
+    weight: NonNegative = 0
+
+
+class PluginSet(Record, frozen=True):
+    enabled: tuple[Plugin, ...] = ()
+    disabled: tuple[Plugin, ...] = ()
+
+    def turns_off(self, name: str) -> bool:
+        return any(plugin.name in (name, EVERY) for plugin in self.disabled)
+
+
+class Plugins(Record, frozen=True):
+    pre_enqueue: PluginSet = PluginSet()
+    queue_sort: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    filter: PluginSet = PluginSet()
+    post_filter: PluginSet = PluginSet()
+    pre_score: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    reserve: PluginSet = PluginSet()
+    permit: PluginSet = PluginSet()
+    pre_bind: PluginSet = PluginSet()
+    bind: PluginSet = PluginSet()
+    post_bind: PluginSet = PluginSet()
+    multi_point: PluginSet = PluginSet()
+    placement_generate: PluginSet = PluginSet()
+    placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet = PluginSet()
+
+    def sets(self) -> dict[str, PluginSet]:
+        """The set of each extension point, by the point's name."""
+        return {f.encode_name: getattr(self, f.name) for f in msgspec.structs.fields(Plugins)}
+
+
+def enabled_plugins(plugins: Plugins) -> dict[str, dict[str, int]]:
+    """What is on at each point, with its weight.
+
+    A specific point beats `multiPoint`, and that beats the defaults.
+    """
+    sets = plugins.sets()
+    general = sets.pop("multiPoint")
+    defaults = {n: DEFAULT_WEIGHTS.get(n, 1) for n in PLUGINS if not general.turns_off(n)}
+    weights = {**defaults, **_weights(general)}
+    return {
+        point: {
+            **{n: w for n, w in weights.items() if _extends(n, point) and not s.turns_off(n)},
+            **_weights(s),
+        }
+        for point, s in sets.items()
+    }
+
+
+def plugin_errors(plugins: Plugins, path: str) -> Iterator[ConfigError]:
+    """Plugins that Reprieve cannot take the place of, or cannot leave out."""
+    for point, plugin_set in plugins.sets().items():
+        for i, plugin in enumerate(plugin_set.enabled):
+            if (message := _refusal(plugin.name, point)) is not None:
+                yield ConfigError(path=f"{path}.{point}.enabled[{i}].name", message=message)
+    enabled = enabled_plugins(plugins)
+    for point, name in INDISPENSABLE.items():
+        if name not in enabled[point]:
+            message = f"{name} cannot be disabled: Reprieve does not work without it"
+            yield ConfigError(path=f"{path}.{point}", message=message)
+
+
+def plugin_warnings(plugins: Plugins, path: str) -> Iterator[ConfigError]:
+    """Plugins whose absence changes only which of the possible nodes is preferred."""
+    for point, plugin_set in plugins.sets().items():
+        for i, plugin in enumerate(plugin_set.enabled):
+            if plugin.name not in PLUGINS:
+                message = f"Reprieve has no scoring plugin {plugin.name}: it is left out"
+                yield ConfigError(path=f"{path}.{point}.enabled[{i}].name", message=message)
+        for i, plugin in enumerate(plugin_set.disabled):
+            if plugin.name not in PLUGINS and plugin.name not in (EVERY, *REFUSED):
+                message = f"there is no plugin {plugin.name} to disable{_hint(plugin.name)}"
+                yield ConfigError(path=f"{path}.{point}.disabled[{i}].name", message=message)
+
+
+def unknown_scorers(plugins: Plugins) -> set[str]:
+    """The plugins that are left out with a warning."""
+    named = (plugin.name for point in SCORE for plugin in plugins.sets()[point].enabled)
+    return {name for name in named if name not in PLUGINS}
+
+
+def _weights(plugin_set: PluginSet) -> dict[str, int]:
+    """What a set enables of what there is. A weight of zero means one, as upstream."""
+    return {p.name: p.weight or 1 for p in plugin_set.enabled if p.name in PLUGINS}
+
+
+def _extends(name: str, point: str) -> bool:
+    return point in PLUGINS[name]
+
+
+def _refusal(name: str, point: str) -> str | None:
+    if name in PLUGINS:
+        wrong = point != "multiPoint" and not _extends(name, point)
+        return f"{name} has no say at {point}, only at {', '.join(PLUGINS[name])}" if wrong else None
+    if point in SCORE:
+        return None  # a preference that is left out changes no rule: a warning will do
+    return REFUSED.get(name) or f"Reprieve has no plugin {name}{_hint(name)}"
+
+
+def _hint(name: str) -> str:
+    return did_you_mean(name, PLUGINS)

@@ -1,0 +1,1 @@
+"""What the cluster is. Data only: no decisions, no I/O, no clock."""

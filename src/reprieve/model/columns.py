@@ -1,0 +1,92 @@
+"""Columns: what many rows have in common, so that a question is put to the few distinct things once.
+
+A cluster has thousands of nodes and pods but few distinct taint lists, label sets, ports or affinity terms.
+``Column`` gives each row one of them, ``Relation`` gives each row any number of them.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Mask = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+T = TypeVar("T", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column(Generic[T]):
+    """One thing for each row: ``things[codes[row]]``."""
+
+    codes: Ints
+    things: Sequence[T]
+    index: dict[T, int]
+
+    @classmethod
+    def of(cls, values: Iterable[T], first: tuple[T, ...] = ()) -> "Column[T]":
+        """``first`` are things that get the lowest codes, whether a row has them or not."""
+        index: dict[T, int] = {thing: code for code, thing in enumerate(first)}
+        codes = np.fromiter((index.setdefault(v, len(index)) for v in values), np.int64)
+        codes.setflags(write=False)
+        return cls(codes, tuple(index), index)
+
+    def where(self, accepts: Callable[[T], bool]) -> Mask:
+        """The rows whose thing is accepted."""
+        return self.lookup(np.fromiter(map(accepts, self.things), np.bool_, len(self.things)))
+
+    def where_in(self, things: Iterable[T]) -> Mask:
+        accepted = np.zeros(len(self.things), np.bool_)
+        accepted[[self.index[t] for t in things if t in self.index]] = True
+        return self.lookup(accepted)
+
+    def lookup(self, by_code: Mask) -> Mask:
+        return by_code[self.codes] if len(by_code) else np.zeros(len(self.codes), np.bool_)
+
+    def __getitem__(self, row: int) -> T:
+        return self.things[int(self.codes[row])]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relation(Generic[T]):
+    """Any number of things for each row, as pairs: row ``rows[i]`` has ``things[codes[i]]``."""
+
+    rows: Ints
+    codes: Ints
+    things: Sequence[T]
+    index: dict[T, int]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, T]]) -> "Relation[T]":
+        index: dict[T, int] = {}
+        rows, codes = [], []
+        for row, thing in pairs:
+            rows.append(row)
+            codes.append(index.setdefault(thing, len(index)))
+        return cls(np.array(rows, np.int64), np.array(codes, np.int64), tuple(index), index)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def pairs_where(self, accepts: Callable[[T], bool]) -> Ints:
+        """The positions of the pairs whose thing is accepted."""
+        accepted = np.fromiter(map(accepts, self.things), np.bool_, len(self.things))
+        if not accepted.any():
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(accepted[self.codes])
+
+    def rows_with(self, thing: T) -> Ints:
+        """The rows that have one thing."""
+        code = self.index.get(thing)
+        return self.rows[self.codes == code] if code is not None else np.zeros(0, np.int64)
+
+    def weighed(self, weights: Ints) -> tuple[Ints, Ints]:
+        """The rows and weights of the pairs whose thing (by code) weighs anything."""
+        pairs = np.flatnonzero((weights != 0)[self.codes])
+        return self.rows[pairs], weights[self.codes[pairs]]
+
+    def rows_where(self, accepts: Callable[[T], bool]) -> Ints:
+        """The rows, one entry for each accepted pair."""
+        return self.rows[self.pairs_where(accepts)]

@@ -1,0 +1,74 @@
+"""What can be done to the cluster. Effects are orders, not deeds: the shell carries them out.
+
+Each one names its object by UID, so that a namesake that came later is never hit.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Target:
+    """The object an effect is meant for; cluster-scoped objects have an empty namespace."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Give a pod its node."""
+
+    target: Target
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetCondition:
+    """Write a condition into the status of an object."""
+
+    target: Target
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+class Tone(StrEnum):
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """Tell people, as a Kubernetes event on the object."""
+
+    target: Target
+    tone: Tone
+    reason: str
+    action: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class BindVolume:
+    """Promise an existing volume (the target) to a claim."""
+
+    target: Target
+    claim: Target
+
+
+@dataclass(frozen=True, slots=True)
+class SelectNode:
+    """Ask the provisioner of a claim (the target) to make its volume reachable from a node."""
+
+    target: Target
+    node: str
+
+
+Effect = Bind | SetCondition | Announce | BindVolume | SelectNode

@@ -1,0 +1,415 @@
+"""What a pod asks of its place: its spec compiled once into a hashable record.
+
+Pods made from one template have equal shapes, so whatever is computed for a shape can be kept for all of
+them. Compiling finds everything that is malformed; a shape itself is always sound, with the malformed
+parts left out, so that a running pod we can only half read still counts as the load it is.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from reprieve.model.migration import Attachment, moved_disk
+from reprieve.model.objects import (
+    Container,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    PreferredSchedulingTerm,
+    Problem,
+    Toleration,
+    TopologySpreadConstraint,
+    Volume,
+    ref_of,
+)
+from reprieve.model.resources import PODS, Footprint, Problems, footprint
+from reprieve.model.selectors import (
+    ANYWHERE,
+    NOTHING,
+    Labels,
+    NodeQuery,
+    NodeTerm,
+    Operator,
+    Requirement,
+    Selector,
+    check_tolerations,
+    compile_node_selector,
+    compile_node_term,
+    compile_selector,
+)
+
+ANY_ADDRESS = "0.0.0.0"
+_PROTOCOLS = ("TCP", "UDP", "SCTP")
+_HIGHEST_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    protocol: str
+    address: str
+    port: int
+
+    def conflicts_with(self, other: "HostPort") -> bool:
+        if (self.protocol, self.port) != (other.protocol, other.port):
+            return False
+        return self.address == other.address or ANY_ADDRESS in (self.address, other.address)
+
+
+@dataclass(frozen=True, slots=True)
+class PodTerm:
+    """Pods meant by an affinity term, and the topology within which they are near."""
+
+    selector: Selector
+    namespaces: frozenset[str]
+    namespace_selector: Selector
+    topology_key: str
+
+    def means(self, labels: Labels, namespace: str, namespace_labels: Labels) -> bool:
+        """Whether a pod with these labels, in this namespace, is one of them."""
+        inside = namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)
+        return inside and self.selector.matches(labels)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedPodTerm:
+    """A preference: positive weights attract, negative ones repel."""
+
+    weight: int
+    term: PodTerm
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedNodeTerm:
+    weight: int
+    term: NodeTerm
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadRule:
+    """One topology spread constraint; ``selector`` already includes the matchLabelKeys."""
+
+    topology_key: str
+    max_skew: int
+    selector: Selector
+    required: bool = True
+    min_domains: int = 1
+    honors_affinity: bool = True
+    honors_taints: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A disk mounted without a claim, which two pods on one node may not share unless both only read."""
+
+    kind: str
+    ids: frozenset[str]
+    read_only: bool
+    # GCE disks may be shared by readers, iSCSI and RBD too; EBS volumes never.
+    shareable: bool = True
+
+    def conflicts_with(self, other: "Disk") -> bool:
+        if self.kind != other.kind or not self.ids & other.ids:
+            return False
+        return not (self.shareable and self.read_only and other.read_only)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Everything about a pod that decides where it can be."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    requests: tuple[tuple[str, int], ...]
+    nonzero_cpu: int
+    nonzero_memory: int
+    nodes: NodeQuery = ANYWHERE
+    preferred_nodes: tuple[WeightedNodeTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    ports: tuple[HostPort, ...] = ()
+    affinity: tuple[PodTerm, ...] = ()
+    anti_affinity: tuple[PodTerm, ...] = ()
+    preferred_pods: tuple[WeightedPodTerm, ...] = ()
+    spread: tuple[SpreadRule, ...] = ()
+    claims: tuple[str, ...] = ()
+    ephemeral_claims: frozenset[str] = frozenset()  # those of the claims that are made for the pod alone
+    disks: tuple[Disk, ...] = ()
+    inline_volumes: tuple[Attachment, ...] = ()
+    images: tuple[str, ...] = ()
+    features: frozenset[str] = frozenset()
+    owner_uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPod:
+    """A pod as the core knows it: the object, its weight, its shape, and what could not be read."""
+
+    pod: Pod
+    weight: Footprint
+    shape: Shape
+    problems: tuple[Problem, ...]
+
+
+def compile_pod(pod: Pod) -> CompiledPod:
+    problems = Problems(ref_of(pod))
+    weight = footprint(pod, problems)
+    spec = pod.spec
+    labels = pod.metadata.labels
+    affinity = spec.affinity
+    shape = Shape(
+        namespace=pod.metadata.namespace,
+        labels=tuple(sorted(labels.items())),
+        requests=tuple(sorted({**weight.charged, PODS: 1}.items())),
+        nonzero_cpu=weight.nonzero_cpu,
+        nonzero_memory=weight.nonzero_memory,
+        nodes=_node_query(pod, problems),
+        preferred_nodes=_preferred_nodes(pod, problems),
+        tolerations=check_tolerations(spec.tolerations, "spec.tolerations", problems),
+        ports=tuple(_host_ports(pod, problems)),
+        affinity=_required(pod, affinity.pod_affinity, "podAffinity", problems),
+        anti_affinity=_required(pod, affinity.pod_anti_affinity, "podAntiAffinity", problems),
+        preferred_pods=(
+            *_preferred(pod, affinity.pod_affinity, "podAffinity", 1, problems),
+            *_preferred(pod, affinity.pod_anti_affinity, "podAntiAffinity", -1, problems),
+        ),
+        spread=_spread_rules(pod, problems),
+        claims=tuple(dict.fromkeys(_claims(pod))),
+        ephemeral_claims=frozenset(_ephemeral_claims(pod)),
+        disks=tuple(disk for volume in spec.volumes for disk in _disks(volume)),
+        inline_volumes=tuple(_inline_volumes(pod)),
+        images=tuple(map(_tagged, _images(pod))),
+        features=frozenset(_features(pod)),
+        owner_uid=next((o.uid for o in pod.metadata.owner_references if o.controller), ""),
+    )
+    return CompiledPod(pod, weight, shape, problems.all())
+
+
+def _containers(pod: Pod) -> Iterator[Container]:
+    yield from pod.spec.init_containers
+    yield from pod.spec.containers
+
+
+def _images(pod: Pod) -> Iterator[str]:
+    """Every image the pod needs on its node; nodes list them with their tags."""
+    yield from (container.image for container in _containers(pod))
+    yield from (v.image.reference for v in pod.spec.volumes if v.image is not None)
+
+
+def _tagged(image: str) -> str:
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
+
+
+# --- nodes ---------------------------------------------------------------------------------------
+
+
+def _node_query(pod: Pod, problems: Problems) -> NodeQuery:
+    exact = (Requirement(k, Operator.IN, frozenset({v})) for k, v in sorted(pod.spec.node_selector.items()))
+    required = pod.spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+    return NodeQuery(tuple(exact), compile_node_selector(required, path, problems))
+
+
+def _preferred_nodes(pod: Pod, problems: Problems) -> tuple[WeightedNodeTerm, ...]:
+    preferred = pod.spec.affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
+    path = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+    return compile_node_wishes(preferred, path, problems)
+
+
+def compile_node_wishes(
+    preferred: Iterable[PreferredSchedulingTerm], path: str, problems: Problems
+) -> tuple[WeightedNodeTerm, ...]:
+    terms = []
+    for i, wish in enumerate(preferred):
+        term = compile_node_term(wish.preference, f"{path}[{i}].preference", problems)
+        # An empty preference would favour every node alike: it counts for nothing.
+        if term is not None and wish.weight:
+            terms.append(WeightedNodeTerm(wish.weight, term))
+    return tuple(terms)
+
+
+def _features(pod: Pod) -> Iterator[str]:
+    """Which declared node features the spec cannot do without."""
+    containers = list(_containers(pod))
+    rules = (rule for c in containers for rule in c.restart_policy_rules)
+    if any(rule.action == "RestartAllContainers" for rule in rules):
+        yield "RestartAllContainersOnContainerExits"
+    if pod.spec.host_network and pod.spec.host_users is False:
+        yield "UserNamespacesHostNetworkSupport"
+    if any(mount.bind_mount_options for c in containers for mount in c.volume_mounts):
+        yield "VolumeBindMountOptions"
+
+
+# --- ports ---------------------------------------------------------------------------------------
+
+
+def _host_ports(pod: Pod, problems: Problems) -> Iterator[HostPort]:
+    """Ports of containers that run as long as the pod does."""
+    for i, container in enumerate(pod.spec.init_containers):
+        if container.restart_policy == "Always":
+            yield from _ports_of(container, f"spec.initContainers[{i}]", problems)
+    for i, container in enumerate(pod.spec.containers):
+        yield from _ports_of(container, f"spec.containers[{i}]", problems)
+
+
+def _ports_of(container: Container, path: str, problems: Problems) -> Iterator[HostPort]:
+    for i, port in enumerate(container.ports):
+        if not port.host_port:
+            continue
+        where = f"{path}.ports[{i}]"
+        if not 0 < port.host_port <= _HIGHEST_PORT:
+            expected = f"expected a port from 1 to {_HIGHEST_PORT}, got {port.host_port}"
+            problems.add(f"{where}.hostPort", expected)
+        elif port.protocol not in _PROTOCOLS:
+            problems.add(f"{where}.protocol", f"expected TCP, UDP or SCTP, got {port.protocol!r}")
+        elif port.host_ip and not _is_address(port.host_ip):
+            problems.add(f"{where}.hostIP", f"expected an IP address, got {port.host_ip!r}")
+        else:
+            yield HostPort(port.protocol, port.host_ip or ANY_ADDRESS, port.host_port)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+# --- other pods ----------------------------------------------------------------------------------
+
+_AFFINITY = "spec.affinity"
+
+
+def _required(pod: Pod, affinity: PodAffinity, name: str, problems: Problems) -> tuple[PodTerm, ...]:
+    path = f"{_AFFINITY}.{name}.requiredDuringSchedulingIgnoredDuringExecution"
+    terms = affinity.required_during_scheduling_ignored_during_execution
+    return tuple(_pod_term(pod, t, f"{path}[{i}]", problems) for i, t in enumerate(terms))
+
+
+def _preferred(
+    pod: Pod, affinity: PodAffinity, name: str, sign: int, problems: Problems
+) -> Iterator[WeightedPodTerm]:
+    path = f"{_AFFINITY}.{name}.preferredDuringSchedulingIgnoredDuringExecution"
+    for i, wish in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
+        term = _pod_term(pod, wish.pod_affinity_term, f"{path}[{i}].podAffinityTerm", problems)
+        yield WeightedPodTerm(sign * wish.weight, term)
+
+
+def _pod_term(pod: Pod, term: PodAffinityTerm, path: str, problems: Problems) -> PodTerm:
+    if not term.topology_key:
+        problems.add(f"{path}.topologyKey", "expected a node label key")
+    selector = compile_selector(term.label_selector, f"{path}.labelSelector", problems)
+    own_only = not term.namespaces and term.namespace_selector is None
+    return PodTerm(
+        selector=_with_label_keys(pod, selector, term.match_label_keys, term.mismatch_label_keys),
+        namespaces=frozenset({pod.metadata.namespace} if own_only else term.namespaces),
+        namespace_selector=compile_selector(term.namespace_selector, f"{path}.namespaceSelector", problems),
+        topology_key=term.topology_key,
+    )
+
+
+def _with_label_keys(
+    pod: Pod, selector: Selector, same: Iterable[str], other: Iterable[str] = ()
+) -> Selector:
+    """The pod's own values of some keys as requirements.
+
+    The API server writes them into the selector when a pod is created; what it wrote then stays valid
+    when the pod's labels change later.
+    """
+    if selector == NOTHING:
+        return selector
+    labels = pod.metadata.labels
+    written = {(r.key, r.operator) for r in selector.requirements}
+    wanted = [(key, Operator.IN) for key in same] + [(key, Operator.NOT_IN) for key in other]
+    return selector.narrowed(
+        Requirement(key, operator, frozenset({labels[key]}))
+        for key, operator in wanted
+        if key in labels and (key, operator) not in written
+    )
+
+
+def _spread_rules(pod: Pod, problems: Problems) -> tuple[SpreadRule, ...]:
+    rules = []
+    for i, constraint in enumerate(pod.spec.topology_spread_constraints):
+        path = f"spec.topologySpreadConstraints[{i}]"
+        wrong = _wrong_spread(constraint)
+        if wrong:
+            problems.add(f"{path}.{wrong[0]}", wrong[1])
+        else:
+            rules.append(_spread_rule(pod, constraint, path, problems))
+    return tuple(rules)
+
+
+def _wrong_spread(constraint: TopologySpreadConstraint) -> tuple[str, str] | None:
+    policies = ("Honor", "Ignore")
+    if constraint.max_skew < 1:
+        return "maxSkew", f"expected a number above zero, got {constraint.max_skew}"
+    if not constraint.topology_key:
+        return "topologyKey", "expected a node label key"
+    if constraint.when_unsatisfiable not in ("DoNotSchedule", "ScheduleAnyway"):
+        got = constraint.when_unsatisfiable
+        return "whenUnsatisfiable", f"expected DoNotSchedule or ScheduleAnyway, got {got!r}"
+    if constraint.min_domains is not None and constraint.min_domains < 1:
+        return "minDomains", f"expected a number above zero, got {constraint.min_domains}"
+    if constraint.node_affinity_policy not in policies:
+        got = constraint.node_affinity_policy
+        return "nodeAffinityPolicy", f"expected Honor or Ignore, got {got!r}"
+    if constraint.node_taints_policy not in policies:
+        got = constraint.node_taints_policy
+        return "nodeTaintsPolicy", f"expected Honor or Ignore, got {got!r}"
+    return None
+
+
+def _spread_rule(pod: Pod, constraint: TopologySpreadConstraint, path: str, problems: Problems) -> SpreadRule:
+    selector = compile_selector(constraint.label_selector, f"{path}.labelSelector", problems)
+    return SpreadRule(
+        topology_key=constraint.topology_key,
+        max_skew=constraint.max_skew,
+        selector=_with_label_keys(pod, selector, constraint.match_label_keys),
+        required=constraint.when_unsatisfiable == "DoNotSchedule",
+        min_domains=constraint.min_domains or 1,
+        honors_affinity=constraint.node_affinity_policy == "Honor",
+        honors_taints=constraint.node_taints_policy == "Honor",
+    )
+
+
+# --- volumes -------------------------------------------------------------------------------------
+
+
+def _claims(pod: Pod) -> Iterator[str]:
+    """Names of the claims the pod mounts, in the order of its volumes."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            yield _ephemeral_claim(pod, volume)
+
+
+def _ephemeral_claims(pod: Pod) -> Iterator[str]:
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is None and volume.ephemeral is not None:
+            yield _ephemeral_claim(pod, volume)
+
+
+def _ephemeral_claim(pod: Pod, volume: Volume) -> str:
+    """A generic ephemeral volume has a claim of its own, named after the pod."""
+    return f"{pod.metadata.name}-{volume.name}"
+
+
+def _inline_volumes(pod: Pod) -> Iterator[Attachment]:
+    """Disks that a CSI driver attaches although the pod names them without a claim."""
+    for volume in pod.spec.volumes:
+        disk = moved_disk(volume, {})
+        if disk is not None and disk.attachment is not None:
+            yield disk.attachment
+
+
+def _disks(volume: Volume) -> Iterator[Disk]:
+    if (gce := volume.gce_persistent_disk) is not None:
+        yield Disk("gce", frozenset({gce.pd_name}), gce.read_only)
+    if (ebs := volume.aws_elastic_block_store) is not None:
+        yield Disk("ebs", frozenset({ebs.volume_id}), ebs.read_only, shareable=False)
+    if (iscsi := volume.iscsi) is not None:
+        yield Disk("iscsi", frozenset({iscsi.iqn}), iscsi.read_only)
+    if (rbd := volume.rbd) is not None:
+        ids = frozenset(f"{m}/{rbd.pool}/{rbd.image}" for m in rbd.monitors)
+        yield Disk("rbd", ids, rbd.read_only)

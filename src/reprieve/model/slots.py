@@ -1,0 +1,36 @@
+"""The pods of every node in order of importance: one matrix, ``[slot, node]``.
+
+A question about the least important pods of all nodes is then a question about rows of a matrix. What is
+more important stands higher; below the last pod of a node stands nobody.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reprieve.model.columns import Ints
+from reprieve.model.objects import Pod
+from reprieve.model.shape import CompiledPod
+
+NOBODY = -1
+
+Importance = tuple[int, float, str, str]
+
+
+def importance(pod: Pod) -> Importance:
+    """Sorts the most important first: by priority, then by who has run longer, then by name."""
+    start = pod.status.start_time
+    started = start.timestamp() if start is not None else float("inf")
+    return -(pod.spec.priority or 0), started, pod.metadata.namespace, pod.metadata.name
+
+
+def slots_of(pods: Sequence[CompiledPod], where: Ints, nodes: int) -> Ints:
+    on_node: list[list[tuple[Importance, int]]] = [[] for _ in range(nodes)]
+    for row, compiled in enumerate(pods):
+        if where[row] >= 0:
+            on_node[where[row]].append((importance(compiled.pod), row))
+    slots = np.full((max(map(len, on_node), default=0), nodes), NOBODY, np.int64)
+    for node, pods_there in enumerate(on_node):
+        slots[: len(pods_there), node] = [row for _, row in sorted(pods_there)]
+    slots.setflags(write=False)
+    return slots

@@ -1,0 +1,247 @@
+"""All storage at one instant: claims, volumes and classes by name, and columns of them over the nodes.
+
+The columns are made on first use and kept. They are in the order of one table of nodes, so whoever makes
+a new table makes a new ``Storage`` too. Which volume a claim gets is not decided here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from reprieve.model.columns import Column, Ints, Mask, Relation
+from reprieve.model.migration import Attachment
+from reprieve.model.objects import (
+    CSIDriver,
+    CsiDriverSpec,
+    CSINode,
+    CSIStorageCapacity,
+    KubernetesObject,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Problem,
+    StorageClass,
+    VolumeAttachment,
+    ref_of,
+)
+from reprieve.model.resources import Problems
+from reprieve.model.selectors import NodeQuery
+from reprieve.model.shape import Shape
+from reprieve.model.volumes import (
+    NO_FACTS,
+    ClaimKey,
+    CompiledClaim,
+    CompiledClass,
+    CompiledVolume,
+    CsiFacts,
+    Offer,
+    Room,
+    Wish,
+    compile_claim,
+    compile_class,
+    compile_room,
+    compile_volume,
+    csi_facts,
+)
+
+Matching = Callable[[NodeQuery], Mask]
+
+NO_ROOM = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shelf:
+    """The free volumes of one class, smallest first, then by name; a volume is known by its place."""
+
+    volumes: tuple[CompiledVolume, ...]
+    sizes: tuple[int, ...]
+    offers: Column[Offer]
+    reach: Column[NodeQuery]
+    # Which nodes are reached, as pairs: node ``reached_rows[i]`` by volumes with reach ``reached_codes[i]``.
+    reached_codes: Ints
+    reached_rows: Ints
+    _suiting: dict[Wish, Ints] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, volumes: Iterable[CompiledVolume], matching: Matching) -> "Shelf":
+        ordered = sorted(volumes, key=lambda volume: (volume.size or 0, volume.name))
+        reach = Column.of(volume.nodes for volume in ordered)
+        reached = [np.flatnonzero(matching(query)) for query in reach.things]
+        return cls(
+            volumes=tuple(ordered),
+            sizes=tuple(volume.size or 0 for volume in ordered),
+            offers=Column.of(volume.offer for volume in ordered),
+            reach=reach,
+            reached_codes=np.repeat(np.arange(len(reached)), np.array([len(r) for r in reached], np.int64)),
+            reached_rows=np.concatenate([np.zeros(0, np.int64), *reached]),
+        )
+
+    def suiting(self, wish: Wish) -> Ints:
+        """The places of the volumes that grant a wish, in order; size is not looked at."""
+        places = self._suiting.get(wish)
+        if places is None:
+            places = self._suiting[wish] = np.flatnonzero(self.offers.where(wish.accepts))
+        return places
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Storage:
+    """Volumes, claims and what provisions them."""
+
+    claims: Mapping[ClaimKey, CompiledClaim] = field(default_factory=dict)
+    volumes: Mapping[str, CompiledVolume] = field(default_factory=dict)
+    free: Mapping[str, Sequence[CompiledVolume]] = field(default_factory=dict)  # by class
+    held: Mapping[ClaimKey, Sequence[CompiledVolume]] = field(default_factory=dict)  # set aside for a claim
+    classes: Mapping[str, CompiledClass] = field(default_factory=dict)
+    drivers: Mapping[str, CsiDriverSpec] = field(default_factory=dict)
+    csi_nodes: Mapping[str, CsiFacts] = field(default_factory=dict)
+    rooms: Mapping[str, Sequence[Room]] = field(default_factory=dict)  # by class
+    attachments: Sequence[tuple[str, Attachment]] = ()  # node name, volume
+    _csi: list[Column[CsiFacts]] = field(default_factory=list)
+    _shelves: dict[str, Shelf] = field(default_factory=dict)
+    _largest: dict[str, Ints] = field(default_factory=dict)
+
+    def attachment(self, key: ClaimKey) -> Attachment | None:
+        """What a node attaches for a claim; for a volume yet to be made, what its class makes."""
+        claim = self.claims.get(key)
+        if claim is None:
+            return None
+        volume = self.volumes.get(claim.volume_name)
+        if volume is not None:
+            return volume.attachment
+        storage_class = self.classes.get(claim.class_name)
+        if storage_class is None or not storage_class.driver:
+            return None
+        handle = f"claim {claim.key[0]}/{claim.key[1]}"
+        return Attachment(storage_class.driver, handle, migrated=storage_class.driver_moved)
+
+    def attachments_of(self, shape: Shape) -> Iterator[Attachment]:
+        """What a node attaches for a pod, each volume once."""
+        of_claims = (self.attachment((shape.namespace, name)) for name in shape.claims)
+        found = [*shape.inline_volumes, *(volume for volume in of_claims if volume is not None)]
+        return iter(dict.fromkeys(found))
+
+    def csi(self, nodes: Iterable[str]) -> Column[CsiFacts]:
+        """What each node says of its drivers."""
+        if not self._csi:
+            self._csi.append(Column.of(self.csi_nodes.get(name, NO_FACTS) for name in nodes))
+        return self._csi[0]
+
+    def shelf(self, class_name: str, matching: Matching) -> Shelf:
+        shelf = self._shelves.get(class_name)
+        if shelf is None:
+            shelf = self._shelves[class_name] = Shelf.of(self.free.get(class_name, ()), matching)
+        return shelf
+
+    def largest(self, class_name: str, matching: Matching) -> Ints | None:
+        """The largest volume of a class that can be made for each node, in bytes; None if for no node."""
+        rooms = self.rooms.get(class_name)
+        if not rooms:
+            return None
+        largest = self._largest.get(class_name)
+        if largest is None:
+            largest = self._largest[class_name] = _largest(rooms, matching)
+        return largest
+
+
+def _largest(rooms: Sequence[Room], matching: Matching) -> Ints:
+    masks = [matching(room.nodes) for room in rooms]
+    largest = np.full(len(masks[0]), NO_ROOM, np.int64)
+    for room, mask in zip(rooms, masks, strict=True):
+        largest[mask] = np.maximum(largest[mask], room.largest)
+    return largest
+
+
+# --- volumes in use ------------------------------------------------------------------------------
+
+# For each driver, the handles of the volumes in use. A row is that of a pod that uses the volume, or, for a
+# volume that is attached to node n, whoever may use it, ~n: that is negative and thus no pod's.
+InUse = Mapping[str, Relation[str]]
+
+
+def volumes_in_use(storage: Storage, pods: Iterable[Shape], nodes: Mapping[str, int]) -> InUse:
+    pairs: dict[str, list[tuple[int, str]]] = {}
+    for row, shape in enumerate(pods):
+        if shape.claims or shape.inline_volumes:
+            for volume in storage.attachments_of(shape):
+                pairs.setdefault(volume.driver, []).append((row, volume.handle))
+    for name, volume in storage.attachments:
+        if name in nodes:
+            pairs.setdefault(volume.driver, []).append((~nodes[name], volume.handle))
+    return {driver: Relation.of(found) for driver, found in pairs.items()}
+
+
+# --- building it from objects --------------------------------------------------------------------
+
+
+KINDS = (
+    PersistentVolumeClaim,
+    PersistentVolume,
+    StorageClass,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    VolumeAttachment,
+)
+
+
+def build_storage(objects: Iterable[KubernetesObject], problems: list[Problem]) -> Storage:
+    """Everything about storage among the objects; what cannot be read is added to the problems."""
+    claims: dict[ClaimKey, CompiledClaim] = {}
+    volumes: dict[str, CompiledVolume] = {}
+    classes: dict[str, CompiledClass] = {}
+    drivers: dict[str, CsiDriverSpec] = {}
+    csi_nodes: dict[str, CsiFacts] = {}
+    rooms: dict[str, list[Room]] = {}
+    attached: list[VolumeAttachment] = []
+    for thing in objects:
+        found = Problems(ref_of(thing))
+        name = thing.metadata.name
+        match thing:
+            case PersistentVolumeClaim():
+                claims[thing.metadata.namespace, name] = compile_claim(thing, found)
+            case PersistentVolume():
+                volumes[name] = compile_volume(thing, found)
+            case StorageClass():
+                classes[name] = compile_class(thing, found)
+            case CSIDriver():
+                drivers[name] = thing.spec
+            case CSINode():
+                csi_nodes[name] = csi_facts(thing)
+            case CSIStorageCapacity():
+                if (room := compile_room(thing, found)) is not None:
+                    rooms.setdefault(room.class_name, []).append(room)
+            case VolumeAttachment():
+                attached.append(thing)
+        problems.extend(found.all())
+    free, held = _free_and_held(volumes.values())
+    attachments = _attachments(attached, volumes)
+    return Storage(claims, volumes, free, held, classes, drivers, csi_nodes, rooms, attachments)
+
+
+def _free_and_held(
+    volumes: Iterable[CompiledVolume],
+) -> tuple[dict[str, list[CompiledVolume]], dict[ClaimKey, list[CompiledVolume]]]:
+    """Those that a claim could still get."""
+    free: dict[str, list[CompiledVolume]] = {}
+    held: dict[ClaimKey, list[CompiledVolume]] = {}
+    for volume in volumes:
+        if volume.claimed_by is not None:
+            held.setdefault(volume.claimed_by, []).append(volume)
+        elif volume.is_free:
+            free.setdefault(volume.class_name, []).append(volume)
+    return free, held
+
+
+def _attachments(
+    attached: Iterable[VolumeAttachment], volumes: Mapping[str, CompiledVolume]
+) -> list[tuple[str, Attachment]]:
+    """By the name of the driver that attached them. Kubernetes leaves out volumes named the old way."""
+    found = []
+    for thing in attached:
+        spec = thing.spec
+        volume = volumes.get(spec.source.persistent_volume_name)
+        known = volume.attachment if volume is not None else None
+        if spec.attacher and known is not None and not known.migrated:
+            found.append((spec.node_name, Attachment(spec.attacher, known.handle)))
+    return found

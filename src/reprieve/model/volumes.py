@@ -1,0 +1,376 @@
+"""Storage objects compiled once: what a claim wants, what a volume offers, what a class can make.
+
+Quantities and selectors are read here and nowhere else. What is malformed is reported and offers nothing,
+is reached from nowhere or can be had by nobody; reading it later cannot fail.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reprieve.model.migration import (
+    BETA_REGION,
+    BETA_ZONE,
+    PLUGINS,
+    REGION,
+    UNCOUNTED_PROVISIONERS,
+    ZONE,
+    Attachment,
+    MovedDisk,
+    moved_affinity,
+    moved_disk,
+    zones_in,
+)
+from reprieve.model.objects import (
+    CSINode,
+    CsiNodeDriver,
+    CSIStorageCapacity,
+    NodeSelector,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Quantity,
+    StorageClass,
+    TopologySelectorTerm,
+)
+from reprieve.model.resources import Problems, milli, read_amounts
+from reprieve.model.selectors import (
+    ANYWHERE,
+    EVERYTHING,
+    NOTHING,
+    NodeQuery,
+    NodeTerm,
+    Operator,
+    Requirement,
+    Selector,
+    compile_node_selector,
+    compile_selector,
+)
+
+ClaimKey = tuple[str, str]  # namespace, name
+
+BOUND_MARK = "pv.kubernetes.io/bind-completed"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+_CLASS = "volume.beta.kubernetes.io/storage-class"  # an old annotation that still goes before the field
+_MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
+_NO_PROVISIONER = "kubernetes.io/no-provisioner"
+_ZONE_LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+
+NOWHERE_REACHED = NodeQuery(terms=())
+
+
+# --- volumes -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What decides, apart from size, whether a free volume suits a claim."""
+
+    mode: str
+    attributes_class: str
+    access_modes: frozenset[str]
+    labels: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneRule:
+    """A zone or region label of a volume: nodes must have one of the values."""
+
+    key: str
+    values: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledVolume:
+    name: str
+    class_name: str
+    size: int | None  # thousandths of a byte; None if it cannot be read
+    offer: Offer
+    claimed_by: ClaimKey | None
+    claimed_by_uid: str
+    available: bool
+    deleting: bool
+    nodes: NodeQuery
+    plugin: str  # the built-in plugin it names, or empty
+    moved_nodes: NodeQuery  # in place of ``nodes`` where that plugin has moved to its driver
+    attachment: Attachment | None
+    zones: tuple[ZoneRule, ...]
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a claim that it suits can have it."""
+        return self.available and not self.deleting and self.claimed_by is None and self.size is not None
+
+    def can_serve(self, claim: "CompiledClaim") -> bool:
+        """What is asked even of a volume that was set aside for the claim."""
+        return (
+            self.class_name == claim.class_name
+            and not self.deleting
+            and self.size is not None
+            and self.size >= claim.size
+            and self.offer.mode == claim.wish.mode
+            and self.offer.attributes_class == claim.wish.attributes_class
+        )
+
+    def is_held_for(self, claim: "CompiledClaim") -> bool:
+        """Whether it was set aside for this very claim; a claim made anew has another UID."""
+        return self.claimed_by == claim.key and self.claimed_by_uid in ("", claim.uid)
+
+
+def compile_volume(volume: PersistentVolume, problems: Problems) -> CompiledVolume:
+    meta, spec = volume.metadata, volume.spec
+    disk = moved_disk(spec, meta.labels) if spec.csi is None else None
+    claim = spec.claim_ref
+    return CompiledVolume(
+        name=meta.name,
+        class_name=meta.annotations.get(_CLASS, spec.storage_class_name),
+        size=_storage_amount(spec.capacity, "spec.capacity", problems),
+        offer=Offer(
+            mode=spec.volume_mode,
+            attributes_class=spec.volume_attributes_class_name or "",
+            access_modes=frozenset(spec.access_modes),
+            labels=tuple(sorted(meta.labels.items())),
+        ),
+        claimed_by=(claim.namespace, claim.name) if claim is not None else None,
+        claimed_by_uid=claim.uid if claim is not None else "",
+        available=volume.status.phase == "Available",
+        deleting=meta.deletion_timestamp is not None,
+        nodes=_reached(spec.node_affinity.required, problems),
+        plugin=disk.plugin.name if disk is not None else "",
+        moved_nodes=_reached_when_moved(volume, disk, problems),
+        attachment=_attachment(volume, disk),
+        zones=_zone_rules(volume, problems),
+    )
+
+
+def _storage_amount(amounts: Mapping[str, Quantity] | None, path: str, problems: Problems) -> int | None:
+    """In thousandths; zero if nothing is said, None if what is said cannot be read."""
+    if not amounts or "storage" not in amounts:
+        return 0
+    return read_amounts({"storage": amounts["storage"]}, path, problems).get("storage")
+
+
+def _reached(affinity: NodeSelector | None, problems: Problems) -> NodeQuery:
+    """Only labels are looked at, never the node's name, as Kubernetes does."""
+    terms = compile_node_selector(affinity, "spec.nodeAffinity.required", problems)
+    return ANYWHERE if terms is None else NodeQuery(terms=tuple(NodeTerm(term.labels) for term in terms))
+
+
+def _reached_when_moved(volume: PersistentVolume, disk: MovedDisk | None, problems: Problems) -> NodeQuery:
+    if disk is None:
+        return ANYWHERE
+    return (
+        _reached(moved_affinity(volume, disk.plugin), problems)
+        if disk.handle is not None
+        else NOWHERE_REACHED
+    )
+
+
+def _attachment(volume: PersistentVolume, disk: MovedDisk | None) -> Attachment | None:
+    csi = volume.spec.csi
+    if csi is None:
+        return disk.attachment if disk is not None else None
+    return Attachment(csi.driver, csi.volume_handle) if csi.driver and csi.volume_handle else None
+
+
+def _zone_rules(volume: PersistentVolume, problems: Problems) -> tuple[ZoneRule, ...]:
+    """A label that cannot be read is no rule: the volume's node affinity still is."""
+    rules = []
+    for key in _ZONE_LABELS:
+        label = volume.metadata.labels.get(key)
+        if label is None:
+            continue
+        if values := zones_in(label):
+            rules.append(ZoneRule(key, values))
+        else:
+            problems.add(f"metadata.labels[{key}]", f"expected names separated by '__', got {label!r}")
+    return tuple(rules)
+
+
+# --- claims --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a claim asks of a free volume, apart from size."""
+
+    mode: str
+    attributes_class: str
+    access_modes: frozenset[str]
+    selector: Selector
+
+    def accepts(self, offer: Offer) -> bool:
+        return (
+            self.mode == offer.mode
+            and self.attributes_class == offer.attributes_class
+            and self.access_modes <= offer.access_modes
+            and self.selector.matches(dict(offer.labels))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledClaim:
+    key: ClaimKey
+    uid: str
+    owner_uid: str  # of the pod it was made for, if it was
+    class_name: str
+    volume_name: str
+    bound: bool
+    lost: bool
+    deleting: bool
+    for_one_pod: bool
+    selected_node: str | None
+    size: int  # thousandths of a byte
+    asks_for_size: bool
+    wish: Wish
+    readable: bool
+
+
+def compile_claim(claim: PersistentVolumeClaim, problems: Problems) -> CompiledClaim:
+    meta, spec = claim.metadata, claim.spec
+    size = _storage_amount(spec.resources.requests, "spec.resources.requests", problems)
+    selector = _claim_selector(claim, problems)
+    return CompiledClaim(
+        key=(meta.namespace, meta.name),
+        uid=meta.uid,
+        owner_uid=next((owner.uid for owner in meta.owner_references if owner.controller), ""),
+        class_name=meta.annotations.get(_CLASS, spec.storage_class_name or ""),
+        volume_name=spec.volume_name,
+        bound=bool(spec.volume_name) and BOUND_MARK in meta.annotations,
+        lost=claim.status.phase == "Lost",
+        deleting=meta.deletion_timestamp is not None,
+        for_one_pod="ReadWriteOncePod" in spec.access_modes,
+        selected_node=meta.annotations.get(SELECTED_NODE),
+        size=size or 0,
+        asks_for_size="storage" in (spec.resources.requests or {}),
+        wish=Wish(
+            mode=spec.volume_mode,
+            attributes_class=spec.volume_attributes_class_name or "",
+            access_modes=frozenset(spec.access_modes),
+            selector=selector,
+        ),
+        readable=size is not None and selector != NOTHING,
+    )
+
+
+def _claim_selector(claim: PersistentVolumeClaim, problems: Problems) -> Selector:
+    selector = claim.spec.selector
+    return EVERYTHING if selector is None else compile_selector(selector, "spec.selector", problems)
+
+
+# --- classes and the room for new volumes --------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledClass:
+    name: str
+    provisioner: str  # empty if the class makes no volumes
+    waits: bool  # for a pod, before it binds or makes a volume
+    nodes: NodeQuery  # where volumes can be made
+    # What a volume yet to be made will be attached by.
+    driver: str
+    driver_moved: bool
+
+
+def compile_class(storage_class: StorageClass, problems: Problems) -> CompiledClass:
+    provisioner = storage_class.provisioner
+    plugin = PLUGINS.get(provisioner)
+    uncounted = provisioner in UNCOUNTED_PROVISIONERS or provisioner == _NO_PROVISIONER
+    driver = "" if uncounted else provisioner
+    return CompiledClass(
+        name=storage_class.metadata.name,
+        provisioner="" if provisioner == _NO_PROVISIONER else provisioner,
+        waits=storage_class.volume_binding_mode == "WaitForFirstConsumer",
+        nodes=_allowed_topologies(storage_class, problems),
+        driver=plugin.driver if plugin is not None else driver,
+        driver_moved=plugin is not None,
+    )
+
+
+def _allowed_topologies(storage_class: StorageClass, problems: Problems) -> NodeQuery:
+    if not storage_class.allowed_topologies:
+        return ANYWHERE
+    terms = (
+        _topology_term(term, f"allowedTopologies[{i}]", problems)
+        for i, term in enumerate(storage_class.allowed_topologies)
+    )
+    return NodeQuery(terms=tuple(term for term in terms if term is not None))
+
+
+def _topology_term(term: TopologySelectorTerm, path: str, problems: Problems) -> NodeTerm | None:
+    """None for a term that selects nothing: an empty one, or one that leaves a key without values."""
+    expressions = term.match_label_expressions
+    for i, expression in enumerate(expressions):
+        if not expression.values:
+            problems.add(f"{path}.matchLabelExpressions[{i}].values", "expected at least one value")
+    if not expressions or not all(expression.values for expression in expressions):
+        return None
+    return NodeTerm(tuple(Requirement(e.key, Operator.IN, frozenset(e.values)) for e in expressions))
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How large a volume of a class can still be made for some nodes."""
+
+    class_name: str
+    nodes: NodeQuery
+    largest: int  # bytes
+
+
+def compile_room(capacity: CSIStorageCapacity, problems: Problems) -> Room | None:
+    """None if nothing can be made: no size is known, no node is meant, or the object is malformed."""
+    largest = _whole_bytes(capacity.maximum_volume_size, "maximumVolumeSize", problems)
+    if capacity.maximum_volume_size is None:
+        largest = _whole_bytes(capacity.capacity, "capacity", problems)
+    selector = compile_selector(capacity.node_topology, "nodeTopology", problems)
+    if largest is None or selector == NOTHING:
+        return None
+    return Room(capacity.storage_class_name, NodeQuery(selector.requirements), largest)
+
+
+def _whole_bytes(quantity: Quantity | None, path: str, problems: Problems) -> int | None:
+    if quantity is None:
+        return None
+    amount = milli(quantity)
+    if amount is None:
+        problems.add(path, f"expected a quantity, got {quantity!r}")
+        return None
+    return whole(amount)
+
+
+def whole(thousandths: int) -> int:
+    """Rounded up, and within 64 bits."""
+    return min(-(-thousandths // 1000), (1 << 63) - 1)
+
+
+# --- nodes ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CsiFacts:
+    """What a node says of the CSI drivers on it. Many nodes say the same."""
+
+    migrated: frozenset[str] = frozenset()
+    drivers: tuple[tuple[str, int | None], ...] = ()  # name, and how many volumes it can attach
+    known: bool = True
+
+    def has(self, driver: str) -> bool:
+        return any(name == driver for name, _ in self.drivers)
+
+    def limit(self, driver: str) -> int | None:
+        return next((count for name, count in self.drivers if name == driver), None)
+
+
+NO_FACTS = CsiFacts(known=False)
+
+
+def csi_facts(node: CSINode | None) -> CsiFacts:
+    if node is None:
+        return NO_FACTS
+    migrated = node.metadata.annotations.get(_MIGRATED_PLUGINS, "")
+    return CsiFacts(
+        migrated=frozenset(migrated.split(",")) if migrated else frozenset(),
+        drivers=tuple((d.name, d.allocatable.count) for d in sorted(node.spec.drivers, key=_driver_name)),
+    )
+
+
+def _driver_name(driver: CsiNodeDriver) -> str:
+    return driver.name

@@ -1,0 +1,45 @@
+"""What if some pods were gone, or ran elsewhere: the same snapshot with pods moved.
+
+A what-if is a snapshot like any other: it shares every column it does not change, and its base never
+changes. Nothing is undone; whoever is done with it drops it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from reprieve.model.columns import Ints
+from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
+
+
+def without(view: Snapshot, pods: Sequence[int] | Ints) -> Snapshot:
+    """The cluster without these pods (rows); pods that are nowhere make no difference."""
+    return moved(view, np.asarray(pods, np.int64), np.full(len(pods), NOWHERE, np.int64))
+
+
+def with_pod(view: Snapshot, pod: int, node: int) -> Snapshot:
+    """The cluster with this pod (row) running on this node (row)."""
+    return moved(view, np.array([pod], np.int64), np.array([node], np.int64))
+
+
+def moved(view: Snapshot, pods: Ints, nodes: Ints) -> Snapshot:
+    """The cluster with each of the pods on its new node, or nowhere. No pod may be named twice."""
+    where = view.where.copy()
+    before = where[pods]
+    where[pods] = nodes
+    where.setflags(write=False)
+    requests, nonzero = view.pods.requests[:, pods], view.pods.nonzero[:, pods]
+    return replace(
+        view,
+        where=where,
+        requested=_shifted(view.requested, requests, before, nodes),
+        nonzero=_shifted(view.nonzero, nonzero, before, nodes),
+    )
+
+
+def _shifted(totals: Ints, amounts: Ints, before: Ints, after: Ints) -> Ints:
+    size = totals.shape[1]
+    shifted = totals + sums_by_node(amounts, after, size) - sums_by_node(amounts, before, size)
+    shifted.setflags(write=False)
+    return shifted

@@ -1,0 +1,1 @@
+"""Where a demand fits. Functions of one instant."""

@@ -1,0 +1,19 @@
+"""Is a host port free: by protocol, number and address."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from reprieve.placement.demand import Ask
+from reprieve.placement.reasons import Code, Reason, Rejection
+
+
+def host_ports(ask: Ask) -> Iterator[Rejection]:
+    for wanted in ask.shape.ports:
+        holders = ask.view.pods.ports.rows_where(wanted.conflicts_with)
+        nodes = ask.view.where[holders[holders != ask.pod]]
+        if (nodes := nodes[nodes >= 0]).size:
+            taken = np.zeros(len(ask.view.nodes), np.bool_)
+            taken[nodes] = True
+            detail = f"{wanted.port}/{wanted.protocol}"
+            yield Rejection(taken, Reason(Code.HOST_PORT, detail), curable=True)

@@ -1,0 +1,39 @@
+"""Is there room: every resource the pod requests, and one more pod."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from reprieve.model.resources import PODS
+from reprieve.placement.demand import Ask
+from reprieve.placement.profile import Profile
+from reprieve.placement.reasons import Code, Reason, Rejection
+
+
+def resources(ask: Ask) -> Iterator[Rejection]:
+    view = ask.view
+    asked = view.pods.requests[:, ask.pod]
+    for row in np.flatnonzero(asked):
+        name = view.axis.names[row]
+        if is_ignored(name, ask.profile):
+            continue
+        amount, capacity = asked[row], view.allocatable[row]
+        short = capacity - view.requested[row] < amount
+        if not short.any():
+            continue
+        if name == PODS:
+            yield Rejection(short, Reason(Code.TOO_MANY_PODS), curable=True)
+            continue
+        hopeless = short & (amount > capacity)
+        if hopeless.any():
+            yield Rejection(hopeless, Reason(Code.EXCEEDS_CAPACITY, name), curable=False)
+        curable = short & ~hopeless
+        if curable.any():
+            yield Rejection(curable, Reason(Code.INSUFFICIENT_RESOURCE, name), curable=True)
+
+
+def is_ignored(name: str, profile: Profile) -> bool:
+    """Extended resources that somebody else looks after, by name or by the part before the slash."""
+    return name in profile.ignored_resources or (
+        "/" in name and name.split("/", maxsplit=1)[0] in profile.ignored_resource_groups
+    )

@@ -1,0 +1,42 @@
+"""Who asks for room, and one question about one pod of it.
+
+A ``Demand`` says what must be placed together; an ``Ask`` is what a constraint or a preference is asked:
+this pod, in this view of the cluster, under this profile.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from reprieve.model.columns import Ints, Mask
+from reprieve.model.shape import Shape
+from reprieve.model.snapshot import Snapshot
+from reprieve.placement.profile import DEFAULT_PROFILE, Profile
+from reprieve.placement.reasons import Rejection
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ask:
+    view: Snapshot
+    pod: int
+    profile: Profile = DEFAULT_PROFILE
+
+    @property
+    def shape(self) -> Shape:
+        return self.view.pods.shape(self.pod)
+
+
+# Yields the nodes it refuses; silence means every node will do.
+Constraint = Callable[[Ask], Iterable[Rejection]]
+
+# Scores from 0 to 100 for every row; only feasible rows (the mask) count, also when scores are scaled.
+# None when the pod gives no ground for a preference, so that all nodes are equal.
+Scorer = Callable[[Ask, Mask], Ints | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Demand:
+    """Pods (rows) that are placed together, each seeing the ones before it."""
+
+    pods: tuple[int, ...]
+    constraints: tuple[Constraint, ...]
+    allowed: Mask | None = None  # None: every node

@@ -1,0 +1,122 @@
+"""Where does a demand fit, why not elsewhere, and which node is best."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from reprieve.model.columns import Ints, Mask
+from reprieve.model.snapshot import Snapshot
+from reprieve.model.whatif import with_pod
+from reprieve.placement.constraints import CONSTRAINTS
+from reprieve.placement.demand import Ask, Constraint, Demand
+from reprieve.placement.profile import DEFAULT_PROFILE, Preference, Profile
+from reprieve.placement.reasons import Code, Reason, Rejection
+from reprieve.placement.scoring import SCORERS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """Which nodes one pod can use, and for the others the first reasons why not."""
+
+    feasible: Mask
+    rejections: tuple[Rejection, ...]
+
+    def reasons(self) -> Counter[Reason]:
+        """How many nodes were refused for each reason."""
+        return Counter({r.reason: n for r in self.rejections if (n := int(r.rows.sum()))})
+
+    def reasons_of(self, node: int) -> tuple[Reason, ...]:
+        return tuple(sorted(r.reason for r in self.rejections if r.rows[node]))
+
+    def curable(self) -> Mask:
+        """The refused nodes that might do if some pods were gone."""
+        mask = ~self.feasible
+        for rejection in self.rejections:
+            if not rejection.curable:
+                mask &= ~rejection.rows
+        return mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
+    """How good each node is, in total and by preference; only feasible nodes mean anything."""
+
+    total: Ints
+    parts: Mapping[Preference, Ints]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A node for each pod of a demand, in the demand's order (rows)."""
+
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unplaceable:
+    """The first pod of the demand that found no node, after the ones before it had theirs."""
+
+    pod: int
+    placed: int
+    survey: Survey
+
+
+def place(demand: Demand, view: Snapshot, profile: Profile = DEFAULT_PROFILE) -> Placement | Unplaceable:
+    nodes: list[int] = []
+    for pod in demand.pods:
+        ask = Ask(view, pod, profile)
+        found = survey(ask, demand.constraints, demand.allowed)
+        if not found.feasible.any():
+            return Unplaceable(pod, len(nodes), found)
+        nodes.append(best(ask, found.feasible))
+        if len(nodes) < len(demand.pods):
+            view = with_pod(view, pod, nodes[-1])
+    return Placement(tuple(nodes))
+
+
+def pod_demand(pod: int) -> Demand:
+    """The demand of a single pod, under every constraint there is."""
+    return Demand((pod,), CONSTRAINTS)
+
+
+def survey(
+    ask: Ask, constraints: tuple[Constraint, ...] = CONSTRAINTS, allowed: Mask | None = None
+) -> Survey:
+    """Every constraint in turn; a node keeps the reasons of the first that refused it."""
+    left = np.ones(len(ask.view.nodes), np.bool_) if allowed is None else allowed.copy()
+    kept: list[Rejection] = []
+    if allowed is not None:
+        kept.append(Rejection(~allowed, Reason(Code.OUTSIDE_DOMAIN), curable=False))
+    for constraint in constraints:
+        if not left.any():
+            break
+        refused = np.zeros(len(left), np.bool_)
+        for rejection in constraint(ask):
+            rows = rejection.rows & left
+            refused |= rows
+            kept.append(Rejection(rows, rejection.reason, rejection.curable))
+        left &= ~refused
+    return Survey(left, tuple(kept))
+
+
+def rate(ask: Ask, feasible: Mask) -> Ratings:
+    total = np.zeros(len(feasible), np.int64)
+    parts: dict[Preference, Ints] = {}
+    for preference, weight in ask.profile.weights:
+        scores = SCORERS[preference](ask, feasible)
+        if scores is not None:
+            parts[preference] = scores * weight
+            total += parts[preference]
+    return Ratings(total, parts)
+
+
+def best(ask: Ask, feasible: Mask) -> int:
+    """The feasible node with the highest rating; of equals the first by name."""
+    rows = np.flatnonzero(feasible)
+    if len(rows) == 1:
+        return int(rows[0])
+    ratings = rate(ask, feasible).total[rows]
+    top = rows[ratings == ratings.max()]
+    return int(top[ask.view.nodes.rank[top].argmin()])

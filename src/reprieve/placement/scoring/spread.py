@@ -1,0 +1,76 @@
+"""Where would the pod be most evenly spread among its kind."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from reprieve.model.columns import Column, Ints, Mask
+from reprieve.model.shape import SpreadRule
+from reprieve.placement.demand import Ask
+from reprieve.placement.scoring.scale import HIGHEST
+from reprieve.placement.spread_rules import fully_labelled, homes, included, rules_of
+
+_HOSTNAME = "kubernetes.io/hostname"
+
+Floats = npt.NDArray[np.float64]
+
+
+def spread(ask: Ask, feasible: Mask) -> Ints | None:
+    rules = rules_of(ask, required=False)
+    if not rules:
+        return None
+    counting = np.ones(len(feasible), np.bool_)
+    # Nodes without a zone shall still be spread over by host, unless somebody wrote both rules himself.
+    if ask.shape.spread or not ask.profile.system_default_spread:
+        counting = fully_labelled(ask, rules)
+    scored = feasible & counting
+    matches = homes(ask, rules)
+    crowding = np.zeros(len(feasible))
+    for rule in rules:
+        alike = matches[rule.selector]
+        if rule.topology_key == _HOSTNAME:
+            crowding += _on_host(ask, rule, alike, scored)
+        else:
+            eligible = included(ask, rule, counting)
+            crowding += _in_domain(ask, rule, alike[eligible[alike]], scored)
+    return _fewest_best((crowding + 0.5).astype(np.int64), scored)
+
+
+def _on_host(ask: Ask, rule: SpreadRule, matches: Ints, scored: Mask) -> Floats:
+    """Each node is a domain of its own, whatever name it bears."""
+    counts = np.bincount(matches, minlength=len(scored))
+    crowding = _weighed(counts, rule, int(np.count_nonzero(scored)))
+    crowding[ask.view.nodes.label(_HOSTNAME).codes == 0] = 0
+    return crowding
+
+
+def _in_domain(ask: Ask, rule: SpreadRule, matches: Ints, scored: Mask) -> Floats:
+    column = ask.view.nodes.label(rule.topology_key)
+    codes = _domains(column)
+    counts = np.bincount(codes[matches], minlength=len(column.things))
+    domains = np.count_nonzero(np.bincount(codes[scored]))
+    crowding = _weighed(counts, rule, int(domains))
+    crowding[0] = 0  # the rule does not speak of nodes without its label
+    return crowding[column.codes]
+
+
+def _domains(column: Column[str | None]) -> Ints:
+    """A node without the label is in one domain with those that have it empty."""
+    if "" not in column.index:
+        return column.codes
+    return np.where(column.codes > 0, column.codes, column.index[""])
+
+
+def _weighed(counts: Ints, rule: SpreadRule, domains: int) -> Floats:
+    """The more domains there are, the more one pod weighs in its own; the skew waters differences down."""
+    return counts.astype(np.float64) * math.log(domains + 2) + (rule.max_skew - 1)
+
+
+def _fewest_best(crowding: Ints, scored: Mask) -> Ints:
+    """The least crowded node is best and the most crowded not quite hopeless; unscored ones get nothing."""
+    scores = np.zeros(len(scored), np.int64)
+    values = crowding[scored]
+    most = int(values.max(initial=0))
+    scores[scored] = HIGHEST * (most + values.min() - values) // most if most else HIGHEST
+    return scores

@@ -1,0 +1,1 @@
+"""The shell: asyncio lives here. It carries events in and effects out, and decides nothing."""

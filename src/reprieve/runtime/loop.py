@@ -1,0 +1,81 @@
+"""One inbox, one consumer: what the cluster shows goes in, what the scheduler wants done goes out."""
+
+import asyncio
+from collections.abc import Callable
+
+from reprieve.cluster.port import Cluster
+from reprieve.model.events import Event
+from reprieve.runtime.performer import DEFAULT_LIMITS, Limits, Performer
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Decision
+
+_DECISIONS_IN_A_ROW = 16  # then sockets and timers get their turn
+
+
+class Loop:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        cluster: Cluster,
+        clock: Callable[[], float],
+        record: Callable[[Decision], None] = lambda _: None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._scheduler = scheduler
+        self._cluster = cluster
+        self._clock = clock
+        self._record = record
+        self._inbox: list[Event] = []
+        self._arrived = asyncio.Event()
+        self._performer = Performer(cluster, self._put, limits)
+
+    async def run(self) -> None:
+        """Schedules until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._watch())
+            tasks.create_task(self._consume())
+
+    async def finish(self, seconds: float) -> int:
+        return await self._performer.finish(seconds)
+
+    def _put(self, event: Event) -> None:
+        self._inbox.append(event)
+        self._arrived.set()
+
+    async def _watch(self) -> None:
+        async for sight in self._cluster.watch():
+            self._put(sight)
+
+    async def _consume(self) -> None:
+        while True:
+            self._observe()
+            if self._decide_some():
+                await asyncio.sleep(0)
+            elif not self._inbox:
+                await self._wait()
+
+    def _observe(self) -> None:
+        events, self._inbox = self._inbox, []
+        self._arrived.clear()
+        self._performer.submit(self._scheduler.observe(events, self._clock()))
+
+    def _decide_some(self) -> bool:
+        """What arrived in the meantime is looked at before the next decision. True if more may follow."""
+        for _ in range(_DECISIONS_IN_A_ROW):
+            decided = self._scheduler.decide(self._clock())
+            if decided is None:
+                return False
+            self._record(decided.decision)
+            self._performer.submit(decided.effects)
+            if self._inbox:
+                break
+        return True
+
+    async def _wait(self) -> None:
+        until = self._scheduler.next_time()
+        pause = None if until is None else max(until - self._clock(), 0.0)
+        try:
+            async with asyncio.timeout(pause):
+                await self._arrived.wait()
+        except TimeoutError:
+            return

@@ -1,0 +1,91 @@
+"""Carries out effects: bounded in number, ordered per object, and the only one that retries.
+
+Every effect it was given ends as exactly one event: Done, Failed or Unknown.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from reprieve.cluster.port import Answer, Cluster, Lost, Refused, Succeeded
+from reprieve.model.effects import Effect, Target
+from reprieve.model.events import Done, Failed, Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    at_once: int = 64
+    attempts: int = 5
+    first_pause: float = 0.05  # doubles with every attempt
+    seconds_per_attempt: float = 10.0
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class Performer:
+    def __init__(
+        self,
+        cluster: Cluster,
+        deliver: Callable[[Done | Failed | Unknown], None],
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._cluster = cluster
+        self._deliver = deliver
+        self._limits = limits
+        self._places = asyncio.Semaphore(limits.at_once)
+        self._lines: dict[Target, deque[Effect]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def submit(self, effects: Iterable[Effect]) -> None:
+        """Returns at once. Effects on one object are carried out in this order, others side by side."""
+        for effect in effects:
+            line = self._lines.get(effect.target)
+            if line is not None:
+                line.append(effect)
+                continue
+            self._lines[effect.target] = deque([effect])
+            task = asyncio.create_task(self._work_off(effect.target))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def finish(self, seconds: float) -> int:
+        """Gives what is under way some time to end; says how many objects had to be given up."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        given_up = [task for task in self._tasks if not task.done()]
+        for task in given_up:
+            task.cancel()
+        await asyncio.gather(*given_up, return_exceptions=True)
+        return len(given_up)
+
+    async def _work_off(self, target: Target) -> None:
+        line = self._lines[target]
+        try:
+            while line:
+                async with self._places:
+                    self._deliver(await self._perform(line[0]))
+                line.popleft()
+        finally:
+            del self._lines[target]
+
+    async def _perform(self, effect: Effect) -> Done | Failed | Unknown:
+        pause = self._limits.first_pause
+        for attempt in range(1, self._limits.attempts + 1):
+            answer = await self._try(effect)
+            if isinstance(answer, Succeeded):
+                return Done(effect)
+            if isinstance(answer, Refused) and not answer.again:
+                return Failed(effect, answer.error)
+            if attempt < self._limits.attempts:
+                await asyncio.sleep(pause)
+                pause *= 2
+        return Failed(effect, answer.error) if isinstance(answer, Refused) else Unknown(effect, answer.error)
+
+    async def _try(self, effect: Effect) -> Answer:
+        try:
+            async with asyncio.timeout(self._limits.seconds_per_attempt):
+                return await self._cluster.perform(effect)
+        except TimeoutError:
+            return Lost(f"no answer within {self._limits.seconds_per_attempt:g} s")

@@ -1,0 +1,148 @@
+"""Columns that grow and shrink with the cluster, and can be looked at as read-only columns at any time.
+
+What is published is a view: it is valid until the next change.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from reprieve.model.columns import Column, Ints, Relation
+
+T = TypeVar("T", bound=Hashable)
+N = TypeVar("N", bound=np.generic)
+
+_ROOM_AT_FIRST = 16
+_GARBAGE_WORTH_COLLECTING = 1024
+
+
+def grown(array: npt.NDArray[N], size: int, fill: int = 0) -> npt.NDArray[N]:
+    """The same array with room for at least ``size`` entries along its last axis."""
+    room = array.shape[-1]
+    if size <= room:
+        return array
+    wider = np.full((*array.shape[:-1], max(size, 2 * room, _ROOM_AT_FIRST)), fill, array.dtype)
+    wider[..., :room] = array
+    return wider
+
+
+def published(array: npt.NDArray[N], size: int) -> npt.NDArray[N]:
+    view = array[..., :size]
+    view.setflags(write=False)
+    return view
+
+
+class Interner(Generic[T]):
+    """Codes for things that come and go. ``epoch`` changes when codes are given anew."""
+
+    def __init__(self) -> None:
+        self.things: list[T] = []
+        self.index: dict[T, int] = {}
+        self.epoch = 0
+        self._uses: list[int] = []
+        self._unused = 0
+
+    def take(self, thing: T) -> int:
+        code = self.index.setdefault(thing, len(self.things))
+        if code == len(self.things):
+            self.things.append(thing)
+            self._uses.append(0)
+            self._unused += 1
+        self._unused -= not self._uses[code]
+        self._uses[code] += 1
+        return code
+
+    def give_back(self, code: int) -> None:
+        self._uses[code] -= 1
+        self._unused += not self._uses[code]
+
+    def is_wasteful(self) -> bool:
+        return self._unused > _GARBAGE_WORTH_COLLECTING and 2 * self._unused > len(self.things)
+
+    def compact(self) -> Ints:
+        """Forgets what nobody uses; gives the new code for each old one."""
+        used = [code for code, uses in enumerate(self._uses) if uses]
+        renumbered = np.zeros(len(self.things), np.int64)
+        renumbered[used] = np.arange(len(used))
+        self.things = [self.things[code] for code in used]
+        self._uses = [self._uses[code] for code in used]
+        self.index = {thing: code for code, thing in enumerate(self.things)}
+        self._unused = 0
+        self.epoch += 1
+        return renumbered
+
+
+class GrowingColumn(Generic[T]):
+    """One thing for each row that is in use."""
+
+    def __init__(self) -> None:
+        self.interner: Interner[T] = Interner()
+        self._codes = np.zeros(0, np.int64)
+        self._in_use: set[int] = set()
+
+    def set(self, row: int, thing: T) -> None:
+        self.clear(row)
+        self._codes = grown(self._codes, row + 1)
+        self._codes[row] = self.interner.take(thing)
+        self._in_use.add(row)
+
+    def clear(self, row: int) -> None:
+        if row in self._in_use:
+            self._in_use.remove(row)
+            self.interner.give_back(int(self._codes[row]))
+            self._codes[row] = 0
+            if self.interner.is_wasteful():
+                renumbered = self.interner.compact()
+                in_use = np.fromiter(self._in_use, np.int64)
+                self._codes[in_use] = renumbered[self._codes[in_use]]
+
+    def view(self, size: int) -> Column[T]:
+        self._codes = grown(self._codes, size)
+        return Column(published(self._codes, size), self.interner.things, self.interner.index)
+
+
+class GrowingRelation(Generic[T]):
+    """Any number of things for each row, as pairs kept without gaps."""
+
+    def __init__(self) -> None:
+        self.interner: Interner[T] = Interner()
+        self._rows = np.zeros(0, np.int64)
+        self._codes = np.zeros(0, np.int64)
+        self._size = 0
+        self._positions: dict[int, list[int]] = {}
+
+    def set(self, row: int, things: Iterable[T]) -> None:
+        self.clear(row)
+        for thing in things:
+            self._rows = grown(self._rows, self._size + 1)
+            self._codes = grown(self._codes, self._size + 1)
+            self._rows[self._size] = row
+            self._codes[self._size] = self.interner.take(thing)
+            self._positions.setdefault(row, []).append(self._size)
+            self._size += 1
+
+    def clear(self, row: int) -> None:
+        for position in sorted(self._positions.pop(row, ()), reverse=True):
+            self.interner.give_back(int(self._codes[position]))
+            self._size -= 1
+            self._move(self._size, position)
+        if self.interner.is_wasteful():
+            self._codes[: self._size] = self.interner.compact()[self._codes[: self._size]]
+
+    def _move(self, last: int, position: int) -> None:
+        if last == position:
+            return
+        row = int(self._rows[last])
+        self._rows[position], self._codes[position] = row, self._codes[last]
+        positions = self._positions[row]
+        positions[positions.index(last)] = position
+
+    def view(self) -> Relation[T]:
+        return Relation(
+            published(self._rows, self._size),
+            published(self._codes, self._size),
+            self.interner.things,
+            self.interner.index,
+        )

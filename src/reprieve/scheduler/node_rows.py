@@ -1,0 +1,128 @@
+"""The nodes of the mirror: what they are, how full they are, and who is on them, by row."""
+
+from bisect import insort
+
+import numpy as np
+
+from reprieve.model.columns import Ints
+from reprieve.model.objects import Node
+from reprieve.model.resources import Amounts, ResourceAxis
+from reprieve.model.slots import NOBODY, Importance
+from reprieve.model.snapshot import Nodes, nodes_patched, nodes_table
+from reprieve.scheduler.growing import grown, published
+
+Weight = tuple[Ints, Ints]  # what a pod requests, and what it counts as when nodes are compared
+
+
+class NodeRows:
+    """Rows have no gaps: when a node goes, the last one takes its row."""
+
+    def __init__(self) -> None:
+        self.objects: list[Node] = []
+        self.rows: dict[str, int] = {}
+        self.on_node: list[list[tuple[Importance, int]]] = []
+        self._allocatable = np.zeros((0, 0), np.int64)
+        self._requested = np.zeros((0, 0), np.int64)
+        self._nonzero = np.zeros((2, 0), np.int64)
+        self._slots = np.full((0, 0), NOBODY, np.int64)
+        self._table: Nodes | None = None
+        self._changed: dict[int, Node] = {}
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    def widen(self, axis: ResourceAxis) -> None:
+        missing = len(axis.names) - len(self._allocatable)
+        nothing = np.zeros((missing, self._allocatable.shape[1]), np.int64)
+        self._allocatable = np.concatenate([self._allocatable, nothing])
+        self._requested = np.concatenate([self._requested, nothing])
+
+    # --- the nodes themselves ---
+
+    def add(self, node: Node, capacity: Amounts, axis: ResourceAxis) -> int:
+        row = len(self.objects)
+        self.objects.append(node)
+        self.rows[node.metadata.name] = row
+        self.on_node.append([])
+        self._allocatable = grown(self._allocatable, row + 1)
+        self._requested = grown(self._requested, row + 1)
+        self._nonzero = grown(self._nonzero, row + 1)
+        self._slots = grown(self._slots, row + 1, NOBODY)
+        self._set_capacity(row, capacity, axis)
+        self._table = None
+        return row
+
+    def change(self, row: int, node: Node, capacity: Amounts, axis: ResourceAxis) -> None:
+        self.objects[row] = node
+        self._set_capacity(row, capacity, axis)
+        self._changed[row] = node
+
+    def _set_capacity(self, row: int, capacity: Amounts, axis: ResourceAxis) -> None:
+        self._allocatable[:, row] = 0
+        for name, amount in capacity.items():
+            self._allocatable[axis.names.index(name), row] = amount
+
+    def drop(self, name: str) -> tuple[int, int]:
+        """Frees the row of an empty node; says which row moved there (itself, if it was the last)."""
+        row, last = self.rows.pop(name), len(self.objects) - 1
+        for matrix in (self._allocatable, self._requested, self._nonzero, self._slots):
+            matrix[:, row] = matrix[:, last]
+            matrix[:, last] = NOBODY if matrix is self._slots else 0
+        self.objects[row], self.on_node[row] = self.objects[last], self.on_node[last]
+        self.objects.pop()
+        self.on_node.pop()
+        if row != last:
+            self.rows[self.objects[row].metadata.name] = row
+        self._table = None
+        return row, last
+
+    # --- who is on them ---
+
+    def enter(self, row: int, pod: int, rank: Importance, weight: Weight) -> None:
+        insort(self.on_node[row], (rank, pod))
+        self._weigh(row, weight, 1)
+        self._write_slots(row)
+
+    def leave(self, row: int, pod: int, rank: Importance, weight: Weight) -> None:
+        self.on_node[row].remove((rank, pod))
+        self._weigh(row, weight, -1)
+        self._write_slots(row)
+
+    def _weigh(self, row: int, weight: Weight, sign: int) -> None:
+        requests, nonzero = weight
+        self._requested[:, row] += sign * requests
+        self._nonzero[:, row] += sign * nonzero
+
+    def _write_slots(self, row: int) -> None:
+        pods = self.on_node[row]
+        height, width = self._slots.shape
+        if len(pods) > height:
+            taller = np.full((max(len(pods), 2 * height), width), NOBODY, np.int64)
+            taller[:height] = self._slots
+            self._slots = taller
+        self._slots[: len(pods), row] = [pod for _, pod in pods]
+        self._slots[len(pods) :, row] = NOBODY
+
+    # --- looking at them ---
+
+    def table(self) -> Nodes:
+        if self._table is None:
+            self._table = nodes_table(self.objects)
+        elif self._changed:
+            self._table = nodes_patched(self._table, self._changed)
+        self._changed = {}
+        return self._table
+
+    def allocatable(self) -> Ints:
+        return published(self._allocatable, len(self))
+
+    def requested(self) -> Ints:
+        return published(self._requested, len(self))
+
+    def nonzero(self) -> Ints:
+        return published(self._nonzero, len(self))
+
+    def slots(self) -> Ints:
+        """Without the rows below the fullest node."""
+        height = max(map(len, self.on_node), default=0)
+        return published(self._slots[:height], len(self))

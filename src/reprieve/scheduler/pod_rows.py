@@ -1,0 +1,147 @@
+"""The pods of the mirror in growing columns: a row each, for as long as the pod is known."""
+
+import numpy as np
+
+from reprieve.model.columns import Ints
+from reprieve.model.mentions import Mentions, keys_looked_at
+from reprieve.model.resources import ResourceAxis
+from reprieve.model.shape import CompiledPod, Disk, HostPort, PodTerm, WeightedPodTerm
+from reprieve.model.snapshot import LabelSet, MentionKey, Pods
+from reprieve.scheduler.growing import GrowingColumn, GrowingRelation, grown, published
+
+PodKey = tuple[str, str]  # namespace, name
+
+
+class PodRows:
+    def __init__(self) -> None:
+        self.compiled: list[CompiledPod] = []
+        self.rows: dict[PodKey, int] = {}
+        self._free: list[int] = []
+        self._requests = np.zeros((0, 0), np.int64)
+        self._nonzero = np.zeros((2, 0), np.int64)
+        self._priority = np.zeros(0, np.int64)
+        self._terminating = np.zeros(0, np.bool_)
+        self._namespaces: GrowingColumn[str] = GrowingColumn()
+        self._labels: GrowingColumn[LabelSet] = GrowingColumn()
+        self._ports: GrowingRelation[HostPort] = GrowingRelation()
+        self._affinity: GrowingRelation[PodTerm] = GrowingRelation()
+        self._anti_affinity: GrowingRelation[PodTerm] = GrowingRelation()
+        self._preferred: GrowingRelation[WeightedPodTerm] = GrowingRelation()
+        self._claims: GrowingRelation[tuple[str, str]] = GrowingRelation()
+        self._disks: GrowingRelation[Disk] = GrowingRelation()
+        self._terms: tuple[PodTerm, ...] = ()
+        self._mentioned: dict[MentionKey, Mentions] = {}
+        self._table: Pods | None = None
+
+    def __len__(self) -> int:
+        """How many rows there are, free ones included."""
+        return len(self.compiled)
+
+    def requests(self, row: int) -> Ints:
+        return self._requests[:, row]
+
+    def nonzero(self, row: int) -> Ints:
+        return self._nonzero[:, row]
+
+    def widen(self, axis: ResourceAxis) -> None:
+        """The axis has new resources: nobody has asked for them so far."""
+        missing = len(axis.names) - len(self._requests)
+        nothing = np.zeros((missing, self._requests.shape[1]), np.int64)
+        self._requests = np.concatenate([self._requests, nothing])
+        self._table = None
+
+    def add(self, key: PodKey, compiled: CompiledPod, axis: ResourceAxis) -> int:
+        row = self._free.pop() if self._free else len(self.compiled)
+        if row == len(self.compiled):
+            self.compiled.append(compiled)
+            self._make_room(row + 1)
+        self.rows[key] = row
+        self._write(row, compiled, axis)
+        return row
+
+    def change(self, row: int, compiled: CompiledPod, axis: ResourceAxis) -> None:
+        self._write(row, compiled, axis)
+
+    def note(self, row: int, compiled: CompiledPod) -> None:
+        """The object changed in nothing that a column shows."""
+        self.compiled[row] = compiled
+
+    def drop(self, key: PodKey) -> None:
+        row = self.rows.pop(key)
+        self._namespaces.clear(row)
+        self._labels.clear(row)
+        for relation in self._relations():
+            relation.clear(row)
+        self._free.append(row)
+        self._table = None
+
+    def _make_room(self, size: int) -> None:
+        self._requests = grown(self._requests, size)
+        self._nonzero = grown(self._nonzero, size)
+        self._priority = grown(self._priority, size)
+        self._terminating = grown(self._terminating, size)
+
+    def _write(self, row: int, compiled: CompiledPod, axis: ResourceAxis) -> None:
+        shape = compiled.shape
+        self.compiled[row] = compiled
+        self._requests[:, row] = 0
+        for name, amount in shape.requests:
+            self._requests[axis.names.index(name), row] = amount
+        self._nonzero[:, row] = shape.nonzero_cpu, shape.nonzero_memory
+        self._priority[row] = compiled.pod.spec.priority or 0
+        self._terminating[row] = compiled.pod.metadata.deletion_timestamp is not None
+        self._namespaces.set(row, shape.namespace)
+        self._labels.set(row, (shape.namespace, shape.labels))
+        self._ports.set(row, shape.ports)
+        self._affinity.set(row, shape.affinity)
+        self._anti_affinity.set(row, shape.anti_affinity)
+        self._preferred.set(row, shape.preferred_pods)
+        self._claims.set(row, ((shape.namespace, claim) for claim in shape.claims))
+        self._disks.set(row, shape.disks)
+        self._table = None
+
+    def _relations(self) -> tuple[GrowingRelation[object], ...]:
+        return (
+            self._ports,
+            self._affinity,
+            self._anti_affinity,
+            self._preferred,
+            self._claims,
+            self._disks,
+        )
+
+    def table(self) -> Pods:
+        """Read-only columns of all rows, valid until the next change."""
+        if self._table is None:
+            self._table = self._publish()
+        return self._table
+
+    def _publish(self) -> Pods:
+        size = len(self.compiled)
+        affinity, anti_affinity = self._affinity.view(), self._anti_affinity.view()
+        preferred = self._preferred.view()
+        terms = (*affinity.things, *anti_affinity.things, *(wish.term for wish in preferred.things))
+        return Pods(
+            compiled=self.compiled,
+            rows=self.rows,
+            namespaces=self._namespaces.view(size),
+            labels=self._labels.view(size),
+            requests=published(self._requests, size),
+            nonzero=published(self._nonzero, size),
+            priority=published(self._priority, size),
+            terminating=published(self._terminating, size),
+            ports=self._ports.view(),
+            affinity=affinity,
+            anti_affinity=anti_affinity,
+            preferred=preferred,
+            claims=self._claims.view(),
+            disks=self._disks.view(),
+            looked_at=keys_looked_at(terms),
+            _mentions=self._mentions_of(terms),
+        )
+
+    def _mentions_of(self, terms: tuple[PodTerm, ...]) -> dict[MentionKey, Mentions]:
+        """Who is mentioned by whom stays as it is for as long as the terms are the same."""
+        if terms != self._terms:
+            self._terms, self._mentioned = terms, {}
+        return self._mentioned

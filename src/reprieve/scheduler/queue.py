@@ -1,0 +1,195 @@
+"""Who is next, who waits, and which change wakes whom. Times are arguments; nothing here decides."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from heapq import heappop, heappush
+
+from reprieve.scheduler.changes import Change
+
+Key = tuple[str, str, str]  # kind, namespace, name
+
+NO_CHANGES: frozenset[Change] = frozenset()
+
+
+class Standing(Enum):
+    ACTIVE = "active"  # to be decided as soon as it is its turn
+    BACKOFF = "backoff"  # to be decided, but not before a time
+    WAITING = "unschedulable"  # until something changes that could help
+    GATED = "gated"  # until whoever gated it lets go
+    DECIDING = "deciding"  # taken out; its fate is being settled
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    first: float = 1.0
+    longest: float = 10.0
+    flush_after: float = 300.0  # nobody waits longer than this without another look
+
+    def after(self, failures: int) -> float:
+        return min(self.first * 2.0 ** (failures - 1), self.longest) if failures else 0.0
+
+
+@dataclass(slots=True)
+class _Entry:
+    key: Key
+    priority: int
+    since: float  # when it was put in line; among equals the first comes first
+    standing: Standing
+    ready_at: float = 0.0
+    failures: int = 0
+    waits_for: frozenset[Change] = NO_CHANGES
+    missed: set[Change] = field(default_factory=set)
+    ticket: int = 0  # only the newest ticket of an entry is valid in the heaps
+
+
+class Queue:
+    def __init__(self, backoff: Backoff = Backoff()) -> None:
+        self._backoff = backoff
+        self._entries: dict[Key, _Entry] = {}
+        self._active: list[tuple[int, float, Key, int]] = []
+        self._timed: list[tuple[float, Key, int]] = []
+        # Those who wait, by what they wait for: few combinations, many waiting.
+        self._waiting: dict[frozenset[Change], dict[Key, None]] = {}
+        self._deciding: set[Key] = set()
+        self._tickets = 0
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def standing(self, key: Key) -> Standing | None:
+        entry = self._entries.get(key)
+        return entry.standing if entry is not None else None
+
+    def counts(self) -> dict[Standing, int]:
+        counts = dict.fromkeys(Standing, 0)
+        for entry in self._entries.values():
+            counts[entry.standing] += 1
+        return counts
+
+    # --- who asks ---
+
+    def add(self, key: Key, priority: int, now: float, *, gated: bool = False) -> None:
+        """A new demand, or one that changed so that it deserves another look at once."""
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry(key, priority, now, Standing.GATED)
+        elif entry.standing is Standing.DECIDING:
+            entry.priority = priority
+            entry.missed.update(Change)
+            return
+        entry.priority = priority
+        if gated:
+            self._move(entry, Standing.GATED)
+        else:
+            entry.since = now
+            self._activate(entry)
+
+    def remove(self, key: Key) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._leave(entry)
+
+    # --- who is next ---
+
+    def pop(self, now: float) -> Key | None:
+        """The most important demand whose time has come; of equals the one that came first."""
+        self.advance(now)
+        while self._active:
+            _, _, key, ticket = heappop(self._active)
+            entry = self._entries.get(key)
+            if entry is not None and entry.ticket == ticket:
+                entry.missed.clear()
+                self._move(entry, Standing.DECIDING)
+                return key
+        return None
+
+    def wait(self, key: Key, waits_for: frozenset[Change], now: float) -> None:
+        """It does not fit. It comes back when one of these changes happens, after its backoff."""
+        entry = self._failed(key, now)
+        if entry is None:
+            return
+        if entry.missed & waits_for:
+            self._back_off(entry)
+        else:
+            self._move(entry, Standing.WAITING)
+            entry.waits_for = waits_for
+            self._waiting.setdefault(waits_for, {})[key] = None
+            heappush(self._timed, (now + self._backoff.flush_after, key, entry.ticket))
+
+    def retry(self, key: Key, now: float) -> None:
+        """Something went wrong that has nothing to do with room: again after a backoff."""
+        entry = self._failed(key, now)
+        if entry is not None:
+            self._back_off(entry)
+
+    def wake(self, change: Change, now: float) -> None:
+        for key in self._deciding:
+            self._entries[key].missed.add(change)
+        for waits_for in [w for w in self._waiting if change in w]:
+            for key in list(self._waiting[waits_for]):
+                self._wake(self._entries[key], now)
+
+    def advance(self, now: float) -> None:
+        """Lets go of everybody whose time has come."""
+        while self._timed and self._timed[0][0] <= now:
+            _, key, ticket = heappop(self._timed)
+            entry = self._entries.get(key)
+            if entry is not None and entry.ticket == ticket:
+                self._wake(entry, now)
+
+    def next_time(self) -> float | None:
+        """When ``pop`` may find more than it finds now."""
+        while self._timed and not self._is_valid(self._timed[0]):
+            heappop(self._timed)
+        return self._timed[0][0] if self._timed else None
+
+    def keys(self) -> Iterator[Key]:
+        yield from self._entries
+
+    # --- moving entries ---
+
+    def _failed(self, key: Key, now: float) -> _Entry | None:
+        entry = self._entries.get(key)
+        if entry is not None:
+            entry.failures += 1
+            entry.since = now
+            entry.ready_at = now + self._backoff.after(entry.failures)
+        return entry
+
+    def _wake(self, entry: _Entry, now: float) -> None:
+        if entry.ready_at > now:
+            self._back_off(entry)
+        else:
+            self._activate(entry)
+
+    def _back_off(self, entry: _Entry) -> None:
+        self._move(entry, Standing.BACKOFF)
+        heappush(self._timed, (entry.ready_at, entry.key, entry.ticket))
+
+    def _activate(self, entry: _Entry) -> None:
+        self._move(entry, Standing.ACTIVE)
+        heappush(self._active, (-entry.priority, entry.since, entry.key, entry.ticket))
+
+    def _move(self, entry: _Entry, standing: Standing) -> None:
+        self._leave(entry)
+        self._tickets += 1
+        entry.ticket = self._tickets
+        entry.standing = standing
+        if standing is Standing.DECIDING:
+            self._deciding.add(entry.key)
+
+    def _leave(self, entry: _Entry) -> None:
+        self._deciding.discard(entry.key)
+        if entry.standing is Standing.WAITING:
+            waiting = self._waiting[entry.waits_for]
+            del waiting[entry.key]
+            if not waiting:
+                del self._waiting[entry.waits_for]
+
+    def _is_valid(self, timed: tuple[float, Key, int]) -> bool:
+        entry = self._entries.get(timed[1])
+        return entry is not None and entry.ticket == timed[2]

@@ -1,0 +1,385 @@
+"""The mirror of the cluster, kept event by event, and published as snapshots.
+
+It believes what it is shown, and what the scheduler assumes until it is shown otherwise. It knows nothing
+of queues or decisions; it says what a change could mean to those who wait.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+import numpy as np
+
+from reprieve.model.effects import Target
+from reprieve.model.objects import (
+    KubernetesObject,
+    Namespace,
+    Node,
+    ObjectMeta,
+    Pod,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+    ref_of,
+)
+from reprieve.model.resources import Amounts, Problems, ResourceAxis, node_capacity, resize_reason
+from reprieve.model.shape import CompiledPod, compile_pod
+from reprieve.model.slots import importance
+from reprieve.model.snapshot import NOWHERE, Namespaces, Owners, Snapshot, namespaces_table, owners_table
+from reprieve.model.storage import KINDS as STORAGE_KINDS
+from reprieve.model.storage import Storage, StorageUse, build_storage
+from reprieve.scheduler.changes import Change
+from reprieve.scheduler.growing import grown, published
+from reprieve.scheduler.node_rows import NodeRows
+from reprieve.scheduler.pod_rows import PodKey, PodRows
+
+Changes = frozenset[Change]
+NONE: Changes = frozenset()
+
+_OWNER_KINDS = (Service, ReplicaSet, StatefulSet, ReplicationController)
+
+
+class World:
+    def __init__(self) -> None:
+        self.version = 0
+        self._axis = ResourceAxis()
+        self._pods = PodRows()
+        self._nodes = NodeRows()
+        self._pods.widen(self._axis)
+        self._nodes.widen(self._axis)
+        self._where = np.full(0, NOWHERE, np.int64)
+        self._assumed: dict[PodKey, str] = {}
+        self._homeless: dict[str, set[PodKey]] = {}  # pods on nodes that are not known
+        self._others: dict[type, dict[PodKey, KubernetesObject]] = {}
+        self._namespaces: Namespaces | None = None
+        self._storage: Storage | None = None
+        self._storage_use: StorageUse | None = None
+        self._owners: Owners | None = None
+
+    # --- what is shown ---
+
+    def see(self, thing: KubernetesObject) -> Changes:
+        """An object as it is now. Older versions than the one that is known are not believed."""
+        self.version += 1
+        match thing:
+            case Pod():
+                return self._see_pod(thing)
+            case Node():
+                return self._see_node(thing)
+            case _:
+                return self._see_other(thing)
+
+    def lose(self, target: Target) -> Changes:
+        """An object is gone; not if it is a namesake of the one that is known."""
+        self.version += 1
+        match target.kind:
+            case "Pod":
+                compiled = self.pod((target.namespace, target.name))
+                if compiled is None or compiled.pod.metadata.uid != target.uid:
+                    return NONE
+                return self._drop_pod((target.namespace, target.name))
+            case "Node":
+                return self._drop_node(target.name)
+            case _:
+                return self._lose_other(target)
+
+    def pod(self, key: PodKey) -> CompiledPod | None:
+        row = self._pods.rows.get(key)
+        return None if row is None else self._pods.compiled[row]
+
+    def row(self, key: PodKey) -> int:
+        return self._pods.rows[key]
+
+    def other(self, kind: type, key: PodKey) -> KubernetesObject | None:
+        return self._others.get(kind, {}).get(key)
+
+    # --- what is assumed ---
+
+    def assume(self, key: PodKey, node: str) -> None:
+        """The pod counts as running there until it is shown there, or withdrawn."""
+        self.version += 1
+        self._assumed[key] = node
+        self._settle(key)
+
+    def withdraw(self, key: PodKey) -> Changes:
+        self.version += 1
+        self._assumed.pop(key, None)
+        return self._settle(key)
+
+    # --- pods ---
+
+    def _see_pod(self, pod: Pod) -> Changes:
+        key = (pod.metadata.namespace, pod.metadata.name)
+        old = self.pod(key)
+        if old is None:
+            return self._add_pod(key, compile_pod(pod))
+        if old.pod.metadata.uid != pod.metadata.uid:
+            return self._drop_pod(key) | self._add_pod(key, compile_pod(pod))
+        if _is_older(pod.metadata, old.pod.metadata):
+            return NONE
+        return self._change_pod(key, old, _recompiled(pod, old))
+
+    def _add_pod(self, key: PodKey, compiled: CompiledPod) -> Changes:
+        self._widen(name for name, _ in compiled.shape.requests)
+        row = self._pods.add(key, compiled, self._axis)
+        self._where = grown(self._where, len(self._pods), NOWHERE)
+        self._where[row] = NOWHERE
+        self._pods_changed(compiled)
+        return self._settle(key)
+
+    def _change_pod(self, key: PodKey, old: CompiledPod, new: CompiledPod) -> Changes:
+        row = self._pods.rows[key]
+        before = int(self._where[row])
+        if old.shape == new.shape and _facts(old.pod) == _facts(new.pod):
+            self._pods.note(row, new)
+        else:
+            # It leaves with its old weight and rank and comes back with the new ones.
+            self._move(row, NOWHERE)
+            self._widen(name for name, _ in new.shape.requests)
+            self._pods.change(row, new, self._axis)
+            self._pods_changed(new)
+            self._move(row, before)
+        if new.pod.spec.node_name:
+            self._assumed.pop(key, None)
+        changes = self._settle(key)
+        return changes | _meaning(old, new) if before != NOWHERE or self._where[row] != NOWHERE else changes
+
+    def _drop_pod(self, key: PodKey) -> Changes:
+        row = self._pods.rows[key]
+        compiled = self._pods.compiled[row]
+        changes = frozenset({Change.POD_LEFT}) if self._where[row] != NOWHERE else NONE
+        self._move(row, NOWHERE)
+        self._assumed.pop(key, None)
+        self._forget_home(key, compiled.pod.spec.node_name)
+        self._pods.drop(key)
+        self._pods_changed(compiled)
+        return changes
+
+    def _settle(self, key: PodKey) -> Changes:
+        """Puts a pod where it is shown to be, or else where it is assumed to be."""
+        row = self._pods.rows[key]
+        name = self._pods.compiled[row].pod.spec.node_name or self._assumed.get(key, "")
+        before, after = int(self._where[row]), self._nodes.rows.get(name, NOWHERE)
+        if name and after == NOWHERE:
+            self._homeless.setdefault(name, set()).add(key)
+        self._move(row, after)
+        if before == after:
+            return NONE
+        left = {Change.POD_LEFT} if before != NOWHERE else set()
+        arrived = {Change.POD_ARRIVED} if after != NOWHERE else set()
+        return frozenset(left | arrived)
+
+    def _move(self, row: int, node: int) -> None:
+        before = int(self._where[row])
+        if before == node:
+            return
+        weight = self._pods.requests(row), self._pods.nonzero(row)
+        rank = importance(self._pods.compiled[row].pod)
+        if before != NOWHERE:
+            self._nodes.leave(before, row, rank, weight)
+        if node != NOWHERE:
+            self._nodes.enter(node, row, rank, weight)
+        self._where[row] = node
+
+    def _forget_home(self, key: PodKey, name: str) -> None:
+        waiting = self._homeless.get(name)
+        if waiting is not None:
+            waiting.discard(key)
+            if not waiting:
+                del self._homeless[name]
+
+    def _pods_changed(self, compiled: CompiledPod) -> None:
+        if compiled.shape.claims or compiled.shape.inline_volumes:
+            self._storage_use = None
+        if self._namespaces is not None and compiled.shape.namespace not in self._namespaces.labels:
+            self._namespaces = None
+
+    def _widen(self, resources: Iterable[str]) -> None:
+        axis = self._axis.extended(resources)
+        if axis != self._axis:
+            self._axis = axis
+            self._pods.widen(axis)
+            self._nodes.widen(axis)
+
+    # --- nodes ---
+
+    def _see_node(self, node: Node) -> Changes:
+        name = node.metadata.name
+        row = self._nodes.rows.get(name)
+        capacity = node_capacity(node, Problems(ref_of(node)))
+        self._widen(capacity)
+        if row is None:
+            self._nodes.add(node, capacity, self._axis)
+            self._nodes_moved()
+            for key in sorted(self._homeless.pop(name, ())):
+                self._settle(key)
+            return frozenset({Change.NODE_ADDED})
+        old = self._nodes.objects[row]
+        if _is_older(node.metadata, old.metadata) or _is_heartbeat(old, node):
+            return NONE
+        before = node_capacity(old, Problems(ref_of(old)))
+        self._nodes.change(row, node, capacity, self._axis)
+        if old.metadata.labels != node.metadata.labels:
+            self._nodes_moved()
+        return frozenset(_node_changes(old, node, before, capacity))
+
+    def _drop_node(self, name: str) -> Changes:
+        row = self._nodes.rows.get(name)
+        if row is None:
+            return NONE
+        leaving = [pod for _, pod in self._nodes.on_node[row]]
+        for pod in leaving:
+            self._move(pod, NOWHERE)
+        row, moved = self._nodes.drop(name)
+        self._where[self._where == moved] = row
+        self._nodes_moved()
+        for pod in leaving:
+            metadata = self._pods.compiled[pod].pod.metadata
+            self._settle((metadata.namespace, metadata.name))
+        return frozenset({Change.NODE_GONE})
+
+    def _nodes_moved(self) -> None:
+        """Storage keeps columns over the nodes."""
+        self._storage = self._storage_use = None
+
+    # --- everything else ---
+
+    def _see_other(self, thing: KubernetesObject) -> Changes:
+        known = self._others.setdefault(type(thing), {})
+        key = (thing.metadata.namespace, thing.metadata.name)
+        old = known.get(key)
+        if old is not None and old.metadata.uid == thing.metadata.uid:
+            if _is_older(thing.metadata, old.metadata):
+                return NONE
+        known[key] = thing
+        return self._other_changed(type(thing))
+
+    def _lose_other(self, target: Target) -> Changes:
+        key = (target.namespace, target.name)
+        for kind, known in self._others.items():
+            if kind.__name__ == target.kind and key in known and known[key].metadata.uid == target.uid:
+                del known[key]
+                return self._other_changed(kind)
+        return NONE
+
+    def _other_changed(self, kind: type) -> Changes:
+        if kind in STORAGE_KINDS:
+            self._storage = self._storage_use = None
+            return frozenset({Change.STORAGE})
+        if kind in _OWNER_KINDS:
+            self._owners = None
+            return frozenset({Change.OWNERS})
+        if kind is Namespace:
+            self._namespaces = None
+            return frozenset({Change.NAMESPACES})
+        return NONE
+
+    def _all(self, kinds: Iterable[type]) -> Iterator[KubernetesObject]:
+        for kind in kinds:
+            yield from self._others.get(kind, {}).values()
+
+    # --- publishing ---
+
+    def snapshot(self) -> Snapshot:
+        """The cluster now, promises included. Valid until the next change."""
+        pods, nodes = self._pods.table(), self._nodes.table()
+        if self._storage is None:
+            self._storage = build_storage(self._all(STORAGE_KINDS), [])
+        if self._storage_use is None:
+            self._storage_use = StorageUse(self._storage, pods, nodes.rows)
+        if self._owners is None:
+            self._owners = owners_table(self._all(_OWNER_KINDS))
+        if self._namespaces is None:
+            shown = (n for n in self._all((Namespace,)) if isinstance(n, Namespace))
+            self._namespaces = namespaces_table(shown, (key[0] for key in self._pods.rows))
+        return Snapshot(
+            version=self.version,
+            axis=self._axis,
+            nodes=nodes,
+            pods=pods,
+            allocatable=self._nodes.allocatable(),
+            requested=self._nodes.requested(),
+            nonzero=self._nodes.nonzero(),
+            where=published(self._where, len(self._pods)),
+            slots=self._nodes.slots(),
+            namespaces=self._namespaces,
+            storage=self._storage,
+            storage_use=self._storage_use,
+            owners=self._owners,
+        )
+
+
+# --- comparing versions of an object -------------------------------------------------------------
+
+
+def _is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
+    """Resource versions rise; a watch that went back in time shows lower ones."""
+    if new.uid != known.uid or not (new.resource_version.isdecimal() and known.resource_version.isdecimal()):
+        return False
+    return int(new.resource_version) < int(known.resource_version)
+
+
+def _recompiled(pod: Pod, old: CompiledPod) -> CompiledPod:
+    """Most updates report a pod's progress and change nothing that was compiled."""
+    known = old.pod
+    same_spec = msgspec.structs.replace(known.spec, node_name=pod.spec.node_name) == pod.spec
+    if same_spec and _reported(known) == _reported(pod):
+        return CompiledPod(pod, old.weight, old.shape, old.problems)
+    return compile_pod(pod)
+
+
+def _reported(pod: Pod) -> tuple[object, ...]:
+    """What of a pod besides its spec is compiled."""
+    status = pod.status
+    return (
+        pod.metadata.labels,
+        pod.metadata.owner_references,
+        status.container_statuses,
+        status.init_container_statuses,
+        status.allocated_resources,
+        status.resources,
+        resize_reason(pod),
+    )
+
+
+def _facts(pod: Pod) -> tuple[object, ...]:
+    """What of a pod besides its shape stands in columns and slots."""
+    return pod.spec.priority, pod.status.start_time, pod.metadata.deletion_timestamp is None
+
+
+def _meaning(old: CompiledPod, new: CompiledPod) -> Changes:
+    """What a change to a running pod could mean for others."""
+    changes = set()
+    weight = new.weight.charged
+    if any(weight.get(name, 0) < amount for name, amount in old.weight.charged.items()):
+        changes.add(Change.POD_SHRANK)
+    if old.shape.labels != new.shape.labels:
+        changes.add(Change.POD_RELABELED)
+    if new.pod.metadata.deletion_timestamp is not None and old.pod.metadata.deletion_timestamp is None:
+        changes.add(Change.POD_LEAVING)
+    return frozenset(changes)
+
+
+def _is_heartbeat(old: Node, new: Node) -> bool:
+    """A report that changes nothing anybody reads."""
+    return (
+        old.spec == new.spec
+        and old.metadata.labels == new.metadata.labels
+        and old.metadata.annotations == new.metadata.annotations
+        and old.status.allocatable == new.status.allocatable
+        and old.status.images == new.status.images
+        and old.status.declared_features == new.status.declared_features
+    )
+
+
+def _node_changes(old: Node, new: Node, before: Amounts, after: Amounts) -> Iterator[Change]:
+    if any(after[name] > before.get(name, 0) for name in after):
+        yield Change.NODE_GREW
+    if old.spec.unschedulable and not new.spec.unschedulable:
+        yield Change.NODE_UNCORDONED
+    if old.spec.taints != new.spec.taints:
+        yield Change.NODE_TAINTS
+    if old.metadata.labels != new.metadata.labels:
+        yield Change.NODE_LABELS
+    if old.status.declared_features != new.status.declared_features:
+        yield Change.NODE_FEATURES

@@ -1,0 +1,1 @@
+"""The rules between the folders, and the prose, held against the code."""

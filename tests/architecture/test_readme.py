@@ -1,0 +1,43 @@
+"""Every command in the README works as it is written there."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import ROOT, code_blocks
+
+# What a target of make does is run here without make: the environment is the one the tests have.
+INSTEAD = {
+    "make test": "make --dry-run test",
+    "make demo": "make --dry-run demo && reprieve demo --no-input",
+}
+
+
+def commands() -> list[str]:
+    """The commands of the README, without prompts and remarks."""
+    lines = "\n".join(code_blocks(ROOT / "README.md", "sh", "console")).splitlines()
+    written = (line.removeprefix("$ ").partition(" #")[0].strip() for line in lines)
+    return [command for command in written if command]
+
+
+def test_the_readme_opens_with_the_two_commands() -> None:
+    assert commands()[:2] == ["make demo", "make test"]
+
+
+@pytest.mark.parametrize("command", commands())
+def test_a_command_of_the_readme_works(command: str) -> None:
+    tools = str(Path(sys.executable).parent)
+    run = INSTEAD.get(command, command).replace(".venv/bin/", "")
+    done = subprocess.run(
+        run,
+        shell=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"},
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,57 @@
+"""Putting the same question to the columns and to the plain reading."""
+
+from collections.abc import Mapping
+
+from reprieve.model.objects import Node, Pod
+from reprieve.placement.demand import Ask, Constraint, Scorer
+from reprieve.placement.place import survey
+from reprieve.placement.profile import DEFAULT_PROFILE, Profile
+from tests.properties.worlds import World, built, decoded
+from tests.reference.plain.cluster import Cluster, PlainConstraint, Refusals, refusals_by_node
+from tests.reference.plain.scores import PlainScore, Scores
+
+
+def ask_of(world: World, profile: Profile = DEFAULT_PROFILE) -> Ask:
+    view, newcomer = built(world)
+    return Ask(view, newcomer, profile)
+
+
+def cluster_of(world: World) -> Cluster:
+    newcomer = decoded(world.newcomer)
+    assert isinstance(newcomer, Pod)
+    return Cluster(tuple(map(decoded, world.objects)), newcomer)
+
+
+def refusals(ask: Ask, constraint: Constraint) -> Mapping[str, Refusals]:
+    found = list(constraint(ask))
+    return {
+        name: {(rejection.reason, rejection.curable) for rejection in found if rejection.rows[row]}
+        for row, name in enumerate(ask.view.nodes.names)
+    }
+
+
+def assert_same_refusals(world: World, constraint: Constraint, plain: PlainConstraint) -> None:
+    assert refusals(ask_of(world), constraint) == refusals_by_node(cluster_of(world), plain)
+
+
+def assert_same_scores(
+    world: World, scorer: Scorer, plain: PlainScore, profile: Profile = DEFAULT_PROFILE
+) -> None:
+    """Both among the nodes that are feasible and among all nodes, which is a harder question."""
+    ask = ask_of(world, profile)
+    cluster = cluster_of(world)
+    for feasible in (survey(ask).feasible, survey(ask, ()).feasible):
+        nodes = [node for node, fits in zip(ask.view.nodes.objects, feasible, strict=True) if fits]
+        scores = scorer(ask, feasible)
+        by_name = None
+        if scores is not None:
+            by_name = {n: int(scores[row]) for row, n in enumerate(ask.view.nodes.names) if feasible[row]}
+        assert _or_level(by_name, nodes) == _or_level(plain(cluster, nodes, profile), nodes)
+
+
+def _or_level(scores: Scores | None, nodes: list[Node]) -> Scores:
+    """Relative to the worst node: a preference that likes all nodes alike is as good as none."""
+    if scores is None:
+        return dict.fromkeys((node.metadata.name for node in nodes), 0)
+    lowest = min(scores.values(), default=0)
+    return {name: score - lowest for name, score in scores.items()}

@@ -1,0 +1,55 @@
+"""How nodes are preferred for themselves and for their room: columns agree with the plain reading."""
+
+import pytest
+from hypothesis import given
+
+from reprieve.placement.profile import DEFAULT_PROFILE, Profile, ResourceWeight, ShapePoint, Strategy
+from reprieve.placement.scoring import node, resources
+from tests.properties.agreement import assert_same_scores
+from tests.properties.vocabulary import GPU
+from tests.properties.worlds import World, worlds
+from tests.reference.plain import scores as plain
+
+MANY = (
+    ResourceWeight("cpu"),
+    ResourceWeight("memory", 2),
+    ResourceWeight("ephemeral-storage"),
+    ResourceWeight(GPU, 5),
+)
+UP_AND_DOWN = (ShapePoint(0, 0), ShapePoint(33, 7), ShapePoint(70, 3), ShapePoint(100, 10))
+STRATEGIES = {
+    "default": DEFAULT_PROFILE,
+    "least": Profile(strategy_resources=MANY),
+    "most": Profile(strategy=Strategy.MOST_ALLOCATED, strategy_resources=MANY),
+    "shape": Profile(
+        strategy=Strategy.REQUESTED_TO_CAPACITY_RATIO, strategy_resources=MANY, strategy_shape=UP_AND_DOWN
+    ),
+}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@given(world=worlds(frozenset({"resources"})))
+def test_allocation(strategy: str, world: World) -> None:
+    assert_same_scores(world, resources.allocation, plain.allocation, STRATEGIES[strategy])
+
+
+@pytest.mark.parametrize("balanced", [DEFAULT_PROFILE.balanced_resources, MANY], ids=["two", "many"])
+@given(world=worlds(frozenset({"resources"})))
+def test_balance(balanced: tuple[ResourceWeight, ...], world: World) -> None:
+    profile = Profile(balanced_resources=balanced)
+    assert_same_scores(world, resources.balance, plain.balance, profile)
+
+
+@given(worlds(frozenset({"node"})))
+def test_taints(world: World) -> None:
+    assert_same_scores(world, node.taints, plain.taints)
+
+
+@given(worlds(frozenset({"node"})))
+def test_node_affinity(world: World) -> None:
+    assert_same_scores(world, node.affinity, plain.affinity)
+
+
+@given(worlds(frozenset({"images", "resources"})))
+def test_images(world: World) -> None:
+    assert_same_scores(world, node.images, plain.images)

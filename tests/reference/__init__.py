@@ -1,0 +1,1 @@
+"""What the answers are measured against: plain readings, brute force, recorded decisions."""

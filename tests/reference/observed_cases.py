@@ -1,0 +1,95 @@
+"""What was recorded: a case read from its file, with the cluster as a snapshot.
+
+Knows the form of the files and nothing of how a decision is made.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from reprieve.cluster.api.codec import Decoded, UnknownKind, Unreadable, decode_value
+from reprieve.model.objects import KubernetesObject
+from reprieve.model.snapshot import Snapshot, build
+
+
+class UnreadableCaseError(ValueError):
+    """A file that is not a case; the message is one sentence that names it."""
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """What was done: by kube-scheduler when it was recorded, or by us."""
+
+    outcome: str
+    placed: dict[str, str] = {}
+    nominated: dict[str, str] = {}
+    victims: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        parts = [f"{pod} on {node}" for pod, node in sorted(self.placed.items())]
+        parts += [f"{pod} nominated for {node}" for pod, node in sorted(self.nominated.items())]
+        if self.victims:
+            parts.append(f"victims {', '.join(sorted(self.victims))}")
+        return f"{self.outcome} ({'; '.join(parts)})" if parts else self.outcome
+
+
+class Resize(msgspec.Struct, frozen=True):
+    pod: str
+    to: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    name: str
+    family: str
+    objects: tuple[KubernetesObject, ...]
+    view: Snapshot
+    newcomers: tuple[int, ...]  # rows of the view, which are nowhere yet
+    is_gang: bool
+    resize: Resize | None
+    observed: tuple[Observation, ...]
+
+
+class _File(msgspec.Struct, frozen=True, rename="camel"):
+    family: str
+    nodes: list[Any]
+    observed: Annotated[tuple[Observation, ...], msgspec.Meta(min_length=1)]
+    pods: list[Any] = []
+    pod_groups: list[Any] = []
+    pod_disruption_budgets: list[Any] = []
+    new_pod_groups: list[Any] = []
+    new_pods: list[Any] = []
+    resize: Resize | None = None
+
+
+def read_case(path: Path) -> Case:
+    try:
+        file = msgspec.json.decode(path.read_bytes(), type=_File)
+    except (OSError, ValueError) as error:
+        raise UnreadableCaseError(f"{path.name}: expected a recorded case: {error}") from error
+    around = (file.nodes, file.pods, file.pod_groups, file.pod_disruption_budgets, file.new_pod_groups)
+    cluster = [_decoded(value, path) for values in around for value in values]
+    newcomers = [_decoded(value, path) for value in file.new_pods]
+    built = build([*cluster, *newcomers])
+    if built.problems:
+        raise UnreadableCaseError(f"{path.name}: {built.problems[0]}")
+    rows = built.snapshot.pods.rows
+    return Case(
+        name=path.stem,
+        family=file.family,
+        objects=(*cluster, *newcomers),
+        view=built.snapshot,
+        newcomers=tuple(rows[pod.metadata.namespace, pod.metadata.name] for pod in newcomers),
+        is_gang=bool(file.new_pod_groups),
+        resize=file.resize,
+        observed=file.observed,
+    )
+
+
+def _decoded(value: object, path: Path) -> KubernetesObject:
+    match decode_value(value):
+        case Decoded(object=thing):
+            return thing
+        case Unreadable(problem=problem) | UnknownKind(problem=problem):
+            raise UnreadableCaseError(f"{path.name}: {problem}")

@@ -1,0 +1,1 @@
+"""Plain calls of one module at a time; the files mirror src/reprieve."""

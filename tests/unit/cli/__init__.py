@@ -1,0 +1,1 @@
+"""Commands, as far as they can be tried in this process."""

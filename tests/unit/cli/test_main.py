@@ -1,0 +1,64 @@
+"""The overview of commands is cheap, and speaks as it was spoken to."""
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from reprieve.cli.main import COMMANDS, LazyGroup, called_as, reprieve
+
+BIN = Path(sys.executable).parent
+
+
+def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BIN / arguments[0], *arguments[1:]], capture_output=True, text=True, check=False)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    source = (
+        "import sys\n"
+        "from reprieve.cli.main import reprieve\n"
+        "reprieve(['--help'], standalone_mode=False)\n"
+        "print([name for name in ('numpy', 'aiohttp', 'msgspec', 'yaml') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_lists_every_command() -> None:
+    shown = call("reprieve", "--help").stdout
+    assert all(f"  {name}  {line}" in shown for name, line in COMMANDS.items())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_where_the_overview_says(name: str) -> None:
+    assert isinstance(reprieve, LazyGroup)
+    command = reprieve.get_command(reprieve.make_context("reprieve", [name]), name)
+    assert command is not None
+    assert command.name == name
+
+
+@pytest.mark.parametrize(
+    ("script", "words"), [("reprieve", "reprieve"), ("kubectl-reprieve", "kubectl reprieve")]
+)
+def test_help_uses_the_name_it_was_called_by(script: str, words: str) -> None:
+    assert call(script, "--help").stdout.startswith(f"Usage: {words} ")
+    assert call(script, "demo", "--help").stdout.startswith(f"Usage: {words} demo ")
+
+
+def test_a_path_before_the_name_makes_no_difference() -> None:
+    assert called_as("/usr/local/bin/kubectl-reprieve") == "kubectl reprieve"
+    assert called_as("/opt/kubectl-reprieve/bin/reprieve") == "reprieve"
+
+
+def test_version() -> None:
+    assert call("reprieve", "--version").stdout == f"reprieve {version('reprieve')}\n"
+
+
+def test_an_unknown_command_is_wrong_usage() -> None:
+    done = call("reprieve", "dmeo")
+    assert done.returncode == 2
+    assert "dmeo" in done.stderr
+    assert done.stdout == ""

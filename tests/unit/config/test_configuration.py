@@ -1,0 +1,122 @@
+"""The whole document: what holds for every profile, and all mistakes at once."""
+
+import pytest
+
+from reprieve.config import default_configuration, parse_configuration
+from tests.unit.config import complaints, configuration
+
+
+def test_the_defaults() -> None:
+    default = default_configuration()
+    assert default == configuration(profiles=None)
+    assert [p.scheduler_name for p in default.profiles] == ["reprieve"]
+    settings = default.settings
+    assert (settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds) == (1, 10)
+    election = settings.leader_election
+    assert (election.resource_namespace, election.resource_name) == ("kube-system", "reprieve")
+
+
+def test_settings_are_read() -> None:
+    settings = configuration(
+        parallelism=4,
+        podMaxBackoffSeconds=30,
+        leaderElection={"leaderElect": False, "leaseDuration": "1m30s", "retryPeriod": "500ms"},
+        clientConnection={"qps": 20, "burst": 0},
+    ).settings
+    assert (settings.parallelism, settings.pod_max_backoff_seconds) == (4, 30)
+    assert not settings.leader_election.leader_elect
+    assert settings.leader_election.lease_duration == 90.0
+    assert settings.leader_election.retry_period == 0.5
+    assert (settings.client_connection.qps, settings.client_connection.burst) == (20.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("keys", "complaint"),
+    [
+        ({"paralelism": 3}, 'paralelism: unknown field (did you mean "parallelism"?)'),
+        ({"parallelism": "16"}, 'parallelism: expected a whole number of at least 1, got "16"'),
+        ({"parallelism": 2**40}, "parallelism: expected a whole number of at least 1, got"),
+        (
+            {"percentageOfNodesToScore": 101},
+            "percentageOfNodesToScore: expected a whole number from 0 to 100, got 101",
+        ),
+        (
+            {"podInitialBackoffSeconds": 20},
+            "podMaxBackoffSeconds: expected at least podInitialBackoffSeconds (20), got 10",
+        ),
+        (
+            {"leaderElection": {"leaseDuration": 15}},
+            'leaderElection.leaseDuration: expected a length of time such as "15s", got 15',
+        ),
+        (
+            {"leaderElection": {"leaseDuration": "10s"}},
+            "leaderElection.leaseDuration: expected more than renewDeadline (10s)",
+        ),
+        (
+            {"leaderElection": {"retryPeriod": "9s"}},
+            "leaderElection.renewDeadline: expected more than 1.2 times retryPeriod",
+        ),
+        (
+            {"leaderElection": {"resourceLock": "endpoints"}},
+            'leaderElection.resourceLock: expected "leases", got "endpoints"',
+        ),
+        ({"clientConnection": []}, "clientConnection: expected a mapping, got a list"),
+        ({"clientConnection": {"qps": float("nan")}}, "clientConnection.qps: expected a number"),
+        ({"clientConnection": {"qps": 10**400}}, "clientConnection.qps: expected a number"),
+        ({"delayCacheUntilActive": 1}, "delayCacheUntilActive: expected true or false, got 1"),
+        ({"profiles": {}}, "profiles: expected a list, got a mapping"),
+        ({"profiles": [None]}, "profiles[0]: expected a mapping, got null"),
+        ({"extenders": [{"urlPrefix": "x"}]}, "extenders[0]: Reprieve calls no extenders"),
+    ],
+)
+def test_a_mistake_is_named_with_its_path(keys: dict[str, object], complaint: str) -> None:
+    (said,) = complaints(lambda: configuration(**keys))
+    assert said.startswith(complaint)
+
+
+def test_the_document_must_say_what_it_is() -> None:
+    assert complaints(lambda: parse_configuration({"apiVersion": "v1"})) == [
+        'apiVersion: expected "kubescheduler.config.k8s.io/v1", got "v1"',
+        'kind: required: expected "KubeSchedulerConfiguration"',
+    ]
+    assert complaints(lambda: parse_configuration("x")) == ['expected a mapping, got "x"']
+
+
+def test_mistakes_in_all_parts_are_told_at_once() -> None:
+    said = complaints(
+        lambda: configuration(
+            parallelism=0,
+            profiles=[
+                {"schedulerName": "a", "pluginConfig": [{"name": "Reprieve", "args": {"x": 1}}]},
+                {"schedulerName": "a", "plugins": {"filter": {"enabled": [{"name": "Mine"}]}}},
+            ],
+            extenders=[{}],
+        )
+    )
+    paths = [complaint.partition(": ")[0] for complaint in said]
+    assert paths == [
+        "parallelism",
+        "profiles[0].pluginConfig[0].args.x",
+        "profiles[1].plugins.filter.enabled[0].name",
+        "profiles[1].schedulerName",
+        "extenders[0]",
+    ]
+
+
+def test_several_profiles_need_names_of_their_own() -> None:
+    two = configuration(profiles=[{"schedulerName": "a"}, {"schedulerName": "b"}])
+    assert [p.scheduler_name for p in two.profiles] == ["a", "b"]
+    assert complaints(lambda: configuration(profiles=[{"schedulerName": "a"}, {}])) == [
+        "profiles[1].schedulerName: required where there are several profiles: expected a non-empty string"
+    ]
+
+
+def test_profiles_that_differ_in_gang_support_are_refused() -> None:
+    off = {"multiPoint": {"disabled": [{"name": "GangScheduling"}]}}
+    profiles: list[dict[str, object]]
+    profiles = [{"schedulerName": "a"}, {"schedulerName": "b", "plugins": off}]
+    assert complaints(lambda: configuration(profiles=profiles)) == [
+        "profiles: GangScheduling has to be on in all profiles or in none, and is off only in profiles[1]"
+    ]
+    profiles[0]["plugins"] = off
+    assert not any(p.gang_scheduling for p in configuration(profiles=profiles).profiles)
