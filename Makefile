@@ -38,7 +38,7 @@ bench: venv  ## how fast decisions are: ARGS=…
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 observed: venv  ## compare with recorded decisions of kube-scheduler: DIR=… FAMILY=…
-	@$(BIN)/python -m tests.reference.observed_runner --dir $(DIR) $(if $(FAMILY),--family $(FAMILY))
+	@$(BIN)/python -m tests.reference.observed_runner $(if $(DIR),--dir $(DIR)) $(if $(FAMILY),--family $(FAMILY))
 
 format: venv  ## put the code into shape
 	$(BIN)/ruff format .

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import msgspec
 
 from reprieve.cluster.api.codec import Decoded, UnknownKind, Unreadable, decode_value
-from reprieve.model.objects import KubernetesObject
-from reprieve.model.snapshot import Snapshot, build
+from reprieve.model.objects import KubernetesObject, Pod, ref_of
+from reprieve.model.snapshot import NOWHERE, Snapshot, build
 
 
 class UnreadableCaseError(ValueError):
@@ -74,13 +74,12 @@ def read_case(path: Path) -> Case:
     built = build([*cluster, *newcomers])
     if built.problems:
         raise UnreadableCaseError(f"{path.name}: {built.problems[0]}")
-    rows = built.snapshot.pods.rows
     return Case(
         name=path.stem,
         family=file.family,
         objects=(*cluster, *newcomers),
         view=built.snapshot,
-        newcomers=tuple(rows[pod.metadata.namespace, pod.metadata.name] for pod in newcomers),
+        newcomers=tuple(_waiting_row(built.snapshot, pod, path) for pod in newcomers),
         is_gang=bool(file.new_pod_groups),
         resize=file.resize,
         observed=file.observed,
@@ -93,3 +92,10 @@ def _decoded(value: object, path: Path) -> KubernetesObject:
             return thing
         case Unreadable(problem=problem) | UnknownKind(problem=problem):
             raise UnreadableCaseError(f"{path.name}: {problem}")
+
+
+def _waiting_row(view: Snapshot, pod: KubernetesObject, path: Path) -> int:
+    row = view.pods.rows.get((pod.metadata.namespace, pod.metadata.name))
+    if not isinstance(pod, Pod) or row is None or view.where[row] != NOWHERE:
+        raise UnreadableCaseError(f"{path.name}: newPods: expected pods that wait, got {ref_of(pod)}")
+    return row

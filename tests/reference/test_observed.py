@@ -1,7 +1,6 @@
 """Reprieve decides as kube-scheduler was seen to, as far as it can decide yet."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -44,9 +43,81 @@ def test_one_family(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def falsified(tmp_path: Path, name: str, observed: dict[str, object]) -> Path:
-    """A directory with one case, of which something else was recorded."""
+def recorded_otherwise(directory: Path, name: str, *observed: dict[str, object]) -> Path:
+    """A directory with one case, of which this was recorded."""
     case = json.loads((DEFAULT_DIR / f"{name}.json").read_bytes())
-    case["observed"] = [{"victims": [], "nominated": {}, "placed": {}, **observed}]
-    (tmp_path / f"{name}.json").write_text(json.dumps(case))
-    return tmp_path
+    (directory / f"{name}.json").write_text(json.dumps({**case, "observed": observed}))
+    return directory
+
+
+NOTHING: dict[str, object] = {"outcome": "nothing"}
+PREEMPTS: dict[str, object] = {"outcome": "preempts", "nominated": {"new": "n1"}, "victims": ["s1", "s0"]}
+
+
+def placed_on(node: str) -> dict[str, object]:
+    return {"outcome": "placed", "placed": {"new": node}}
+
+
+@pytest.mark.parametrize(
+    ("name", "recorded", "complaint"),
+    [
+        ("pod-pods-0000", placed_on("n1"), "expected placed (new on n1), got placed (new on n4)"),
+        ("pod-pods-0008", placed_on("n0"), "expected placed (new on n0), got placed (new on n1)"),
+        ("pod-pods-0000", NOTHING, "expected nothing, got placed (new on n4)"),
+        (
+            "pod-pods-0000",
+            PREEMPTS,
+            "expected preempts (new nominated for n1; victims s0, s1), got placed (new on n4)",
+        ),
+        ("edge-0000", placed_on("n1"), "expected placed (new on n1), got nothing"),
+        ("pod-pods-0004", placed_on("n1"), "expected placed (new on n1), got nothing"),
+    ],
+    ids=["worse node", "full node", "nothing", "needless victims", "too large", "no room yet"],
+)
+def test_what_was_not_so_disagrees(
+    name: str, recorded: dict[str, object], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(recorded_otherwise(tmp_path, name, recorded)) == 1
+    assert capsys.readouterr().out.splitlines() == [f"{name}: {complaint}", "0 of 1 agree"]
+
+
+def test_a_node_of_equal_score_agrees(tmp_path: Path) -> None:
+    assert run(recorded_otherwise(tmp_path, "pod-pods-0008", placed_on("n4"))) == 0
+
+
+def test_any_of_several_observations_agrees(tmp_path: Path) -> None:
+    assert run(recorded_otherwise(tmp_path, "pod-pods-0000", NOTHING, placed_on("n4"))) == 0
+
+
+def test_a_directory_without_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path) == 2
+    assert capsys.readouterr().err == f"There is no recorded case in {tmp_path}.\n"
+    assert run(DEFAULT_DIR, "none-such") == 2
+    assert capsys.readouterr().err == f"There is no recorded case of family none-such in {DEFAULT_DIR}.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "expected a recorded case"),
+        ('{"family": "x", "nodes": [], "observed": []}', "`$.observed`"),
+        ('{"family": "x", "nodes": [{"kind": "Node"}], "observed": [{"outcome": "nothing"}]}', "apiVersion"),
+        (
+            '{"family": "x", "nodes": [], "newPods": [{"apiVersion": "v1", "kind": "Node"}],'
+            ' "observed": [{"outcome": "nothing"}]}',
+            "newPods: expected pods that wait, got Node",
+        ),
+    ],
+    ids=["not JSON", "nothing observed", "malformed object", "no pod"],
+)
+def test_a_case_that_cannot_be_read(
+    text: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded_otherwise(tmp_path, "pod-pods-0000", placed_on("n4"))
+    (tmp_path / "broken.json").write_text(text)
+    assert run(tmp_path) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("broken.json: ")
+    assert sentence in shown.err
+    assert shown.err.count("\n") == 1
+    assert shown.out == "1 of 1 agree\n"

@@ -1,8 +1,14 @@
 """What is configured arrives where pods are placed."""
 
+import numpy as np
+
 from reprieve.assembly import profile_of
+from reprieve.model.objects import Node, ObjectMeta, Pod
 from reprieve.model.selectors import NodeQuery, NodeTerm, Operator, Requirement
 from reprieve.model.shape import WeightedNodeTerm
+from reprieve.model.snapshot import build
+from reprieve.placement.demand import Ask
+from reprieve.placement.place import rate
 from reprieve.placement.profile import (
     DEFAULT_PROFILE,
     DefaultSpread,
@@ -73,6 +79,15 @@ def test_node_affinity_for_every_pod() -> None:
     made = profile_of(with_args("NodeAffinity", addedAffinity=added))
     assert made.added_node_affinity == NodeQuery(terms=(SSD_NODES,))
     assert made.added_preferred_nodes == (WeightedNodeTerm(10, SSD_NODES),)
+
+
+def test_a_wish_for_every_pod_is_rated() -> None:
+    wish = {"weight": 10, "preference": {"matchExpressions": [SSD]}}
+    added = {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}
+    nodes = [Node(metadata=ObjectMeta(name=disk, labels={"disk": disk})) for disk in ("hdd", "ssd")]
+    view = build([*nodes, Pod(metadata=ObjectMeta(name="new"))]).snapshot
+    ask = Ask(view, 0, profile_of(with_args("NodeAffinity", addedAffinity=added)))
+    assert rate(ask, np.ones(2, np.bool_)).parts[Preference.NODE_AFFINITY].tolist() == [0, 200]
 
 
 def test_pod_affinity() -> None:

@@ -15,6 +15,13 @@ Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
 T = TypeVar("T", bound=Hashable)
+N = TypeVar("N", bound=np.generic)
+
+
+def sealed(array: npt.NDArray[N]) -> npt.NDArray[N]:
+    """The array itself, which from now on can only be read."""
+    array.setflags(write=False)
+    return array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +37,7 @@ class Column(Generic[T]):
         """``first`` are things that get the lowest codes, whether a row has them or not."""
         index: dict[T, int] = {thing: code for code, thing in enumerate(first)}
         codes = np.fromiter((index.setdefault(v, len(index)) for v in values), np.int64)
-        codes.setflags(write=False)
-        return cls(codes, tuple(index), index)
+        return cls(sealed(codes), tuple(index), index)
 
     def where(self, accepts: Callable[[T], bool]) -> Mask:
         """The rows whose thing is accepted."""
@@ -65,7 +71,7 @@ class Relation(Generic[T]):
         for row, thing in pairs:
             rows.append(row)
             codes.append(index.setdefault(thing, len(index)))
-        return cls(np.array(rows, np.int64), np.array(codes, np.int64), tuple(index), index)
+        return cls(sealed(np.array(rows, np.int64)), sealed(np.array(codes, np.int64)), tuple(index), index)
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -3,13 +3,13 @@
 It looks at distinct terms only, and knows neither who carries them nor where.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from reprieve.model.columns import Ints
-from reprieve.model.shape import PodTerm, Shape
+from reprieve.model.columns import Ints, sealed
+from reprieve.model.shape import PodTerm
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,15 +30,9 @@ def weights_by_topology(
     """For each topology key, the weight of every term: zero if it has another key or means somebody else."""
     weights = [(term.topology_key, weight if means(term) else 0) for weight, term in terms]
     keys = dict.fromkeys(key for key, weight in weights if weight)
-    return {key: np.array([w if k == key else 0 for k, w in weights], np.int64) for key in keys}
+    return {key: sealed(np.array([w if k == key else 0 for k, w in weights], np.int64)) for key in keys}
 
 
-def keys_looked_at(shapes: Iterable[Shape]) -> frozenset[str]:
-    """The keys of the labels that decide whether a term of one of the shapes means a pod."""
-    return frozenset(r.key for shape in shapes for term in _terms(shape) for r in term.selector.requirements)
-
-
-def _terms(shape: Shape) -> Iterator[PodTerm]:
-    yield from shape.affinity
-    yield from shape.anti_affinity
-    yield from (wish.term for wish in shape.preferred_pods)
+def keys_looked_at(terms: Iterable[PodTerm]) -> frozenset[str]:
+    """The keys of the labels that decide whether one of the terms means a pod."""
+    return frozenset(requirement.key for term in terms for requirement in term.selector.requirements)

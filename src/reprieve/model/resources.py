@@ -5,7 +5,7 @@ quantities, and only the result is rounded up: cpu to milli-cores, everything el
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
@@ -167,8 +167,44 @@ class Footprint:
     nonzero_memory: int
 
 
+# Pods of one template weigh the same; a cluster has few templates for its many pods.
+_MOST_REMEMBERED = 4096
+_remembered: dict[Hashable, Footprint] = {}
+
+
 def footprint(pod: Pod, problems: Problems) -> Footprint:
     readings = _readings_that_differ(pod)
+    if len(readings) > 1:
+        return _footprint(pod, readings, problems)
+    key = _written(pod)
+    known = _remembered.get(key)
+    if known is None:
+        found = len(problems.found)
+        known = _footprint(pod, readings, problems)
+        if len(problems.found) == found:  # what is malformed has to be reported each time
+            if len(_remembered) >= _MOST_REMEMBERED:
+                _remembered.clear()
+            _remembered[key] = known
+    return known
+
+
+def _written(pod: Pod) -> Hashable:
+    """Everything in the spec that a footprint is made of, as it is written."""
+    spec = pod.spec
+    whole = spec.resources.requests if spec.resources is not None else None
+    return (
+        tuple([_items(c.resources.requests) for c in spec.containers]),
+        tuple([(c.restart_policy, _items(c.resources.requests)) for c in spec.init_containers]),
+        _items(spec.overhead),
+        _items(whole),
+    )
+
+
+def _items(resources: Mapping[str, Quantity] | None) -> Hashable:
+    return tuple(resources.items()) if resources else ()
+
+
+def _footprint(pod: Pod, readings: tuple[Reading, ...], problems: Problems) -> Footprint:
     charging = _charged_readings(pod, readings)
     by_reading = {r: _Reader(pod, r, problems, {}).requests() for r in readings}
     charged = _largest(by_reading[r] for r in charging)

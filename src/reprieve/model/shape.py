@@ -138,6 +138,12 @@ class Shape:
     features: frozenset[str] = frozenset()
     owner_uid: str = ""
 
+    def terms(self) -> Iterator[PodTerm]:
+        """Every term by which the pod looks at other pods."""
+        yield from self.affinity
+        yield from self.anti_affinity
+        yield from (wish.term for wish in self.preferred_pods)
+
 
 @dataclass(frozen=True, slots=True)
 class CompiledPod:
@@ -280,8 +286,10 @@ _AFFINITY = "spec.affinity"
 
 
 def _required(pod: Pod, affinity: PodAffinity, name: str, problems: Problems) -> tuple[PodTerm, ...]:
-    path = f"{_AFFINITY}.{name}.requiredDuringSchedulingIgnoredDuringExecution"
     terms = affinity.required_during_scheduling_ignored_during_execution
+    if not terms:
+        return ()
+    path = f"{_AFFINITY}.{name}.requiredDuringSchedulingIgnoredDuringExecution"
     return tuple(_pod_term(pod, t, f"{path}[{i}]", problems) for i, t in enumerate(terms))
 
 

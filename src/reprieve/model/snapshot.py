@@ -5,12 +5,13 @@ so that asking "what if this pod ran there" only changes where it is. What does 
 are (labels, taints, selectors' matches) is computed on first use and shared by all what-ifs.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from reprieve.model.columns import Column, Ints, Mask, Relation
+from reprieve.model.columns import Column, Ints, Mask, Relation, sealed
+from reprieve.model.kept import ALL, KeptScores, Rows
 from reprieve.model.mentions import Mentions, keys_looked_at, weights_by_topology
 from reprieve.model.objects import (
     KubernetesObject,
@@ -47,11 +48,13 @@ from reprieve.model.shape import (
     compile_pod,
 )
 from reprieve.model.storage import KINDS as STORAGE
+from reprieve.model.slots import slots_of
 from reprieve.model.storage import InUse, Storage, build_storage, volumes_in_use
 
 NOWHERE = -1
 
 LabelSet = tuple[str, tuple[tuple[str, str], ...]]  # namespace, sorted labels
+MentionKey = tuple[LabelSet, tuple[tuple[str, str], ...]]  # who is mentioned, labels of the namespace
 NAMESPACE_NAME = "kubernetes.io/metadata.name"  # a label that every namespace has
 
 
@@ -91,8 +94,7 @@ class Nodes:
         mask = self._masks.get(query)
         if mask is None:
             found = self._query(query) if isinstance(query, NodeQuery) else self._term(query)
-            mask = self._masks[query] = found
-            mask.setflags(write=False)
+            mask = self._masks[query] = sealed(found)
         return mask
 
     def _query(self, query: NodeQuery) -> Mask:
@@ -134,7 +136,7 @@ def _meeting(requirement: Requirement, column: Column[str | None]) -> Mask:
 class Pods:
     """What is known of pods apart from where they are."""
 
-    compiled: tuple[CompiledPod, ...]
+    compiled: Sequence[CompiledPod]
     rows: Mapping[tuple[str, str], int]  # (namespace, name) -> row
     namespaces: Column[str]
     labels: Column[LabelSet]
@@ -151,7 +153,7 @@ class Pods:
     looked_at: frozenset[str]  # the keys of labels that some pod's affinity terms look at
     _labels: dict[str, Column[str | None]] = field(default_factory=dict)
     _matches: dict[tuple[Selector, frozenset[str]], Mask] = field(default_factory=dict)
-    _mentions: dict[tuple[LabelSet, tuple[tuple[str, str], ...]], Mentions] = field(default_factory=dict)
+    _mentions: dict[MentionKey, Mentions] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.compiled)
@@ -165,7 +167,7 @@ class Pods:
         if column is None:
             values = (dict(pairs).get(key) for _, pairs in self.labels.things)
             by_set = Column.of(values, first=(None,))
-            column = Column(by_set.codes[self.labels.codes], by_set.things, by_set.index)
+            column = Column(sealed(by_set.codes[self.labels.codes]), by_set.things, by_set.index)
             self._labels[key] = column
         return column
 
@@ -260,6 +262,14 @@ def _requirements_of(controller: ReplicaSet | StatefulSet) -> tuple[Requirement,
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """Where scores are kept, and when the numbers of each node last changed."""
+
+    scores: KeptScores
+    touched: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """Nodes, pods, where the pods are, and how full that makes the nodes."""
 
@@ -271,10 +281,18 @@ class Snapshot:
     requested: Ints  # [resource, node]
     nonzero: Ints  # [cpu and memory, node]: requests, with a floor for pods that ask nothing
     where: Ints  # [pod] the row of its node, or NOWHERE
+    slots: Ints  # [slot, node] its pods, the most important first; a what-if moves pods but keeps slots
     namespaces: Namespaces = field(default_factory=Namespaces)
     storage: Storage = field(default_factory=Storage)
     volumes_in_use: InUse = field(default_factory=dict)
     owners: Owners = field(default_factory=Owners)
+    kept: Kept | None = None
+
+    def scores_by_row(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
+        """Scores that depend on a node's own numbers only, so that they can be kept while those last."""
+        if self.kept is None:
+            return compute(ALL)
+        return self.kept.scores.refreshed(key, self.kept.touched, compute)
 
     def pods_meant(self, term: PodTerm) -> Mask:
         """The pods a term means, wherever they are."""
@@ -292,16 +310,11 @@ class Snapshot:
         """For whoever keeps a snapshot beyond the next change of the world it came from."""
         return replace(
             self,
-            allocatable=_sealed(self.allocatable.copy()),
-            requested=_sealed(self.requested.copy()),
-            nonzero=_sealed(self.nonzero.copy()),
-            where=_sealed(self.where.copy()),
+            allocatable=sealed(self.allocatable.copy()),
+            requested=sealed(self.requested.copy()),
+            nonzero=sealed(self.nonzero.copy()),
+            where=sealed(self.where.copy()),
         )
-
-
-def _sealed(array: Ints) -> Ints:
-    array.setflags(write=False)
-    return array
 
 
 # --- building one from objects -------------------------------------------------------------------
@@ -332,7 +345,7 @@ def build(objects: Iterable[KubernetesObject], version: int = 0) -> Built:
     axis = _axis(capacities, compiled)
     node_table = nodes_table(nodes)
     pod_table = pods_table(compiled, axis)
-    where = _sealed(
+    where = sealed(
         np.fromiter((node_table.rows.get(p.pod.spec.node_name, NOWHERE) for p in compiled), np.int64)
     )
     snapshot = Snapshot(
@@ -341,16 +354,17 @@ def build(objects: Iterable[KubernetesObject], version: int = 0) -> Built:
         nodes=node_table,
         pods=pod_table,
         allocatable=matrix(capacities, axis),
-        requested=_sealed(sums_by_node(pod_table.requests, where, len(nodes))),
-        nonzero=_sealed(sums_by_node(pod_table.nonzero, where, len(nodes))),
+        requested=sealed(sums_by_node(pod_table.requests, where, len(nodes))),
+        nonzero=sealed(sums_by_node(pod_table.nonzero, where, len(nodes))),
         where=where,
+        slots=slots_of(compiled, where, len(nodes)),
         namespaces=namespaces_table(
             (n for n in by_kind.get(Namespace, ()) if isinstance(n, Namespace)),
             (pod.shape.namespace for pod in compiled),
         ),
         storage=storage,
-        volumes_in_use=volumes_in_use(storage, (p.shape for p in compiled), node_table.rows),
-        owners=_owners(by_kind),
+        volumes_in_use=volumes_in_use(storage, enumerate(p.shape for p in compiled), node_table.rows),
+        owners=owners_table(thing for kind in OWNER_KINDS for thing in by_kind.get(kind, ())),
     )
     return Built(snapshot, tuple(problems))
 
@@ -374,7 +388,7 @@ def matrix(columns: Iterable[Mapping[str, int]], axis: ResourceAxis) -> Ints:
     for column, amounts in enumerate(columns):
         for name, amount in amounts.items():
             result[rows[name], column] = amount
-    return _sealed(result)
+    return sealed(result)
 
 
 def sums_by_node(amounts: Ints, where: Ints, nodes: int) -> Ints:
@@ -396,11 +410,38 @@ def nodes_table(nodes: Iterable[Node]) -> Nodes:
         objects=objects,
         names=names,
         rows={name: row for row, name in enumerate(names)},
-        rank=_sealed(rank),
-        unschedulable=np.fromiter((n.spec.unschedulable for n in objects), np.bool_),
+        rank=sealed(rank),
+        unschedulable=sealed(np.fromiter((n.spec.unschedulable for n in objects), np.bool_)),
         taints=Column.of(n.spec.taints for n in objects),
         features=Column.of(frozenset(n.status.declared_features) for n in objects),
     )
+
+
+def nodes_patched(nodes: Nodes, changed: Mapping[int, Node]) -> Nodes:
+    """The table with some rows described anew; the nodes and their names are the same.
+
+    What was computed from labels is put right for these rows; the rest of it is kept.
+    """
+    objects = list(nodes.objects)
+    for row, node in changed.items():
+        objects[row] = node
+    fresh = nodes_table(objects)
+    for key, column in nodes._labels.items():
+        fresh._labels[key] = _patched_label(key, column, changed)
+    for query, mask in nodes._masks.items():
+        patched = mask.copy()
+        for row, node in changed.items():
+            patched[row] = query.matches(node.metadata.labels, node.metadata.name)
+        patched.setflags(write=False)
+        fresh._masks[query] = patched
+    return fresh
+
+
+def _patched_label(key: str, column: Column[str | None], changed: Mapping[int, Node]) -> Column[str | None]:
+    codes, index = column.codes.copy(), dict(column.index)
+    for row, node in changed.items():
+        codes[row] = index.setdefault(node.metadata.labels.get(key), len(index))
+    return Column(sealed(codes), tuple(index), index)
 
 
 def _image_sizes(nodes: tuple[Node, ...]) -> dict[str, Ints]:
@@ -423,18 +464,18 @@ def pods_table(compiled: Iterable[CompiledPod], axis: ResourceAxis) -> Pods:
         namespaces=Column.of(s.namespace for s in shapes),
         labels=Column.of((s.namespace, s.labels) for s in shapes),
         requests=matrix((dict(s.requests) for s in shapes), axis),
-        nonzero=_sealed(
+        nonzero=sealed(
             np.array([(s.nonzero_cpu, s.nonzero_memory) for s in shapes], np.int64).reshape(-1, 2).T
         ),
-        priority=_sealed(np.fromiter((p.pod.spec.priority or 0 for p in pods), np.int64)),
-        terminating=np.fromiter((m.deletion_timestamp is not None for m in metas), np.bool_),
+        priority=sealed(np.fromiter((p.pod.spec.priority or 0 for p in pods), np.int64)),
+        terminating=sealed(np.fromiter((m.deletion_timestamp is not None for m in metas), np.bool_)),
         ports=Relation.of((row, port) for row, s in numbered for port in s.ports),
         affinity=Relation.of((row, term) for row, s in numbered for term in s.affinity),
         anti_affinity=Relation.of((row, term) for row, s in numbered for term in s.anti_affinity),
         preferred=Relation.of((row, wish) for row, s in numbered for wish in s.preferred_pods),
         claims=Relation.of((row, (s.namespace, c)) for row, s in numbered for c in s.claims),
         disks=Relation.of((row, disk) for row, s in numbered for disk in s.disks),
-        looked_at=keys_looked_at(shapes),
+        looked_at=keys_looked_at(term for shape in shapes for term in shape.terms()),
     )
 
 
@@ -445,12 +486,19 @@ def namespaces_table(objects: Iterable[Namespace], lived_in: Iterable[str]) -> N
     return Namespaces(labels)
 
 
-def _owners(by_kind: Mapping[type, list[KubernetesObject]]) -> Owners:
+OWNER_KINDS = (Service, ReplicaSet, StatefulSet, ReplicationController)
+
+
+def owners_table(objects: Iterable[KubernetesObject]) -> Owners:
     services: dict[str, list[Service]] = {}
-    for service in by_kind.get(Service, ()):
-        if isinstance(service, Service):
-            services.setdefault(service.metadata.namespace, []).append(service)
-    kinds = (ReplicaSet, StatefulSet, ReplicationController)
-    controllers = (o for kind in kinds for o in by_kind.get(kind, ()) if isinstance(o, kind))
-    # What has no UID cannot be meant by a pod: a pod without a controller names the empty one.
-    return Owners(services, {o.metadata.uid: o for o in controllers if o.metadata.uid})
+    controllers: dict[str, Owner] = {}
+    for thing in objects:
+        match thing:
+            case Service():
+                services.setdefault(thing.metadata.namespace, []).append(thing)
+            # What has no UID cannot be meant by a pod: a pod without a controller names the empty one.
+            case ReplicaSet() | StatefulSet() | ReplicationController() if thing.metadata.uid:
+                controllers[thing.metadata.uid] = thing
+            case _:
+                pass
+    return Owners(services, controllers)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from reprieve.model.columns import Column, Ints, Mask, Relation
+from reprieve.model.columns import Column, Ints, Mask, Relation, sealed
 from reprieve.model.migration import Attachment
 from reprieve.model.objects import (
     CSIDriver,
@@ -67,20 +67,21 @@ class Shelf:
         ordered = sorted(volumes, key=lambda volume: (volume.size or 0, volume.name))
         reach = Column.of(volume.nodes for volume in ordered)
         reached = [np.flatnonzero(matching(query)) for query in reach.things]
+        codes = np.repeat(np.arange(len(reached)), np.array([len(r) for r in reached], np.int64))
         return cls(
             volumes=tuple(ordered),
             sizes=tuple(volume.size or 0 for volume in ordered),
             offers=Column.of(volume.offer for volume in ordered),
             reach=reach,
-            reached_codes=np.repeat(np.arange(len(reached)), np.array([len(r) for r in reached], np.int64)),
-            reached_rows=np.concatenate([np.zeros(0, np.int64), *reached]),
+            reached_codes=sealed(codes),
+            reached_rows=sealed(np.concatenate([np.zeros(0, np.int64), *reached])),
         )
 
     def suiting(self, wish: Wish) -> Ints:
         """The places of the volumes that grant a wish, in order; size is not looked at."""
         places = self._suiting.get(wish)
         if places is None:
-            places = self._suiting[wish] = np.flatnonzero(self.offers.where(wish.accepts))
+            places = self._suiting[wish] = sealed(np.flatnonzero(self.offers.where(wish.accepts)))
         return places
 
 
@@ -149,7 +150,7 @@ def _largest(rooms: Sequence[Room], matching: Matching) -> Ints:
     largest = np.full(len(masks[0]), NO_ROOM, np.int64)
     for room, mask in zip(rooms, masks, strict=True):
         largest[mask] = np.maximum(largest[mask], room.largest)
-    return largest
+    return sealed(largest)
 
 
 # --- volumes in use ------------------------------------------------------------------------------
@@ -159,9 +160,9 @@ def _largest(rooms: Sequence[Room], matching: Matching) -> Ints:
 InUse = Mapping[str, Relation[str]]
 
 
-def volumes_in_use(storage: Storage, pods: Iterable[Shape], nodes: Mapping[str, int]) -> InUse:
+def volumes_in_use(storage: Storage, pods: Iterable[tuple[int, Shape]], nodes: Mapping[str, int]) -> InUse:
     pairs: dict[str, list[tuple[int, str]]] = {}
-    for row, shape in enumerate(pods):
+    for row, shape in pods:
         if shape.claims or shape.inline_volumes:
             for volume in storage.attachments_of(shape):
                 pairs.setdefault(volume.driver, []).append((row, volume.handle))

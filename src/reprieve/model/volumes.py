@@ -81,6 +81,7 @@ class ZoneRule:
 @dataclass(frozen=True, slots=True)
 class CompiledVolume:
     name: str
+    uid: str
     class_name: str
     size: int | None  # thousandths of a byte; None if it cannot be read
     offer: Offer
@@ -121,6 +122,7 @@ def compile_volume(volume: PersistentVolume, problems: Problems) -> CompiledVolu
     claim = spec.claim_ref
     return CompiledVolume(
         name=meta.name,
+        uid=meta.uid,
         class_name=meta.annotations.get(_CLASS, spec.storage_class_name),
         size=_storage_amount(spec.capacity, "spec.capacity", problems),
         offer=Offer(

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from reprieve.model.columns import Ints
+from reprieve.model.columns import Ints, sealed
 from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 
 
@@ -28,18 +28,16 @@ def moved(view: Snapshot, pods: Ints, nodes: Ints) -> Snapshot:
     where = view.where.copy()
     before = where[pods]
     where[pods] = nodes
-    where.setflags(write=False)
     requests, nonzero = view.pods.requests[:, pods], view.pods.nonzero[:, pods]
     return replace(
         view,
-        where=where,
+        where=sealed(where),
         requested=_shifted(view.requested, requests, before, nodes),
         nonzero=_shifted(view.nonzero, nonzero, before, nodes),
+        kept=None,
     )
 
 
 def _shifted(totals: Ints, amounts: Ints, before: Ints, after: Ints) -> Ints:
     size = totals.shape[1]
-    shifted = totals + sums_by_node(amounts, after, size) - sums_by_node(amounts, before, size)
-    shifted.setflags(write=False)
-    return shifted
+    return sealed(totals + sums_by_node(amounts, after, size) - sums_by_node(amounts, before, size))

@@ -70,4 +70,5 @@ def _homes(ask: Ask, selector: Selector) -> Ints:
     matching = view.pods.matching(selector, frozenset((ask.shape.namespace,)))
     rows = np.flatnonzero(matching & ~view.pods.terminating)
     nodes: Ints = view.where[rows]
-    return nodes[(nodes >= 0) & (rows != ask.pod)]
+    counted: Mask = (nodes >= 0) & (rows != ask.pod)
+    return nodes[counted]

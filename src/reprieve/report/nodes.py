@@ -1,10 +1,9 @@
 """How full is each node? A table of them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from reprieve.model.columns import Ints
 from reprieve.model.resources import PODS
 from reprieve.model.snapshot import Snapshot
 from reprieve.report.text import Line, amount, table
@@ -14,15 +13,16 @@ ZONE = "topology.kubernetes.io/zone"
 Titled = tuple[str, list[str]]
 
 
-def node_table(view: Snapshot) -> list[Line]:
-    """One row for each node, by name; a column for each resource that some node has."""
+def node_table(view: Snapshot, only: Collection[int] | None = None) -> list[Line]:
+    """A row for each node, or for some, by name; a column for each resource that any node has."""
     columns: list[Titled] = [
         ("NODE", list(view.nodes.names)),
         *_zones(view),
         *_fillings(view),
         *_taints(view),
     ]
-    rows = [[cells[row] for _, cells in columns] for row in np.argsort(view.nodes.rank)]
+    order = (row for row in np.argsort(view.nodes.rank) if only is None or row in only)
+    rows = [[cells[row] for _, cells in columns] for row in order]
     return table([title for title, _ in columns], rows)
 
 
@@ -37,23 +37,24 @@ def _fillings(view: Snapshot) -> Iterator[Titled]:
     for name in sorted(view.axis.names, key=lambda name: name == PODS):
         row = view.axis.names.index(name)
         if view.allocatable[row].any():
-            yield name.upper(), _filling(name, view.requested[row], view.allocatable[row])
+            pairs = zip(view.requested[row], view.allocatable[row], strict=True)
+            yield name.upper(), [_filling(name, int(used), int(capacity)) for used, capacity in pairs]
 
 
-def _filling(name: str, used: Ints, capacity: Ints) -> list[str]:
-    return [
-        f"{amount(name, int(u))}/{amount(name, int(c))} ({u * 100 // c}%)" if c else "-"
-        for u, c in zip(used, capacity, strict=True)
-    ]
+def _filling(name: str, used: int, capacity: int) -> str:
+    if not capacity:
+        return "-"
+    share = "" if name == PODS else f" ({used * 100 // capacity}%)"
+    return f"{amount(name, used)}/{amount(name, capacity)}{share}"
 
 
 def _taints(view: Snapshot) -> Iterator[Titled]:
-    remarks = [", ".join(_keeping_out(view, row)) for row in range(len(view.nodes))]
-    if any(remarks):
-        yield "KEEPS OUT", remarks
+    taints = [", ".join(_taints_of(view, row)) for row in range(len(view.nodes))]
+    if any(taints):
+        yield "TAINTS", taints
 
 
-def _keeping_out(view: Snapshot, row: int) -> Iterator[str]:
+def _taints_of(view: Snapshot, row: int) -> Iterator[str]:
     if view.nodes.unschedulable[row]:
         yield "cordoned"
     yield from map(str, view.nodes.taints[row])

@@ -3,32 +3,47 @@
 Says in sentences and small tables what a survey and its ratings hold. Decides nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from reprieve.model.columns import Mask
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.place import Ratings, Survey
+from reprieve.placement.profile import Preference
+from reprieve.placement.reasons import Reason
 from reprieve.report.text import BLANK, Line, Tone, amount, counted, indented, listed, table
 
 RATED_NODES_SHOWN = 5
+DESCRIPTION = "kubernetes.io/description"
+
+_MEANINGS = {
+    Preference.RESOURCES: "how full the node is",
+    Preference.BALANCE: "how evenly its resources are used",
+    Preference.TAINTS: "taints that would rather not have the pod",
+    Preference.NODE_AFFINITY: "labels the pod prefers",
+    Preference.PODS: "pods that want to be near each other, or apart",
+    Preference.SPREAD: "how evenly such pods are spread",
+    Preference.IMAGES: "images that are there already",
+}
 
 
-def pod_heading(view: Snapshot, pod: int) -> Line:
-    """Who asks, and for how much."""
+def pod_heading(view: Snapshot, pod: int) -> list[Line]:
+    """Who asks, for how much, and what its owner says about it."""
     compiled = view.pods.compiled[pod]
     meta, asked = compiled.pod.metadata, compiled.weight.desired
     amounts = ", ".join(f"{name} {amount(name, number)}" for name, number in asked.items() if number)
-    return Line(f"Pod {meta.namespace}/{meta.name} asks for {amounts or 'no resources'}", Tone.HEADING)
+    who = Line(f"Pod {meta.namespace}/{meta.name} asks for {amounts or 'no resources'}", Tone.HEADING)
+    description = meta.annotations.get(DESCRIPTION)
+    return [who, *indented([Line(f'"{description}"', Tone.FAINT)])] if description else [who]
 
 
 def fits(view: Snapshot, found: Survey, ratings: Ratings) -> list[Line]:
     """A pod has a place: which nodes would do, which is best and by what, and why not the others."""
     names = view.nodes.names
     order = best_first(view, found, ratings)
-    lines = [Line(f"It fits on {len(order)} of {counted(len(names), 'node')} and goes to {names[order[0]]}.")]
-    lines[0] = Line(lines[0].text, Tone.GOOD)
+    verdict = f"It fits on {len(order)} of {counted(len(names), 'node')} and goes to {names[order[0]]}."
+    lines = [Line(verdict, Tone.GOOD)]
     if len(order) > 1:
         lines += [Line(_comparison(view, ratings, order)), BLANK, *_ratings(view, ratings, order)]
     if len(order) < len(names):
@@ -42,13 +57,20 @@ def fits_nowhere(view: Snapshot, found: Survey) -> list[Line]:
     total = len(view.nodes)
     if not total:
         return indented([Line("It cannot go anywhere: there is no node.", Tone.BAD)])
-    verdict = Line(f"It fits on none of {counted(total, 'node')}.", Tone.BAD)
-    return indented([verdict, Line(_hope(view, found.curable())), BLANK, *reasons(view, found)])
+    where = f"It fits on none of the {total} nodes." if total > 1 else "It does not fit on the only node."
+    return indented([Line(where, Tone.BAD), Line(_hope(view, found.curable())), BLANK, *reasons(view, found)])
+
+
+def held_back(gates: Sequence[str], unserved: Sequence[str]) -> list[Line]:
+    """A pod may not be placed at all."""
+    why = [f"its scheduling gate {gate} is still there" for gate in gates]
+    why += [f"it uses {path}, which Reprieve does not serve" for path in unserved]
+    return indented([Line(f"It has to wait: {'; '.join(why)}.", Tone.BAD)])
 
 
 def _hope(view: Snapshot, curable: Mask) -> str:
     if not curable.any():
-        return "Evicting pods would help on none of them."
+        return "Evicting pods would not help."
     return f"Evicting pods might make room on {listed(named(view, curable))}."
 
 
@@ -72,31 +94,36 @@ def _comparison(view: Snapshot, ratings: Ratings, order: Sequence[int]) -> str:
     lead = int(ratings.total[best] - ratings.total[second])
     if not lead:
         return f"{runner_up} is as good; of equals the first by name is taken."
-    by = max(
-        ratings.parts,
-        key=lambda preference: ratings.parts[preference][best] - ratings.parts[preference][second],
-    )
+    by = max(ratings.parts, key=lambda p: int(ratings.parts[p][best] - ratings.parts[p][second]))
     return f"It beats {runner_up} by {counted(lead, 'point')}, above all for {by}."
 
 
 def _ratings(view: Snapshot, ratings: Ratings, order: Sequence[int]) -> list[Line]:
     """A row for each preference, a column for each of the best nodes: weighted scores."""
     shown = order[:RATED_NODES_SHOWN]
-    header = ["SCORES", *(view.nodes.names[row] for row in shown)]
-    scores = [*ratings.parts.items(), ("total", ratings.total)]
-    rows = [[str(name), *(str(column[row]) for row in shown)] for name, column in scores]
-    return table(header, rows, numbers=range(1, len(header)))
+    header = ["SCORES", *(view.nodes.names[row] for row in shown), ""]
+    scores = [(str(p), ratings.parts[p], _MEANINGS[p]) for p in ratings.parts]
+    scores.append(("total", ratings.total, ""))
+    rows = [[name, *(str(column[row]) for row in shown), meaning] for name, column, meaning in scores]
+    return table(header, rows, numbers=range(1, len(shown) + 1))
 
 
 # --- why not -------------------------------------------------------------------------------------
 
 
 def reasons(view: Snapshot, found: Survey) -> list[Line]:
-    """How many nodes were refused for each reason, the most frequent first."""
-    refused = [(named(view, r.rows), r) for r in found.rejections if r.rows.any()]
-    refused.sort(key=lambda pair: (-len(pair[0]), pair[1].reason))
-    rows = [
-        [str(len(nodes)), r.reason.text, "may help" if r.curable else "no use", listed(nodes)]
-        for nodes, r in refused
-    ]
-    return table(["NODES", "WHY NOT", "EVICTION", "WHICH"], rows, numbers=[0])
+    """How many nodes were refused for each reason, the most frequent first; a node may have several."""
+    refused: dict[Reason, Mask] = {}
+    for rejection in found.rejections:
+        if rejection.rows.any():
+            refused[rejection.reason] = rejection.rows | refused.get(rejection.reason, False)
+    order = sorted(refused, key=lambda reason: (-refused[reason].sum(), reason))
+    rows = [[*_reason_cells(view, refused[reason], found.curable()), reason.text] for reason in order]
+    return table(["NODES", "WHICH", "EVICTION", "WHY NOT"], rows, numbers=[0])
+
+
+def _reason_cells(view: Snapshot, rows: Mask, curable: Mask) -> tuple[str, str, str]:
+    """A node that has another reason which eviction does not cure is beyond help for this one too."""
+    helped = int((rows & curable).sum())
+    share = "no use" if not helped else "may help" if helped == rows.sum() else f"may help {helped}"
+    return str(rows.sum()), listed(named(view, rows)), share

@@ -71,17 +71,22 @@ class Performer:
             del self._lines[target]
 
     async def _perform(self, effect: Effect) -> Done | Failed | Unknown:
-        pause = self._limits.first_pause
-        for attempt in range(1, self._limits.attempts + 1):
+        pauses = [self._limits.first_pause * 2**i for i in range(self._limits.attempts - 1)]
+        answer = await self._try(effect)
+        lost = isinstance(answer, Lost)
+        for pause in pauses:
+            if isinstance(answer, Succeeded) or (isinstance(answer, Refused) and not answer.again):
+                break
+            await asyncio.sleep(pause)
             answer = await self._try(effect)
-            if isinstance(answer, Succeeded):
+            lost |= isinstance(answer, Lost)
+        match answer:
+            case Succeeded():
                 return Done(effect)
-            if isinstance(answer, Refused) and not answer.again:
-                return Failed(effect, answer.error)
-            if attempt < self._limits.attempts:
-                await asyncio.sleep(pause)
-                pause *= 2
-        return Failed(effect, answer.error) if isinstance(answer, Refused) else Unknown(effect, answer.error)
+            case Refused(error, again) if not (again and lost):
+                return Failed(effect, error)
+            case Refused(error) | Lost(error):
+                return Unknown(effect, error)
 
     async def _try(self, effect: Effect) -> Answer:
         try:

@@ -1,12 +1,13 @@
 """What was promised and is not yet seen: pods given a node before the cluster shows them there."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from reprieve.model.effects import Bind, BindVolume, SelectNode, Target
 
 PodKey = tuple[str, str]  # namespace, name
+VolumeStep = BindVolume | SelectNode
 
 
 class Promise(Enum):
@@ -22,8 +23,8 @@ class Assumed:
     pod: Target
     node: str
     state: Promise
-    since: float
-    volumes: tuple[BindVolume | SelectNode, ...] = ()
+    steps: tuple[VolumeStep, ...] = ()  # what its volumes need first
+    shown: frozenset[VolumeStep] = frozenset()  # of these, what the cluster has shown
 
     @property
     def bind(self) -> Bind:
@@ -31,7 +32,7 @@ class Assumed:
 
 
 class Ledger:
-    """Every promise ends in exactly one way: confirmed by sight, or withdrawn."""
+    """Every promise ends in exactly one way: kept, as the cluster shows, or withdrawn."""
 
     def __init__(self) -> None:
         self._assumed: dict[PodKey, Assumed] = {}
@@ -43,17 +44,13 @@ class Ledger:
         yield from self._assumed.values()
 
     def promise(self, assumed: Assumed) -> None:
+        """A new promise, or a new state of one."""
         self._assumed[assumed.pod.namespace, assumed.pod.name] = assumed
 
     def of(self, pod: PodKey, uid: str) -> Assumed | None:
         """The promise to this very pod, not to a namesake."""
         assumed = self._assumed.get(pod)
         return assumed if assumed is not None and assumed.pod.uid == uid else None
-
-    def advance(self, pod: PodKey, state: Promise, now: float) -> Assumed:
-        changed = replace(self._assumed[pod], state=state, since=now)
-        self._assumed[pod] = changed
-        return changed
 
     def settle(self, pod: PodKey) -> Assumed | None:
         """The promise is kept or withdrawn: the ledger has nothing more to say."""

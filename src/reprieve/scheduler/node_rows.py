@@ -5,10 +5,11 @@ from bisect import insort
 import numpy as np
 
 from reprieve.model.columns import Ints
+from reprieve.model.kept import KeptScores
 from reprieve.model.objects import Node
 from reprieve.model.resources import Amounts, ResourceAxis
 from reprieve.model.slots import NOBODY, Importance
-from reprieve.model.snapshot import Nodes, nodes_patched, nodes_table
+from reprieve.model.snapshot import Kept, Nodes, nodes_patched, nodes_table
 from reprieve.scheduler.growing import grown, published
 
 Weight = tuple[Ints, Ints]  # what a pod requests, and what it counts as when nodes are compared
@@ -25,6 +26,10 @@ class NodeRows:
         self._requested = np.zeros((0, 0), np.int64)
         self._nonzero = np.zeros((2, 0), np.int64)
         self._slots = np.full((0, 0), NOBODY, np.int64)
+        self._height = 0  # of the fullest node, or more
+        self._touched = np.zeros(0, np.int64)  # when the numbers of a row last changed
+        self._touches = 0
+        self._scores = KeptScores()
         self._table: Nodes | None = None
         self._changed: dict[int, Node] = {}
 
@@ -48,6 +53,7 @@ class NodeRows:
         self._requested = grown(self._requested, row + 1)
         self._nonzero = grown(self._nonzero, row + 1)
         self._slots = grown(self._slots, row + 1, NOBODY)
+        self._touched = grown(self._touched, row + 1)
         self._set_capacity(row, capacity, axis)
         self._table = None
         return row
@@ -58,6 +64,7 @@ class NodeRows:
         self._changed[row] = node
 
     def _set_capacity(self, row: int, capacity: Amounts, axis: ResourceAxis) -> None:
+        self._touch(row)
         self._allocatable[:, row] = 0
         for name, amount in capacity.items():
             self._allocatable[axis.names.index(name), row] = amount
@@ -73,8 +80,13 @@ class NodeRows:
         self.on_node.pop()
         if row != last:
             self.rows[self.objects[row].metadata.name] = row
+        self._scores.clear()
         self._table = None
         return row, last
+
+    def _touch(self, row: int) -> None:
+        self._touches += 1
+        self._touched[row] = self._touches
 
     # --- who is on them ---
 
@@ -89,6 +101,7 @@ class NodeRows:
         self._write_slots(row)
 
     def _weigh(self, row: int, weight: Weight, sign: int) -> None:
+        self._touch(row)
         requests, nonzero = weight
         self._requested[:, row] += sign * requests
         self._nonzero[:, row] += sign * nonzero
@@ -100,6 +113,7 @@ class NodeRows:
             taller = np.full((max(len(pods), 2 * height), width), NOBODY, np.int64)
             taller[:height] = self._slots
             self._slots = taller
+        self._height = max(self._height, len(pods))
         self._slots[: len(pods), row] = [pod for _, pod in pods]
         self._slots[len(pods) :, row] = NOBODY
 
@@ -122,7 +136,11 @@ class NodeRows:
     def nonzero(self) -> Ints:
         return published(self._nonzero, len(self))
 
+    def kept(self) -> Kept:
+        return Kept(self._scores, published(self._touched, len(self)))
+
     def slots(self) -> Ints:
         """Without the rows below the fullest node."""
-        height = max(map(len, self.on_node), default=0)
-        return published(self._slots[:height], len(self))
+        while self._height and (self._slots[self._height - 1] == NOBODY).all():
+            self._height -= 1
+        return published(self._slots[: self._height], len(self))

@@ -16,6 +16,7 @@ class PodRows:
     def __init__(self) -> None:
         self.compiled: list[CompiledPod] = []
         self.rows: dict[PodKey, int] = {}
+        self.with_volumes: set[int] = set()
         self._free: list[int] = []
         self._requests = np.zeros((0, 0), np.int64)
         self._nonzero = np.zeros((2, 0), np.int64)
@@ -70,8 +71,13 @@ class PodRows:
         row = self.rows.pop(key)
         self._namespaces.clear(row)
         self._labels.clear(row)
-        for relation in self._relations():
-            relation.clear(row)
+        self._ports.clear(row)
+        self._affinity.clear(row)
+        self._anti_affinity.clear(row)
+        self._preferred.clear(row)
+        self._claims.clear(row)
+        self._disks.clear(row)
+        self.with_volumes.discard(row)
         self._free.append(row)
         self._table = None
 
@@ -98,17 +104,11 @@ class PodRows:
         self._preferred.set(row, shape.preferred_pods)
         self._claims.set(row, ((shape.namespace, claim) for claim in shape.claims))
         self._disks.set(row, shape.disks)
+        if shape.claims or shape.inline_volumes:
+            self.with_volumes.add(row)
+        else:
+            self.with_volumes.discard(row)
         self._table = None
-
-    def _relations(self) -> tuple[GrowingRelation[object], ...]:
-        return (
-            self._ports,
-            self._affinity,
-            self._anti_affinity,
-            self._preferred,
-            self._claims,
-            self._disks,
-        )
 
     def table(self) -> Pods:
         """Read-only columns of all rows, valid until the next change."""

@@ -30,6 +30,9 @@ class Backoff:
         return min(self.first * 2.0 ** (failures - 1), self.longest) if failures else 0.0
 
 
+DEFAULT_BACKOFF = Backoff()
+
+
 @dataclass(slots=True)
 class _Entry:
     key: Key
@@ -44,7 +47,7 @@ class _Entry:
 
 
 class Queue:
-    def __init__(self, backoff: Backoff = Backoff()) -> None:
+    def __init__(self, backoff: Backoff = DEFAULT_BACKOFF) -> None:
         self._backoff = backoff
         self._entries: dict[Key, _Entry] = {}
         self._active: list[tuple[int, float, Key, int]] = []

@@ -15,28 +15,33 @@ from reprieve.model.objects import (
     Namespace,
     Node,
     ObjectMeta,
+    PersistentVolumeClaim,
     Pod,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
     ref_of,
 )
 from reprieve.model.resources import Amounts, Problems, ResourceAxis, node_capacity, resize_reason
 from reprieve.model.shape import CompiledPod, compile_pod
 from reprieve.model.slots import importance
-from reprieve.model.snapshot import NOWHERE, Namespaces, Owners, Snapshot, namespaces_table, owners_table
+from reprieve.model.snapshot import (
+    NOWHERE,
+    OWNER_KINDS,
+    Namespaces,
+    Owners,
+    Snapshot,
+    namespaces_table,
+    owners_table,
+    runs,
+)
 from reprieve.model.storage import KINDS as STORAGE_KINDS
-from reprieve.model.storage import Storage, StorageUse, build_storage
+from reprieve.model.storage import InUse, Storage, build_storage, volumes_in_use
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.growing import grown, published
 from reprieve.scheduler.node_rows import NodeRows
 from reprieve.scheduler.pod_rows import PodKey, PodRows
+from reprieve.scheduler.volumes import VolumeStep, with_steps
 
 Changes = frozenset[Change]
 NONE: Changes = frozenset()
-
-_OWNER_KINDS = (Service, ReplicaSet, StatefulSet, ReplicationController)
 
 
 class World:
@@ -51,9 +56,10 @@ class World:
         self._assumed: dict[PodKey, str] = {}
         self._homeless: dict[str, set[PodKey]] = {}  # pods on nodes that are not known
         self._others: dict[type, dict[PodKey, KubernetesObject]] = {}
+        self._steps: dict[Target, VolumeStep] = {}  # volumes under way
         self._namespaces: Namespaces | None = None
         self._storage: Storage | None = None
-        self._storage_use: StorageUse | None = None
+        self._volumes_in_use: InUse | None = None
         self._owners: Owners | None = None
 
     # --- what is shown ---
@@ -62,8 +68,10 @@ class World:
         """An object as it is now. Older versions than the one that is known are not believed."""
         self.version += 1
         match thing:
-            case Pod():
+            case Pod() if runs(thing):
                 return self._see_pod(thing)
+            case Pod():
+                return self._finished(thing)
             case Node():
                 return self._see_node(thing)
             case _:
@@ -87,11 +95,16 @@ class World:
         row = self._pods.rows.get(key)
         return None if row is None else self._pods.compiled[row]
 
+    def node_count(self) -> int:
+        return len(self._nodes)
+
     def row(self, key: PodKey) -> int:
         return self._pods.rows[key]
 
-    def other(self, kind: type, key: PodKey) -> KubernetesObject | None:
-        return self._others.get(kind, {}).get(key)
+    def claim(self, target: Target) -> PersistentVolumeClaim | None:
+        """As the cluster shows it, whatever we assume."""
+        claim = self._others.get(PersistentVolumeClaim, {}).get((target.namespace, target.name))
+        return claim if isinstance(claim, PersistentVolumeClaim) else None
 
     # --- what is assumed ---
 
@@ -106,6 +119,18 @@ class World:
         self._assumed.pop(key, None)
         return self._settle(key)
 
+    def reserve(self, steps: Iterable[VolumeStep]) -> None:
+        """What is being done to volumes counts as done."""
+        for step in steps:
+            self._steps[step.target] = step
+            self._storage = self._volumes_in_use = None
+
+    def release(self, steps: Iterable[VolumeStep]) -> None:
+        for step in steps:
+            if self._steps.get(step.target) == step:
+                del self._steps[step.target]
+                self._storage = self._volumes_in_use = None
+
     # --- pods ---
 
     def _see_pod(self, pod: Pod) -> Changes:
@@ -118,6 +143,13 @@ class World:
         if _is_older(pod.metadata, old.pod.metadata):
             return NONE
         return self._change_pod(key, old, _recompiled(pod, old))
+
+    def _finished(self, pod: Pod) -> Changes:
+        key = (pod.metadata.namespace, pod.metadata.name)
+        old = self.pod(key)
+        if old is None or _is_older(pod.metadata, old.pod.metadata):
+            return NONE
+        return self._drop_pod(key)
 
     def _add_pod(self, key: PodKey, compiled: CompiledPod) -> Changes:
         self._widen(name for name, _ in compiled.shape.requests)
@@ -190,7 +222,7 @@ class World:
 
     def _pods_changed(self, compiled: CompiledPod) -> None:
         if compiled.shape.claims or compiled.shape.inline_volumes:
-            self._storage_use = None
+            self._volumes_in_use = None
         if self._namespaces is not None and compiled.shape.namespace not in self._namespaces.labels:
             self._namespaces = None
 
@@ -240,7 +272,7 @@ class World:
 
     def _nodes_moved(self) -> None:
         """Storage keeps columns over the nodes."""
-        self._storage = self._storage_use = None
+        self._storage = self._volumes_in_use = None
 
     # --- everything else ---
 
@@ -264,9 +296,9 @@ class World:
 
     def _other_changed(self, kind: type) -> Changes:
         if kind in STORAGE_KINDS:
-            self._storage = self._storage_use = None
+            self._storage = self._volumes_in_use = None
             return frozenset({Change.STORAGE})
-        if kind in _OWNER_KINDS:
+        if kind in OWNER_KINDS:
             self._owners = None
             return frozenset({Change.OWNERS})
         if kind is Namespace:
@@ -284,11 +316,12 @@ class World:
         """The cluster now, promises included. Valid until the next change."""
         pods, nodes = self._pods.table(), self._nodes.table()
         if self._storage is None:
-            self._storage = build_storage(self._all(STORAGE_KINDS), [])
-        if self._storage_use is None:
-            self._storage_use = StorageUse(self._storage, pods, nodes.rows)
+            self._storage = build_storage(with_steps(self._all(STORAGE_KINDS), self._steps), [])
+        if self._volumes_in_use is None:
+            users = ((row, self._pods.compiled[row].shape) for row in sorted(self._pods.with_volumes))
+            self._volumes_in_use = volumes_in_use(self._storage, users, nodes.rows)
         if self._owners is None:
-            self._owners = owners_table(self._all(_OWNER_KINDS))
+            self._owners = owners_table(self._all(OWNER_KINDS))
         if self._namespaces is None:
             shown = (n for n in self._all((Namespace,)) if isinstance(n, Namespace))
             self._namespaces = namespaces_table(shown, (key[0] for key in self._pods.rows))
@@ -304,8 +337,9 @@ class World:
             slots=self._nodes.slots(),
             namespaces=self._namespaces,
             storage=self._storage,
-            storage_use=self._storage_use,
+            volumes_in_use=self._volumes_in_use,
             owners=self._owners,
+            kept=self._nodes.kept(),
         )
 
 

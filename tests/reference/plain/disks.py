@@ -55,10 +55,9 @@ def gce_handle(name: str, labels: Mapping[str, str]) -> str | None:
     if len(zones) == 1:
         return f"projects/UNSPECIFIED/zones/{zones[0]}/disks/{name}"
     regions = {zone.rpartition("-")[0] for zone in zones}
-    well_formed = all(zone.count("-") == 2 for zone in zones)
-    return (
-        f"projects/UNSPECIFIED/regions/{min(regions)}/disks/{name}" if len(regions) == well_formed else None
-    )
+    if len(regions) != 1 or any(zone.count("-") != 2 for zone in zones):
+        return None
+    return f"projects/UNSPECIFIED/regions/{regions.pop()}/disks/{name}"
 
 
 # --- reach ---------------------------------------------------------------------------------------

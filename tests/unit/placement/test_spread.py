@@ -208,6 +208,10 @@ def test_a_profile_can_require_spreading_of_pods_that_belong_together() -> None:
     assert refused(asked(TWO_ZONES, webs("a1"), newcomer(), profile=STRICT)) == {}
 
 
+def test_the_built_in_defaults_refuse_nothing() -> None:
+    assert refused(asked(TWO_ZONES, webs(*["a1"] * 9), newcomer(), SERVICE)) == {}
+
+
 def test_defaults_are_not_for_pods_with_rules_of_their_own() -> None:
     who = newcomer(soft())
     assert refused(asked(TWO_ZONES, webs("a1"), who, SERVICE, profile=STRICT)) == {}
@@ -239,13 +243,23 @@ def test_where_nobody_is_all_are_best() -> None:
 def test_only_domains_of_feasible_nodes_weigh_and_scale() -> None:
     nodes = [node("a1", "a"), node("b1", "b"), node("c1", "c"), node("d1", "d")]
     crowd = webs("a1", "a1", "a1", "b1", "c1", "c1", "c1", "c1", "c1", "c1")
-    # Of two zones: 3 ln 4 = 4.16 and 1 ln 4 = 1.39. Of four: 3 ln 6 = 5.38, 1.79, 10.75 and 0.
-    assert scores(asked(nodes, crowd, newcomer(soft())), "c1", "d1") == {"a1": 25, "b1": 100}
-    assert scores(asked(nodes, crowd, newcomer(soft()))) == {"a1": 54, "b1": 81, "c1": 0, "d1": 100}
+    # Of two domains: 3 ln 4 = 4.16 and 1 ln 4 = 1.39. Of four: 3 ln 6 = 5.38, 1.79, 10.75 and 0.
+    for key in (ZONE, HOST):
+        ask = asked(nodes, crowd, newcomer(soft(key)))
+        assert scores(ask, "c1", "d1") == {"a1": 25, "b1": 100}
+        assert scores(ask) == {"a1": 54, "b1": 81, "c1": 0, "d1": 100}
 
 
 def test_pods_on_nodes_that_are_not_feasible_count_in_their_domain() -> None:
     assert scores(asked(TWO_ZONES, webs("a2"), newcomer(soft())), "a2") == {"a1": 0, "b1": 100}
+
+
+def test_pods_where_the_newcomer_cannot_be_count_only_if_affinity_is_ignored() -> None:
+    nodes = [node("a1", "a", disk="ssd"), node("a2", "a"), node("b1", "b", disk="ssd")]
+    honoring = newcomer(soft(), nodeSelector={"disk": "ssd"})
+    ignoring = newcomer(soft(nodeAffinityPolicy="Ignore"), nodeSelector={"disk": "ssd"})
+    assert scores(asked(nodes, webs("a2"), honoring), "a2") == {"a1": 100, "b1": 100}
+    assert scores(asked(nodes, webs("a2"), ignoring), "a2") == {"a1": 0, "b1": 100}
 
 
 def test_a_node_without_the_label_of_a_rule_gets_nothing() -> None:

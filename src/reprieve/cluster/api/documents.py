@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 _DEEPEST = 100
-_LARGEST = 10_000_000  # values, with every alias written out
+_LARGEST = 50_000_000  # values, with every alias written out
 _START = re.compile(r"(?m)^---(?=\s|$)")
 _DIRECTIVE = re.compile(r"(?m)^%.*$")
 
@@ -82,8 +82,10 @@ def _yaml(text: str, first_line: int) -> object | Unparsed:
         value: object = yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         return Unparsed(_sentence(error, first_line))
-    except Exception as error:  # a value that belies its tag makes PyYAML raise anything
-        return Unparsed(f"expected YAML or JSON: {error}")
+    except (yaml.YAMLError, _TooLargeError) as error:
+        return Unparsed(f"expected YAML or JSON: {str(error).splitlines()[0]}")
+    except Exception:  # a value that belies its tag makes PyYAML raise anything
+        return Unparsed("expected YAML or JSON: it has a value that cannot be read as what it is said to be")
     return value
 
 

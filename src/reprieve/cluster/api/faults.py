@@ -30,8 +30,8 @@ _WORDS = {
 _RESTS = {
     " >= ": " of at least ",
     " <= ": " of at most ",
-    " of length >= ": " with at least this many items or characters: ",
-    " of length <= ": " with at most this many items or characters: ",
+    " of length >= ": " no shorter than ",
+    " of length <= ": " no longer than ",
     " with a timezone component": " with a time zone, such as 2006-01-02T15:04:05Z",
 }
 _SENTENCES = {

@@ -362,8 +362,12 @@ def _claims_of_templates(
 
 
 def encode_pod_group(group: PodGroup, api: GroupApi) -> dict[str, Any]:
-    """The group as JSON values. v1alpha2 has no words for a parent and a preemption policy: it omits them."""
-    body: dict[str, Any] = msgspec.to_builtins(_older(group) if api is OLDER else _newer(group))
+    """The group as JSON values, without what is not served.
+
+    v1alpha2 has no words for a parent and a preemption policy: they are left out.
+    """
+    spelled = _older(group) if api is OLDER else _newer(group)
+    body: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(spelled))
     return {"apiVersion": str(api), "kind": "PodGroup", **body}
 
 

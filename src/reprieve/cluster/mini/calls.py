@@ -104,7 +104,9 @@ def reserve_volume(store: Store, volume: Target, claim: Target) -> Stored:
         spec = section(body, "spec")
         owner = spec.get("claimRef") or {}
         if owner and not _is_for(owner, claim):
-            raise conflict(str(volume), f"it is reserved for {owner.get('namespace')}/{owner.get('name')} already")
+            raise conflict(
+                str(volume), f"it is reserved for {owner.get('namespace')}/{owner.get('name')} already"
+            )
         spec["claimRef"] = {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",

@@ -24,7 +24,11 @@ class Key(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return f"{self.resource} {self.namespace}/{self.name}" if self.namespace else f"{self.resource} {self.name}"
+        return (
+            f"{self.resource} {self.namespace}/{self.name}"
+            if self.namespace
+            else f"{self.resource} {self.name}"
+        )
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False):
@@ -64,6 +68,11 @@ class History:
     def version(self) -> int:
         return self._forgotten + len(self._changes)
 
+    @property
+    def oldest(self) -> int:
+        """The earliest version from which everything since is known."""
+        return self._forgotten
+
     def append(self, change: Change) -> None:
         self._changes.append(change)
         if len(self._changes) >= 2 * self._kept:
@@ -73,7 +82,7 @@ class History:
             watch.wake(change.version)
 
     def after(self, version: int) -> list[Change]:
-        """Every change later than a version. A version from elsewhere (another life) is as good as too old."""
+        """Every change later than a version. A version that was never reached here is as good as too old."""
         if not self._forgotten <= version <= self.version:
             raise expired(version, self._forgotten)
         return self._changes[version - self._forgotten :]

@@ -1,7 +1,7 @@
 """Simulated kubelets for all nodes: pods start, run, end, drain and are cleaned up after.
 
-Everything is derived from what the store shows and from a clock. Kubelets know nothing of schedulers, owners or
-why a pod was deleted.
+Everything is derived from what the store shows and from a clock. Kubelets know nothing of schedulers, of
+owners, or of why a pod was deleted.
 """
 
 from collections.abc import Callable

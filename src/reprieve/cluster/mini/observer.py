@@ -1,7 +1,7 @@
 """What an informed reader of the store knows: all objects of some types, kept up to date without a gap.
 
-Where the history is broken it lists anew, and reports what vanished meanwhile as deleted. It never goes back in
-time: a listing older than what it has reported is passed over.
+Where the history is broken it lists anew, and reports what vanished meanwhile as deleted. It never goes back
+in time: a listing older than what it has reported is passed over.
 """
 
 from collections.abc import Iterator, Sequence

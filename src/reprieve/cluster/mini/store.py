@@ -54,6 +54,11 @@ class Store:
     def version(self) -> int:
         return self._history.version
 
+    @property
+    def oldest(self) -> int:
+        """The earliest version that can be listed, or watched from."""
+        return self._history.oldest
+
     def find(self, key: Key) -> Stored | None:
         return self._table(key.resource).get(key)
 
@@ -188,7 +193,9 @@ def _check(old: Stored, uid: str, version: str) -> None:
     if uid and uid != old.uid:
         raise conflict(str(old.key), f"the uid is {old.uid}, and the request is meant for {uid}")
     if version and str(version) != str(old.version):
-        raise conflict(str(old.key), f"it was changed meanwhile: it is at version {old.version}, not {version}")
+        raise conflict(
+            str(old.key), f"it was changed meanwhile: it is at version {old.version}, not {version}"
+        )
 
 
 def _start_status(kind: Kind, body: Json) -> None:

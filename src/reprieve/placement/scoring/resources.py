@@ -1,12 +1,14 @@
 """Which node has the better use of its room: how full it gets, and how evenly."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from reprieve.model.columns import Ints, Mask
+from reprieve.model.kept import Rows
 from reprieve.model.resources import CPU, MEMORY, STANDARD
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import ResourceWeight, ShapePoint, Strategy
@@ -23,41 +25,54 @@ class _Filling:
     """One resource on every node: before the pod comes, with it, and how much there is."""
 
     weight: int
-    asked: int
     before: Ints
     after: Ints
     capacity: Ints
 
 
-def _fillings(ask: Ask, weights: tuple[ResourceWeight, ...], *, floored: bool) -> Iterator[_Filling]:
+def _fillings(
+    ask: Ask, weights: tuple[ResourceWeight, ...], rows: Rows, *, floored: bool
+) -> Iterator[_Filling]:
     """Extended resources count only where the pod asks for them."""
     view = ask.view
     for resource in weights:
         row = view.axis.row(resource.name)
         if row is None:
             continue
-        capacity = view.allocatable[row]
+        capacity = view.allocatable[row][rows]
         if floored and resource.name in _FLOORED:
             kind = _FLOORED[resource.name]
-            asked, before = view.pods.nonzero[kind, ask.pod], view.nonzero[kind]
+            asked, before = view.pods.nonzero[kind, ask.pod], view.nonzero[kind][rows]
         else:
-            asked, before = view.pods.requests[row, ask.pod], view.requested[row]
+            asked, before = view.pods.requests[row, ask.pod], view.requested[row][rows]
             if not asked and resource.name not in STANDARD:
                 continue
-        yield _Filling(resource.weight, int(asked), before, before + asked, capacity)
+        yield _Filling(resource.weight, before, before + asked, capacity)
 
 
 def allocation(ask: Ask, _: Mask) -> Ints:
     """The profile's strategy: emptier nodes, fuller nodes, or a shape of one's own."""
+    return ask.view.scores_by_row(("allocation", *_asked(ask)), partial(_allocation, ask))
+
+
+def _asked(ask: Ask) -> tuple[Hashable, ...]:
+    """All that scores of resources know of a pod."""
+    shape = ask.shape
+    return shape.requests, shape.nonzero_cpu, shape.nonzero_memory, ask.profile
+
+
+def _allocation(ask: Ask, rows: Rows) -> Ints:
     profile = ask.profile
-    fillings = _fillings(ask, profile.strategy_resources, floored=True)
+    fillings = list(_fillings(ask, profile.strategy_resources, rows, floored=True))
+    if not fillings:
+        return np.zeros(len(ask.view.nodes), np.int64)[rows]
     match profile.strategy:
         case Strategy.LEAST_ALLOCATED:
-            return _weighted(ask, fillings, _least_allocated)
+            return _weighted(fillings, _least_allocated)
         case Strategy.MOST_ALLOCATED:
-            return _weighted(ask, fillings, _most_allocated)
+            return _weighted(fillings, _most_allocated)
         case Strategy.REQUESTED_TO_CAPACITY_RATIO:
-            return _by_shape(ask, fillings, profile.strategy_shape)
+            return _by_shape(fillings, profile.strategy_shape)
 
 
 def _least_allocated(filling: _Filling, capacity: Ints) -> Ints:
@@ -70,10 +85,10 @@ def _most_allocated(filling: _Filling, capacity: Ints) -> Ints:
     return scores
 
 
-def _weighted(ask: Ask, fillings: Iterator[_Filling], score: Callable[[_Filling, Ints], Ints]) -> Ints:
+def _weighted(fillings: list[_Filling], score: Callable[[_Filling, Ints], Ints]) -> Ints:
     """The weighted mean; a resource a node does not have at all is left out for it."""
-    total = np.zeros(len(ask.view.nodes), np.int64)
-    weights = np.zeros(len(ask.view.nodes), np.int64)
+    total = np.zeros_like(fillings[0].before)
+    weights = np.zeros_like(total)
     for filling in fillings:
         weight = (filling.capacity > 0) * filling.weight
         total += score(filling, np.maximum(filling.capacity, 1)) * weight
@@ -81,11 +96,11 @@ def _weighted(ask: Ask, fillings: Iterator[_Filling], score: Callable[[_Filling,
     return total // np.maximum(weights, 1)
 
 
-def _by_shape(ask: Ask, fillings: Iterator[_Filling], shape: tuple[ShapePoint, ...]) -> Ints:
+def _by_shape(fillings: list[_Filling], shape: tuple[ShapePoint, ...]) -> Ints:
     """A broken line over utilisation; resources that score nothing are left out of the mean."""
     by_percent = np.array([_on_line(shape, percent) for percent in range(101)], np.int64)
-    total = np.zeros(len(ask.view.nodes), np.int64)
-    weights = np.zeros(len(ask.view.nodes), np.int64)
+    total = np.zeros_like(fillings[0].before)
+    weights = np.zeros_like(total)
     for filling in fillings:
         capacity = np.maximum(filling.capacity, 1)
         percent = np.minimum(filling.after, capacity) * 100 // capacity
@@ -110,9 +125,14 @@ def _on_line(shape: tuple[ShapePoint, ...], percent: int) -> int:
 
 def balance(ask: Ask, _: Mask) -> Ints | None:
     """Whether the pod evens out the use of resources or makes it more lopsided."""
-    fillings = list(_fillings(ask, ask.profile.balanced_resources, floored=False))
-    if not any(f.asked for f in fillings):
+    asked = dict(ask.shape.requests)
+    if not any(asked.get(resource.name) for resource in ask.profile.balanced_resources):
         return None
+    return ask.view.scores_by_row(("balance", *_asked(ask)), partial(_balance, ask))
+
+
+def _balance(ask: Ask, rows: Rows) -> Ints:
+    fillings = list(_fillings(ask, ask.profile.balanced_resources, rows, floored=False))
     without = _evenness([(f.before, f.capacity) for f in fillings])
     with_pod = _evenness([(f.after, f.capacity) for f in fillings])
     half = HIGHEST // 2

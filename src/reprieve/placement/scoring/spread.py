@@ -21,7 +21,7 @@ def spread(ask: Ask, feasible: Mask) -> Ints | None:
     if not rules:
         return None
     counting = np.ones(len(feasible), np.bool_)
-    # Nodes without a zone shall still be spread over by host, unless somebody wrote both rules himself.
+    # Only the built-in defaults rate nodes that lack a label: without zones they still spread over hosts.
     if ask.shape.spread or not ask.profile.system_default_spread:
         counting = fully_labelled(ask, rules)
     scored = feasible & counting
@@ -34,7 +34,8 @@ def spread(ask: Ask, feasible: Mask) -> Ints | None:
         else:
             eligible = included(ask, rule, counting)
             crowding += _in_domain(ask, rule, alike[eligible[alike]], scored)
-    return _fewest_best((crowding + 0.5).astype(np.int64), scored)
+    rounded = (crowding + 0.5).astype(np.int64)  # halves go up, unlike with numpy's own rounding
+    return _fewest_best(rounded, scored)
 
 
 def _on_host(ask: Ask, rule: SpreadRule, matches: Ints, scored: Mask) -> Floats:
@@ -68,7 +69,7 @@ def _weighed(counts: Ints, rule: SpreadRule, domains: int) -> Floats:
 
 
 def _fewest_best(crowding: Ints, scored: Mask) -> Ints:
-    """The least crowded node is best and the most crowded not quite hopeless; unscored ones get nothing."""
+    """The least crowded get 100, the others less in proportion to the most crowded, unscored ones nothing."""
     scores = np.zeros(len(scored), np.int64)
     values = crowding[scored]
     most = int(values.max(initial=0))

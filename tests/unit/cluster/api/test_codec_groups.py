@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,6 @@ from reprieve.cluster.api.groups import GroupApi, encode_pod_group
 from reprieve.model.objects import (
     CompositePodGroup,
     GangPolicy,
-    GroupStatus,
     ObjectMeta,
     PodGroup,
     PodGroupSpec,
@@ -134,7 +134,7 @@ def test_older_disruption_modes_in_either_place(mode: object, whole: bool) -> No
             "schedulingConstraints.topology",
             [{"key": "a"}, {"key": "b"}],
             "schedulingConstraints.topology",
-            "expected a list with at most this many items or characters: 1",
+            "expected a list no longer than 1",
         ),
     ],
 )
@@ -276,10 +276,7 @@ SPECS = st.builds(
 @given(SPECS, st.sampled_from(GroupApi))
 def test_what_is_written_can_be_read(spec: PodGroupSpec, api: GroupApi) -> None:
     meta = ObjectMeta(name="g", namespace="ns", uid="u", labels={"a": "b"})
-    before = PodGroup(metadata=meta, spec=spec, status=GroupStatus())
-    after = group(encode_pod_group(before, api))
+    after = group(encode_pod_group(PodGroup(metadata=meta, spec=spec), api))
     if api is GroupApi.V1ALPHA2:
-        assert (spec.preemption_policy, spec.parent) == ("", "") or after != before
-        assert encode_pod_group(after, api) == encode_pod_group(before, api)
-    else:
-        assert after == before
+        spec = msgspec.structs.replace(spec, preemption_policy="", parent="")
+    assert after == PodGroup(metadata=meta, spec=spec)

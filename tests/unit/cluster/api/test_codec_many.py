@@ -148,6 +148,12 @@ def test_a_small_text_that_grows_beyond_bounds_is_refused() -> None:
         assert problem(result).startswith("documents[0]: expected YAML or JSON: ")
 
 
+def test_values_that_belie_their_tags_are_refused() -> None:
+    for value in ("!!bool maybe", "!!timestamp noon", "!!int ''", "!!float x", "!!binary x", "!unheard of"):
+        (result,) = decode_documents(f"{{apiVersion: v1, kind: Pod, metadata: {{name: {value}}}}}")
+        assert problem(result).startswith("documents[0]: expected YAML or JSON: ")
+
+
 def test_an_alias_stands_for_its_anchor() -> None:
     (pod,) = decode_documents(
         "{apiVersion: v1, kind: Pod, metadata: {labels: &l {a: b}, annotations: *l, name: x}}"

@@ -55,7 +55,9 @@ IN_1_37 = {
         maxSkew topologyKey whenUnsatisfiable labelSelector minDomains nodeAffinityPolicy nodeTaintsPolicy
         matchLabelKeys
     """,
-    "PodAffinityTerm": "labelSelector namespaces topologyKey namespaceSelector matchLabelKeys mismatchLabelKeys",
+    "PodAffinityTerm": """
+        labelSelector namespaces topologyKey namespaceSelector matchLabelKeys mismatchLabelKeys
+    """,
 }
 LISTED = {
     "PodSpec": SPEC,

@@ -1,0 +1,211 @@
+"""Deployment: one ReplicaSet for each template it had, and the old ones give way to the new.
+
+Pods count as available as soon as they are ready.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reprieve.cluster.mini.conditions import Condition
+from reprieve.cluster.mini.controllers.mirror import (
+    DEPLOYMENTS,
+    REPLICA_SETS,
+    Described,
+    Mirror,
+    Name,
+    key_in,
+)
+from reprieve.cluster.mini.controllers.objects import Deployment, PodFacts, ReplicaSet, controller_uid
+from reprieve.cluster.mini.controllers.templates import owner_reference, scaled, template_hash
+from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Report, Write
+from reprieve.cluster.mini.history import Key
+
+HASH_LABEL = "pod-template-hash"
+Json = dict[str, Any]
+
+
+def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
+    match thing:
+        case Deployment():
+            yield key_in(DEPLOYMENTS, thing)
+        case ReplicaSet():
+            owner = mirror.deployments.by_uid(controller_uid(thing.metadata))
+            if owner is not None:
+                yield key_in(DEPLOYMENTS, owner)
+        case PodFacts():
+            replica_set = mirror.replica_sets.by_uid(controller_uid(thing.metadata))
+            if replica_set is not None:
+                yield from concerned(mirror, replica_set)
+
+
+def reconcile(mirror: Mirror, key: Key, now: float) -> Iterator[Write]:
+    owner = mirror.deployments.get(Name(key.namespace, key.name))
+    if owner is None:
+        return
+    rollout = _rollout(mirror, owner)
+    if owner.metadata.deletion_timestamp is None:
+        yield from _steps(rollout)
+    yield Report(key, owner.metadata.uid, _counts(rollout), (_available(rollout),))
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A ReplicaSet and its pods. ``present`` counts those that are leaving, too."""
+
+    replica_set: ReplicaSet
+    asked: int
+    present: int
+    active: int
+    ready: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """A deployment half way: the old generations by age, and the new one if it exists."""
+
+    owner: Deployment
+    hash: str
+    old: Sequence[Generation]
+    new: Generation | None
+
+    @property
+    def ready(self) -> int:
+        return sum(g.ready for g in self.generations)
+
+    @property
+    def generations(self) -> Sequence[Generation]:
+        return [*self.old, self.new] if self.new is not None else self.old
+
+
+def _rollout(mirror: Mirror, owner: Deployment) -> Rollout:
+    name = template_hash(owner.spec.template)
+    owned = sorted(mirror.replica_sets.owned_by(owner.metadata.uid), key=_age)
+    found = [_generation(mirror, replica_set) for replica_set in owned]
+    current = [g for g in found if g.replica_set.metadata.labels.get(HASH_LABEL) == name]
+    old = [g for g in found if g not in current]
+    return Rollout(owner, name, old, current[0] if current else None)
+
+
+def _age(replica_set: ReplicaSet) -> tuple[float, str]:
+    created = replica_set.metadata.creation_timestamp
+    return created.timestamp() if created is not None else 0.0, replica_set.metadata.name
+
+
+def _generation(mirror: Mirror, replica_set: ReplicaSet) -> Generation:
+    pods = [pod for pod in mirror.pods.owned_by(replica_set.metadata.uid) if not pod.is_over]
+    active = [pod for pod in pods if pod.is_active]
+    ready = sum(pod.is_ready for pod in active)
+    return Generation(replica_set, replica_set.spec.replicas, len(pods), len(active), ready)
+
+
+def _steps(rollout: Rollout) -> Iterator[Write]:
+    target = _new_size(rollout)
+    if rollout.new is None:
+        if not rollout.owner.spec.paused:
+            yield Create(REPLICA_SETS, _new_replica_set(rollout, target))
+    elif target != rollout.new.asked:
+        yield _scale(rollout.new, target)
+    yield from _shrink(rollout)
+    yield from _forget_history(rollout)
+
+
+def _new_size(rollout: Rollout) -> int:
+    """How many pods the new generation may have while the old ones are still there."""
+    spec = rollout.owner.spec
+    old = sum(g.asked for g in rollout.old)
+    has = rollout.new.asked if rollout.new is not None else 0
+    if spec.strategy.type == "Recreate":
+        return 0 if any(g.present for g in rollout.old) else spec.replicas
+    surge, _ = _slack(rollout.owner)
+    room = max(0, spec.replicas + surge - old - has)
+    return min(spec.replicas, has + room)
+
+
+def _shrink(rollout: Rollout) -> Iterator[Write]:
+    """The old generations, oldest first, as far as enough pods stay available."""
+    spec = rollout.owner.spec
+    if rollout.new is None and spec.strategy.type != "Recreate":
+        return
+    spare = _spare(rollout)
+    for generation in rollout.old:
+        taken = min(generation.asked, spare)
+        if taken > 0:
+            spare -= taken
+            yield _scale(generation, generation.asked - taken)
+
+
+def _spare(rollout: Rollout) -> int:
+    """How many pods of the old generations are not needed for availability."""
+    spec = rollout.owner.spec
+    asked = sum(g.asked for g in rollout.generations)
+    if spec.strategy.type == "Recreate":
+        return asked
+    _, unavailable = _slack(rollout.owner)
+    not_yet = rollout.new.asked - rollout.new.ready if rollout.new is not None else 0
+    return max(0, asked - (spec.replicas - unavailable) - not_yet)
+
+
+def _slack(owner: Deployment) -> tuple[int, int]:
+    """How many pods more, and how many available pods fewer, than asked for. Both zero would never end."""
+    rolling, total = owner.spec.strategy.rolling_update, owner.spec.replicas
+    surge = scaled(rolling.max_surge, total, round_up=True) or 0
+    unavailable = min(scaled(rolling.max_unavailable, total, round_up=False) or 0, total)
+    return (surge, unavailable) if surge or unavailable else (0, 1)
+
+
+def _forget_history(rollout: Rollout) -> Iterator[Write]:
+    empty = [g for g in rollout.old if g.asked == 0 and g.present == 0]
+    for generation in empty[: max(0, len(empty) - rollout.owner.spec.revision_history_limit)]:
+        meta = generation.replica_set.metadata
+        yield Remove(key_in(REPLICA_SETS, generation.replica_set), meta.uid)
+
+
+def _scale(generation: Generation, replicas: int) -> Write:
+    def change(body: Json) -> None:
+        body["spec"]["replicas"] = replicas
+
+    thing = generation.replica_set
+    return Amend(key_in(REPLICA_SETS, thing), thing.metadata.uid, change)
+
+
+def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
+    owner, label = rollout.owner, {HASH_LABEL: rollout.hash}
+    template, selector = owner.spec.template, owner.spec.selector
+    meta = template.get("metadata") or {}
+    labels = {**(meta.get("labels") or {}), **label}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{owner.metadata.name}-{rollout.hash}",
+            "namespace": owner.metadata.namespace,
+            "labels": labels,
+            "ownerReferences": [owner_reference("apps/v1", "Deployment", owner.metadata)],
+        },
+        "spec": {
+            "replicas": replicas,
+            "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), **label}},
+            "template": {**template, "metadata": {**meta, "labels": labels}},
+        },
+    }
+
+
+def _counts(rollout: Rollout) -> Json:
+    new = rollout.new
+    replicas = sum(g.active for g in rollout.generations)
+    return {
+        "replicas": replicas,
+        "updatedReplicas": new.active if new is not None else 0,
+        "readyReplicas": rollout.ready,
+        "availableReplicas": rollout.ready,
+        "unavailableReplicas": max(0, rollout.owner.spec.replicas - rollout.ready),
+        "observedGeneration": rollout.owner.metadata.generation,
+    }
+
+
+def _available(rollout: Rollout) -> Condition:
+    _, unavailable = _slack(rollout.owner)
+    if rollout.ready >= rollout.owner.spec.replicas - unavailable:
+        return Condition("Available", "True", "MinimumReplicasAvailable", "enough pods are available")
+    return Condition("Available", "False", "MinimumReplicasUnavailable", "too few pods are available")

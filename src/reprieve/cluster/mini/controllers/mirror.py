@@ -1,0 +1,129 @@
+"""What the controllers have seen: the objects they read, by name and by owner."""
+
+from collections.abc import Collection, Iterator
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from reprieve.cluster.mini.controllers import objects
+from reprieve.cluster.mini.history import Change, Key, Verb
+from reprieve.model.objects import ObjectMeta
+
+VOLUMES, CLAIMS = "persistentvolumes", "persistentvolumeclaims"
+DEPLOYMENTS, REPLICA_SETS, JOBS = "deployments.apps", "replicasets.apps", "jobs.batch"
+BUDGETS, PODS = "poddisruptionbudgets.policy", "pods"
+
+
+class Name(NamedTuple):
+    namespace: str
+    name: str
+
+
+class Described(Protocol):
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+T = TypeVar("T", bound=Described)
+
+
+class Table(Generic[T]):
+    """Objects of one type. What cannot be read counts as absent."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self._decoder = msgspec.json.Decoder(kind)
+        self._in: dict[str, dict[str, T]] = {}
+        self._by_uid: dict[str, Name] = {}
+        self._owned: dict[str, dict[Name, T]] = {}
+
+    def get(self, name: Name) -> T | None:
+        return self._in.get(name.namespace, {}).get(name.name)
+
+    def by_uid(self, uid: str) -> T | None:
+        name = self._by_uid.get(uid)
+        return self.get(name) if name is not None else None
+
+    def inside(self, namespace: str) -> Collection[T]:
+        return self._in.get(namespace, {}).values()
+
+    def owned_by(self, uid: str) -> Collection[T]:
+        """Those that name this owner as their controller."""
+        return self._owned.get(uid, {}).values()
+
+    def __iter__(self) -> Iterator[T]:
+        for things in self._in.values():
+            yield from things.values()
+
+    def take(self, change: Change) -> tuple[T | None, T | None]:
+        """What the object was, and what it is now."""
+        name = Name(change.object.key.namespace, change.object.key.name)
+        old = self.get(name)
+        new = None if change.verb is Verb.DELETED else self._read(change.object.raw)
+        if old is not None:
+            self._drop(name, old)
+        if new is not None:
+            self._keep(name, new)
+        return old, new
+
+    def _read(self, raw: bytes) -> T | None:
+        try:
+            return self._decoder.decode(raw)
+        except msgspec.ValidationError:
+            return None
+
+    def _drop(self, name: Name, thing: T) -> None:
+        del self._in[name.namespace][name.name]
+        del self._by_uid[thing.metadata.uid]
+        owner = objects.controller_uid(thing.metadata)
+        if owner:
+            del self._owned[owner][name]
+            if not self._owned[owner]:
+                del self._owned[owner]
+
+    def _keep(self, name: Name, thing: T) -> None:
+        self._in.setdefault(name.namespace, {})[name.name] = thing
+        self._by_uid[thing.metadata.uid] = name
+        owner = objects.controller_uid(thing.metadata)
+        if owner:
+            self._owned.setdefault(owner, {})[name] = thing
+
+
+class Taker(Protocol):
+    """A table of whatever type."""
+
+    def take(self, change: Change) -> tuple[Described | None, Described | None]: ...
+
+    def get(self, name: Name) -> Described | None: ...
+
+
+class Mirror:
+    def __init__(self) -> None:
+        self.nodes = Table(objects.Node)
+        self.storage_classes = Table(objects.StorageClass)
+        self.csi_nodes = Table(objects.CSINode)
+        self.volumes = Table(objects.PersistentVolume)
+        self.claims = Table(objects.PersistentVolumeClaim)
+        self.deployments = Table(objects.Deployment)
+        self.replica_sets = Table(objects.ReplicaSet)
+        self.jobs = Table(objects.Job)
+        self.budgets = Table(objects.Budget)
+        self.pods = Table(objects.PodFacts)
+        self.tables: dict[str, Taker] = {
+            "nodes": self.nodes,
+            "storageclasses.storage.k8s.io": self.storage_classes,
+            "csinodes.storage.k8s.io": self.csi_nodes,
+            VOLUMES: self.volumes,
+            CLAIMS: self.claims,
+            DEPLOYMENTS: self.deployments,
+            REPLICA_SETS: self.replica_sets,
+            JOBS: self.jobs,
+            BUDGETS: self.budgets,
+            PODS: self.pods,
+        }
+
+    def take(self, change: Change) -> tuple[Described | None, Described | None]:
+        return self.tables[change.object.key.resource].take(change)
+
+
+def key_in(resource: str, thing: Described) -> Key:
+    return Key(resource, thing.metadata.namespace, thing.metadata.name)

@@ -1,0 +1,150 @@
+"""The objects as controllers read them: only what they decide by. A template is passed on as it is."""
+
+from datetime import datetime
+from typing import Any
+
+from reprieve.model.objects import (
+    Condition,
+    CSINode,
+    DisruptionBudgetSpec,
+    Node,
+    ObjectMeta,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Record,
+    StorageClass,
+)
+
+__all__ = [
+    "Budget",
+    "CSINode",
+    "Deployment",
+    "Job",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "PodFacts",
+    "ReplicaSet",
+    "StorageClass",
+    "controller_uid",
+]
+
+Json = dict[str, Any]
+
+
+class PodPlace(Record, frozen=True):
+    node_name: str = ""
+
+
+class PodState(Record, frozen=True):
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
+class PodFacts(Record, frozen=True):
+    metadata: ObjectMeta
+    spec: PodPlace = PodPlace()
+    status: PodState = PodState()
+
+    @property
+    def is_over(self) -> bool:
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def is_active(self) -> bool:
+        return not self.is_over and not self.is_leaving
+
+    @property
+    def is_ready(self) -> bool:
+        return self.has_condition("Ready")
+
+    def has_condition(self, name: str, status: str = "True") -> bool:
+        return any(c.type == name and c.status == status for c in self.status.conditions)
+
+
+class RollingUpdate(Record, frozen=True):
+    max_surge: int | str = "25%"
+    max_unavailable: int | str = "25%"
+
+
+class Strategy(Record, frozen=True):
+    type: str = "RollingUpdate"
+    rolling_update: RollingUpdate = RollingUpdate()
+
+
+class DeploymentSpec(Record, frozen=True):
+    replicas: int = 1
+    selector: Json = {}
+    template: Json = {}
+    strategy: Strategy = Strategy()
+    paused: bool = False
+    revision_history_limit: int = 10
+
+
+class Deployment(Record, frozen=True):
+    metadata: ObjectMeta
+    spec: DeploymentSpec = DeploymentSpec()
+
+
+class ReplicaSetSpec(Record, frozen=True):
+    replicas: int = 1
+    template: Json = {}
+
+
+class ReplicaSet(Record, frozen=True):
+    metadata: ObjectMeta
+    spec: ReplicaSetSpec = ReplicaSetSpec()
+
+
+class ConditionPattern(Record, frozen=True):
+    type: str = ""
+    status: str = "True"
+
+
+class FailureRule(Record, frozen=True):
+    action: str = ""
+    on_pod_conditions: tuple[ConditionPattern, ...] = ()
+
+
+class FailurePolicy(Record, frozen=True):
+    rules: tuple[FailureRule, ...] = ()
+
+
+class JobSpec(Record, frozen=True):
+    parallelism: int | None = None
+    completions: int | None = None
+    backoff_limit: int = 6
+    suspend: bool = False
+    pod_failure_policy: FailurePolicy = FailurePolicy()
+    template: Json = {}
+
+
+class JobStatus(Record, frozen=True):
+    succeeded: int = 0
+    failed: int = 0
+    start_time: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
+class Job(Record, frozen=True):
+    metadata: ObjectMeta
+    spec: JobSpec = JobSpec()
+    status: JobStatus = JobStatus()
+
+
+class BudgetStatus(Record, frozen=True):
+    disrupted_pods: dict[str, datetime] = {}
+
+
+class Budget(Record, frozen=True):
+    metadata: ObjectMeta
+    spec: DisruptionBudgetSpec = DisruptionBudgetSpec()
+    status: BudgetStatus = BudgetStatus()
+
+
+def controller_uid(meta: ObjectMeta) -> str:
+    return next((owner.uid for owner in meta.owner_references if owner.controller), "")

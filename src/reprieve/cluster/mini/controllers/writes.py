@@ -1,0 +1,75 @@
+"""What a controller wants written. Deciding is theirs, writing is done here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from reprieve.cluster.mini.conditions import Condition, set_condition
+from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.store import Part, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    resource: str
+    body: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    key: Key
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Amend:
+    """Change anything but the status."""
+
+    key: Key
+    uid: str
+    change: Callable[[Json], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Fields and conditions of a status; the others stay."""
+
+    key: Key
+    uid: str
+    fields: Json = field(default_factory=dict)
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """Nothing is to be written now, and time alone will change that."""
+
+    at: float
+
+
+Write = Create | Remove | Amend | Report | LookAgain
+
+
+def carry_out(store: Store, write: Create | Remove | Amend | Report, now: float) -> None:
+    match write:
+        case Create():
+            store.create(write.resource, write.body)
+        case Remove():
+            store.delete(write.key, write.uid)
+        case Amend():
+            store.patch(write.key, lambda body: _amended(body, write.change), Part.MAIN, write.uid)
+        case Report():
+            store.patch(write.key, lambda body: _reported(body, write, now), Part.STATUS, write.uid)
+
+
+def _amended(body: Json, change: Callable[[Json], None]) -> Json:
+    change(body)
+    return body
+
+
+def _reported(body: Json, report: Report, now: float) -> Json:
+    status = section(body, "status")
+    status.update(report.fields)
+    for condition in report.conditions:
+        set_condition(status, condition, now)
+    return body

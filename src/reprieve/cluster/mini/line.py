@@ -1,0 +1,119 @@
+"""One watcher's line to the store, and what can befall it: late changes, broken connections, old lists.
+
+Whatever happens, each object's changes arrive in order, none older than one that arrived, and in the end all.
+"""
+
+import asyncio
+import heapq
+from collections.abc import Sequence
+
+from reprieve.cluster.mini.faults import FaultPlan, WatchFault
+from reprieve.cluster.mini.history import Change, Key
+from reprieve.cluster.mini.observer import Observer
+from reprieve.cluster.mini.store import Store
+from reprieve.cluster.mini.timestamps import Clock
+
+_STALE_BY = 50  # versions by which a list from the past is behind
+
+
+class LateMail:
+    """Changes that are held back. What follows on a held one about the same object waits behind it."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Change]] = []
+        self._last: dict[Key, tuple[float, int]] = {}
+        self._entered = 0
+
+    def holds(self, key: Key) -> bool:
+        return key in self._last
+
+    def hold(self, change: Change, until: float) -> None:
+        key = change.object.key
+        self._entered += 1
+        at = max(until, self._last.get(key, (until, 0))[0])
+        self._last[key] = (at, self._entered)
+        heapq.heappush(self._heap, (at, self._entered, change))
+
+    def due(self, now: float) -> list[Change]:
+        found = []
+        while self._heap and self._heap[0][0] <= now:
+            at, number, change = heapq.heappop(self._heap)
+            if self._last[change.object.key] == (at, number):
+                del self._last[change.object.key]
+            found.append(change)
+        return found
+
+    def next_at(self) -> float | None:
+        return self._heap[0][0] if self._heap else None
+
+
+class Line:
+    """``number`` tells lines apart, so that each has faults of its own."""
+
+    def __init__(
+        self, store: Store, resources: Sequence[str], clock: Clock, plan: FaultPlan, number: int
+    ) -> None:
+        self._store = store
+        self._resources = resources
+        self._clock = clock
+        self._plan = plan
+        self._arrivals = number << 32
+        self._late = LateMail()
+        self._broken: tuple[WatchFault, float] | None = None
+        self._observer = Observer(store, resources)
+
+    def first(self) -> list[Change]:
+        """All there is. Nothing befalls the first list: there is nothing yet that it could contradict."""
+        return self._observer.poll()
+
+    async def next(self) -> list[Change]:
+        while True:
+            changes = [*self._late.due(self._clock()), *self._arrived()]
+            if changes:
+                return changes
+            await self._rest()
+
+    def break_off(self, fault: WatchFault) -> None:
+        self._broken = (fault, self._clock() + self._plan.reconnect_seconds)
+
+    def close(self) -> None:
+        self._observer.close()
+
+    def _arrived(self) -> list[Change]:
+        if self._broken is None:
+            return [c for c in self._observer.poll() if self._is_punctual(c)]
+        fault, until = self._broken
+        if self._clock() < until:
+            return []
+        self._broken = None
+        return [c for c in self._reconnected(fault) if self._is_punctual(c)]
+
+    def _reconnected(self, fault: WatchFault) -> list[Change]:
+        if fault is WatchFault.DROP:
+            return self._observer.poll()
+        if fault is WatchFault.STALE:
+            past = max(self._store.oldest, self._observer.position - _STALE_BY)
+            self._observer.relist(self._store.list(self._resources, at=past))
+        return self._observer.relist(self._store.list(self._resources))
+
+    def _is_punctual(self, change: Change) -> bool:
+        """Whether a change may be delivered at once; draws what befalls it."""
+        now = self._clock()
+        self._arrivals += 1
+        fault = self._plan.on_change(self._arrivals, now)
+        late = self._plan.lateness(self._arrivals) if fault is WatchFault.LATE else 0.0
+        if fault is not None and fault is not WatchFault.LATE and self._broken is None:
+            self.break_off(fault)
+        if late or self._late.holds(change.object.key):
+            self._late.hold(change, now + late)
+            return False
+        return True
+
+    async def _rest(self) -> None:
+        moments = [self._late.next_at(), self._broken[1] if self._broken is not None else None]
+        known = [moment for moment in moments if moment is not None]
+        seconds = max(0.0, min(known) - self._clock()) if known else None
+        if self._broken is not None and seconds is not None:
+            await asyncio.sleep(seconds)
+        else:
+            await self._observer.wait(seconds)

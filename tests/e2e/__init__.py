@@ -1,0 +1,1 @@
+"""Reprieve from the outside: the command as its users run it."""

@@ -1,0 +1,114 @@
+"""`reprieve demo` as somebody sees it who has just installed it."""
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPRIEVE = str(Path(sys.executable).with_name("reprieve"))
+
+
+@pytest.fixture(scope="module")
+def shown() -> str:
+    """What the demo prints if nobody presses a key, and its exit status is 0."""
+    command = [REPRIEVE, "demo", "--no-input"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def paragraph(text: str, pod: str) -> str:
+    """What is said about one pod."""
+    begin = text.index(f"Pod {pod} asks for")
+    return text[begin : text.find("\nPod ", begin)]
+
+
+def test_the_nodes_and_how_full_they_are(shown: str) -> None:
+    lines = shown.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("NODE "))
+    names = [line.split()[0] for line in lines[head + 1 : head + 7]]
+    assert names == ["cpu-1", "cpu-2", "cpu-3", "cpu-4", "gpu-1", "gpu-2"]
+    assert "10/16 (62%)" in lines[head + 1]
+
+
+def test_a_pod_that_fits_is_told_where_and_by_which_preferences(shown: str) -> None:
+    cart = paragraph(shown, "shop/cart")
+    assert "It fits on 3 of 6 nodes and goes to cpu-2." in cart
+    assert "NodeResourcesFit" in cart
+    assert "InterPodAffinity" in paragraph(shown, "shop/report")
+
+
+def test_a_pod_that_others_could_make_room_for(shown: str) -> None:
+    tune = paragraph(shown, "ml/fine-tune")
+    assert "It fits on none of the 6 nodes." in tune
+    assert "Evicting pods might make room on gpu-1, gpu-2." in tune
+    assert "2  gpu-1, gpu-2         may help  has insufficient nvidia.com/gpu left" in tune
+
+
+def test_a_pod_that_nobody_could_make_room_for(shown: str) -> None:
+    notebook = paragraph(shown, "ml/notebook")
+    assert "Evicting pods would not help." in notebook
+    assert "has the taint gpu:NoSchedule, which the pod does not tolerate" in notebook
+
+
+def test_the_end_is_a_count(shown: str) -> None:
+    assert "4 of 6 pods found a place." in shown
+
+
+def test_two_runs_say_the_same(shown: str) -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    command = [REPRIEVE, "demo", "--no-input"]
+    again = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert again.stdout == shown
+
+
+def test_nobody_is_there_to_press_enter(shown: str) -> None:
+    """With stdin closed, as some supervisors start their children, it does not wait either."""
+    done = subprocess.run(f"{REPRIEVE} demo <&-", shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout == shown
+
+
+def test_no_colour_where_there_is_no_terminal(shown: str) -> None:
+    assert "\x1b" not in shown
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> Iterator[str]:
+    """Runs the demo on a terminal, presses Enter whenever it waits, and yields what came before each."""
+    controller, terminal = pty.openpty()
+    command = [REPRIEVE, "demo", *arguments]
+    env = {**os.environ, "TERM": "xterm", **environment}
+    with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=env) as process:
+        os.close(terminal)
+        text = ""
+        while chunk := read(controller):
+            text += chunk
+            if text.endswith("next pod. "):
+                yield text
+                text = ""
+                os.write(controller, b"\n")
+        yield text
+    os.close(controller)
+    assert process.returncode == 0
+
+
+def read(controller: int) -> str:
+    try:
+        return os.read(controller, 65536).decode()
+    except OSError:  # how a terminal says that nobody is there any more
+        return ""
+
+
+def test_on_a_terminal_it_waits_between_pods_and_shows_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    parts = list(on_a_terminal())
+    assert len(parts) == 6
+    assert all(part.count("Pod ") == 1 for part in parts)
+    assert "\x1b[" in parts[0]
+
+
+def test_no_color_is_respected() -> None:
+    assert "\x1b[" not in "".join(on_a_terminal("--no-input", NO_COLOR="1"))
