@@ -32,7 +32,12 @@ def _node(i: int) -> Json:
         "disk": "ssd" if i % 2 else "hdd",
     }
     taints = [{"key": "dedicated", "value": "batch", "effect": "NoSchedule"}] if i % 20 == 7 else []
-    allocatable = {"cpu": "16", "memory": "64Gi", "pods": "110", "example.com/gpu": "8" if i % 10 == 3 else "0"}
+    allocatable = {
+        "cpu": "16",
+        "memory": "64Gi",
+        "pods": "110",
+        "example.com/gpu": "8" if i % 10 == 3 else "0",
+    }
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -46,7 +51,9 @@ def running_pod(i: int, node: str) -> Json:
     app = f"app-{i % _APPS}"
     spec: Json = {"nodeName": node, "priority": i % 4 * 100, "containers": [container("500m", "2Gi")]}
     if i % _APPS == 7:
-        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_own_host(app)]}}
+        spec["affinity"] = {
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_own_host(app)]}
+        }
     return pod(f"{app}-{i}", {"app": app, "tier": "web" if i % _APPS < 5 else "batch"}, spec)
 
 

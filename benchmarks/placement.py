@@ -10,8 +10,9 @@ import yaml
 from benchmarks.clusters import Json, cluster, container, pod, running_pod
 from benchmarks.measure import microseconds
 from reprieve.cluster.api.codec import Decoded, decode_pod, decode_value
+from reprieve.model.build import build
 from reprieve.model.objects import KubernetesObject
-from reprieve.model.snapshot import Snapshot, build
+from reprieve.model.snapshot import Snapshot
 from reprieve.placement.constraints.resources import resources
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import place, pod_demand, survey
@@ -56,7 +57,7 @@ def placement(sizes: tuple[int, ...] = SIZES) -> Iterator[dict[str, object]]:
         first = len(view.pods) - len(pods)
         for i, value in enumerate(pods):
             ask = Ask(view, first + i)
-            demand = pod_demand(first + i)
+            demand = pod_demand(view, first + i)
             yield {
                 "nodes": nodes,
                 "shape": value["metadata"]["name"],

@@ -3,9 +3,9 @@
 import copy
 import random
 
-from tests.properties.vocabulary import GPU, HUGEPAGES, Json, chance
+from tests.properties.vocabulary import GPU, HUGEPAGES, Json, chance, some
 
-CPU = ("0", "50m", "100m", "0.25", "500m", "1", "12e-1")
+CPU = ("0", "50m", "100m", "0.25", "500m", "1", "12e-1", "2")
 MEMORY = ("0", "64Mi", "100M", "256Mi", "1Gi", "1500000k")
 MORE_CPU, MORE_MEMORY = ("3", "6", "8"), ("3Gi", "10Gi", "12G")
 
@@ -34,7 +34,8 @@ def container_resources(rng: random.Random) -> Json:
 
 
 def _small(rng: random.Random) -> Json:
-    return {"requests": {"cpu": "100m", "memory": "128Mi"}} if chance(rng, 0.5) else {}
+    requests = {"cpu": "100m", "memory": "128Mi"}
+    return {"requests": dict(some(rng, list(requests.items())))}
 
 
 def add_pod_wide_resources(rng: random.Random, spec: Json) -> None:
@@ -42,7 +43,8 @@ def add_pod_wide_resources(rng: random.Random, spec: Json) -> None:
         spec["overhead"] = {"cpu": "100m", "memory": "30Mi"}
     if chance(rng, 0.15):
         # Pods have more than their containers together, as the API server demands.
-        spec["resources"] = {"requests": {"cpu": rng.choice(MORE_CPU), "memory": rng.choice(MORE_MEMORY)}}
+        requests = {"cpu": rng.choice(MORE_CPU), "memory": rng.choice(MORE_MEMORY)}
+        spec["resources"] = {"requests": dict(some(rng, list(requests.items()), at_least=1))}
         for container in (*spec["containers"], *spec.get("initContainers", ())):
             container["resources"] = _small(rng)
 

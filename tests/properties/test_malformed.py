@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprieve.model.snapshot import Built, build
+from reprieve.model.build import Built, build
 from tests.properties.answers import answers
 from tests.properties.vocabulary import Json, chance
-from tests.properties.worlds import World, decoded, worlds
+from tests.properties.worlds import World, decoded, has_ended, worlds
 
 SEEDS = st.integers(0, 2**32 - 1)
 KINDS = ("Pod", "Node", "PersistentVolume", "PersistentVolumeClaim", "CSIStorageCapacity")
@@ -68,7 +68,7 @@ def spoiled(world: World, seed: int) -> tuple[World, list[Leaf]]:
     """The same world with something impossible in a few fields."""
     rng = random.Random(seed)
     changed = copy.deepcopy(world)
-    things = [thing for thing in changed.objects if thing["kind"] in KINDS and not _has_ended(thing)]
+    things = [thing for thing in changed.objects if thing["kind"] in KINDS and not _is_over(thing)]
     by_junk: dict[tuple[object, ...], list[Leaf]] = {}
     for leaf in (leaf for thing in things for leaf in leaves(thing, thing)):
         by_junk.setdefault(junk_for(leaf), []).append(leaf)
@@ -80,8 +80,8 @@ def spoiled(world: World, seed: int) -> tuple[World, list[Leaf]]:
     return changed, chosen
 
 
-def _has_ended(thing: Json) -> bool:
-    return thing.get("status", {}).get("phase") in ("Succeeded", "Failed")
+def _is_over(thing: Json) -> bool:
+    return thing["kind"] == "Pod" and has_ended(thing)
 
 
 def build_all(world: World) -> Built:

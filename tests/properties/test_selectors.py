@@ -6,11 +6,11 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprieve.model.nodes import nodes_table
 from reprieve.model.objects import LabelSelector, Node, Pod, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import compile_selector, tolerates
 from reprieve.model.shape import compile_pod
-from reprieve.model.snapshot import nodes_table
 from tests.properties.agreement import cluster_of
 from tests.properties.vocabulary import POD_LABELS, label_selector, labels_from
 from tests.properties.worlds import World, worlds

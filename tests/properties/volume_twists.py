@@ -159,6 +159,7 @@ def _waiting_claims(rng: random.Random, pod: Json) -> list[Json]:
         }
         meta = {"name": name, "namespace": pod["metadata"]["namespace"], "uid": name}
         thing = {
+            "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
             "metadata": meta,
             "spec": spec,
@@ -172,6 +173,7 @@ def _waiting_claims(rng: random.Random, pod: Json) -> list[Json]:
 
 def _spare_volume(rng: random.Random, number: int) -> Json:
     volume: Json = {
+        "apiVersion": "v1",
         "kind": "PersistentVolume",
         "metadata": {"name": f"spare{number}", "labels": {}},
         "spec": {
@@ -194,6 +196,7 @@ def _with_private_claim(rng: random.Random, pod: Json) -> list[Json]:
     pod["spec"].setdefault("volumes", []).append({"name": "scratch", "ephemeral": {}})
     owner = meta["uid"] if chance(rng, 0.9) else "somebody else"
     claim: Json = {
+        "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {
             "name": f"{meta['name']}-scratch",
@@ -221,6 +224,7 @@ def _left_attached(rng: random.Random, number: int, nodes: list[Json], volumes: 
     source = {"persistentVolumeName": rng.choice(volumes)["metadata"]["name"]}
     node = rng.choice(nodes)["metadata"]["name"]
     return {
+        "apiVersion": "storage.k8s.io/v1",
         "kind": "VolumeAttachment",
         "metadata": {"name": f"left{number}"},
         "spec": {"attacher": DRIVER, "nodeName": node, "source": source},

@@ -4,14 +4,14 @@
 """
 
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-import msgspec
 from hypothesis import strategies as st
 
-from reprieve.model import objects as kubernetes
-from reprieve.model.snapshot import Snapshot, build
+from reprieve.cluster.api.codec import Decoded, decode_value
+from reprieve.model.build import build
+from reprieve.model.objects import KubernetesObject
+from reprieve.model.snapshot import Snapshot
 from tests.properties import random_company
 from tests.properties.random_nodes import random_node
 from tests.properties.random_pods import Surroundings, join, random_pod, run_on
@@ -20,17 +20,13 @@ from tests.properties.vocabulary import NAMESPACES, Json, chance, some
 
 FEATURES = frozenset({"resources", "node", "ports", "pods", "spread", "volumes", "images"})
 
-KINDS: Mapping[str, type[kubernetes.KubernetesObject]] = {
-    kind.__name__: kind for kind in kubernetes.KubernetesObject.__args__
-}
-
 
 @dataclass(frozen=True, slots=True)
 class World:
     """A cluster, and the pod that asks for a place in it (which is not among the objects)."""
 
-    objects: list[Json]
-    newcomer: Json
+    objects: list[Json] = field(repr=False)
+    newcomer: Json = field(repr=False)
 
 
 def random_world(rng: random.Random, features: frozenset[str] | None = None) -> World:
@@ -89,8 +85,14 @@ def worlds(features: frozenset[str] | None = None) -> st.SearchStrategy[World]:
 # --- as the core sees them -----------------------------------------------------------------------
 
 
-def decoded(thing: Json) -> kubernetes.KubernetesObject:
-    return msgspec.convert(thing, KINDS[thing["kind"]])
+def decoded(thing: Json) -> KubernetesObject:
+    result = decode_value(thing)
+    assert isinstance(result, Decoded), result
+    return result.object
+
+
+def has_ended(pod: Json) -> bool:
+    return pod["status"]["phase"] in ("Succeeded", "Failed")
 
 
 def built(world: World) -> tuple[Snapshot, int]:

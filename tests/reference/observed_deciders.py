@@ -32,8 +32,8 @@ class NotBuilt:
     capability: Capability
 
 
-# What is done in a case. Where several nodes are equally good, the recorded one is taken, since
-# kube-scheduler takes any of them: so the second argument is for ties and for nothing else.
+# What is done in a case, under `policy: Upstream` and the default profile. The second argument says what
+# was recorded: where several nodes are equally good, kube-scheduler takes any of them, and we take its.
 Decide = Callable[[Case, Observation], Observation | NotBuilt]
 
 NOTHING = Observation("nothing")
@@ -63,6 +63,7 @@ def place_pods(case: Case, recorded: Observation) -> Observation | NotBuilt:
             node = best_or_equal(ask, found, recorded.placed.get(name, ""))
             placed[name] = view.nodes.names[node]
             view = with_pod(view, pod, node)
+        # One that was bound and disturbed nobody ought to fit: whatever eviction would do, we disagree.
         elif name not in recorded.placed and may_find_room(ask, found):
             return decide_by(Capability.PREEMPTION, case, recorded)
     return Observation("placed", placed) if placed else NOTHING

@@ -3,10 +3,10 @@
 import numpy as np
 
 from reprieve.assembly import profile_of
+from reprieve.model.build import build
 from reprieve.model.objects import Node, ObjectMeta, Pod
 from reprieve.model.selectors import NodeQuery, NodeTerm, Operator, Requirement
 from reprieve.model.shape import WeightedNodeTerm
-from reprieve.model.snapshot import build
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import rate
 from reprieve.placement.profile import (

@@ -14,9 +14,10 @@ import click
 from reprieve.cli.inputs import STDIN, latest, read_input
 from reprieve.cli.screen import note, show
 from reprieve.cluster.api.pod_fields import unserved_fields
+from reprieve.model.build import build
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.model.shape import CompiledPod
-from reprieve.model.snapshot import Snapshot, build
+from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import with_pod
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import best, rate, survey

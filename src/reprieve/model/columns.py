@@ -4,7 +4,7 @@ A cluster has thousands of nodes and pods but few distinct taint lists, label se
 ``Column`` gives each row one of them, ``Relation`` gives each row any number of them.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 T = TypeVar("T", bound=Hashable)
 N = TypeVar("N", bound=np.generic)
@@ -96,3 +97,14 @@ class Relation(Generic[T]):
     def rows_where(self, accepts: Callable[[T], bool]) -> Ints:
         """The rows, one entry for each accepted pair."""
         return self.rows[self.pairs_where(accepts)]
+
+
+def matrix(columns: Iterable[Mapping[str, int]], rows: Sequence[str]) -> Ints:
+    """Resource-major: one contiguous row for each resource, so that a comparison touches only that."""
+    columns = list(columns)
+    result = np.zeros((len(rows), len(columns)), np.int64)
+    numbers = {name: row for row, name in enumerate(rows)}
+    for column, amounts in enumerate(columns):
+        for name, amount in amounts.items():
+            result[numbers[name], column] = amount
+    return sealed(result)

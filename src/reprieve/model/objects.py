@@ -642,3 +642,8 @@ def group_of(pod: Pod) -> str:
 def ref_of(thing: KubernetesObject) -> Ref:
     meta = thing.metadata
     return Ref(kind=type(thing).__name__, namespace=meta.namespace, name=meta.name)
+
+
+def runs(pod: Pod) -> bool:
+    """Whether a pod still needs or will need room; finished ones are not part of the picture."""
+    return pod.status.phase not in ("Succeeded", "Failed")

@@ -322,7 +322,6 @@ class _Reader:
             if container.restart_policy == "Always":
                 _add(running, requests)
                 _add(sidecars, requests)
-                peaks.append(dict(sidecars))
             else:
                 _add(requests, sidecars)
                 peaks.append(requests)

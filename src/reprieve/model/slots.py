@@ -19,9 +19,13 @@ Importance = tuple[int, float, str, str]
 
 def importance(pod: Pod) -> Importance:
     """Sorts the most important first: by priority, then by who has run longer, then by name."""
+    return -(pod.spec.priority or 0), start_of(pod), pod.metadata.namespace, pod.metadata.name
+
+
+def start_of(pod: Pod) -> float:
+    """When a pod began to run; one that has not is younger than all that have."""
     start = pod.status.start_time
-    started = start.timestamp() if start is not None else float("inf")
-    return -(pod.spec.priority or 0), started, pod.metadata.namespace, pod.metadata.name
+    return start.timestamp() if start is not None else float("inf")
 
 
 def slots_of(pods: Sequence[CompiledPod], where: Ints, nodes: int) -> Ints:

@@ -32,6 +32,7 @@ from reprieve.model.volumes import (
     ClaimKey,
     CompiledClaim,
     CompiledClass,
+    CompiledCsiNode,
     CompiledVolume,
     CsiFacts,
     Offer,
@@ -186,8 +187,40 @@ KINDS = (
 )
 
 
+Compiled = (
+    CompiledClaim | CompiledVolume | CompiledClass | CompiledCsiNode | Room | CSIDriver | VolumeAttachment
+)
+
+
 def build_storage(objects: Iterable[KubernetesObject], problems: list[Problem]) -> Storage:
     """Everything about storage among the objects; what cannot be read is added to the problems."""
+    compiled = []
+    for thing in objects:
+        found = Problems(ref_of(thing))
+        compiled.append(compile_storage(thing, found))
+        problems.extend(found.all())
+    return assembled(thing for thing in compiled if thing is not None)
+
+
+def compile_storage(thing: KubernetesObject, problems: Problems) -> Compiled | None:
+    """None for what has nothing to say about storage. This is the dear part, and depends on nothing else."""
+    match thing:
+        case PersistentVolumeClaim():
+            return compile_claim(thing, problems)
+        case PersistentVolume():
+            return compile_volume(thing, problems)
+        case StorageClass():
+            return compile_class(thing, problems)
+        case CSIStorageCapacity():
+            return compile_room(thing, problems)
+        case CSINode():
+            return CompiledCsiNode(thing.metadata.name, csi_facts(thing))
+        case CSIDriver() | VolumeAttachment():
+            return thing
+    return None
+
+
+def assembled(things: Iterable[Compiled]) -> Storage:
     claims: dict[ClaimKey, CompiledClaim] = {}
     volumes: dict[str, CompiledVolume] = {}
     classes: dict[str, CompiledClass] = {}
@@ -195,26 +228,22 @@ def build_storage(objects: Iterable[KubernetesObject], problems: list[Problem]) 
     csi_nodes: dict[str, CsiFacts] = {}
     rooms: dict[str, list[Room]] = {}
     attached: list[VolumeAttachment] = []
-    for thing in objects:
-        found = Problems(ref_of(thing))
-        name = thing.metadata.name
+    for thing in things:
         match thing:
-            case PersistentVolumeClaim():
-                claims[thing.metadata.namespace, name] = compile_claim(thing, found)
-            case PersistentVolume():
-                volumes[name] = compile_volume(thing, found)
-            case StorageClass():
-                classes[name] = compile_class(thing, found)
+            case CompiledClaim():
+                claims[thing.key] = thing
+            case CompiledVolume():
+                volumes[thing.name] = thing
+            case CompiledClass():
+                classes[thing.name] = thing
+            case CompiledCsiNode():
+                csi_nodes[thing.name] = thing.facts
+            case Room():
+                rooms.setdefault(thing.class_name, []).append(thing)
             case CSIDriver():
-                drivers[name] = thing.spec
-            case CSINode():
-                csi_nodes[name] = csi_facts(thing)
-            case CSIStorageCapacity():
-                if (room := compile_room(thing, found)) is not None:
-                    rooms.setdefault(room.class_name, []).append(room)
+                drivers[thing.metadata.name] = thing.spec
             case VolumeAttachment():
                 attached.append(thing)
-        problems.extend(found.all())
     free, held = _free_and_held(volumes.values())
     attachments = _attachments(attached, volumes)
     return Storage(claims, volumes, free, held, classes, drivers, csi_nodes, rooms, attachments)

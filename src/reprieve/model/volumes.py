@@ -332,8 +332,8 @@ def _whole_bytes(quantity: Quantity | None, path: str, problems: Problems) -> in
     if quantity is None:
         return None
     amount = milli(quantity)
-    if amount is None:
-        problems.add(path, f"expected a quantity, got {quantity!r}")
+    if amount is None or amount < 0:
+        problems.add(path, f"expected a quantity of zero or more, got {quantity!r}")
         return None
     return whole(amount)
 
@@ -362,6 +362,12 @@ class CsiFacts:
 
 
 NO_FACTS = CsiFacts(known=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledCsiNode:
+    name: str
+    facts: CsiFacts
 
 
 def csi_facts(node: CSINode | None) -> CsiFacts:

@@ -39,4 +39,9 @@ class Demand:
 
     pods: tuple[int, ...]
     constraints: tuple[Constraint, ...]
+    needed: int  # how many of them must find a node; the others may
+    priority: int = 0
+    may_preempt: bool = True
     allowed: Mask | None = None  # None: every node
+    # For each pod a node to be tried before all others, or NOWHERE; empty if there is none for any.
+    nominated: tuple[int, ...] = ()

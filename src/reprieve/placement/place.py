@@ -1,13 +1,13 @@
 """Where does a demand fit, why not elsewhere, and which node is best."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import with_pod
 from reprieve.placement.constraints import CONSTRAINTS
 from reprieve.placement.demand import Ask, Constraint, Demand
@@ -25,10 +25,14 @@ class Survey:
 
     def reasons(self) -> Counter[Reason]:
         """How many nodes were refused for each reason."""
-        return Counter({r.reason: n for r in self.rejections if (n := int(r.rows.sum()))})
+        refused: dict[Reason, Mask] = {}
+        for one in self.rejections:
+            before = refused.get(one.reason)
+            refused[one.reason] = one.rows if before is None else before | one.rows
+        return Counter({reason: n for reason, rows in refused.items() if (n := int(rows.sum()))})
 
     def reasons_of(self, node: int) -> tuple[Reason, ...]:
-        return tuple(sorted(r.reason for r in self.rejections if r.rows[node]))
+        return tuple(sorted({r.reason for r in self.rejections if r.rows[node]}))
 
     def curable(self) -> Mask:
         """The refused nodes that might do if some pods were gone."""
@@ -49,36 +53,59 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A node for each pod of a demand, in the demand's order (rows)."""
+    """A node for each pod of a demand, in the demand's order; NOWHERE for those that found none."""
 
     nodes: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unplaceable:
-    """The first pod of the demand that found no node, after the ones before it had theirs."""
+    """Too few pods of the demand found a node. ``survey`` is about the first that did not."""
 
     pod: int
     placed: int
     survey: Survey
 
 
-def place(demand: Demand, view: Snapshot, profile: Profile = DEFAULT_PROFILE) -> Placement | Unplaceable:
+Choose = Callable[[Ask, Mask], int]
+
+
+def place(
+    demand: Demand, view: Snapshot, profile: Profile = DEFAULT_PROFILE, choose: Choose | None = None
+) -> Placement | Unplaceable:
+    """A node for as many pods as possible, one after the other; gives up when too few can be left."""
+    choose = choose or best
     nodes: list[int] = []
-    for pod in demand.pods:
+    failed: list[tuple[int, Survey]] = []
+    for i, pod in enumerate(demand.pods):
         ask = Ask(view, pod, profile)
         found = survey(ask, demand.constraints, demand.allowed)
         if not found.feasible.any():
-            return Unplaceable(pod, len(nodes), found)
-        nodes.append(best(ask, found.feasible))
-        if len(nodes) < len(demand.pods):
+            nodes.append(NOWHERE)
+            failed.append((pod, found))
+            if len(demand.pods) - len(failed) < demand.needed:
+                return Unplaceable(failed[0][0], i + 1 - len(failed), failed[0][1])
+            continue
+        nominated = demand.nominated[i] if demand.nominated else NOWHERE
+        is_kept = nominated != NOWHERE and found.feasible[nominated]
+        nodes.append(nominated if is_kept else choose(ask, found.feasible))
+        if i + 1 < len(demand.pods):
             view = with_pod(view, pod, nodes[-1])
     return Placement(tuple(nodes))
 
 
-def pod_demand(pod: int) -> Demand:
+def pod_demand(view: Snapshot, pod: int) -> Demand:
     """The demand of a single pod, under every constraint there is."""
-    return Demand((pod,), CONSTRAINTS)
+    spec = view.pods.compiled[pod].pod.spec
+    nominated = view.nodes.rows.get(view.pods.compiled[pod].pod.status.nominated_node_name, NOWHERE)
+    return Demand(
+        pods=(pod,),
+        constraints=CONSTRAINTS,
+        needed=1,
+        priority=spec.priority or 0,
+        may_preempt=spec.preemption_policy != "Never",
+        nominated=(nominated,),
+    )
 
 
 def survey(

@@ -94,3 +94,5 @@ class Performer:
                 return await self._cluster.perform(effect)
         except TimeoutError:
             return Lost(f"no answer within {self._limits.seconds_per_attempt:g} s")
+        except Exception as error:  # whatever went wrong, the effect must have an end, and may have happened
+            return Lost(str(error) or type(error).__name__)

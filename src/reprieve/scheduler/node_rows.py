@@ -6,10 +6,11 @@ import numpy as np
 
 from reprieve.model.columns import Ints
 from reprieve.model.kept import KeptScores
+from reprieve.model.nodes import Nodes, nodes_patched, nodes_table
 from reprieve.model.objects import Node
 from reprieve.model.resources import Amounts, ResourceAxis
 from reprieve.model.slots import NOBODY, Importance
-from reprieve.model.snapshot import Kept, Nodes, nodes_patched, nodes_table
+from reprieve.model.snapshot import Kept
 from reprieve.scheduler.growing import grown, published
 
 Weight = tuple[Ints, Ints]  # what a pod requests, and what it counts as when nodes are compared

@@ -3,10 +3,12 @@
 import numpy as np
 
 from reprieve.model.columns import Ints
+from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.mentions import Mentions, keys_looked_at
+from reprieve.model.pods import LabelSet, MentionKey, Pods
 from reprieve.model.resources import ResourceAxis
 from reprieve.model.shape import CompiledPod, Disk, HostPort, PodTerm, WeightedPodTerm
-from reprieve.model.snapshot import LabelSet, MentionKey, Pods
+from reprieve.model.slots import start_of
 from reprieve.scheduler.growing import GrowingColumn, GrowingRelation, grown, published
 
 PodKey = tuple[str, str]  # namespace, name
@@ -21,7 +23,9 @@ class PodRows:
         self._requests = np.zeros((0, 0), np.int64)
         self._nonzero = np.zeros((2, 0), np.int64)
         self._priority = np.zeros(0, np.int64)
+        self._start = np.zeros(0, np.float64)
         self._terminating = np.zeros(0, np.bool_)
+        self._groups: GrowingColumn[GroupKey | None] = GrowingColumn()
         self._namespaces: GrowingColumn[str] = GrowingColumn()
         self._labels: GrowingColumn[LabelSet] = GrowingColumn()
         self._ports: GrowingRelation[HostPort] = GrowingRelation()
@@ -71,6 +75,7 @@ class PodRows:
         row = self.rows.pop(key)
         self._namespaces.clear(row)
         self._labels.clear(row)
+        self._groups.clear(row)
         self._ports.clear(row)
         self._affinity.clear(row)
         self._anti_affinity.clear(row)
@@ -85,6 +90,7 @@ class PodRows:
         self._requests = grown(self._requests, size)
         self._nonzero = grown(self._nonzero, size)
         self._priority = grown(self._priority, size)
+        self._start = grown(self._start, size)
         self._terminating = grown(self._terminating, size)
 
     def _write(self, row: int, compiled: CompiledPod, axis: ResourceAxis) -> None:
@@ -95,6 +101,8 @@ class PodRows:
             self._requests[axis.names.index(name), row] = amount
         self._nonzero[:, row] = shape.nonzero_cpu, shape.nonzero_memory
         self._priority[row] = compiled.pod.spec.priority or 0
+        self._start[row] = start_of(compiled.pod)
+        self._groups.set(row, group_key(compiled.pod))
         self._terminating[row] = compiled.pod.metadata.deletion_timestamp is not None
         self._namespaces.set(row, shape.namespace)
         self._labels.set(row, (shape.namespace, shape.labels))
@@ -129,7 +137,9 @@ class PodRows:
             requests=published(self._requests, size),
             nonzero=published(self._nonzero, size),
             priority=published(self._priority, size),
+            start=published(self._start, size),
             terminating=published(self._terminating, size),
+            groups=self._groups.view(size),
             ports=self._ports.view(),
             affinity=affinity,
             anti_affinity=anti_affinity,

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import numpy as np
 
+from reprieve.model.budgets import Budget, budgets_table
 from reprieve.model.effects import Target
+from reprieve.model.groups import GROUP_KINDS, Groups, groups_table
 from reprieve.model.objects import (
     KubernetesObject,
     Namespace,
@@ -17,21 +19,15 @@ from reprieve.model.objects import (
     ObjectMeta,
     PersistentVolumeClaim,
     Pod,
+    PodDisruptionBudget,
     ref_of,
+    runs,
 )
+from reprieve.model.owners import OWNER_KINDS, Namespaces, Owners, namespaces_table, owners_table
 from reprieve.model.resources import Amounts, Problems, ResourceAxis, node_capacity, resize_reason
 from reprieve.model.shape import CompiledPod, compile_pod
 from reprieve.model.slots import importance
-from reprieve.model.snapshot import (
-    NOWHERE,
-    OWNER_KINDS,
-    Namespaces,
-    Owners,
-    Snapshot,
-    namespaces_table,
-    owners_table,
-    runs,
-)
+from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.storage import KINDS as STORAGE_KINDS
 from reprieve.model.storage import InUse, Storage, build_storage, volumes_in_use
 from reprieve.scheduler.changes import Change
@@ -61,6 +57,8 @@ class World:
         self._storage: Storage | None = None
         self._volumes_in_use: InUse | None = None
         self._owners: Owners | None = None
+        self._groups: Groups | None = None
+        self._budgets: tuple[Budget, ...] | None = None
 
     # --- what is shown ---
 
@@ -304,6 +302,10 @@ class World:
         if kind is Namespace:
             self._namespaces = None
             return frozenset({Change.NAMESPACES})
+        if kind in GROUP_KINDS:
+            self._groups = None
+        if kind is PodDisruptionBudget:
+            self._budgets = None
         return NONE
 
     def _all(self, kinds: Iterable[type]) -> Iterator[KubernetesObject]:
@@ -325,6 +327,13 @@ class World:
         if self._namespaces is None:
             shown = (n for n in self._all((Namespace,)) if isinstance(n, Namespace))
             self._namespaces = namespaces_table(shown, (key[0] for key in self._pods.rows))
+        if self._groups is None:
+            self._groups = groups_table(self._all(GROUP_KINDS))
+        if self._budgets is None:
+            shown_budgets = self._all((PodDisruptionBudget,))
+            self._budgets = budgets_table(
+                (b for b in shown_budgets if isinstance(b, PodDisruptionBudget)), []
+            )
         return Snapshot(
             version=self.version,
             axis=self._axis,
@@ -339,6 +348,8 @@ class World:
             storage=self._storage,
             volumes_in_use=self._volumes_in_use,
             owners=self._owners,
+            groups=self._groups,
+            budgets=self._budgets,
             kept=self._nodes.kept(),
         )
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reprieve.model.build import build
 from reprieve.model.objects import Pod
 from reprieve.model.resources import (
     BOUND,
@@ -17,7 +18,6 @@ from reprieve.model.resources import (
     read_amounts,
     rounded,
 )
-from reprieve.model.snapshot import build
 from tests.unit.model.things import a_node, a_pod, container, no_problems, paths, sidecar
 
 MI = 1 << 20
@@ -187,6 +187,12 @@ def test_requests_of_the_pod_need_no_floor_where_they_speak() -> None:
     pod = a_pod(containers=[container("a"), container("b")], resources={"requests": {"cpu": "3"}})
     weight = weighed(pod)
     assert (weight.nonzero_cpu, weight.nonzero_memory) == (3000, 2 * 200 * MI)
+
+
+def test_a_pod_with_requests_of_its_own_needs_no_floor_where_any_container_speaks() -> None:
+    containers = [container("a", memory="10Mi"), container("b")]
+    weight = weighed(a_pod(containers=containers, resources={"requests": {"cpu": "3"}}))
+    assert weight.nonzero_memory == 10 * MI
 
 
 # --- resizing ------------------------------------------------------------------------------------

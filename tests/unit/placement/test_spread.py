@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from reprieve.model.build import build
 from reprieve.model.objects import (
     KubernetesObject,
     Node,
@@ -14,7 +15,6 @@ from reprieve.model.objects import (
     Service,
     StatefulSet,
 )
-from reprieve.model.snapshot import build
 from reprieve.model.whatif import with_pod, without
 from reprieve.placement.constraints.spread import spread
 from reprieve.placement.demand import Ask

@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
+from reprieve.model.build import build
 from reprieve.model.objects import Node, Pod
-from reprieve.model.snapshot import Snapshot, build
+from reprieve.model.snapshot import Snapshot
 from reprieve.report.nodes import ZONE
 from reprieve.report.text import Line
 

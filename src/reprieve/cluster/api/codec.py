@@ -60,6 +60,7 @@ from reprieve.model.objects import (
     Service,
     StatefulSet,
     StorageClass,
+    VolumeAttachment,
     Workload,
 )
 
@@ -129,14 +130,23 @@ def _reader(kind: str, spelling: type[W], finish: Callable[[W], Decoded[T]]) -> 
 
 
 _CLUSTER_SCOPED = frozenset(
-    {"Node", "Namespace", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "PriorityClass"}
+    {
+        "Node",
+        "Namespace",
+        "PersistentVolume",
+        "StorageClass",
+        "CSINode",
+        "CSIDriver",
+        "VolumeAttachment",
+        "PriorityClass",
+    }
 )
 _PLAIN: dict[str, tuple[type[KubernetesObject], ...]] = {
     "v1": (Node, Namespace, PersistentVolume, PersistentVolumeClaim, Service, ReplicationController),
     "apps/v1": (ReplicaSet, StatefulSet),
     "policy/v1": (PodDisruptionBudget,),
     "scheduling.k8s.io/v1": (PriorityClass,),
-    "storage.k8s.io/v1": (StorageClass, CSINode, CSIDriver, CSIStorageCapacity),
+    "storage.k8s.io/v1": (StorageClass, CSINode, CSIDriver, CSIStorageCapacity, VolumeAttachment),
 }
 _POD = _reader("Pod", Pod, _decoded_pod)
 

@@ -6,7 +6,7 @@ Each one tries once and either happened, had happened before, or is refused with
 from reprieve.cluster.mini.conditions import Condition, set_condition
 from reprieve.cluster.mini.errors import conflict, not_found
 from reprieve.cluster.mini.history import Key, Stored
-from reprieve.cluster.mini.kinds import BY_NAME, Json, section
+from reprieve.cluster.mini.kinds import BY_NAME, Json, peek, section
 from reprieve.cluster.mini.metadata import suffix_at
 from reprieve.cluster.mini.store import Part, Store
 from reprieve.cluster.mini.timestamps import micro_stamp
@@ -102,7 +102,7 @@ def reserve_volume(store: Store, volume: Target, claim: Target) -> Stored:
 
     def reserve(body: Json) -> Json:
         spec = section(body, "spec")
-        owner = spec.get("claimRef") or {}
+        owner = peek(spec, "claimRef")
         if owner and not _is_for(owner, claim):
             raise conflict(
                 str(volume), f"it is reserved for {owner.get('namespace')}/{owner.get('name')} already"

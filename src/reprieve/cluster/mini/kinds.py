@@ -77,6 +77,12 @@ BY_RESOURCE: Mapping[str, Kind] = {kind.resource: kind for kind in KINDS}
 BY_NAME: Mapping[str, Kind] = {kind.kind: kind for kind in KINDS}
 
 
+def peek(body: Json, name: str) -> Json:
+    """The part of an object under a name, to be read; empty if there is none that can be."""
+    found = body.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def section(body: Json, name: str) -> Json:
     """The part of an object under a name, to be written into; made if there is none that can be."""
     found = body.get(name)

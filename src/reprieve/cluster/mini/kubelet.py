@@ -5,6 +5,7 @@ owners, or of why a pod was deleted.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -141,11 +142,24 @@ class Kubelets:
         if change.verb is Verb.DELETED:
             room.offered = None
         else:
-            read = decode(change.object.raw)
-            room.offer(read.object if isinstance(read, Decoded) and isinstance(read.object, Node) else Node())
+            node = _node(change.object.raw)
+            room.offer(node)
+            if not any(c.type == "Ready" for c in node.status.conditions):
+                self._report_ready(change.object.key)
         if was_there != (room.offered is not None):
             for key in room.guests:
                 self._plan(key)
+
+    def _report_ready(self, key: Key) -> None:
+        """Once, when the node is new: simulated nodes do not fall ill, and need no heartbeat."""
+
+        def ready(body: Json) -> Json:
+            healthy = Condition("Ready", "True", "KubeletReady", "the simulated kubelet is ready")
+            set_condition(section(body, "status"), healthy, self._clock())
+            return body
+
+        with suppress(ApiError):  # it is gone already
+            self._store.patch(key, ready, Part.STATUS)
 
     def _room(self, node: str) -> Room:
         return self._rooms.setdefault(node, Room())
@@ -209,7 +223,7 @@ class Kubelets:
         guest = self._guests.get(key)
         if guest is None:
             return
-        try:
+        with suppress(ApiError):  # somebody was faster, and the next change shows what there is now
             match task:
                 case Task.ADMIT:
                     self._admit(key, guest)
@@ -221,8 +235,6 @@ class Kubelets:
                     self._remove(key, guest, pod_status.stopped)
                 case Task.COLLECT:
                     self._remove(key, guest, _collected)
-        except ApiError:
-            pass  # somebody was faster, and the next change shows what there is now
 
     def _admit(self, key: Key, guest: Guest) -> None:
         weight = _weight(self._store.get(key).raw)
@@ -259,6 +271,12 @@ class Kubelets:
         if guest.metadata.finalizers and not guest.is_over:
             self._store.patch(key, lambda body: report(body, self._clock()), Part.STATUS, uid)
         self._store.delete(key, uid, grace=0)
+
+
+def _node(raw: bytes) -> Node:
+    """A node that cannot be read is there, and offers nothing."""
+    read = decode(raw)
+    return read.object if isinstance(read, Decoded) and isinstance(read.object, Node) else Node()
 
 
 def _weight(raw: bytes) -> dict[str, int] | None:

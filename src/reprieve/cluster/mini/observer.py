@@ -55,11 +55,11 @@ class Observer:
         return changes
 
     def _vanished(self, listing: Listing) -> Iterator[Change]:
-        """A namesake with another UID means that the one we knew is gone."""
+        """A namesake with another UID means that the one we knew is gone; when, nobody can tell any more."""
         uids = {item.key: item.uid for item in listing.items}
         for key, known in self._known.items():
             if uids.get(key) != known.uid:
-                yield Change(listing.version, Verb.DELETED, known, known)
+                yield Change(known.version, Verb.DELETED, known, known)
 
     def _new(self, listing: Listing) -> Iterator[Change]:
         for item in listing.items:

@@ -1,9 +1,7 @@
 """What a kubelet writes into the status of a pod: running, finished, rejected. Nothing of when."""
 
-from collections.abc import Iterable
-
 from reprieve.cluster.mini.conditions import Condition, set_condition
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import Json, peek, section
 from reprieve.cluster.mini.timestamps import stamp
 
 _RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
@@ -17,7 +15,7 @@ def running(body: Json, now: float) -> Json:
         set_condition(status, Condition(name, "True"), now)
     state = {"running": {"startedAt": stamp(now)}}
     status["containerStatuses"] = [_container(c, state) for c in _containers(body, "containers")]
-    if first := list(_containers(body, "initContainers")):
+    if first := _containers(body, "initContainers"):
         ended = _ended(now, "Completed")
         sidecar = [c.get("restartPolicy") == "Always" for c in first]
         states = [state if stays else ended for stays in sidecar]
@@ -41,7 +39,7 @@ def _finished(body: Json, phase: str, why: str, now: float) -> Json:
     ended = _ended(now, "Completed" if phase == "Succeeded" else "Error")
     for field in ("containerStatuses", "initContainerStatuses"):
         if field in status:
-            status[field] = [{**c, "ready": False, "state": ended} for c in status[field]]
+            status[field] = [{**c, "ready": False, "state": ended} for c in _dicts(status[field])]
     return body
 
 
@@ -60,14 +58,17 @@ def _status(body: Json, phase: str) -> Json:
     return status
 
 
-def _containers(body: Json, field: str) -> Iterable[Json]:
-    found = (body.get("spec") or {}).get(field)
+def _containers(body: Json, field: str) -> list[Json]:
+    return _dicts(peek(body, "spec").get(field))
+
+
+def _dicts(found: object) -> list[Json]:
     return [c for c in found if isinstance(c, dict)] if isinstance(found, list) else []
 
 
 def _container(container: Json, state: Json) -> Json:
     """What the node has granted and enforces is what the spec asks: nothing is resized here."""
-    asked = container.get("resources") or {}
+    asked = peek(container, "resources")
     status: Json = {
         "name": container.get("name", ""),
         "image": container.get("image", ""),

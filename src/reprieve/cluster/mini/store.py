@@ -12,7 +12,7 @@ import msgspec
 
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found
 from reprieve.cluster.mini.history import Change, History, Key, Stored, Verb, Watch
-from reprieve.cluster.mini.kinds import BY_RESOURCE, Json, Kind, Status
+from reprieve.cluster.mini.kinds import BY_RESOURCE, Json, Kind, Status, peek
 from reprieve.cluster.mini.metadata import born, kept, key_of, metadata_of, named
 from reprieve.cluster.mini.timestamps import Clock, stamp
 
@@ -206,8 +206,9 @@ def _start_status(kind: Kind, body: Json) -> None:
 def _merged(kind: Kind, before: Json, sent: Json, part: Part) -> Json:
     """What is stored when a client sends an object and may write this part of it."""
     if part is Part.STATUS:
-        return {**before, "metadata": dict(before["metadata"]), "status": sent.get("status") or {}}
-    after = {**sent, "kind": kind.kind, "metadata": kept(before["metadata"], metadata_of(sent))}
+        return {**before, "metadata": dict(before["metadata"]), "status": peek(sent, "status")}
+    meta = kept(before["metadata"], metadata_of(sent))
+    after = {"apiVersion": before["apiVersion"], **sent, "kind": kind.kind, "metadata": meta}
     if part is Part.MAIN and kind.status is not Status.NONE:
         after["status"] = before.get("status", {})
     return after
@@ -215,7 +216,7 @@ def _merged(kind: Kind, before: Json, sent: Json, part: Part) -> Json:
 
 def _grace(kind: Kind, body: Json, asked: int | None) -> int:
     """How long a deleted object may take. What no kubelet runs needs no time."""
-    spec, status = body.get("spec") or {}, body.get("status") or {}
+    spec, status = peek(body, "spec"), peek(body, "status")
     if not kind.drains or not spec.get("nodeName") or status.get("phase") in _TERMINAL:
         return 0
     seconds = spec.get("terminationGracePeriodSeconds") if asked is None else asked

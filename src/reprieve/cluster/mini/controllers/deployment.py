@@ -5,7 +5,6 @@ Pods count as available as soon as they are ready.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from reprieve.cluster.mini.conditions import Condition
 from reprieve.cluster.mini.controllers.mirror import (
@@ -20,9 +19,9 @@ from reprieve.cluster.mini.controllers.objects import Deployment, PodFacts, Repl
 from reprieve.cluster.mini.controllers.templates import owner_reference, scaled, template_hash
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.kinds import Json, peek, section
 
 HASH_LABEL = "pod-template-hash"
-Json = dict[str, Any]
 
 
 def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
@@ -163,7 +162,7 @@ def _forget_history(rollout: Rollout) -> Iterator[Write]:
 
 def _scale(generation: Generation, replicas: int) -> Write:
     def change(body: Json) -> None:
-        body["spec"]["replicas"] = replicas
+        section(body, "spec")["replicas"] = replicas
 
     thing = generation.replica_set
     return Amend(key_in(REPLICA_SETS, thing), thing.metadata.uid, change)
@@ -172,8 +171,8 @@ def _scale(generation: Generation, replicas: int) -> Write:
 def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
     owner, label = rollout.owner, {HASH_LABEL: rollout.hash}
     template, selector = owner.spec.template, owner.spec.selector
-    meta = template.get("metadata") or {}
-    labels = {**(meta.get("labels") or {}), **label}
+    meta = peek(template, "metadata")
+    labels = {**peek(meta, "labels"), **label}
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -185,7 +184,7 @@ def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
         },
         "spec": {
             "replicas": replicas,
-            "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), **label}},
+            "selector": {**selector, "matchLabels": {**peek(selector, "matchLabels"), **label}},
             "template": {**template, "metadata": {**meta, "labels": labels}},
         },
     }

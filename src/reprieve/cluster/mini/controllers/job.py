@@ -5,7 +5,6 @@ A finalizer on each pod makes sure that none ends, or is taken away, before it w
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from reprieve.cluster.mini.conditions import Condition
 from reprieve.cluster.mini.controllers.mirror import JOBS, PODS, Described, Mirror, Name, key_in
@@ -14,10 +13,10 @@ from reprieve.cluster.mini.controllers.replicas import BURST
 from reprieve.cluster.mini.controllers.templates import owner_reference, pod_of
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.timestamps import stamp
 
 TRACKED = "batch.kubernetes.io/job-tracking"
-Json = dict[str, Any]
 
 
 def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
@@ -169,7 +168,7 @@ def _release(pods: Iterable[PodFacts]) -> Iterator[Write]:
 
 def untrack(body: Json) -> None:
     meta = body["metadata"]
-    meta["finalizers"] = [name for name in meta.get("finalizers", ()) if name != TRACKED]
+    meta["finalizers"] = [name for name in meta.get("finalizers") or () if name != TRACKED]
 
 
 def _status(job: Job, count: Count, outcome: tuple[Condition, ...], now: float) -> Json:

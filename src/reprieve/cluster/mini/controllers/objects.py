@@ -1,8 +1,8 @@
 """The objects as controllers read them: only what they decide by. A template is passed on as it is."""
 
 from datetime import datetime
-from typing import Any
 
+from reprieve.cluster.mini.kinds import Json
 from reprieve.model.objects import (
     Condition,
     CSINode,
@@ -28,8 +28,6 @@ __all__ = [
     "StorageClass",
     "controller_uid",
 ]
-
-Json = dict[str, Any]
 
 
 class PodPlace(Record, frozen=True):

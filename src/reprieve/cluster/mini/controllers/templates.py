@@ -2,13 +2,11 @@
 
 import hashlib
 import re
-from typing import Any
 
 import msgspec
 
+from reprieve.cluster.mini.kinds import Json, peek
 from reprieve.model.objects import ObjectMeta
-
-Json = dict[str, Any]
 
 _PERCENT = re.compile(r"(\d+)%", re.ASCII)
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -26,18 +24,18 @@ def owner_reference(api_version: str, kind: str, owner: ObjectMeta) -> Json:
 
 
 def pod_of(template: Json, owner: ObjectMeta, reference: Json, labels: dict[str, str] | None = None) -> Json:
-    meta = template.get("metadata") or {}
+    meta = peek(template, "metadata")
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "generateName": f"{owner.name}-",
             "namespace": owner.namespace,
-            "labels": {**(meta.get("labels") or {}), **(labels or {})},
-            "annotations": meta.get("annotations") or {},
+            "labels": {**peek(meta, "labels"), **(labels or {})},
+            "annotations": peek(meta, "annotations"),
             "ownerReferences": [reference],
         },
-        "spec": template.get("spec") or {},
+        "spec": peek(template, "spec"),
     }
 
 

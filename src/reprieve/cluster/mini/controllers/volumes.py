@@ -5,7 +5,6 @@ driver's topology keys, as the selected node reports them, say.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -17,14 +16,13 @@ from reprieve.cluster.mini.controllers.objects import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from reprieve.cluster.mini.controllers.writes import Amend, Create, Report, Write
+from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import section
+from reprieve.cluster.mini.kinds import Json, section
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
-Json = dict[str, Any]
 
 
 def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
@@ -64,11 +62,19 @@ def reconcile(mirror: Mirror, key: Key, now: float) -> Iterator[Write]:
     if key.resource == VOLUMES:
         volume = mirror.volumes.get(name)
         if volume is not None:
-            yield Report(key, volume.metadata.uid, {"phase": _phase(mirror, volume)})
+            yield _kept(key, volume, _phase(mirror, volume))
         return
     claim = mirror.claims.get(name)
     if claim is not None and claim.metadata.deletion_timestamp is None:
         yield from _serve(mirror, claim)
+
+
+def _kept(key: Key, volume: PersistentVolume, phase: str) -> Write:
+    """A volume that was made for a claim goes with it; any other one stays, for somebody to look after."""
+    uid = volume.metadata.uid
+    if phase == "Released" and PROVISIONED_BY in volume.metadata.annotations:
+        return Remove(key, uid)
+    return Report(key, uid, {"phase": phase})
 
 
 def _phase(mirror: Mirror, volume: PersistentVolume) -> str:
@@ -150,7 +156,7 @@ def _provision(mirror: Mirror, claim: PersistentVolumeClaim) -> Iterator[Write]:
 
 def _deselect(body: Json) -> None:
     """The node is gone: the scheduler must choose another."""
-    body["metadata"]["annotations"].pop(SELECTED_NODE, None)
+    section(body["metadata"], "annotations").pop(SELECTED_NODE, None)
 
 
 def _volume(mirror: Mirror, claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node) -> Json:

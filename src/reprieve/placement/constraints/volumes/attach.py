@@ -75,6 +75,11 @@ def _homes(ask: Ask, rows: Ints) -> Ints:
 
 
 def _distinct(nodes: Ints, volumes: Ints, size: int) -> Ints:
-    """How many different volumes each node has."""
+    """How many different volumes each node has. Most are on one node, so few need to be compared."""
     width = int(volumes.max(initial=0)) + 1
-    return np.bincount(np.unique(nodes * width + volumes) // width, minlength=size)
+    last = np.zeros(width, np.int64)
+    last[volumes] = np.arange(len(volumes))
+    elsewhere = nodes != nodes[last[volumes]]
+    further = np.unique(nodes[elsewhere] * width + volumes[elsewhere]) // width
+    at_last = nodes[last[volumes] == np.arange(len(volumes))]
+    return np.bincount(np.concatenate([at_last, further]), minlength=size)

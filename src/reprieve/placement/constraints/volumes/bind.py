@@ -140,7 +140,7 @@ def _smallest(shelf: Shelf, places: Ints, taken: list[Ints], size: int) -> Ints:
     codes, rows = shelf.reached_codes, shelf.reached_rows
     # Volumes with the same reach compete for the same nodes: only the first of each kind matters, and
     # where that is taken, the next.
-    while places.size and rows.size:
+    while places.size:
         first = np.full(len(shelf.reach.things), none, np.int64)
         first[shelf.reach.codes[places][::-1]] = places[::-1]
         found = first[codes]
@@ -148,8 +148,12 @@ def _smallest(shelf: Shelf, places: Ints, taken: list[Ints], size: int) -> Ints:
         for others in taken:
             busy |= (others[rows] == found) & (found != none)
         np.minimum.at(best, rows[~busy], found[~busy])
+        if not busy.any():
+            break
         codes, rows = codes[busy], rows[busy]
-        places = np.setdiff1d(places, first)
+        left = np.ones(none + 1, np.bool_)
+        left[first] = False
+        places = places[left[places]]
     best[best == none] = _NONE
     return best
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from reprieve.model.columns import Mask
 from reprieve.model.migration import BETA_REGION, BETA_ZONE, REGION, ZONE
-from reprieve.model.snapshot import Nodes
+from reprieve.model.nodes import Nodes
 from reprieve.model.volumes import ZoneRule
 from reprieve.placement.constraints.volumes.usable import claims_of
 from reprieve.placement.demand import Ask

@@ -1,0 +1,31 @@
+"""Disruption budgets, compiled: whom they protect, and how many more may be disturbed now."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reprieve.model.objects import PodDisruptionBudget, Problem, ref_of
+from reprieve.model.resources import Problems
+from reprieve.model.selectors import Selector, compile_selector
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """In policy/v1 an empty selector means every pod of the namespace, and none means nobody."""
+
+    namespace: str
+    name: str
+    selector: Selector
+    allowed: int
+    disrupted: frozenset[str]  # names of pods whose eviction it has been told of already
+
+
+def budgets_table(objects: Iterable[PodDisruptionBudget], problems: list[Problem]) -> tuple[Budget, ...]:
+    budgets = []
+    for thing in objects:
+        found = Problems(ref_of(thing))
+        selector = compile_selector(thing.spec.selector, "spec.selector", found)
+        problems.extend(found.all())
+        status, meta = thing.status, thing.metadata
+        disrupted = frozenset(status.disrupted_pods)
+        budgets.append(Budget(meta.namespace, meta.name, selector, status.disruptions_allowed, disrupted))
+    return tuple(sorted(budgets, key=lambda budget: (budget.namespace, budget.name)))

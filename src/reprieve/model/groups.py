@@ -1,0 +1,68 @@
+"""Groups of pods: which group a pod belongs to, which groups that one belongs to, and what they say.
+
+A group that is not known says nothing: its pods then speak for themselves.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodGroup, group_of
+
+GroupKey = tuple[str, str]  # namespace, name
+Group = PodGroup | CompositePodGroup
+
+GROUP_KINDS = (PodGroup, CompositePodGroup)
+
+_DEEPEST = 4  # levels of a tree of groups; Kubernetes allows no more
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    pod_groups: Mapping[GroupKey, PodGroup] = field(default_factory=dict)
+    composites: Mapping[GroupKey, CompositePodGroup] = field(default_factory=dict)
+
+    def chain(self, key: GroupKey | None) -> Iterator[tuple[str, Group]]:
+        """A pod's group and the groups around it, from the inside out, as far as they are known.
+
+        Each comes with a name that tells it from a group of another kind.
+        """
+        group: Group | None = self.pod_groups.get(key) if key is not None else None
+        for _ in range(_DEEPEST):
+            if group is None:
+                return
+            meta = group.metadata
+            yield f"{type(group).__name__}/{meta.namespace}/{meta.name}", group
+            parent = group.spec.parent
+            group = self.composites.get((meta.namespace, parent)) if parent else None
+
+    def root(self, key: GroupKey | None) -> Group | None:
+        """The outermost group: its priority is that of all pods inside."""
+        found = None
+        for _, found in self.chain(key):
+            pass
+        return found
+
+    def unit(self, key: GroupKey | None) -> tuple[str, Group] | None:
+        """The outermost group that can only be disturbed as a whole."""
+        whole = [(name, group) for name, group in self.chain(key) if group.spec.disrupted_whole]
+        return whole[-1] if whole else None
+
+
+def groups_table(objects: Iterable[KubernetesObject]) -> Groups:
+    pod_groups: dict[GroupKey, PodGroup] = {}
+    composites: dict[GroupKey, CompositePodGroup] = {}
+    for thing in objects:
+        key = (thing.metadata.namespace, thing.metadata.name)
+        match thing:
+            case PodGroup():
+                pod_groups[key] = thing
+            case CompositePodGroup():
+                composites[key] = thing
+            case _:
+                pass
+    return Groups(pod_groups, composites)
+
+
+def group_key(pod: Pod) -> GroupKey | None:
+    name = group_of(pod)
+    return (pod.metadata.namespace, name) if name else None

@@ -1,0 +1,120 @@
+"""Pods in columns: what is known of them apart from where they are."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from reprieve.model.columns import Column, Floats, Ints, Mask, Relation, matrix, sealed
+from reprieve.model.groups import GroupKey, group_key
+from reprieve.model.mentions import Mentions, keys_looked_at, weights_by_topology
+from reprieve.model.nodes import meeting
+from reprieve.model.resources import ResourceAxis
+from reprieve.model.selectors import Labels, Selector
+from reprieve.model.shape import CompiledPod, Disk, HostPort, PodTerm, Shape, WeightedPodTerm
+from reprieve.model.slots import start_of
+
+LabelSet = tuple[str, tuple[tuple[str, str], ...]]  # namespace, sorted labels
+MentionKey = tuple[LabelSet, tuple[tuple[str, str], ...]]  # who is mentioned, labels of the namespace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pods:
+    """What is known of pods apart from where they are."""
+
+    compiled: Sequence[CompiledPod]
+    rows: Mapping[tuple[str, str], int]  # (namespace, name) -> row
+    namespaces: Column[str]
+    labels: Column[LabelSet]
+    requests: Ints  # [resource, pod]
+    nonzero: Ints  # [cpu and memory, pod]
+    priority: Ints
+    start: Floats  # when it began to run; never, for those that have not
+    terminating: Mask
+    groups: Column[GroupKey | None]
+    ports: Relation[HostPort]
+    affinity: Relation[PodTerm]
+    anti_affinity: Relation[PodTerm]
+    preferred: Relation[WeightedPodTerm]
+    claims: Relation[tuple[str, str]]  # (namespace, claim name)
+    disks: Relation[Disk]
+    looked_at: frozenset[str]  # the keys of labels that some pod's affinity terms look at
+    _labels: dict[str, Column[str | None]] = field(default_factory=dict)
+    _matches: dict[tuple[Selector, frozenset[str]], Mask] = field(default_factory=dict)
+    _mentions: dict[MentionKey, Mentions] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.compiled)
+
+    def shape(self, row: int) -> Shape:
+        return self.compiled[row].shape
+
+    def label(self, key: str) -> Column[str | None]:
+        """The value of a label on each pod; code 0 is always its absence."""
+        column = self._labels.get(key)
+        if column is None:
+            values = (dict(pairs).get(key) for _, pairs in self.labels.things)
+            by_set = Column.of(values, first=(None,))
+            column = Column(sealed(by_set.codes[self.labels.codes]), by_set.things, by_set.index)
+            self._labels[key] = column
+        return column
+
+    def matching(self, selector: Selector, namespaces: frozenset[str]) -> Mask:
+        """The pods with matching labels in one of the namespaces, wherever they are."""
+        mask = self._matches.get((selector, namespaces))
+        if mask is None:
+            mask = self._matches[selector, namespaces] = self.namespaces.where_in(namespaces)
+            for requirement in selector.requirements:
+                mask &= meeting(requirement, self.label(requirement.key))
+            mask.setflags(write=False)
+        return mask
+
+    def mentions(self, shape: Shape, namespace: Labels) -> Mentions:
+        """The terms of all pods that mean a pod of this shape, whose namespace has these labels.
+
+        Labels that no term looks at (the index of a stateful pod, say) are left out, so that all pods of
+        one template share the answer.
+        """
+        labels = tuple(pair for pair in shape.labels if pair[0] in self.looked_at)
+        key = (shape.namespace, labels), tuple(namespace.items())
+        found = self._mentions.get(key)
+        if found is None:
+            seen = dict(labels)
+
+            def means(term: PodTerm) -> bool:
+                return term.means(seen, shape.namespace, namespace)
+
+            found = self._mentions[key] = Mentions(
+                affinity=weights_by_topology(((1, t) for t in self.affinity.things), means),
+                anti_affinity=weights_by_topology(((1, t) for t in self.anti_affinity.things), means),
+                preferred=weights_by_topology(((w.weight, w.term) for w in self.preferred.things), means),
+            )
+        return found
+
+
+def pods_table(compiled: Iterable[CompiledPod], axis: ResourceAxis) -> Pods:
+    pods = tuple(compiled)
+    shapes = [p.shape for p in pods]
+    metas = [p.pod.metadata for p in pods]
+    numbered = list(enumerate(shapes))
+    return Pods(
+        compiled=pods,
+        rows={(m.namespace, m.name): row for row, m in enumerate(metas)},
+        namespaces=Column.of(s.namespace for s in shapes),
+        labels=Column.of((s.namespace, s.labels) for s in shapes),
+        requests=matrix((dict(s.requests) for s in shapes), axis.names),
+        nonzero=sealed(
+            np.array([(s.nonzero_cpu, s.nonzero_memory) for s in shapes], np.int64).reshape(-1, 2).T
+        ),
+        priority=sealed(np.fromiter((p.pod.spec.priority or 0 for p in pods), np.int64)),
+        start=sealed(np.fromiter((start_of(p.pod) for p in pods), np.float64)),
+        groups=Column.of((group_key(p.pod) for p in pods), first=(None,)),
+        terminating=sealed(np.fromiter((m.deletion_timestamp is not None for m in metas), np.bool_)),
+        ports=Relation.of((row, port) for row, s in numbered for port in s.ports),
+        affinity=Relation.of((row, term) for row, s in numbered for term in s.affinity),
+        anti_affinity=Relation.of((row, term) for row, s in numbered for term in s.anti_affinity),
+        preferred=Relation.of((row, wish) for row, s in numbered for wish in s.preferred_pods),
+        claims=Relation.of((row, (s.namespace, c)) for row, s in numbered for c in s.claims),
+        disks=Relation.of((row, disk) for row, s in numbered for disk in s.disks),
+        looked_at=keys_looked_at(term for shape in shapes for term in shape.terms()),
+    )

@@ -1,0 +1,1 @@
+"""Who gives way. Functions of one instant."""

@@ -1,0 +1,120 @@
+"""Which evictions would break a disruption budget.
+
+A budget allows so many more disruptions. ``Joint`` counts all who would go together and gives back what was
+spared; ``InOrder`` spends budgets on everybody in order of importance, as kube-scheduler does.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from reprieve.model.budgets import Budget
+from reprieve.model.columns import Mask
+from reprieve.model.selectors import EVERYTHING
+from reprieve.model.snapshot import Snapshot
+from reprieve.preemption.units import Unit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stock:
+    """One budget, and the pods whose eviction it pays for."""
+
+    budget: Budget
+    pods: Mask
+
+    def share(self, unit: Unit) -> int:
+        return int(self.pods[list(unit.pods)].sum())
+
+
+def stocks(view: Snapshot) -> tuple[Stock, ...]:
+    """The budgets that speak of any pod; those whose disruption is paid for already do not count again."""
+    found = []
+    for budget in view.budgets:
+        pods = view.pods.matching(budget.selector, frozenset({budget.namespace}))
+        if budget.disrupted:
+            pods = pods & ~_disrupted(view, budget)
+        if pods.any():
+            found.append(Stock(budget, pods))
+    return tuple(found)
+
+
+def _disrupted(view: Snapshot, budget: Budget) -> Mask:
+    mask = np.zeros(len(view.pods), np.bool_)
+    keys = ((budget.namespace, name) for name in budget.disrupted)
+    mask[[view.pods.rows[key] for key in keys if key in view.pods.rows]] = True
+    return mask
+
+
+class Counting(Protocol):
+    """Knows who would go, and is told who is spared."""
+
+    def breaks(self, unit: Unit) -> bool: ...
+
+    def spare(self, unit: Unit) -> None: ...
+
+    def broken(self, victims: Iterable[Unit]) -> int:
+        """By how many pods the budgets are exceeded if these go."""
+
+
+class Joint:
+    """A unit breaks a budget if that is exceeded by all who are not spared yet going together."""
+
+    def __init__(self, stocks: Sequence[Stock], going: Iterable[Unit]) -> None:
+        self._stocks = stocks
+        self._going = [0] * len(stocks)
+        for unit in going:
+            self._add(unit, 1)
+
+    def breaks(self, unit: Unit) -> bool:
+        return any(
+            going > stock.budget.allowed and stock.share(unit)
+            for stock, going in zip(self._stocks, self._going, strict=True)
+        )
+
+    def spare(self, unit: Unit) -> None:
+        self._add(unit, -1)
+
+    def broken(self, victims: Iterable[Unit]) -> int:
+        counted = Joint(self._stocks, victims)
+        pairs = zip(self._stocks, counted._going, strict=True)
+        return sum(max(0, going - max(0, stock.budget.allowed)) for stock, going in pairs)
+
+    def _add(self, unit: Unit, sign: int) -> None:
+        for i, stock in enumerate(self._stocks):
+            self._going[i] += sign * stock.share(unit)
+
+
+class InOrder:
+    """Budgets are spent in order of importance on everybody who might go, and nothing is given back.
+
+    As in kube-scheduler, a pod counts for the budgets up to the first that cannot pay, an empty selector
+    means nobody, and a pod without labels is nobody's.
+    """
+
+    def __init__(self, stocks: Sequence[Stock], going: Iterable[Unit], view: Snapshot) -> None:
+        self._labels = view.pods.labels
+        self._stocks = [stock for stock in stocks if stock.budget.selector != EVERYTHING]
+        self._left = [stock.budget.allowed for stock in self._stocks]
+        self._weights = {unit.name: sum(map(self._spend, unit.pods)) for unit in going}
+
+    def _spend(self, pod: int) -> bool:
+        """Whether the pod breaks a budget."""
+        if not self._labels[pod][1]:
+            return False
+        for i, stock in enumerate(self._stocks):
+            if stock.pods[pod]:
+                self._left[i] -= 1
+                if self._left[i] < 0:
+                    return True
+        return False
+
+    def breaks(self, unit: Unit) -> bool:
+        return self._weights[unit.name] > 0
+
+    def spare(self, unit: Unit) -> None:
+        pass
+
+    def broken(self, victims: Iterable[Unit]) -> int:
+        return sum(self._weights[unit.name] for unit in victims)

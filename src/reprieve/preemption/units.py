@@ -1,0 +1,162 @@
+"""What goes together: pods that are taken one by one, and groups that are taken whole or not at all.
+
+Units are numbered: a pod that is its own unit has the number of its row, a whole group one beyond the last
+row. So what holds for all units is a column, and looking at it costs no loop over pods.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from reprieve.model.columns import Ints, Mask
+from reprieve.model.groups import GroupKey, Groups
+from reprieve.model.objects import CompositePodGroup
+from reprieve.model.snapshot import NOWHERE, Snapshot
+
+Floats = npt.NDArray[np.float64]
+
+
+class Kind(IntEnum):
+    """What a unit is; of two with the same priority the higher kind is spared first."""
+
+    POD = 1
+    POD_GROUP = 2
+    COMPOSITE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Pods (rows) that stay or go together."""
+
+    name: str
+    kind: Kind
+    priority: int
+    start: float  # of the pod that has run longest
+    pods: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    view: Snapshot
+    of_pod: Ints  # [pod] the number of its unit, or NOWHERE
+    priority: Ints  # [unit]
+    kind: Ints  # [unit]
+    start: Floats  # [unit]
+    size: Ints  # [unit] how many of its pods run
+    group_names: tuple[str, ...]  # of the units beyond the last row
+
+    def unit(self, number: int) -> Unit:
+        is_group = number >= len(self.view.pods)
+        members = np.flatnonzero(self.of_pod == number).tolist() if is_group else [number]
+        return Unit(
+            name=self._name(number),
+            kind=Kind(int(self.kind[number])) if is_group else Kind.POD,
+            priority=int(self.priority[number]),
+            start=float(self.start[number]),
+            pods=tuple(members),
+        )
+
+    def touching(self, nodes: Mask) -> Ints:
+        """The units with a pod on one of the nodes."""
+        placed = self.view.where != NOWHERE
+        there = placed.copy()
+        there[placed] = nodes[self.view.where[placed]]
+        return np.unique(self.of_pod[there])
+
+    def pods_of(self, numbers: Iterable[int] | Ints) -> Ints:
+        """All pods of the units, wherever they are."""
+        chosen = np.zeros(len(self.priority), np.bool_)
+        chosen[np.asarray(numbers, np.int64)] = True
+        running = self.of_pod != NOWHERE
+        mask = running.copy()
+        mask[running] = chosen[self.of_pod[running]]
+        return np.flatnonzero(mask)
+
+    def in_order(self, numbers: Ints) -> list[int]:
+        """The most important first; see ``importance``."""
+        return sorted(numbers.tolist(), key=self.importance)
+
+    def importance(self, number: int) -> tuple[int, int, int, float, str]:
+        """By priority, then groups before pods, then the larger, then who has run longer, then the name."""
+        return (
+            -int(self.priority[number]),
+            -int(self.kind[number]),
+            -int(self.size[number]),
+            float(self.start[number]),
+            self._name(number),
+        )
+
+    def _name(self, number: int) -> str:
+        pods = len(self.view.pods)
+        if number >= pods:
+            return self.group_names[number - pods]
+        meta = self.view.pods.compiled[number].pod.metadata
+        return f"Pod/{meta.namespace}/{meta.name}"
+
+
+def pods_alone(view: Snapshot) -> Units:
+    """Every pod is its own unit, with its own priority."""
+    rows = np.arange(len(view.pods))
+    running = view.where != NOWHERE
+    return Units(
+        view,
+        of_pod=np.where(running, rows, NOWHERE),
+        priority=view.pods.priority,
+        kind=np.full(len(rows), Kind.POD),
+        start=view.pods.start,
+        size=running.astype(np.int64),
+        group_names=(),
+    )
+
+
+def pods_and_groups(view: Snapshot, *, members_rank_as_groups: bool = False) -> Units:
+    """Pods of groups have the priority of the outermost group, and go together if a group says so."""
+    alone, groups = pods_alone(view), view.pods.groups
+    facts = [_facts(view.groups, key) for key in groups.things]
+    if not any(fact.known for fact in facts):
+        return alone
+    names = tuple(dict.fromkeys(fact.whole for fact in facts if fact.whole))
+    numbers = {name: len(view.pods) + i for i, name in enumerate(names)}
+    wholes = {fact.whole: fact for fact in facts if fact.whole}
+    known = np.array([fact.known for fact in facts])[groups.codes]
+    said = np.array([fact.priority for fact in facts])[groups.codes]
+    whole = np.array([numbers.get(fact.whole, NOWHERE) for fact in facts])[groups.codes]
+    of_pod = np.where((alone.of_pod != NOWHERE) & (whole != NOWHERE), whole, alone.of_pod)
+    running = of_pod != NOWHERE
+    start = np.concatenate([alone.start, np.full(len(names), np.inf)])
+    np.minimum.at(start, of_pod[running], alone.start[running])
+    kinds = np.where(known & members_rank_as_groups, Kind.POD_GROUP, Kind.POD)
+    return Units(
+        view,
+        of_pod=of_pod,
+        priority=np.concatenate(
+            [np.where(known, said, alone.priority), [wholes[n].priority for n in names]]
+        ).astype(np.int64),
+        kind=np.concatenate([kinds, [wholes[n].kind for n in names]]).astype(np.int64),
+        start=start,
+        size=np.bincount(of_pod[running], minlength=len(start)),
+        group_names=names,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What a group says of its pods."""
+
+    known: bool = False
+    priority: int = 0
+    whole: str = ""  # the group they go with, if they do
+    kind: Kind = Kind.POD
+
+
+def _facts(groups: Groups, key: GroupKey | None) -> _Facts:
+    root, whole = groups.root(key), groups.unit(key)
+    if root is None:
+        return _Facts()
+    if whole is None:
+        return _Facts(True, root.spec.priority or 0)
+    kind = Kind.COMPOSITE if isinstance(whole[1], CompositePodGroup) else Kind.POD_GROUP
+    return _Facts(True, root.spec.priority or 0, whole[0], kind)

@@ -1,0 +1,1 @@
+"""What any cluster must do, held against each that there is."""

@@ -1,0 +1,102 @@
+"""The contract of every cluster, on the mini cluster in process and in virtual time."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from reprieve.cluster.contract import CHECKS, BrokenContractError, Check, Stage, check_cluster
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan, WatchFault
+from reprieve.cluster.mini.store import parsed
+from reprieve.cluster.port import Answer, Sight, Succeeded
+from reprieve.model.effects import Bind, Effect
+from reprieve.model.events import Gone
+from reprieve.runtime.virtual_time import clock, run
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class MiniOperator:
+    mini: MiniCluster
+    fault: WatchFault
+
+    async def create(self, body: Json) -> Json:
+        (made,) = self.mini.apply([body])
+        return parsed(made)
+
+    async def delete(self, kind: str, namespace: str, name: str) -> None:
+        self.mini.delete(kind, namespace, name, grace=0)
+
+    async def read(self, kind: str, namespace: str, name: str) -> Json | None:
+        return self.mini.read(kind, namespace, name)
+
+    async def list(self, kind: str, namespace: str) -> list[Json]:
+        return self.mini.list(kind, namespace)
+
+    async def disconnect(self) -> None:
+        self.mini.disconnect(self.fault)
+
+
+@asynccontextmanager
+async def stage(fault: WatchFault, plan: FaultPlan = NO_FAULTS) -> AsyncIterator[Stage]:
+    mini = MiniCluster(clock, plan)
+    yield Stage(mini, MiniOperator(mini, fault), "contract")
+
+
+@pytest.mark.parametrize("fault", [WatchFault.DROP, WatchFault.RELIST, WatchFault.STALE])
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_mini_cluster_keeps_the_contract(check: Check, fault: WatchFault) -> None:
+    async def main() -> None:
+        async with stage(fault) as made:
+            await check(made)
+
+    run(main())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_is_kept_when_watches_suffer(seed: int) -> None:
+    plan = FaultPlan(seed, changes=tuple((fault, 0.2) for fault in WatchFault))
+    run(check_cluster(lambda: stage(WatchFault.RELIST, plan)))
+
+
+# --- a contract is worth what it finds ----------------------------------------------------------
+
+
+class Forgetful(MiniCluster):
+    """Does not tell what vanished."""
+
+    async def watch(self) -> AsyncIterator[Sight]:
+        async for sight in super().watch():
+            if not isinstance(sight, Gone):
+                yield sight
+
+
+class Careless(MiniCluster):
+    """Says yes to every bind and binds nobody."""
+
+    async def perform(self, effect: Effect) -> Answer:
+        return Succeeded() if isinstance(effect, Bind) else await super().perform(effect)
+
+
+class Talkative(MiniCluster):
+    """Shows everything twice."""
+
+    async def watch(self) -> AsyncIterator[Sight]:
+        async for sight in super().watch():
+            yield sight
+            yield sight
+
+
+@pytest.mark.parametrize("kind", [Forgetful, Careless, Talkative])
+def test_a_cluster_that_breaks_the_contract_is_found_out(kind: type[MiniCluster]) -> None:
+    @asynccontextmanager
+    async def make() -> AsyncIterator[Stage]:
+        mini = kind(clock)
+        yield Stage(mini, MiniOperator(mini, WatchFault.DROP), "contract")
+
+    with pytest.raises(BrokenContractError):
+        run(check_cluster(make))

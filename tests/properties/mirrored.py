@@ -1,0 +1,328 @@
+"""A cluster that changes at random, step by step: the objects as they are, and the mirror that was told.
+
+What the mirror should show is what a snapshot built from the objects shows.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+from reprieve.model.build import build
+from reprieve.model.effects import BindVolume, SelectNode, Target
+from reprieve.model.snapshot import Snapshot
+from reprieve.scheduler.volumes import VolumeStep
+from reprieve.scheduler.world import World as Mirror
+from tests.properties.random_nodes import random_node
+from tests.properties.vocabulary import POD_LABELS, PRIORITIES, Json, chance, labels_from, some
+from tests.properties.worlds import FEATURES, World, decoded, has_ended, random_world
+
+Key = tuple[str, str, str]  # kind, namespace, name
+
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+DEVICES = ("example.com/new0", "example.com/new1")
+
+
+def key_of(thing: Json) -> Key:
+    meta = thing["metadata"]
+    return thing["kind"], meta.get("namespace", ""), meta["name"]
+
+
+def target_of(thing: Json) -> Target:
+    return Target(*key_of(thing), thing["metadata"].get("uid", ""))
+
+
+@dataclass(slots=True)
+class Mirrored:
+    mirror: Mirror = field(default_factory=Mirror)
+    objects: dict[Key, Json] = field(default_factory=dict)
+    unseen: list[Json] = field(default_factory=list)
+    past: list[Json] = field(default_factory=list)  # versions that others have replaced
+    assumed: dict[tuple[str, str], str] = field(default_factory=dict)
+    steps: dict[Target, VolumeStep] = field(default_factory=dict)
+    version: int = 0
+
+    def go_through(self, seeds: list[int]) -> None:
+        for seed in seeds:
+            rng = random.Random(seed)
+            rng.choice(STEPS)(self, rng)
+
+    # --- telling the mirror ---
+
+    def show(self, thing: Json) -> None:
+        self.version += 1
+        thing["metadata"]["resourceVersion"] = str(self.version)
+        if (before := self.objects.get(key_of(thing))) is not None:
+            self.past.append(before)
+        self.objects[key_of(thing)] = thing
+        self.mirror.see(decoded(thing))
+        if thing["kind"] == "Pod" and not self._may_stay_assumed(before, thing):
+            self.assumed.pop(key_of(thing)[1:], None)
+
+    def _may_stay_assumed(self, before: Json | None, pod: Json) -> bool:
+        same = before is not None and before["metadata"]["uid"] == pod["metadata"]["uid"]
+        return same and not has_ended(pod) and not pod["spec"].get("nodeName")
+
+    def lose(self, thing: Json) -> None:
+        del self.objects[key_of(thing)]
+        self.assumed.pop(key_of(thing)[1:], None)
+        self.mirror.lose(target_of(thing))
+
+    def assume(self, pod: Json, node: str) -> None:
+        self.assumed[key_of(pod)[1:]] = node
+        self.mirror.assume(key_of(pod)[1:], node)
+
+    def withdraw(self, pod: tuple[str, str]) -> None:
+        del self.assumed[pod]
+        self.mirror.withdraw(pod)
+
+    def reserve(self, step: VolumeStep) -> None:
+        self.steps[step.target] = step
+        self.mirror.reserve([step])
+
+    def release(self, step: VolumeStep) -> None:
+        del self.steps[step.target]
+        self.mirror.release([step])
+
+    # --- what there is ---
+
+    def of_kind(self, *kinds: str) -> list[Json]:
+        return [thing for thing in self.objects.values() if thing["kind"] in kinds]
+
+    def node_names(self) -> list[str]:
+        return [node["metadata"]["name"] for node in self.of_kind("Node")]
+
+    def running(self) -> list[Json]:
+        return [pod for pod in self.of_kind("Pod") if not has_ended(pod)]
+
+    def waiting(self) -> list[Json]:
+        return [pod for pod in self.running() if not pod["spec"].get("nodeName")]
+
+    def built(self) -> Snapshot:
+        return build(decoded(self._as_promised(thing)) for thing in self.objects.values()).snapshot
+
+    def _as_promised(self, thing: Json) -> Json:
+        """With all promises kept."""
+        thing, step = deepcopy(thing), self.steps.get(target_of(thing))
+        if thing["kind"] == "Pod" and (node := self.assumed.get(key_of(thing)[1:])):
+            thing["spec"]["nodeName"] = node
+        match step:
+            case BindVolume(_, claim):
+                ref = {"namespace": claim.namespace, "name": claim.name, "uid": claim.uid}
+                thing["spec"]["claimRef"] = ref
+            case SelectNode(_, node):
+                thing["metadata"].setdefault("annotations", {})[SELECTED_NODE] = node
+        return thing
+
+
+def mirrored(seed: int) -> Mirrored:
+    """A mirror of a random world, to which things of another may come."""
+    rng = random.Random(seed)
+    result = Mirrored()
+    for thing in _things(random_world(rng)):
+        result.show(thing)
+    result.unseen = [thing for thing in _things(random_world(rng)) if key_of(thing) not in result.objects]
+    return result
+
+
+def _things(world: World) -> list[Json]:
+    return [*world.objects, world.newcomer]
+
+
+# --- steps: things come, change and go -----------------------------------------------------------
+
+
+def _come(now: Mirrored, rng: random.Random) -> None:
+    for _ in range(min(rng.randint(1, 4), len(now.unseen))):
+        now.show(now.unseen.pop(rng.randrange(len(now.unseen))))
+
+
+def _go(now: Mirrored, rng: random.Random) -> None:
+    for thing in some(rng, list(now.objects.values()), at_most=3):
+        now.lose(thing)
+        if chance(rng, 0.7):
+            now.unseen.append(thing)
+
+
+def _a_node_goes(now: Mirrored, rng: random.Random) -> None:
+    for node in some(rng, now.of_kind("Node"), at_most=1):
+        now.lose(node)
+        now.unseen.append(node)
+
+
+def _a_namesake_goes(now: Mirrored, rng: random.Random) -> None:
+    """Not the one that is known."""
+    for thing in some(rng, list(now.objects.values()), at_most=1):
+        if "uid" in thing["metadata"]:
+            now.mirror.lose(Target(*key_of(thing), "of another"))
+
+
+def _a_namesake_comes(now: Mirrored, rng: random.Random) -> None:
+    """It takes the place of the one that is known, without a word of that one's end."""
+    for thing in some(rng, now.of_kind("Pod", "Node", "PersistentVolumeClaim"), at_most=2):
+        new = deepcopy(thing)
+        new["metadata"]["uid"] += "'"
+        if chance(rng, 0.5):
+            _take_after(new, rng.choice(now.of_kind(new["kind"])))
+        now.show(new)
+
+
+def _back_in_time(now: Mirrored, rng: random.Random) -> None:
+    """Older versions are not believed. What has ended is forgotten, though, and its past would be news."""
+    forgotten = {key_of(pod) for pod in now.of_kind("Pod") if has_ended(pod)}
+    known = now.objects.keys() - forgotten
+    for thing in some(rng, [thing for thing in now.past if key_of(thing) in known], at_most=3):
+        now.mirror.see(decoded(thing))
+
+
+def _other_things_change(now: Mirrored, rng: random.Random) -> None:
+    things = [thing for thing in now.objects.values() if thing["kind"] not in ("Pod", "Node")]
+    for thing in some(rng, things, at_most=3):
+        new = deepcopy(thing)
+        _take_after(new, rng.choice(now.of_kind(thing["kind"])))
+        now.show(new)
+
+
+def _take_after(thing: Json, other: Json) -> None:
+    """The same object with the contents of another."""
+    meta = thing["metadata"]
+    thing.update(deepcopy({**other, "metadata": {**other["metadata"], **_identity(meta)}}))
+
+
+def _identity(meta: Json) -> Json:
+    return {name: meta[name] for name in ("name", "namespace", "uid") if name in meta}
+
+
+# --- steps: pods ---------------------------------------------------------------------------------
+
+
+def _pods_change(now: Mirrored, rng: random.Random) -> None:
+    for pod in some(rng, now.of_kind("Pod"), at_most=3):
+        new = deepcopy(pod)
+        for change in some(rng, POD_CHANGES, at_least=1, at_most=2):
+            change(now, rng, new)
+        now.show(new)
+
+
+def _relabel(now: Mirrored, rng: random.Random, pod: Json) -> None:
+    pod["metadata"]["labels"] = labels_from(rng, POD_LABELS, 0.8)
+
+
+def _reprioritize(now: Mirrored, rng: random.Random, pod: Json) -> None:
+    pod["spec"]["priority"] = rng.choice(list(PRIORITIES.values()))
+
+
+def _start(now: Mirrored, rng: random.Random, pod: Json) -> None:
+    pod["status"]["startTime"] = f"2026-01-01T{rng.randrange(24):02}:00:00Z"
+
+
+def _leave(now: Mirrored, rng: random.Random, pod: Json) -> None:
+    pod["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
+
+
+def _end(now: Mirrored, rng: random.Random, pod: Json) -> None:
+    pod["status"]["phase"] = rng.choice(("Succeeded", "Failed"))
+
+
+def _get_bound(now: Mirrored, rng: random.Random, pod: Json) -> None:
+    pod["spec"].setdefault("nodeName", rng.choice([*now.node_names(), "n0", "n-gone"]))
+
+
+def _weigh_more(now: Mirrored, rng: random.Random, pod: Json) -> None:
+    requests = {"cpu": rng.choice(("100m", "1")), rng.choice(DEVICES): "1"}
+    pod["spec"]["containers"][0].setdefault("resources", {})["requests"] = requests
+
+
+def _ask_differently(now: Mirrored, rng: random.Random, pod: Json) -> None:
+    kept = {name: pod["spec"][name] for name in ("nodeName",) if name in pod["spec"]}
+    pod["spec"] = deepcopy(rng.choice(now.of_kind("Pod"))["spec"])
+    pod["spec"].pop("nodeName", None)
+    pod["spec"].update(kept)
+
+
+def _report(now: Mirrored, rng: random.Random, pod: Json) -> None:
+    """What the kubelet has to say, and nobody reads."""
+    pod["status"]["conditions"] = [{"type": "Ready", "status": rng.choice(("True", "False"))}]
+
+
+PodChange = Callable[[Mirrored, random.Random, Json], None]
+POD_CHANGES: tuple[PodChange, ...] = (
+    _relabel,
+    _reprioritize,
+    _start,
+    _leave,
+    _end,
+    _get_bound,
+    _get_bound,
+    _weigh_more,
+    _ask_differently,
+    _report,
+)
+
+
+def _assume(now: Mirrored, rng: random.Random) -> None:
+    for pod in some(rng, now.waiting(), at_most=3):
+        if names := now.node_names():
+            now.assume(pod, rng.choice(names))
+
+
+def _withdraw(now: Mirrored, rng: random.Random) -> None:
+    for pod in some(rng, list(now.assumed), at_most=2):
+        now.withdraw(pod)
+
+
+# --- steps: nodes and volumes --------------------------------------------------------------------
+
+
+def _nodes_change(now: Mirrored, rng: random.Random) -> None:
+    for node in some(rng, now.of_kind("Node"), at_most=2, at_least=1):
+        new, source = deepcopy(node), random_node(rng, node["metadata"]["name"], FEATURES)
+        for part, name in some(rng, list(_parts_of_a_node()), at_most=2):
+            new[part].pop(name, None)
+            if name in source[part]:
+                new[part][name] = source[part][name]
+        if chance(rng, 0.2):
+            new["status"]["allocatable"][rng.choice(DEVICES)] = "2"
+        now.show(new)
+
+
+def _parts_of_a_node() -> Iterator[tuple[str, str]]:
+    yield "metadata", "labels"
+    yield from (("spec", name) for name in ("taints", "unschedulable"))
+    yield from (("status", name) for name in ("allocatable", "images", "declaredFeatures"))
+
+
+def _volumes_are_promised(now: Mirrored, rng: random.Random) -> None:
+    claims, names = now.of_kind("PersistentVolumeClaim"), now.node_names()
+    for volume in some(rng, now.of_kind("PersistentVolume"), at_most=1):
+        if claims:
+            now.reserve(BindVolume(target_of(volume), target_of(rng.choice(claims))))
+    for claim in some(rng, claims, at_most=2):
+        if names:
+            now.reserve(SelectNode(target_of(claim), rng.choice(names)))
+
+
+def _promises_are_released(now: Mirrored, rng: random.Random) -> None:
+    for step in some(rng, list(now.steps.values())):
+        now.release(step)
+
+
+STEPS: tuple[Callable[[Mirrored, random.Random], None], ...] = (
+    _come,
+    _come,
+    _go,
+    _a_node_goes,
+    _a_namesake_goes,
+    _a_namesake_comes,
+    _back_in_time,
+    _other_things_change,
+    _pods_change,
+    _pods_change,
+    _assume,
+    _assume,
+    _withdraw,
+    _nodes_change,
+    _nodes_change,
+    _volumes_are_promised,
+    _promises_are_released,
+)

@@ -1,0 +1,73 @@
+"""The mirror of the cluster: told event by event, it shows what one built afresh shows, caches included."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprieve.scheduler import growing
+from tests.properties.described import described
+from tests.properties.mirrored import Mirrored, key_of, mirrored
+
+SEEDS = st.integers(0, 2**32 - 1)
+Rounds = list[list[int]]
+# Between two rounds the mirror is looked at, so that its caches are filled and later have to be patched.
+ROUNDS = st.lists(st.lists(SEEDS, max_size=6), max_size=6)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _tidy_interners() -> Iterator[None]:
+    """Small worlds make little garbage: here it is collected as soon as there is any."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(growing, "_GARBAGE_WORTH_COLLECTING", 1)
+        yield
+
+
+@given(SEEDS, ROUNDS)
+def test_a_mirror_equals_a_snapshot_built_afresh(seed: int, rounds: Rounds) -> None:
+    now = mirrored(seed)
+    for seeds in rounds:
+        assert described(now.mirror.snapshot()) == described(now.built())
+        now.go_through(seeds)
+    assert described(now.mirror.snapshot()) == described(now.built())
+
+
+@given(SEEDS, ROUNDS)
+def test_a_copy_outlives_what_happens_later(seed: int, rounds: Rounds) -> None:
+    now = mirrored(seed)
+    copies = []
+    for seeds in rounds:
+        copy = now.mirror.snapshot().copy()
+        copies.append((copy, described(now.built())))
+        now.go_through(seeds)
+    for copy, then in copies:
+        assert described(copy) == then
+    assert described(now.mirror.snapshot()) == described(now.built()), "a copy touches nothing it came from"
+
+
+@given(SEEDS, ROUNDS)
+def test_nothing_is_left_when_all_is_gone(seed: int, rounds: Rounds) -> None:
+    now = mirrored(seed)
+    for seeds in rounds:
+        now.go_through(seeds)
+    for thing in list(now.objects.values()):
+        now.lose(thing)
+    for step in list(now.steps.values()):
+        now.release(step)
+    assert_empty(now)
+    for thing in [*now.unseen, *now.past]:
+        if key_of(thing) not in now.objects:
+            now.show(thing)
+    assert described(now.mirror.snapshot()) == described(now.built())
+
+
+def assert_empty(now: Mirrored) -> None:
+    view = now.mirror.snapshot()
+    assert described(view) == described(now.built())
+    assert not view.pods.rows
+    assert not len(view.nodes)
+    assert len(view.pods.labels.things) <= 1, "a little garbage may stay"
+    for relation in (view.pods.ports, view.pods.affinity, view.pods.claims, view.pods.disks):
+        assert not len(relation)
+        assert len(relation.things) <= 1

@@ -1,0 +1,125 @@
+"""Claims that wait for a consumer: the scheduler promises or asks, the volume controller completes."""
+
+from reprieve.cluster.mini.calls import SELECTED_NODE, reserve_volume, select_node
+from reprieve.cluster.mini.history import Key
+from reprieve.model.effects import Target
+from tests.unit.cluster.mini.scene import Json, Scene, node
+
+CLAIM = Key("persistentvolumeclaims", "default", "data")
+VOLUME = Key("persistentvolumes", "", "disk")
+
+
+def storage_class(provisioner: str) -> Json:
+    body = {"provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
+    return {"kind": "StorageClass", "metadata": {"name": "local"}, **body}
+
+
+def claim(**spec: object) -> Json:
+    asked = {"resources": {"requests": {"storage": "5Gi"}}, "accessModes": ["ReadWriteOnce"]}
+    meta = {"name": "data", "namespace": "default"}
+    return {
+        "kind": "PersistentVolumeClaim",
+        "metadata": meta,
+        "spec": {"storageClassName": "local", **asked, **spec},
+    }
+
+
+def volume() -> Json:
+    spec = {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
+    return {"kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": spec}
+
+
+def target(scene: Scene, kind: str, key: Key) -> Target:
+    return Target(kind, key.namespace, key.name, scene.store.get(key).uid)
+
+
+def scene_with(*bodies: Json) -> Scene:
+    scene = Scene()
+    scene.add(node("n1"), *bodies)
+    scene.pass_time(2)
+    return scene
+
+
+def promise(scene: Scene) -> None:
+    reserve_volume(
+        scene.store, target(scene, "PersistentVolume", VOLUME), target(scene, "PersistentVolumeClaim", CLAIM)
+    )
+
+
+def test_a_claim_that_waits_is_left_alone() -> None:
+    scene = scene_with(storage_class("kubernetes.io/no-provisioner"), volume(), claim())
+    scene.pass_time(60)
+    assert scene.read(CLAIM)["status"] == {"phase": "Pending"}
+    assert scene.read(VOLUME)["status"] == {"phase": "Available"}
+
+
+def test_a_promised_volume_is_bound_after_a_moment() -> None:
+    scene = scene_with(storage_class("kubernetes.io/no-provisioner"), volume(), claim())
+    promise(scene)
+    scene.pass_time(0.9)
+    assert "volumeName" not in scene.read(CLAIM)["spec"]
+    scene.pass_time(3)
+    bound = scene.read(CLAIM)
+    assert bound["spec"]["volumeName"] == "disk"
+    assert bound["status"] == {
+        "phase": "Bound",
+        "capacity": {"storage": "10Gi"},
+        "accessModes": ["ReadWriteOnce"],
+    }
+    assert scene.read(VOLUME)["status"] == {"phase": "Bound"}
+
+
+def test_a_claim_that_names_its_volume_gets_it() -> None:
+    scene = scene_with(volume(), claim(volumeName="disk"))
+    scene.pass_time(5)
+    assert scene.read(VOLUME)["spec"]["claimRef"]["uid"] == scene.store.get(CLAIM).uid
+    assert scene.read(CLAIM)["status"]["phase"] == "Bound"
+
+
+def test_the_volume_of_a_claim_that_is_gone_is_released() -> None:
+    scene = scene_with(volume(), claim())
+    promise(scene)
+    scene.pass_time(5)
+    scene.store.delete(CLAIM)
+    scene.pass_time(2)
+    assert scene.read(VOLUME)["status"] == {"phase": "Released"}
+    scene.add(claim())
+    scene.pass_time(5)
+    assert scene.read(CLAIM)["status"] == {"phase": "Pending"}
+
+
+def test_a_volume_is_made_for_the_selected_node() -> None:
+    labels = {"topology.example.com/zone": "z1"}
+    drivers = [{"name": "csi.example.com", "nodeID": "n2", "topologyKeys": ["topology.example.com/zone"]}]
+    csi_node = {"kind": "CSINode", "metadata": {"name": "n2"}, "spec": {"drivers": drivers}}
+    place = {"kind": "Node", "metadata": {"name": "n2", "labels": labels}}
+    scene = scene_with(storage_class("csi.example.com"), place, csi_node, claim())
+    select_node(scene.store, target(scene, "PersistentVolumeClaim", CLAIM), "n2")
+    scene.pass_time(5)
+    (made,) = scene.all("persistentvolumes")
+    assert made["metadata"]["name"] == f"pvc-{scene.store.get(CLAIM).uid}"
+    assert made["spec"]["capacity"] == {"storage": "5Gi"}
+    (term,) = made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [
+        {"key": "topology.example.com/zone", "operator": "In", "values": ["z1"]},
+    ]
+    assert made["status"] == {"phase": "Bound"}
+    assert scene.read(CLAIM)["status"]["phase"] == "Bound"
+    scene.store.delete(CLAIM)
+    scene.pass_time(5)
+    assert scene.all("persistentvolumes") == []
+
+
+def test_nothing_is_made_where_nobody_provisions() -> None:
+    scene = scene_with(storage_class("kubernetes.io/no-provisioner"), claim())
+    select_node(scene.store, target(scene, "PersistentVolumeClaim", CLAIM), "n1")
+    scene.pass_time(5)
+    assert scene.all("persistentvolumes") == []
+
+
+def test_a_selected_node_that_is_gone_is_unselected() -> None:
+    scene = scene_with(storage_class("csi.example.com"), claim())
+    select_node(scene.store, target(scene, "PersistentVolumeClaim", CLAIM), "lost")
+    scene.pass_time(5)
+    assert SELECTED_NODE not in scene.read(CLAIM)["metadata"]["annotations"]
+    assert scene.all("persistentvolumes") == []

@@ -1,0 +1,173 @@
+"""Deployment and ReplicaSet: as many pods as asked for, replaced when lost, renewed with their template."""
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.kubelet import Kubelets, Pace
+from tests.unit.cluster.mini.scene import Json, Scene, condition, node, template
+
+WEB = Key("deployments.apps", "default", "web")
+
+
+def deployment(replicas: int, **spec: object) -> Json:
+    return {
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": template(),
+            **spec,
+        },
+    }
+
+
+def scene_of(body: Json) -> Scene:
+    """Whatever is created runs at once on a big node: scheduling is not the subject here."""
+    scene = Scene()
+    scene.add(node("n1", cpu="1000", pods="2000"), body)
+    return scene
+
+
+def settle(scene: Scene, seconds: float = 10) -> None:
+    for _ in range(int(seconds * 5)):
+        for body in scene.all("pods"):
+            if "nodeName" not in body["spec"]:
+                key = Key("pods", "default", body["metadata"]["name"])
+                scene.change(key, lambda found: found["spec"].update(nodeName="n1"))
+        scene.pass_time(0.2)
+
+
+def use(scene: Scene, image: str) -> None:
+    scene.change(WEB, lambda body: body["spec"].update(template=template(image=image)))
+
+
+def images(scene: Scene) -> Counter[str]:
+    alive = [b for b in scene.all("pods") if "deletionTimestamp" not in b["metadata"]]
+    return Counter(b["spec"]["containers"][0]["image"] for b in alive)
+
+
+def test_a_deployment_makes_a_replica_set_and_that_makes_pods() -> None:
+    scene = scene_of(deployment(3))
+    settle(scene, 3)
+    (replica_set,) = scene.all("replicasets.apps")
+    pods = scene.all("pods")
+    label = replica_set["metadata"]["labels"]["pod-template-hash"]
+    assert replica_set["metadata"]["name"] == f"web-{label}"
+    assert [b["metadata"]["labels"] for b in pods] == [{"app": "web", "pod-template-hash": label}] * 3
+    assert {b["metadata"]["ownerReferences"][0]["uid"] for b in pods} == {replica_set["metadata"]["uid"]}
+    assert replica_set["status"]["readyReplicas"] == 3
+    status = scene.read(WEB)["status"]
+    assert {status[f"{name}Replicas"] for name in ("updated", "ready", "available")} == {3}
+    assert (status["replicas"], status["unavailableReplicas"], status["observedGeneration"]) == (3, 0, 1)
+    available = condition(scene.read(WEB), "Available")
+    assert available is not None
+    assert available["status"] == "True"
+
+
+@pytest.mark.parametrize("replicas", [0, 1, 5])
+def test_it_scales(replicas: int) -> None:
+    scene = scene_of(deployment(3))
+    settle(scene, 3)
+    scene.change(WEB, lambda body: body["spec"].update(replicas=replicas))
+    settle(scene, 3)
+    assert images(scene).total() == replicas
+    assert len(scene.all("replicasets.apps")) == 1
+
+
+def test_lost_pods_are_replaced_and_ended_ones_too() -> None:
+    scene = scene_of(deployment(3))
+    settle(scene, 3)
+    lost, ended, kept = [Key("pods", "default", b["metadata"]["name"]) for b in scene.all("pods")]
+    scene.store.delete(lost, grace=0)
+    scene.write(ended, status={"phase": "Failed"})
+    settle(scene, 3)
+    running = [b["metadata"]["name"] for b in scene.all("pods") if b["status"]["phase"] == "Running"]
+    assert len(running) == 3
+    assert kept.name in running
+
+
+def test_those_that_do_the_least_go_first() -> None:
+    scene = scene_of(deployment(2))
+    settle(scene, 3)
+    busy = {b["metadata"]["name"] for b in scene.all("pods")}
+    scene.change(WEB, lambda body: body["spec"].update(replicas=4))
+    scene.pass_time(1)
+    scene.change(WEB, lambda body: body["spec"].update(replicas=2))
+    scene.pass_time(1)
+    assert {b["metadata"]["name"] for b in scene.all("pods")} == busy
+
+
+def test_a_new_template_replaces_the_pods_step_by_step() -> None:
+    scene = scene_of(deployment(4))
+    settle(scene, 3)
+    use(scene, "example/app:2")
+    seen = []
+    for _ in range(60):
+        settle(scene, 0.2)
+        ready = [b for b in scene.all("pods") if _is_ready(b)]
+        seen.append((images(scene).total(), len(ready)))
+    assert images(scene) == {"example/app:2": 4}
+    assert max(total for total, _ in seen) <= 5
+    assert min(ready for _, ready in seen) >= 3
+
+
+def _is_ready(body: Json) -> bool:
+    ready = condition(body, "Ready")
+    return "deletionTimestamp" not in body["metadata"] and ready is not None and ready["status"] == "True"
+
+
+def test_recreate_waits_until_the_old_ones_are_gone() -> None:
+    scene = scene_of(deployment(2, strategy={"type": "Recreate"}))
+    settle(scene, 3)
+    use(scene, "example/app:2")
+    settle(scene, 20)
+    assert images(scene) == {}
+    settle(scene, 20)
+    assert images(scene) == {"example/app:2": 2}
+
+
+def test_going_back_uses_the_old_replica_set_again() -> None:
+    scene = scene_of(deployment(1))
+    scene.kubelets = Kubelets(scene.store, scene.clock, Pace(start_seconds=0.1))
+    for image in ("example/app:2", "example/app:1"):
+        settle(scene, 3)
+        use(scene, image)
+    settle(scene, 3)
+    assert len(scene.all("replicasets.apps")) == 2
+    assert images(scene) == {"example/app:1": 1}
+
+
+def test_old_replica_sets_are_forgotten_beyond_the_limit() -> None:
+    scene = scene_of(deployment(0, revisionHistoryLimit=1))
+    for number in range(4):
+        use(scene, f"example/app:{number}")
+        settle(scene, 1)
+    assert len(scene.all("replicasets.apps")) == 2
+
+
+def test_what_belonged_to_a_deleted_deployment_goes_too() -> None:
+    scene = scene_of(deployment(3))
+    settle(scene, 3)
+    scene.store.delete(WEB)
+    settle(scene, 40)
+    assert scene.all("replicasets.apps") == scene.all("pods") == []
+
+
+def test_many_pods_are_made_in_bursts() -> None:
+    scene = scene_of(deployment(1200))
+    counts = []
+    for _ in range(6):
+        scene.pass_time(0.11)
+        counts.append(len(scene.all("pods")))
+    assert max(later - earlier for earlier, later in pairwise(counts)) <= 500
+    assert counts[-1] == 1200
+
+
+def test_a_deployment_that_cannot_be_read_is_left_alone() -> None:
+    scene = scene_of({**deployment(1), "spec": {"replicas": "many"}})
+    settle(scene, 1)
+    assert scene.all("pods") == []
