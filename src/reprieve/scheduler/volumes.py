@@ -10,9 +10,11 @@ from reprieve.model.objects import (
     ObjectReference,
     PersistentVolume,
     PersistentVolumeClaim,
+    ref_of,
 )
+from reprieve.model.resources import Problems
 from reprieve.model.shape import Shape
-from reprieve.model.storage import Storage
+from reprieve.model.storage import Compiled, Storage, assembled, compile_storage
 from reprieve.placement.constraints.volumes import bindings
 from reprieve.placement.demand import Ask
 
@@ -59,7 +61,7 @@ def _node_of(claim: PersistentVolumeClaim | None) -> str | None:
 
 
 def with_steps(
-    objects: Iterator[KubernetesObject], under_way: dict[Target, VolumeStep]
+    objects: Iterable[KubernetesObject], under_way: Mapping[Target, VolumeStep]
 ) -> Iterator[KubernetesObject]:
     """The objects as they will be once the steps have been carried out."""
     for thing in objects:
@@ -83,3 +85,20 @@ def _selected(claim: PersistentVolumeClaim, step: SelectNode) -> PersistentVolum
     annotations = {**claim.metadata.annotations, _SELECTED_NODE: step.node}
     metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
     return msgspec.structs.replace(claim, metadata=metadata)
+
+
+class StorageMirror:
+    """Storage as it will be once the steps under way are done; objects are compiled when they change."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[tuple[type, str, str], tuple[KubernetesObject, Compiled | None]] = {}
+
+    def storage(self, objects: Iterable[KubernetesObject], under_way: Mapping[Target, VolumeStep]) -> Storage:
+        before, self._compiled = self._compiled, {}
+        for thing in with_steps(objects, under_way):
+            key = (type(thing), thing.metadata.namespace, thing.metadata.name)
+            known = before.get(key)
+            if known is None or known[0] is not thing:
+                known = thing, compile_storage(thing, Problems(ref_of(thing)))
+            self._compiled[key] = known
+        return assembled(compiled for _, compiled in self._compiled.values() if compiled is not None)

@@ -29,12 +29,12 @@ from reprieve.model.shape import CompiledPod, compile_pod
 from reprieve.model.slots import importance
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.storage import KINDS as STORAGE_KINDS
-from reprieve.model.storage import InUse, Storage, build_storage, volumes_in_use
+from reprieve.model.storage import InUse, Storage, volumes_in_use
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.growing import grown, published
 from reprieve.scheduler.node_rows import NodeRows
 from reprieve.scheduler.pod_rows import PodKey, PodRows
-from reprieve.scheduler.volumes import VolumeStep, with_steps
+from reprieve.scheduler.volumes import StorageMirror, VolumeStep
 
 Changes = frozenset[Change]
 NONE: Changes = frozenset()
@@ -54,6 +54,7 @@ class World:
         self._others: dict[type, dict[PodKey, KubernetesObject]] = {}
         self._steps: dict[Target, VolumeStep] = {}  # volumes under way
         self._namespaces: Namespaces | None = None
+        self._storage_mirror = StorageMirror()
         self._storage: Storage | None = None
         self._volumes_in_use: InUse | None = None
         self._owners: Owners | None = None
@@ -318,7 +319,7 @@ class World:
         """The cluster now, promises included. Valid until the next change."""
         pods, nodes = self._pods.table(), self._nodes.table()
         if self._storage is None:
-            self._storage = build_storage(with_steps(self._all(STORAGE_KINDS), self._steps), [])
+            self._storage = self._storage_mirror.storage(self._all(STORAGE_KINDS), self._steps)
         if self._volumes_in_use is None:
             users = ((row, self._pods.compiled[row].shape) for row in sorted(self._pods.with_volumes))
             self._volumes_in_use = volumes_in_use(self._storage, users, nodes.rows)

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from reprieve.model.objects import Node
+from reprieve.model.objects import Node, NodeStatus
 from reprieve.model.selectors import NodeQuery, Operator, Requirement
 from reprieve.placement.constraints import node
 from reprieve.placement.profile import Profile
@@ -77,11 +77,7 @@ def test_a_profile_can_add_affinity_to_every_pod() -> None:
 
 
 def test_a_node_must_declare_what_the_pod_cannot_do_without() -> None:
-    able = msgspec.structs.replace(
-        a_node("able"),
-        status=msgspec.convert(
-            {"declaredFeatures": ["UserNamespacesHostNetworkSupport"]}, type(a_node().status)
-        ),
-    )
+    status = NodeStatus(declared_features=("UserNamespacesHostNetworkSupport",))
+    able = msgspec.structs.replace(a_node("able"), status=status)
     ask = ask_about(a_pod(hostNetwork=True, hostUsers=False), [able, a_node("plain")])
     assert refused(node.features, ask) == {"plain": ["NodeFeature UserNamespacesHostNetworkSupport"]}

@@ -5,14 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from reprieve.model.objects import Node, NodeStatus
+from reprieve.model.objects import KubernetesObject, Node, NodeStatus
 from reprieve.placement.profile import Profile, ResourceWeight, ShapePoint, Strategy
 from reprieve.placement.scoring import node, resources
 from tests.unit.model.things import a_node, a_pod, container
 from tests.unit.placement.asking import ask_about, scores
 
 MI = 1 << 20
-HALF_FULL = [
+HALF_FULL: list[KubernetesObject] = [
     a_node("empty", cpu="4", memory="8Gi"),
     a_node("used", cpu="4", memory="8Gi"),
     a_pod("old", on="used", containers=[container(cpu="2", memory="1Gi")]),
@@ -33,13 +33,13 @@ def test_emptier_or_fuller_nodes(strategy: Strategy, expected: dict[str, int]) -
 
 
 def test_a_shape_of_ones_own() -> None:
-    """Cpu is used to 25 and 75 percent, which the line makes 5 and 3 of 10 points."""
+    """Cpu is used to 25 and 75 percent, which the line makes 5 and 6 of 10 points."""
     profile = Profile(
         strategy=Strategy.REQUESTED_TO_CAPACITY_RATIO,
         strategy_resources=(ResourceWeight("cpu"),),
-        strategy_shape=(ShapePoint(0, 0), ShapePoint(50, 10), ShapePoint(100, -4)),
+        strategy_shape=(ShapePoint(0, 0), ShapePoint(50, 10), ShapePoint(100, 2)),
     )
-    assert scores(resources.allocation, ask_about(NEW, HALF_FULL, profile)) == {"empty": 50, "used": 30}
+    assert scores(resources.allocation, ask_about(NEW, HALF_FULL, profile)) == {"empty": 50, "used": 60}
 
 
 def test_a_pod_that_asks_nothing_still_counts_a_little() -> None:

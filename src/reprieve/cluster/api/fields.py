@@ -1,0 +1,193 @@
+"""Where in an object something is wrong: a cursor over plain JSON values, and what is found at it.
+
+A cursor can be moved to what is not there, and to what is of another type than it should be: nothing here
+raises. It knows how Kubernetes writes field paths and words its causes; it knows no kind of object.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from reprieve.cluster.api.faults import described
+
+Json = dict[str, Any]
+
+_SHOWN = 80  # of a value, in a sentence
+
+
+class Reason(Enum):
+    """Why a field is refused, and with it the cause that a ``Status`` names and the words that open it."""
+
+    INVALID = ("FieldValueInvalid", "Invalid value")
+    REQUIRED = ("FieldValueRequired", "Required value")
+    FORBIDDEN = ("FieldValueForbidden", "Forbidden")
+    UNSUPPORTED = ("FieldValueNotSupported", "Unsupported value")
+    DUPLICATE = ("FieldValueDuplicate", "Duplicate value")
+    TOO_LONG = ("FieldValueTooLong", "Too long")
+    TOO_MANY = ("FieldValueTooMany", "Too many")
+    TYPE = ("FieldValueTypeInvalid", "Invalid value")
+
+    @property
+    def cause(self) -> str:
+        return self.value[0]
+
+    @property
+    def words(self) -> str:
+        return self.value[1]
+
+
+_WITHOUT_VALUE = (Reason.REQUIRED, Reason.FORBIDDEN, Reason.TOO_LONG, Reason.TOO_MANY)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One thing that is wrong with one field. As text it reads like a cause in a ``Status``."""
+
+    path: str
+    reason: Reason
+    value: object
+    sentence: str
+
+    @property
+    def message(self) -> str:
+        """Without the path, as ``Status.details.causes[].message`` has it."""
+        shown = () if self.reason in _WITHOUT_VALUE else (shortly(self.value),)
+        return ": ".join((self.reason.words, *shown, self.sentence))
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+def shortly(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            text = f'"{value}"'
+        case dict() | list() | None:
+            return described(value)
+        case _:
+            text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A value at a path. Complaints about it, and about all that is below it, go into one list."""
+
+    value: Any
+    path: str = ""
+    errors: list[FieldError] = field(default_factory=list)
+
+    # --- moving ----------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> "At":
+        """The field of that name; at nothing, where there is none."""
+        value = self.value.get(name) if isinstance(self.value, dict) else None
+        return At(value, f"{self.path}.{name}" if self.path else name, self.errors)
+
+    def key(self, name: str) -> "At":
+        """The entry of a mapping whose keys are the user's."""
+        value = self.value.get(name) if isinstance(self.value, dict) else None
+        return At(value, f"{self.path}[{name}]", self.errors)
+
+    def items(self) -> Iterator["At"]:
+        """The items of a list. Anything but a list is refused, and has none."""
+        if self.is_list():
+            for i, item in enumerate(self.value):
+                yield At(item, f"{self.path}[{i}]", self.errors)
+
+    def entries(self) -> Iterator[tuple[str, "At"]]:
+        """The entries of a mapping. Anything but a mapping is refused, and has none."""
+        if self.is_object():
+            for name in self.value:
+                yield str(name), self.key(name)
+
+    # --- looking ---------------------------------------------------------------------------------
+
+    @property
+    def given(self) -> bool:
+        return self.value is not None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing, or nothing in it. Zero and false are something."""
+        return self.value is None or self.value in ("", [], {})
+
+    def is_text(self) -> bool:
+        return self._is(str)
+
+    def is_integer(self) -> bool:
+        return self._is(int) and not isinstance(self.value, bool)
+
+    def is_list(self) -> bool:
+        return self._is(list)
+
+    def is_object(self) -> bool:
+        return self._is(dict)
+
+    def text(self) -> str:
+        """The text, or none: what is no text is refused."""
+        return self.value if self.is_text() else ""
+
+    def integer(self) -> int | None:
+        return self.value if self.is_integer() else None
+
+    def flag(self) -> bool:
+        return self.value is True if self._is(bool) else False
+
+    def _is(self, kind: type) -> bool:
+        if self.value is None:
+            return False
+        wrong = kind is int and isinstance(self.value, bool)
+        if isinstance(self.value, kind) and not wrong:
+            return True
+        example: object = kind()
+        self.refuse(Reason.TYPE, f"expected {described(example)}, got {described(self.value)}")
+        return False
+
+    # --- complaining -----------------------------------------------------------------------------
+
+    def refuse(self, reason: Reason, sentence: str) -> None:
+        """One complaint about one field in one way is enough."""
+        error = FieldError(self.path, reason, self.value, sentence)
+        if error not in self.errors:
+            self.errors.append(error)
+
+    def invalid(self, sentence: str) -> None:
+        self.refuse(Reason.INVALID, sentence)
+
+    def forbid(self, sentence: str) -> None:
+        self.refuse(Reason.FORBIDDEN, sentence)
+
+    def require(self, sentence: str = "must be given") -> bool:
+        """Whether it is there and not empty; if not, that is the complaint."""
+        if self.empty:
+            self.refuse(Reason.REQUIRED, sentence)
+        return not self.empty
+
+    def one_of(self, allowed: Collection[str]) -> None:
+        """A text that is given must be one of these."""
+        text = self.value
+        if self.is_text() and text not in allowed:
+            choices = ", ".join(f'"{choice}"' for choice in sorted(allowed))
+            self.refuse(Reason.UNSUPPORTED, f"supported values: {choices}")
+
+    def at_least(self, least: int) -> None:
+        number = self.integer()
+        if number is not None and number < least:
+            self.invalid(f"must be at least {least}")
+
+    def within(self, least: int, most: int) -> None:
+        number = self.integer()
+        if number is not None and not least <= number <= most:
+            self.invalid(f"must be from {least} to {most}")
+
+    def at_most_items(self, most: int) -> None:
+        if isinstance(self.value, list | dict) and len(self.value) > most:
+            self.refuse(Reason.TOO_MANY, f"must have at most {most} items, has {len(self.value)}")
+
+    def unchanged(self, old: object, sentence: str = "the field is immutable") -> None:
+        if self.value != old:
+            self.invalid(sentence)
