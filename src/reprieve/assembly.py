@@ -3,14 +3,17 @@
 The one place that knows both what can be written and what it means.
 """
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 
 from reprieve import config
+from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.config.plugin_args import DefaultingType, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy
 from reprieve.model.objects import NodeAffinity, Ref, TopologySpreadConstraint
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import NodeQuery, compile_node_selector
 from reprieve.model.shape import WeightedNodeTerm, compile_node_wishes
+from reprieve.placement.constraints import BY_PLUGIN
 from reprieve.placement.profile import (
     SYSTEM_SPREAD,
     DefaultSpread,
@@ -20,6 +23,43 @@ from reprieve.placement.profile import (
     ShapePoint,
     Strategy,
 )
+from reprieve.runtime.loop import Loop, ignore
+from reprieve.scheduler.core import Scheduler, Settings
+from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.queue import Backoff
+
+# --- a scheduler, and a cluster for it -----------------------------------------------------------
+
+
+def settings_of(configured: config.Configuration) -> Settings:
+    """What a configuration means for the scheduler."""
+    settings = configured.settings
+    return Settings(
+        profiles={profile.scheduler_name: profile_of(profile) for profile in configured.profiles},
+        backoff=Backoff(settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds),
+        # Profiles agree about it: the configuration was checked for that.
+        volume_seconds=configured.profiles[0].args.volume_binding.bind_timeout_seconds,
+    )
+
+
+@asynccontextmanager
+async def cluster_in_process(
+    configured: config.Configuration,
+    clock: Callable[[], float],
+    record: Callable[[Decision], None] = ignore,
+) -> AsyncIterator[MiniCluster]:
+    """A cluster that lives in this process, and is scheduled, for as long as the context is open."""
+    cluster = MiniCluster(clock)
+    loop = Loop(Scheduler(settings_of(configured)), cluster, clock, record)
+    cluster.start()
+    try:
+        async with loop.running():
+            yield cluster
+    finally:
+        await cluster.stop()
+
+
+# --- profiles ------------------------------------------------------------------------------------
 
 
 def profile_of(configured: config.Profile) -> Profile:
@@ -29,6 +69,7 @@ def profile_of(configured: config.Profile) -> Profile:
     added, added_preferred = _added_affinity(args.node_affinity.added_affinity or NodeAffinity())
     weights = configured.score_weights
     return Profile(
+        waived=frozenset(plugin for plugin, _ in BY_PLUGIN if plugin not in configured.filters),
         weights=tuple((p, weights[p]) for p in Preference if p in weights),
         strategy=Strategy(fit.scoring_strategy.type),
         strategy_resources=_resource_weights(fit.scoring_strategy.resources),

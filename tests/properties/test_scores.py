@@ -15,6 +15,7 @@ MANY = (
     ResourceWeight("memory", 2),
     ResourceWeight("ephemeral-storage"),
     ResourceWeight(GPU, 5),
+    ResourceWeight("pods", 3),
 )
 UP_AND_DOWN = (ShapePoint(0, 0), ShapePoint(33, 7), ShapePoint(70, 3), ShapePoint(100, 10))
 STRATEGIES = {

@@ -114,6 +114,7 @@ def _read_profiles(
         return tuple(replace(p, scheduler_name=p.scheduler_name or NAME) for p in read_ones.values())
     errors.extend(_wrong_names(read_ones))
     errors.extend(_differing_gang_support(read_ones))
+    errors.extend(_differing_volume_timeouts(read_ones))
     return tuple(read_ones.values())
 
 
@@ -137,6 +138,13 @@ def _differing_gang_support(profiles: dict[str, Profile]) -> Iterator[ConfigErro
         message = (
             f"GangScheduling has to be on in all profiles or in none, and is off only in {', '.join(without)}"
         )
+        yield ConfigError(path="profiles", message=message)
+
+
+def _differing_volume_timeouts(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
+    """Pods of several profiles may share a claim."""
+    if len({profile.args.volume_binding.bind_timeout_seconds for profile in profiles.values()}) > 1:
+        message = "the bindTimeoutSeconds of VolumeBinding has to be the same in all of them"
         yield ConfigError(path="profiles", message=message)
 
 

@@ -60,6 +60,9 @@ REFUSED = {
 INDISPENSABLE = {
     "preEnqueue": "SchedulingGates",
     "queueSort": "PrioritySort",
+    "filter": "VolumeBinding",
+    "reserve": "VolumeBinding",
+    "preBind": "VolumeBinding",
     "bind": "DefaultBinder",
 }
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reprieve.model.objects import PodDisruptionBudget, Problem, ref_of
+from reprieve.model.objects import KubernetesObject, PodDisruptionBudget, Problem, ref_of
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import Selector, compile_selector
 
@@ -19,9 +19,11 @@ class Budget:
     disrupted: frozenset[str]  # names of pods whose eviction it has been told of already
 
 
-def budgets_table(objects: Iterable[PodDisruptionBudget], problems: list[Problem]) -> tuple[Budget, ...]:
+def budgets_table(objects: Iterable[KubernetesObject], problems: list[Problem]) -> tuple[Budget, ...]:
     budgets = []
     for thing in objects:
+        if not isinstance(thing, PodDisruptionBudget):
+            continue
         found = Problems(ref_of(thing))
         selector = compile_selector(thing.spec.selector, "spec.selector", found)
         problems.extend(found.all())

@@ -75,9 +75,7 @@ def build(objects: Iterable[KubernetesObject], version: int = 0) -> Built:
         volumes_in_use=volumes_in_use(storage, enumerate(p.shape for p in compiled), node_table.rows),
         owners=owners_table(thing for kind in OWNER_KINDS for thing in by_kind.get(kind, ())),
         groups=groups_table(thing for things in by_kind.values() for thing in things),
-        budgets=budgets_table(
-            (b for b in by_kind.get(PodDisruptionBudget, ()) if isinstance(b, PodDisruptionBudget)), problems
-        ),
+        budgets=budgets_table(by_kind.get(PodDisruptionBudget, ()), problems),
     )
     return Built(snapshot, tuple(problems))
 

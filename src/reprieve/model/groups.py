@@ -37,10 +37,8 @@ class Groups:
 
     def root(self, key: GroupKey | None) -> Group | None:
         """The outermost group: its priority is that of all pods inside."""
-        found = None
-        for _, found in self.chain(key):
-            pass
-        return found
+        chain = [group for _, group in self.chain(key)]
+        return chain[-1] if chain else None
 
     def unit(self, key: GroupKey | None) -> tuple[str, Group] | None:
         """The outermost group that can only be disturbed as a whole."""

@@ -43,5 +43,7 @@ class Demand:
     priority: int = 0
     may_preempt: bool = True
     allowed: Mask | None = None  # None: every node
+    topology_key: str = ""  # all its pods must be where this label of nodes has one value
+    most: int | None = None  # so many are enough; None: as many as find a node
     # For each pod a node to be tried before all others, or NOWHERE; empty if there is none for any.
     nominated: tuple[int, ...] = ()

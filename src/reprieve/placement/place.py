@@ -9,7 +9,7 @@ import numpy as np
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import with_pod
-from reprieve.placement.constraints import CONSTRAINTS
+from reprieve.placement.constraints import CONSTRAINTS, constraints_under
 from reprieve.placement.demand import Ask, Constraint, Demand
 from reprieve.placement.profile import DEFAULT_PROFILE, Preference, Profile
 from reprieve.placement.reasons import Code, Reason, Rejection
@@ -78,6 +78,9 @@ def place(
     nodes: list[int] = []
     failed: list[tuple[int, Survey]] = []
     for i, pod in enumerate(demand.pods):
+        if demand.most is not None and i - len(failed) >= demand.most:
+            nodes.append(NOWHERE)
+            continue
         ask = Ask(view, pod, profile)
         found = survey(ask, demand.constraints, demand.allowed)
         if not found.feasible.any():
@@ -94,13 +97,13 @@ def place(
     return Placement(tuple(nodes))
 
 
-def pod_demand(view: Snapshot, pod: int) -> Demand:
-    """The demand of a single pod, under every constraint there is."""
+def pod_demand(view: Snapshot, pod: int, profile: Profile = DEFAULT_PROFILE) -> Demand:
+    """The demand of a single pod, under every constraint that its profile knows."""
     spec = view.pods.compiled[pod].pod.spec
     nominated = view.nodes.rows.get(view.pods.compiled[pod].pod.status.nominated_node_name, NOWHERE)
     return Demand(
         pods=(pod,),
-        constraints=CONSTRAINTS,
+        constraints=constraints_under(profile),
         needed=1,
         priority=spec.priority or 0,
         may_preempt=spec.preemption_policy != "Never",

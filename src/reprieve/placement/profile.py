@@ -70,6 +70,7 @@ DEFAULT_WEIGHTS = (
 
 @dataclass(frozen=True, slots=True)
 class Profile:
+    waived: frozenset[str] = frozenset()  # constraints that do not hold, by the names of their plugins
     weights: tuple[tuple[Preference, int], ...] = DEFAULT_WEIGHTS
     strategy: Strategy = Strategy.LEAST_ALLOCATED
     strategy_resources: tuple[ResourceWeight, ...] = CPU_AND_MEMORY

@@ -5,83 +5,85 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reprieve.model.columns import Mask
+from reprieve.model.columns import Ints
+from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import without
-from reprieve.placement.demand import Demand
-from reprieve.placement.place import Placement, Survey, place
-from reprieve.placement.profile import Profile
+from reprieve.placement.place import Placement, place
 from reprieve.preemption.budgets import Counting, InOrder, Joint, Stock, stocks
 from reprieve.preemption.eligibility import eligible
+from reprieve.preemption.glance import worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
-from reprieve.preemption.policy import BudgetCounting, Policy, Search
+from reprieve.preemption.policy import BudgetCounting, Search
+from reprieve.preemption.question import Domain, Question, Takeable
 from reprieve.preemption.ranking import rank
 from reprieve.preemption.sparing import Trial, trial
-from reprieve.preemption.units import Unit, Units
+from reprieve.preemption.units import Unit
 
 CLUSTER = "cluster"
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Domain:
-    """Part of the cluster that is planned for as a whole."""
-
-    name: str
-    nodes: Mask
+_FEW_NODES = 20  # so many are planned for one by one; of more, only those that may win
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Question:
-    """Who could give way to this demand, in this cluster, by this policy?"""
-
-    demand: Demand
-    view: Snapshot
-    profile: Profile
-    policy: Policy
-
-
-def search(question: Question, found: Survey, now: float) -> Plan | NoPlan:
-    """The best plan. ``found`` says why the demand does not fit as things are."""
-    plans = all_plans(question, found, now)
+def search(question: Question, now: float) -> Plan | NoPlan:
+    """The best plan."""
+    plans = plans_worth_ranking(question, now)
     if isinstance(plans, NoPlan):
         return plans
     return min(plans, key=lambda plan: rank(plan, question.policy.ranking))
 
 
-def all_plans(question: Question, found: Survey, now: float) -> list[Plan] | NoPlan:
-    """A plan for every domain that has one."""
+def plans_worth_ranking(question: Question, now: float) -> list[Plan] | NoPlan:
+    """A plan for every domain that could have the best."""
     if not question.demand.may_preempt:
         return NoPlan(Why.NEVER_PREEMPTS)
     units = question.policy.units(question.view)
     verdict = eligible(units, question.demand, question.policy.rules, now)
     if not verdict.allowed.any():
         return NoPlan(Why.NOBODY_ELIGIBLE, verdict.until)
-    known = stocks(question.view)
-    places = domains(question, found)
-    plans = [plan for d in places if (plan := plan_in(d, question, units, verdict.allowed, known))]
+    takeable = Takeable(units, verdict.allowed, stocks(question.view))
+    plans = [plan for d in domains(question, takeable) if (plan := plan_in(d, question, takeable))]
     return plans or NoPlan(Why.NO_HELP, verdict.until)
 
 
-def domains(question: Question, found: Survey) -> Iterator[Domain]:
-    """For a pod every node that refused it for a reason that evictions can cure; for a group the cluster."""
+def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
+    """For a pod, nodes that refused it for a reason that evictions can cure.
+
+    For a group the cluster, or each value of the topology that it must not leave.
+    """
     nodes = question.view.nodes
-    if len(question.demand.pods) > 1:
+    if len(question.demand.pods) == 1:
+        yield from (_node(nodes, int(row)) for row in _curable_nodes(question, takeable))
+    elif not question.demand.topology_key:
         yield Domain(CLUSTER, np.ones(len(nodes), np.bool_))
-        return
-    for row in np.flatnonzero(found.curable()):
-        only = np.zeros(len(nodes), np.bool_)
-        only[row] = True
-        yield Domain(nodes.names[row], only)
+    else:
+        column = nodes.label(question.demand.topology_key)
+        for code, value in enumerate(column.things):
+            if value is not None:
+                yield Domain(value, column.codes == code)
 
 
-def plan_in(
-    domain: Domain, question: Question, units: Units, allowed: Mask, known: tuple[Stock, ...]
-) -> Plan | None:
+def _node(nodes: Nodes, row: int) -> Domain:
+    only = np.zeros(len(nodes), np.bool_)
+    only[row] = True
+    return Domain(nodes.names[row], only)
+
+
+def _curable_nodes(question: Question, takeable: Takeable) -> Ints:
+    rows = np.flatnonzero(question.found.curable())
+    if len(rows) <= _FEW_NODES:
+        return rows
+    promising = worth_planning(question, takeable)
+    return rows if promising is None else promising
+
+
+def plan_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | None:
+    units, allowed = takeable.units, takeable.allowed
     touching = units.touching(domain.nodes)
     local = [units.unit(number) for number in units.in_order(touching[allowed[touching]])]
     if not local:
         return None
-    planning = Planning(question, domain, known, tuple(local))
+    planning = Planning(question, domain, takeable.stocks, tuple(local))
     placement = planning.place(local)
     if placement is None:
         return None
@@ -96,7 +98,7 @@ class Planning:
 
     question: Question
     domain: Domain
-    known: tuple[Stock, ...]
+    stocks: tuple[Stock, ...]
     local: tuple[Unit, ...]
 
     def place(self, gone: Iterable[Unit]) -> Placement | None:
@@ -142,8 +144,8 @@ class Planning:
 
     def _counting(self, going: Sequence[Unit]) -> Counting:
         if self.question.policy.budgets is BudgetCounting.UPSTREAM:
-            return InOrder(self.known, going, self.question.view)
-        return Joint(self.known, going)
+            return InOrder(self.stocks, going, self.question.view)
+        return Joint(self.stocks, going)
 
     def _trial(self, placement: Placement, gone: Iterable[Unit]) -> Trial:
         question = self.question

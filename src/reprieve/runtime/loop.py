@@ -1,15 +1,22 @@
 """One inbox, one consumer: what the cluster shows goes in, what the scheduler wants done goes out."""
 
 import asyncio
-from collections.abc import Callable
+import gc
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 from reprieve.cluster.port import Cluster
-from reprieve.model.events import Event
+from reprieve.model.events import Event, Synced
 from reprieve.runtime.performer import DEFAULT_LIMITS, Limits, Performer
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 
 _DECISIONS_IN_A_ROW = 16  # then sockets and timers get their turn
+_FAREWELL_SECONDS = 5.0  # for what is under way when scheduling ends
+
+
+def ignore(decision: Decision) -> None:
+    """For whoever does not want to know."""
 
 
 class Loop:
@@ -18,7 +25,7 @@ class Loop:
         scheduler: Scheduler,
         cluster: Cluster,
         clock: Callable[[], float],
-        record: Callable[[Decision], None] = lambda _: None,
+        record: Callable[[Decision], None] = ignore,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._scheduler = scheduler
@@ -26,14 +33,31 @@ class Loop:
         self._clock = clock
         self._record = record
         self._inbox: list[Event] = []
+        self._knows_all = False
         self._arrived = asyncio.Event()
         self._performer = Performer(cluster, self._put, limits)
 
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Schedules for as long as the context is open, then lets end what is under way."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                task = tasks.create_task(self.run())
+                try:
+                    yield
+                finally:
+                    task.cancel()
+        finally:
+            await self.finish(_FAREWELL_SECONDS)
+
     async def run(self) -> None:
         """Schedules until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._watch())
-            tasks.create_task(self._consume())
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._watch())
+                tasks.create_task(self._consume())
+        finally:
+            gc.unfreeze()
 
     async def finish(self, seconds: float) -> int:
         return await self._performer.finish(seconds)
@@ -58,6 +82,10 @@ class Loop:
         events, self._inbox = self._inbox, []
         self._arrived.clear()
         self._performer.submit(self._scheduler.observe(events, self._clock()))
+        if not self._knows_all and Synced() in events:
+            self._knows_all = True
+            # What there is mostly stays: the garbage collector need not go through it again and again.
+            gc.freeze()
 
     def _decide_some(self) -> bool:
         """What arrived in the meantime is looked at before the next decision. True if more may follow."""

@@ -171,7 +171,7 @@ class Scheduler:
             return self.decide(now)
         view = self._world.snapshot()
         ask = Ask(view, self._world.row(key[1:]), self._settings.profiles[pod.pod.spec.scheduler_name])
-        match place(pod_demand(view, ask.pod), view, ask.profile):
+        match place(pod_demand(view, ask.pod, ask.profile), view, ask.profile):
             case Placement(nodes):
                 return self._placed(ask, pod.pod, nodes[0], now)
             case Unplaceable() as found:

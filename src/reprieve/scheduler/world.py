@@ -279,9 +279,8 @@ class World:
         known = self._others.setdefault(type(thing), {})
         key = (thing.metadata.namespace, thing.metadata.name)
         old = known.get(key)
-        if old is not None and old.metadata.uid == thing.metadata.uid:
-            if _is_older(thing.metadata, old.metadata):
-                return NONE
+        if old is not None and _is_older(thing.metadata, old.metadata):
+            return NONE
         known[key] = thing
         return self._other_changed(type(thing))
 

@@ -23,7 +23,8 @@ from enum import Enum, StrEnum
 from typing import Protocol
 
 from reprieve.cluster.api.features import Features
-from reprieve.cluster.api.fields import FieldError, Json, Reason
+from reprieve.cluster.api.fields import FieldError, Reason
+from reprieve.cluster.api.values import Json
 
 __all__ = [
     "Answer",

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import Any
 
 from reprieve.cluster.api.faults import described
-
-Json = dict[str, Any]
+from reprieve.cluster.api.names import Form
+from reprieve.cluster.api.values import amount_of
 
 _SHOWN = 80  # of a value, in a sentence
 
@@ -127,6 +127,13 @@ class At:
     def is_object(self) -> bool:
         return self._is(dict)
 
+    def amount(self) -> int | None:
+        """A quantity in thousandths, or none: what is no quantity is refused."""
+        amount: int | None = amount_of(self.value)
+        if amount is None and self.value is not None:
+            self.invalid("must be a quantity such as 500m, 2 or 1Gi")
+        return amount
+
     def text(self) -> str:
         """The text, or none: what is no text is refused."""
         return self.value if self.is_text() else ""
@@ -173,6 +180,17 @@ class At:
         if self.is_text() and text not in allowed:
             choices = ", ".join(f'"{choice}"' for choice in sorted(allowed))
             self.refuse(Reason.UNSUPPORTED, f"supported values: {choices}")
+
+    def must_be(self, *forms: Form) -> None:
+        """A text that is given must have these forms."""
+        if self.is_text():
+            for complaint in filter(None, (form(self.value) for form in forms)):
+                self.invalid(complaint)
+
+    def must_name(self, form: Form) -> None:
+        """A text that must be given, and in this form."""
+        if self.require():
+            self.must_be(form)
 
     def at_least(self, least: int) -> None:
         number = self.integer()

@@ -6,19 +6,28 @@ reasons people know come first: what holds for every node, then what differs fro
 
 from reprieve.placement.constraints import node, pods, ports, resources, spread, volumes
 from reprieve.placement.demand import Constraint
+from reprieve.placement.profile import Profile
 
-CONSTRAINTS: tuple[Constraint, ...] = (
-    volumes.claims,
-    node.unschedulable,
-    node.taints,
-    node.affinity,
-    ports.host_ports,
-    resources.resources,
-    volumes.exclusive,
-    volumes.limits,
-    volumes.binding,
-    volumes.zones,
-    spread.spread,
-    pods.pod_affinity,
-    node.features,
+# With the names that people know: a profile leaves a constraint out by the name of its plugin.
+BY_PLUGIN: tuple[tuple[str, Constraint], ...] = (
+    ("VolumeBinding", volumes.claims),
+    ("NodeUnschedulable", node.unschedulable),
+    ("TaintToleration", node.taints),
+    ("NodeAffinity", node.affinity),
+    ("NodePorts", ports.host_ports),
+    ("NodeResourcesFit", resources.resources),
+    ("VolumeRestrictions", volumes.exclusive),
+    ("NodeVolumeLimits", volumes.limits),
+    ("VolumeBinding", volumes.binding),
+    ("VolumeZone", volumes.zones),
+    ("PodTopologySpread", spread.spread),
+    ("InterPodAffinity", pods.pod_affinity),
+    ("NodeDeclaredFeatures", node.features),
 )
+CONSTRAINTS: tuple[Constraint, ...] = tuple(constraint for _, constraint in BY_PLUGIN)
+
+
+def constraints_under(profile: Profile) -> tuple[Constraint, ...]:
+    if not profile.waived:
+        return CONSTRAINTS
+    return tuple(constraint for plugin, constraint in BY_PLUGIN if plugin not in profile.waived)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.kept import Rows
-from reprieve.model.resources import CPU, MEMORY, STANDARD
+from reprieve.model.resources import CPU, MEMORY, PODS, STANDARD
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import ResourceWeight, ShapePoint, Strategy
 from reprieve.placement.scoring.scale import HIGHEST
@@ -33,11 +33,11 @@ class _Filling:
 def _fillings(
     ask: Ask, weights: tuple[ResourceWeight, ...], rows: Rows, *, floored: bool
 ) -> Iterator[_Filling]:
-    """Extended resources count only where the pod asks for them."""
+    """Extended resources count only where the pod asks for them, and the number of pods never."""
     view = ask.view
     for resource in weights:
         row = view.axis.row(resource.name)
-        if row is None:
+        if row is None or resource.name == PODS:
             continue
         capacity = view.allocatable[row][rows]
         if floored and resource.name in _FLOORED:

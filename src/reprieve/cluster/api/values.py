@@ -1,0 +1,111 @@
+"""Plain JSON values as Kubernetes reads them: what counts as absent, what counts as equal, and safe access.
+
+Nothing here raises, whatever stands where an object or a list is expected. No kind of object is known here.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from reprieve.model.resources import milli
+
+Json = dict[str, Any]
+
+_QUANTITIES = frozenset({"requests", "limits", "capacity", "overhead", "allocatable"})
+# Mappings of the user's own keys: without any entry they are as good as absent. An empty object elsewhere
+# (emptyDir, securityContext) says something by being there.
+_MAPPINGS = _QUANTITIES | {"labels", "annotations", "nodeSelector", "matchLabels"}
+_DEEPEST = 100
+
+
+class TooDeepError(ValueError):
+    """A value has more levels than anything that is meant."""
+
+
+def without_nulls(value: object, levels: int = _DEEPEST) -> Any:
+    """A copy in which null, which to Kubernetes means absent, is absent."""
+    if levels == 0:
+        raise TooDeepError
+    match value:
+        case dict():
+            return {k: without_nulls(v, levels - 1) for k, v in value.items() if v is not None}
+        case list():
+            return [without_nulls(item, levels - 1) for item in value]
+    return value
+
+
+def part(body: object, *names: str) -> Json:
+    """The object below a path, to be read; empty if there is none."""
+    for name in names:
+        body = body.get(name) if isinstance(body, dict) else None
+    return body if isinstance(body, dict) else {}
+
+
+def made(body: Json, name: str) -> Json:
+    """The object under a name, to be written into. What stands there and is no object is left alone."""
+    found = body.setdefault(name, {})
+    return found if isinstance(found, dict) else {}
+
+
+def items(body: object, name: str) -> Iterator[Json]:
+    """The objects in a list."""
+    found = body.get(name) if isinstance(body, dict) else None
+    if isinstance(found, list):
+        yield from (item for item in found if isinstance(item, dict))
+
+
+def texts(body: object, name: str) -> Iterator[str]:
+    found = body.get(name) if isinstance(body, dict) else None
+    if isinstance(found, list):
+        yield from (item for item in found if isinstance(item, str))
+
+
+def name_of(body: object) -> str:
+    return text_in(part(body, "metadata"), "name")
+
+
+def text_in(body: object, name: str) -> str:
+    found = body.get(name) if isinstance(body, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two values mean the same: quantities by their amount, and empty collections as absent."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(value: object) -> object:
+    match value:
+        case dict():
+            read = {k: _amounts(v) if k in _QUANTITIES else _plain(v) for k, v in value.items()}
+            return {k: v for k, v in read.items() if not _is_absent(k, v)}
+        case list():
+            return [_plain(item) for item in value]
+    return value
+
+
+def _is_absent(name: str, value: object) -> bool:
+    return value is None or value == [] or (value == {} and name in _MAPPINGS)
+
+
+def _amounts(quantities: object) -> object:
+    if not isinstance(quantities, dict):
+        return quantities
+    return {k: amount_of(v, otherwise=v) for k, v in quantities.items()}
+
+
+def amount_of(quantity: object, otherwise: Any = None) -> Any:
+    """A quantity in thousandths, or something else where it is none."""
+    if isinstance(quantity, bool) or not isinstance(quantity, str | int | float):
+        return otherwise
+    amount = milli(quantity)
+    return otherwise if amount is None else amount
+
+
+def sized(quantity: object) -> object:
+    """A number as the text it is stored as; a text stays as it is."""
+    if isinstance(quantity, bool) or not isinstance(quantity, int | float):
+        return quantity
+    amount = milli(quantity)
+    if amount is None:
+        return quantity
+    return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
