@@ -64,11 +64,19 @@ def described(view: Snapshot) -> Json:
         "mentions": {pod: _mentions(view, row) for pod, row in view.pods.rows.items()},
         "namespaces": {pod[0]: dict(view.namespaces.labels[pod[0]]) for pod in view.pods.rows},
         "storage": _storage(view),
+        "groups": (dict(view.groups.pod_groups), dict(view.groups.composites)),
+        "budgets": list(view.budgets),
         "owners": {
             pod: view.owners.selector_for(view.pods.shape(row)) for pod, row in view.pods.rows.items()
         },
-        "answers": answers(view),
+        "answers": {pod: _without_zeros(said) for pod, said in answers(view).items()},
     }
+
+
+def _without_zeros(answer: Json) -> Json:
+    """A term nobody carries any more may still make a preference look, and find nothing."""
+    nodes = {name: {part: score for part, score in said.items() if score != 0} for name, said in answer["nodes"].items()}
+    return {**answer, "nodes": nodes}
 
 
 # --- nodes ---------------------------------------------------------------------------------------
@@ -119,6 +127,10 @@ def _pod(view: Snapshot, row: int) -> Json:
         "nonzero": pods.nonzero[:, row].tolist(),
         "priority": int(pods.priority[row]),
         "terminating": bool(pods.terminating[row]),
+        "start": float(pods.start[row]),
+        "group": pods.groups[row],
+        "grouped": bool(pods.groups.codes[row]),
+        "chain": [name for name, _ in view.groups.chain(pods.groups[row])],
     }
 
 

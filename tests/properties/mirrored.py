@@ -212,6 +212,10 @@ def _reprioritize(now: Mirrored, rng: random.Random, pod: Json) -> None:
     pod["spec"]["priority"] = rng.choice(list(PRIORITIES.values()))
 
 
+def _regroup(now: Mirrored, rng: random.Random, pod: Json) -> None:
+    pod["spec"]["schedulingGroup"] = {"podGroupName": rng.choice(("group0", "group1", "no-such-group"))}
+
+
 def _start(now: Mirrored, rng: random.Random, pod: Json) -> None:
     pod["status"]["startTime"] = f"2026-01-01T{rng.randrange(24):02}:00:00Z"
 
@@ -249,6 +253,7 @@ PodChange = Callable[[Mirrored, random.Random, Json], None]
 POD_CHANGES: tuple[PodChange, ...] = (
     _relabel,
     _reprioritize,
+    _regroup,
     _start,
     _leave,
     _end,

@@ -72,6 +72,8 @@ def _add_features(rng: random.Random, pod: Json, around: Surroundings) -> None:
     if "resources" in features:
         _add_init_containers(rng, spec, features)
         add_pod_wide_resources(rng, spec)
+    if "ports" in features:
+        _drop_repeated_ports(spec)
     if "node" in features:
         _add_node_wishes(rng, spec, around.nodes)
     if "pods" in features:
@@ -121,6 +123,18 @@ def _port(rng: random.Random) -> Json:
     if chance(rng, 0.4):
         port["hostIP"] = rng.choice(("127.0.0.1", "10.0.0.1", "0.0.0.0", "::"))
     return port
+
+
+def _drop_repeated_ports(spec: Json) -> None:
+    """The API server lets no pod name one host port twice."""
+    seen: list[Json] = []
+    for container in (*spec.get("initContainers", ()), *spec["containers"]):
+        for port in container.get("ports", [])[:]:
+            wanted = {"protocol": "TCP", "hostIP": ""} | port
+            if wanted in seen:
+                container["ports"].remove(port)
+            elif "hostPort" in port:
+                seen.append(wanted)
 
 
 def _add_init_containers(rng: random.Random, spec: Json, features: frozenset[str]) -> None:

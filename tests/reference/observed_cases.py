@@ -11,7 +11,7 @@ import msgspec
 
 from reprieve.cluster.api.codec import Decoded, UnknownKind, Unreadable, decode_value
 from reprieve.model.build import build
-from reprieve.model.objects import KubernetesObject, Pod, ref_of
+from reprieve.model.objects import KubernetesObject, Pod, PodGroup, ref_of
 from reprieve.model.snapshot import NOWHERE, Snapshot
 
 
@@ -89,10 +89,23 @@ def read_case(path: Path) -> Case:
 
 def _decoded(value: object, path: Path) -> KubernetesObject:
     match decode_value(value):
+        case Decoded(object=Pod() | PodGroup() as thing):
+            return _admitted(thing)
         case Decoded(object=thing):
             return thing
         case Unreadable(problem=problem) | UnknownKind(problem=problem):
             raise UnreadableCaseError(f"{path.name}: {problem}")
+
+
+def _admitted(thing: Pod | PodGroup) -> Pod | PodGroup:
+    """With what the API server takes from the priority class, which is named after it: `p100-never`."""
+    value, _, never = thing.spec.priority_class_name.removeprefix("p").partition("-")
+    spec = thing.spec
+    if spec.priority is None and value:
+        spec = msgspec.structs.replace(spec, priority=int(value))
+    if never and not spec.preemption_policy:
+        spec = msgspec.structs.replace(spec, preemption_policy="Never")
+    return msgspec.structs.replace(thing, spec=spec)
 
 
 def _waiting_row(view: Snapshot, pod: KubernetesObject, path: Path) -> int:

@@ -4,17 +4,22 @@
 neither right nor wrong.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-import numpy as np
-
-from reprieve.model.snapshot import Snapshot
-from reprieve.model.whatif import with_pod, without
+from reprieve.model.columns import Mask
+from reprieve.model.objects import GangPolicy
+from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.constraints import CONSTRAINTS
-from reprieve.placement.demand import Ask
-from reprieve.placement.place import Survey, best, rate, survey
+from reprieve.placement.demand import Ask, Demand
+from reprieve.placement.place import Choose, Placement, Unplaceable, best, place, pod_demand, rate
+from reprieve.placement.profile import DEFAULT_PROFILE
+from reprieve.preemption.plan import NoPlan, Plan
+from reprieve.preemption.policy import UPSTREAM
+from reprieve.preemption.question import Question
+from reprieve.preemption.ranking import rank
+from reprieve.preemption.search import plans_worth_ranking
 from tests.reference.observed_cases import Case, Observation
 
 
@@ -51,51 +56,98 @@ def decide_by(capability: Capability, case: Case, recorded: Observation) -> Obse
     return decide(case, recorded) if decide is not None else NotBuilt(capability)
 
 
-def place_pods(case: Case, recorded: Observation) -> Observation | NotBuilt:
-    """Pods one after the other. Eviction is asked for only where it might change something."""
-    view = case.view
-    placed: dict[str, str] = {}
-    for pod in case.newcomers:
-        ask = Ask(view, pod)
-        found = survey(ask)
-        name = view.pods.compiled[pod].pod.metadata.name
-        if found.feasible.any():
-            node = best_or_equal(ask, found, recorded.placed.get(name, ""))
-            placed[name] = view.nodes.names[node]
-            view = with_pod(view, pod, node)
-        # One that was bound and disturbed nobody ought to fit: whatever eviction would do, we disagree.
-        elif name not in recorded.placed and may_find_room(ask, found):
+def place_pod(case: Case, recorded: Observation) -> Observation | NotBuilt:
+    demand = _pod_demand(case)
+    match place(demand, case.view, choose=_as(recorded)):
+        case Placement() as placement:
+            return Observation("placed", placed=_nodes(case.view, demand, placement))
+        case Unplaceable():
             return decide_by(Capability.PREEMPTION, case, recorded)
-    return Observation("placed", placed) if placed else NOTHING
 
 
-def best_or_equal(ask: Ask, found: Survey, recorded: str) -> int:
+def preempt_for_pod(case: Case, recorded: Observation) -> Observation:
+    return _preempting(case.view, _pod_demand(case), recorded)
+
+
+def place_gang(case: Case, recorded: Observation) -> Observation:
+    demand = _gang_demand(case)
+    match place(demand, case.view, choose=_as(recorded)):
+        case Placement() as placement:
+            return Observation("placed", placed=_nodes(case.view, demand, placement))
+        case Unplaceable():
+            return _preempting(case.view, demand, recorded)
+
+
+def _pod_demand(case: Case) -> Demand:
+    (pod,) = case.newcomers
+    return pod_demand(case.view, pod)
+
+
+def _gang_demand(case: Case) -> Demand:
+    """All members at once, as kube-scheduler has it: the most important first, then by name."""
+    view = case.view
+    pods = sorted(case.newcomers, key=lambda pod: (-int(view.pods.priority[pod]), _name(view, pod)))
+    group = view.groups.root(view.pods.groups[pods[0]])
+    assert group is not None
+    gang = group.spec.gang or GangPolicy(min_count=1)
+    return Demand(
+        pods=tuple(pods),
+        constraints=CONSTRAINTS,
+        needed=gang.min_count,
+        priority=group.spec.priority or 0,
+        may_preempt=group.spec.preemption_policy != "Never",
+    )
+
+
+def _preempting(view: Snapshot, demand: Demand, recorded: Observation) -> Observation:
+    unplaced = place(demand, view)
+    assert isinstance(unplaced, Unplaceable)
+    policy = replace(UPSTREAM, choose=_as(recorded))
+    plans = plans_worth_ranking(Question(demand, view, unplaced.survey, DEFAULT_PROFILE, policy), now=0)
+    if isinstance(plans, NoPlan):
+        return NOTHING
+    plan = _best_or_equal(plans, recorded)
+    victims = frozenset(_name(view, pod) for unit in plan.victims for pod in unit.pods)
+    return Observation("preempts", nominated=_nodes(view, demand, plan.placement), victims=victims)
+
+
+# --- ties ----------------------------------------------------------------------------------------
+
+
+def _as(recorded: Observation) -> Choose:
     """The best node: the recorded one if it has the top score."""
-    ours = best(ask, found.feasible)
-    theirs = ask.view.nodes.rows.get(recorded)
-    if theirs is None or not found.feasible[theirs]:
-        return ours
-    ratings = rate(ask, found.feasible).total
-    return theirs if ratings[theirs] == ratings[ours] else ours
+    nodes = recorded.placed | recorded.nominated
+
+    def choose(ask: Ask, feasible: Mask) -> int:
+        ours = best(ask, feasible)
+        theirs = ask.view.nodes.rows.get(nodes.get(_name(ask.view, ask.pod), ""))
+        if theirs is None or not feasible[theirs]:
+            return ours
+        ratings = rate(ask, feasible).total
+        return theirs if ratings[theirs] == ratings[ours] else ours
+
+    return choose
 
 
-def may_find_room(ask: Ask, found: Survey) -> bool:
-    """Whether the pod may evict, and some node would do if all that matter less were gone from it."""
-    if ask.view.pods.compiled[ask.pod].pod.spec.preemption_policy == "Never":
-        return False
-    return any(would_do(ask, int(node)) for node in np.flatnonzero(found.curable()))
+def _best_or_equal(plans: Iterable[Plan], recorded: Observation) -> Plan:
+    """By every criterion but the last, the name: of equals the recorded one."""
+    return min(plans, key=lambda plan: (*rank(plan)[:-1], plan.domain not in recorded.nominated.values()))
 
 
-def would_do(ask: Ask, node: int) -> bool:
-    emptied = without(ask.view, lesser_pods_on(ask.view, node, ask.pod))
-    here = np.zeros(len(emptied.nodes), np.bool_)
-    here[node] = True
-    return bool(survey(Ask(emptied, ask.pod, ask.profile), CONSTRAINTS, here).feasible.any())
+# --- names ---------------------------------------------------------------------------------------
 
 
-def lesser_pods_on(view: Snapshot, node: int, pod: int) -> list[int]:
-    priority = view.pods.priority
-    return [int(row) for row in np.flatnonzero((view.where == node) & (priority < priority[pod]))]
+def _name(view: Snapshot, pod: int) -> str:
+    return view.pods.compiled[pod].pod.metadata.name
 
 
-DECIDERS: Mapping[Capability, Decide] = {Capability.PLACEMENT: place_pods}
+def _nodes(view: Snapshot, demand: Demand, placement: Placement) -> dict[str, str]:
+    pairs = zip(demand.pods, placement.nodes, strict=True)
+    return {_name(view, pod): view.nodes.names[node] for pod, node in pairs if node != NOWHERE}
+
+
+DECIDERS: Mapping[Capability, Decide] = {
+    Capability.PLACEMENT: place_pod,
+    Capability.PREEMPTION: preempt_for_pod,
+    Capability.GANGS: place_gang,
+}

@@ -55,6 +55,9 @@ class Column(Generic[T]):
     def __getitem__(self, row: int) -> T:
         return self.things[int(self.codes[row])]
 
+    def copy(self) -> "Column[T]":
+        return Column(sealed(self.codes.copy()), tuple(self.things), dict(self.index))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relation(Generic[T]):
@@ -76,6 +79,10 @@ class Relation(Generic[T]):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def copy(self) -> "Relation[T]":
+        codes = sealed(self.codes.copy())
+        return Relation(sealed(self.rows.copy()), codes, tuple(self.things), dict(self.index))
 
     def pairs_where(self, accepts: Callable[[T], bool]) -> Ints:
         """The positions of the pairs whose thing is accepted."""

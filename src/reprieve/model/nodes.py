@@ -12,6 +12,8 @@ from reprieve.model.columns import Column, Ints, Mask, sealed
 from reprieve.model.objects import Node, Taint
 from reprieve.model.selectors import NodeQuery, NodeTerm, Operator, Requirement
 
+_MOST_MASKS = 1024  # queries that take turns; more than that start over
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
@@ -48,6 +50,8 @@ class Nodes:
     def matching(self, query: NodeQuery | NodeTerm) -> Mask:
         mask = self._masks.get(query)
         if mask is None:
+            if len(self._masks) >= _MOST_MASKS:
+                self._masks.clear()
             found = self._query(query) if isinstance(query, NodeQuery) else self._term(query)
             mask = self._masks[query] = sealed(found)
         return mask
@@ -113,7 +117,9 @@ def nodes_patched(nodes: Nodes, changed: Mapping[int, Node]) -> Nodes:
         objects[row] = node
     fresh = nodes_table(objects)
     for key, column in nodes._labels.items():
-        fresh._labels[key] = _patched_label(key, column, changed)
+        # A column remembers every value it ever had; one that has too many is made anew when asked for.
+        if len(column.things) <= 2 * len(objects):
+            fresh._labels[key] = _patched_label(key, column, changed)
     for query, mask in nodes._masks.items():
         patched = mask.copy()
         for row, node in changed.items():

@@ -28,6 +28,8 @@ NAMESPACE_NAME = "kubernetes.io/metadata.name"  # a label that every namespace h
 Owner = ReplicaSet | StatefulSet | ReplicationController
 OWNER_KINDS = (Service, ReplicaSet, StatefulSet, ReplicationController)
 
+_MOST_SELECTORS = 4096  # kinds of pods that take turns; more than that start over
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Namespaces:
@@ -64,6 +66,8 @@ class Owners:
         key = (shape.owner_uid, shape.namespace, shape.labels)
         selector = self._selectors.get(key)
         if selector is None:
+            if len(self._selectors) >= _MOST_SELECTORS:
+                self._selectors.clear()
             selector = self._selectors[key] = self._selector(shape)
         return selector
 

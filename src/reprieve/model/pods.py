@@ -1,7 +1,7 @@
 """Pods in columns: what is known of them apart from where they are."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -90,6 +90,31 @@ class Pods:
                 preferred=weights_by_topology(((w.weight, w.term) for w in self.preferred.things), means),
             )
         return found
+
+    def copy(self) -> "Pods":
+        """With columns of its own; what was computed from them is computed anew."""
+        return replace(
+            self,
+            compiled=tuple(self.compiled),
+            rows=dict(self.rows),
+            namespaces=self.namespaces.copy(),
+            labels=self.labels.copy(),
+            requests=sealed(self.requests.copy()),
+            nonzero=sealed(self.nonzero.copy()),
+            priority=sealed(self.priority.copy()),
+            start=sealed(self.start.copy()),
+            terminating=sealed(self.terminating.copy()),
+            groups=self.groups.copy(),
+            ports=self.ports.copy(),
+            affinity=self.affinity.copy(),
+            anti_affinity=self.anti_affinity.copy(),
+            preferred=self.preferred.copy(),
+            claims=self.claims.copy(),
+            disks=self.disks.copy(),
+            _labels={},
+            _matches={},
+            _mentions={},
+        )
 
 
 def pods_table(compiled: Iterable[CompiledPod], axis: ResourceAxis) -> Pods:

@@ -77,10 +77,13 @@ class Snapshot:
         """For whoever keeps a snapshot beyond the next change of the world it came from."""
         return replace(
             self,
+            pods=self.pods.copy(),
             allocatable=sealed(self.allocatable.copy()),
             requested=sealed(self.requested.copy()),
             nonzero=sealed(self.nonzero.copy()),
             where=sealed(self.where.copy()),
+            slots=sealed(self.slots.copy()),
+            kept=None,
         )
 
 

@@ -52,7 +52,7 @@ def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
     For a group the cluster, or each value of the topology that it must not leave.
     """
     nodes = question.view.nodes
-    if len(question.demand.pods) == 1:
+    if _asks_alone(question):
         yield from (_node(nodes, int(row)) for row in _curable_nodes(question, takeable))
     elif not question.demand.topology_key:
         yield Domain(CLUSTER, np.ones(len(nodes), np.bool_))
@@ -61,6 +61,13 @@ def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
         for code, value in enumerate(column.things):
             if value is not None:
                 yield Domain(value, column.codes == code)
+
+
+def _asks_alone(question: Question) -> bool:
+    """A group of one is no better off than a pod; kube-scheduler looks for one place for it all the same."""
+    view, pods = question.view, question.demand.pods
+    as_group = question.policy.search is Search.UPSTREAM and view.groups.root(view.pods.groups[pods[0]])
+    return len(pods) == 1 and not as_group
 
 
 def _node(nodes: Nodes, row: int) -> Domain:

@@ -113,11 +113,15 @@ def pods_alone(view: Snapshot) -> Units:
 
 
 def pods_and_groups(view: Snapshot, *, members_rank_as_groups: bool = False) -> Units:
-    """Pods of groups have the priority of the outermost group, and go together if a group says so."""
+    """Pods of groups have the priority of the outermost group, and go together if a group says so.
+
+    kube-scheduler ranks whoever names a group as one, even if that is taken alone or nobody knows it.
+    """
     alone, groups = pods_alone(view), view.pods.groups
-    facts = [_facts(view.groups, key) for key in groups.things]
-    if not any(fact.known for fact in facts):
+    members = groups.codes != 0
+    if not members.any():
         return alone
+    facts = [_facts(view.groups, key) for key in groups.things]
     names = tuple(dict.fromkeys(fact.whole for fact in facts if fact.whole))
     numbers = {name: len(view.pods) + i for i, name in enumerate(names)}
     wholes = {fact.whole: fact for fact in facts if fact.whole}
@@ -128,7 +132,7 @@ def pods_and_groups(view: Snapshot, *, members_rank_as_groups: bool = False) -> 
     running = of_pod != NOWHERE
     start = np.concatenate([alone.start, np.full(len(names), np.inf)])
     np.minimum.at(start, of_pod[running], alone.start[running])
-    kinds = np.where(known & members_rank_as_groups, Kind.POD_GROUP, Kind.POD)
+    kinds = np.where(members & members_rank_as_groups, Kind.POD_GROUP, Kind.POD)
     return Units(
         view,
         of_pod=of_pod,

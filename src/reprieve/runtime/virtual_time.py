@@ -5,6 +5,7 @@ end sends the other can read at once; threads and subprocesses do not, because n
 """
 
 import asyncio
+import math
 import selectors
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
@@ -57,6 +58,16 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._jumping.now
+
+    @property
+    def _clock_resolution(self) -> float:
+        """asyncio adds this to the time to see what is due. The sum must differ from the time, or nothing ever
+        is; with the smallest such number a timer fires exactly at its time, however late that is."""
+        return math.ulp(self.time())
+
+    @_clock_resolution.setter
+    def _clock_resolution(self, _: float) -> None:
+        """asyncio sets that of the real clock."""
 
 
 def clock() -> float:

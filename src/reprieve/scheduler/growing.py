@@ -75,10 +75,11 @@ class Interner(Generic[T]):
 
 
 class GrowingColumn(Generic[T]):
-    """One thing for each row that is in use."""
+    """One thing for each row that is in use; the others have ``nothing``, whose code is always 0."""
 
-    def __init__(self) -> None:
+    def __init__(self, nothing: T) -> None:
         self.interner: Interner[T] = Interner()
+        self.interner.take(nothing)
         self._codes = np.zeros(0, np.int64)
         self._in_use: set[int] = set()
 
@@ -138,6 +139,11 @@ class GrowingRelation(Generic[T]):
         self._rows[position], self._codes[position] = row, self._codes[last]
         positions = self._positions[row]
         positions[positions.index(last)] = position
+
+    @property
+    def edition(self) -> tuple[int, int]:
+        """The same for as long as every code means the same thing and no thing is new."""
+        return self.interner.epoch, len(self.interner.things)
 
     def view(self) -> Relation[T]:
         return Relation(

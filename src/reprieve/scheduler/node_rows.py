@@ -64,6 +64,10 @@ class NodeRows:
         self._set_capacity(row, capacity, axis)
         self._changed[row] = node
 
+    def note(self, row: int, node: Node) -> None:
+        """The object changed in nothing that anybody reads."""
+        self.objects[row] = node
+
     def _set_capacity(self, row: int, capacity: Amounts, axis: ResourceAxis) -> None:
         self._touch(row)
         self._allocatable[:, row] = 0

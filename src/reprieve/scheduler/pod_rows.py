@@ -13,6 +13,8 @@ from reprieve.scheduler.growing import GrowingColumn, GrowingRelation, grown, pu
 
 PodKey = tuple[str, str]  # namespace, name
 
+_MOST_MENTIONED = 4096  # kinds of pods that take turns; more than that start over
+
 
 class PodRows:
     def __init__(self) -> None:
@@ -25,16 +27,18 @@ class PodRows:
         self._priority = np.zeros(0, np.int64)
         self._start = np.zeros(0, np.float64)
         self._terminating = np.zeros(0, np.bool_)
-        self._groups: GrowingColumn[GroupKey | None] = GrowingColumn()
-        self._namespaces: GrowingColumn[str] = GrowingColumn()
-        self._labels: GrowingColumn[LabelSet] = GrowingColumn()
+        self._groups: GrowingColumn[GroupKey | None] = GrowingColumn(None)
+        # Rows that are free lie in a namespace that nobody means.
+        self._namespaces: GrowingColumn[str] = GrowingColumn("")
+        self._labels: GrowingColumn[LabelSet] = GrowingColumn(("", ()))
         self._ports: GrowingRelation[HostPort] = GrowingRelation()
         self._affinity: GrowingRelation[PodTerm] = GrowingRelation()
         self._anti_affinity: GrowingRelation[PodTerm] = GrowingRelation()
         self._preferred: GrowingRelation[WeightedPodTerm] = GrowingRelation()
         self._claims: GrowingRelation[tuple[str, str]] = GrowingRelation()
         self._disks: GrowingRelation[Disk] = GrowingRelation()
-        self._terms: tuple[PodTerm, ...] = ()
+        self._edition: tuple[object, ...] = ()  # of all terms
+        self._looked_at: frozenset[str] = frozenset()
         self._mentioned: dict[MentionKey, Mentions] = {}
         self._table: Pods | None = None
 
@@ -126,9 +130,7 @@ class PodRows:
 
     def _publish(self) -> Pods:
         size = len(self.compiled)
-        affinity, anti_affinity = self._affinity.view(), self._anti_affinity.view()
-        preferred = self._preferred.view()
-        terms = (*affinity.things, *anti_affinity.things, *(wish.term for wish in preferred.things))
+        self._note_terms()
         return Pods(
             compiled=self.compiled,
             rows=self.rows,
@@ -141,17 +143,22 @@ class PodRows:
             terminating=published(self._terminating, size),
             groups=self._groups.view(size),
             ports=self._ports.view(),
-            affinity=affinity,
-            anti_affinity=anti_affinity,
-            preferred=preferred,
+            affinity=self._affinity.view(),
+            anti_affinity=self._anti_affinity.view(),
+            preferred=self._preferred.view(),
             claims=self._claims.view(),
             disks=self._disks.view(),
-            looked_at=keys_looked_at(terms),
-            _mentions=self._mentions_of(terms),
+            looked_at=self._looked_at,
+            _mentions=self._mentioned,
         )
 
-    def _mentions_of(self, terms: tuple[PodTerm, ...]) -> dict[MentionKey, Mentions]:
+    def _note_terms(self) -> None:
         """Who is mentioned by whom stays as it is for as long as the terms are the same."""
-        if terms != self._terms:
-            self._terms, self._mentioned = terms, {}
-        return self._mentioned
+        edition = (self._affinity.edition, self._anti_affinity.edition, self._preferred.edition)
+        if edition != self._edition:
+            terms = (*self._affinity.interner.things, *self._anti_affinity.interner.things)
+            wishes = (wish.term for wish in self._preferred.interner.things)
+            self._edition, self._looked_at = edition, keys_looked_at((*terms, *wishes))
+            self._mentioned = {}
+        elif len(self._mentioned) > _MOST_MENTIONED:
+            self._mentioned = {}

@@ -17,6 +17,7 @@ from reprieve.model.objects import (
     Namespace,
     Node,
     ObjectMeta,
+    PersistentVolume,
     PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
@@ -50,7 +51,8 @@ class World:
         self._nodes.widen(self._axis)
         self._where = np.full(0, NOWHERE, np.int64)
         self._assumed: dict[PodKey, str] = {}
-        self._homeless: dict[str, set[PodKey]] = {}  # pods on nodes that are not known
+        self._missed: dict[PodKey, str] = {}  # pods on nodes that are not known, and their nodes
+        self._homeless: dict[str, set[PodKey]] = {}  # the same by node
         self._others: dict[type, dict[PodKey, KubernetesObject]] = {}
         self._steps: dict[Target, VolumeStep] = {}  # volumes under way
         self._namespaces: Namespaces | None = None
@@ -86,7 +88,7 @@ class World:
                     return NONE
                 return self._drop_pod((target.namespace, target.name))
             case "Node":
-                return self._drop_node(target.name)
+                return self._drop_node(target)
             case _:
                 return self._lose_other(target)
 
@@ -101,9 +103,11 @@ class World:
         return self._pods.rows[key]
 
     def claim(self, target: Target) -> PersistentVolumeClaim | None:
-        """As the cluster shows it, whatever we assume."""
-        claim = self._others.get(PersistentVolumeClaim, {}).get((target.namespace, target.name))
-        return claim if isinstance(claim, PersistentVolumeClaim) else None
+        """As the cluster shows it, whatever we assume; not a namesake of it."""
+        match self._others.get(PersistentVolumeClaim, {}).get((target.namespace, target.name)):
+            case PersistentVolumeClaim() as claim if claim.metadata.uid == target.uid:
+                return claim
+        return None
 
     # --- what is assumed ---
 
@@ -124,11 +128,12 @@ class World:
             self._steps[step.target] = step
             self._storage = self._volumes_in_use = None
 
-    def release(self, steps: Iterable[VolumeStep]) -> None:
-        for step in steps:
-            if self._steps.get(step.target) == step:
-                del self._steps[step.target]
-                self._storage = self._volumes_in_use = None
+    def release(self, steps: Iterable[VolumeStep]) -> Changes:
+        """What was being done to volumes counts only as far as it is shown."""
+        ours = [step for step in steps if self._steps.get(step.target) == step]
+        for step in ours:
+            del self._steps[step.target]
+        return self._other_changed(PersistentVolume) if ours else NONE
 
     # --- pods ---
 
@@ -137,10 +142,10 @@ class World:
         old = self.pod(key)
         if old is None:
             return self._add_pod(key, compile_pod(pod))
-        if old.pod.metadata.uid != pod.metadata.uid:
-            return self._drop_pod(key) | self._add_pod(key, compile_pod(pod))
         if _is_older(pod.metadata, old.pod.metadata):
             return NONE
+        if old.pod.metadata.uid != pod.metadata.uid:
+            return self._drop_pod(key) | self._add_pod(key, compile_pod(pod))
         return self._change_pod(key, old, _recompiled(pod, old))
 
     def _finished(self, pod: Pod) -> Changes:
@@ -168,6 +173,7 @@ class World:
             self._move(row, NOWHERE)
             self._widen(name for name, _ in new.shape.requests)
             self._pods.change(row, new, self._axis)
+            self._pods_changed(old)
             self._pods_changed(new)
             self._move(row, before)
         if new.pod.spec.node_name:
@@ -181,7 +187,7 @@ class World:
         changes = frozenset({Change.POD_LEFT}) if self._where[row] != NOWHERE else NONE
         self._move(row, NOWHERE)
         self._assumed.pop(key, None)
-        self._forget_home(key, compiled.pod.spec.node_name)
+        self._miss(key, "")
         self._pods.drop(key)
         self._pods_changed(compiled)
         return changes
@@ -191,8 +197,7 @@ class World:
         row = self._pods.rows[key]
         name = self._pods.compiled[row].pod.spec.node_name or self._assumed.get(key, "")
         before, after = int(self._where[row]), self._nodes.rows.get(name, NOWHERE)
-        if name and after == NOWHERE:
-            self._homeless.setdefault(name, set()).add(key)
+        self._miss(key, name if after == NOWHERE else "")
         self._move(row, after)
         if before == after:
             return NONE
@@ -212,12 +217,16 @@ class World:
             self._nodes.enter(node, row, rank, weight)
         self._where[row] = node
 
-    def _forget_home(self, key: PodKey, name: str) -> None:
-        waiting = self._homeless.get(name)
-        if waiting is not None:
-            waiting.discard(key)
-            if not waiting:
-                del self._homeless[name]
+    def _miss(self, key: PodKey, name: str) -> None:
+        """Notes which node a pod will be on as soon as that is known; none, if it needs none."""
+        before = self._missed.pop(key, "")
+        if before:
+            self._homeless[before].remove(key)
+            if not self._homeless[before]:
+                del self._homeless[before]
+        if name:
+            self._missed[key] = name
+            self._homeless.setdefault(name, set()).add(key)
 
     def _pods_changed(self, compiled: CompiledPod) -> None:
         if compiled.shape.claims or compiled.shape.inline_volumes:
@@ -237,37 +246,44 @@ class World:
     def _see_node(self, node: Node) -> Changes:
         name = node.metadata.name
         row = self._nodes.rows.get(name)
-        capacity = node_capacity(node, Problems(ref_of(node)))
-        self._widen(capacity)
         if row is None:
-            self._nodes.add(node, capacity, self._axis)
-            self._nodes_moved()
-            for key in sorted(self._homeless.pop(name, ())):
-                self._settle(key)
-            return frozenset({Change.NODE_ADDED})
+            return self._add_node(node)
         old = self._nodes.objects[row]
-        if _is_older(node.metadata, old.metadata) or _is_heartbeat(old, node):
+        if _is_older(node.metadata, old.metadata):
             return NONE
-        before = node_capacity(old, Problems(ref_of(old)))
+        if _is_heartbeat(old, node):
+            self._nodes.note(row, node)
+            return NONE
+        before, capacity = _capacity(old), _capacity(node)
+        self._widen(capacity)
         self._nodes.change(row, node, capacity, self._axis)
         if old.metadata.labels != node.metadata.labels:
             self._nodes_moved()
         return frozenset(_node_changes(old, node, before, capacity))
 
-    def _drop_node(self, name: str) -> Changes:
-        row = self._nodes.rows.get(name)
-        if row is None:
+    def _add_node(self, node: Node) -> Changes:
+        capacity, name = _capacity(node), node.metadata.name
+        self._widen(capacity)
+        self._nodes.add(node, capacity, self._axis)
+        self._nodes_moved()
+        for key in sorted(self._homeless.get(name, ())):
+            self._settle(key)
+        return frozenset({Change.NODE_ADDED})
+
+    def _drop_node(self, target: Target) -> Changes:
+        row = self._nodes.rows.get(target.name)
+        if row is None or self._nodes.objects[row].metadata.uid != target.uid:
             return NONE
         leaving = [pod for _, pod in self._nodes.on_node[row]]
         for pod in leaving:
             self._move(pod, NOWHERE)
-        row, moved = self._nodes.drop(name)
+        row, moved = self._nodes.drop(target.name)
         self._where[self._where == moved] = row
         self._nodes_moved()
         for pod in leaving:
             metadata = self._pods.compiled[pod].pod.metadata
             self._settle((metadata.namespace, metadata.name))
-        return frozenset({Change.NODE_GONE})
+        return frozenset({Change.NODE_GONE, Change.POD_LEFT} if leaving else {Change.NODE_GONE})
 
     def _nodes_moved(self) -> None:
         """Storage keeps columns over the nodes."""
@@ -358,10 +374,15 @@ class World:
 
 
 def _is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
-    """Resource versions rise; a watch that went back in time shows lower ones."""
-    if new.uid != known.uid or not (new.resource_version.isdecimal() and known.resource_version.isdecimal()):
+    """Resource versions rise, also from an object to its next namesake; a watch that went back in time
+    shows lower ones."""
+    if not (new.resource_version.isdecimal() and known.resource_version.isdecimal()):
         return False
     return int(new.resource_version) < int(known.resource_version)
+
+
+def _capacity(node: Node) -> Amounts:
+    return node_capacity(node, Problems(ref_of(node)))
 
 
 def _recompiled(pod: Pod, old: CompiledPod) -> CompiledPod:
@@ -389,7 +410,8 @@ def _reported(pod: Pod) -> tuple[object, ...]:
 
 def _facts(pod: Pod) -> tuple[object, ...]:
     """What of a pod besides its shape stands in columns and slots."""
-    return pod.spec.priority, pod.status.start_time, pod.metadata.deletion_timestamp is None
+    spec, leaving = pod.spec, pod.metadata.deletion_timestamp is not None
+    return spec.priority, spec.scheduling_group, pod.status.start_time, leaving
 
 
 def _meaning(old: CompiledPod, new: CompiledPod) -> Changes:

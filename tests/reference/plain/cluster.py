@@ -1,6 +1,6 @@
 """A cluster as a reader would picture it: nodes, and the pods on each. No columns, no caches."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from reprieve.model.objects import KubernetesObject, Node, Pod
@@ -43,7 +43,3 @@ def scaled(raw: Mapping[str, int], *, reverse: bool = False) -> dict[str, int]:
     if largest == 0:
         return dict.fromkeys(raw, 100 if reverse else 0)
     return {name: 100 - 100 * n // largest if reverse else 100 * n // largest for name, n in raw.items()}
-
-
-def named(nodes: Iterable[Node]) -> dict[str, Node]:
-    return {node.metadata.name: node for node in nodes}

@@ -11,7 +11,7 @@ from reprieve.model.objects import Node, Pod
 from reprieve.placement.profile import Profile, ResourceWeight, ShapePoint, Strategy
 from tests.reference.plain.cluster import Cluster, scaled
 from tests.reference.plain.node import is_tolerated
-from tests.reference.plain.requests import nonzero_requests, requests
+from tests.reference.plain.requests import Amounts, nonzero_requests, plus, requests
 from tests.reference.plain.resources import capacity
 from tests.reference.plain.selectors import accepts
 
@@ -20,6 +20,7 @@ PlainScore = Callable[[Cluster, Sequence[Node], Profile], Scores | None]
 
 Totals = tuple[int, int, int, int]  # a resource's weight, and how much is taken, wanted, and there
 
+STANDARD = ("cpu", "memory", "ephemeral-storage")
 MIB = 1024 * 1024
 
 
@@ -71,28 +72,22 @@ def spread_size(cluster: Cluster, node: Node, name: str) -> int:
 # --- room ----------------------------------------------------------------------------------------
 
 
-def totals(cluster: Cluster, node: Node, name: str, *, floored: bool) -> tuple[int, int, int]:
-    """Of one resource: taken already, wanted by the newcomer, and there at all."""
-
-    def asked(pod: Pod) -> int:
-        amounts = requests(pod) | (nonzero_requests(pod) if floored else {})
-        return amounts.get(name, 0)
-
-    taken = sum(asked(pod) for pod in cluster.pods_on(node))
-    return taken, asked(cluster.newcomer), capacity(node).get(name, 0)
+def amounts(pod: Pod, *, floored: bool) -> Amounts:
+    return requests(pod) | (nonzero_requests(pod) if floored else {})
 
 
 def counted(
     cluster: Cluster, node: Node, weights: Sequence[ResourceWeight], *, floored: bool
 ) -> list[Totals]:
     """The resources that count: present on the node, and asked for if they are not standard."""
-    result = []
-    for resource in weights:
-        taken, wanted, there = totals(cluster, node, resource.name, floored=floored)
-        standard = resource.name in ("cpu", "memory", "ephemeral-storage")
-        if there and (standard or wanted):
-            result.append((resource.weight, taken, wanted, there))
-    return result
+    wanted = amounts(cluster.newcomer, floored=floored)
+    taken = plus(*(amounts(pod, floored=floored) for pod in cluster.pods_on(node)))
+    there = capacity(node)
+    return [
+        (resource.weight, taken.get(name, 0), wanted.get(name, 0), there[name])
+        for resource in weights
+        if there.get(name := resource.name) and (name in STANDARD or wanted.get(name))
+    ]
 
 
 def allocation(cluster: Cluster, feasible: Sequence[Node], profile: Profile) -> Scores:

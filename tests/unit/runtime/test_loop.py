@@ -55,7 +55,7 @@ def test_what_is_shown_is_placed_and_recorded() -> None:
 def test_events_go_before_decisions() -> None:
     """The small pod came first, but when it is looked at, the important one is there too."""
     small, large = a_pod("small", cpu="1"), a_pod("large", cpu="1", priority=9)
-    first, second = decisions_of(
+    first, second, *_ = decisions_of(
         FakeCluster(), shows(Seen(a_node("n1", cpu="1")), Synced(), Seen(small), Seen(large))
     )
     assert (first.demand, first.outcome) == (target(large), Outcome.PLACED)

@@ -22,18 +22,6 @@ def test_timers_fire_in_the_order_of_their_times() -> None:
     assert run(main()) == ["first", "middle", "last"]
 
 
-def test_timers_of_the_same_time_fire_in_the_order_they_were_set() -> None:
-    async def main() -> list[int]:
-        fired: list[int] = []
-        loop = asyncio.get_running_loop()
-        for number in range(20):
-            loop.call_at(7.0, fired.append, number)
-        await asyncio.sleep(8.0)
-        return fired
-
-    assert run(main()) == list(range(20))
-
-
 def test_days_pass_at_once_and_exactly() -> None:
     async def main() -> tuple[float, list[float]]:
         time, late = asyncio.get_running_loop().time, []

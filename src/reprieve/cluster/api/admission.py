@@ -5,28 +5,42 @@
 - on CREATE with the object as it was sent; metadata.name may still be missing if metadata.generateName is
   there, and metadata.namespace where ``Request.namespace`` says it;
 - on UPDATE with the whole object as it will be (patches are applied before) and the stored one as ``old``;
-- with a subresource for ``status`` and ``resize``, both of them updates of the whole object; a change of scale
-  is an update of the object itself. Binding and eviction are no business of admission.
+- with a subresource for ``status`` and ``resize``, both of them updates of the whole object; a change of
+  scale is an update of the object itself. Binding and eviction are no business of admission.
 
-``new`` and ``old`` are both in the spelling of ``Request.version``: conversion comes before. Neither is changed.
-The answer is the object to be stored (with nulls removed, defaults filled in, priorities resolved and fields
-behind missing features dropped), or the field errors for a 422, or a refusal for a 403 or 404. Of metadata,
-what the server itself owns (uid, generation, resourceVersion, times) is taken as it comes: the store keeps it.
+``new`` and ``old`` are both in the spelling of ``Request.version``: conversion comes before. Neither is
+changed. The answer is the object to be stored (with nulls removed, defaults filled in, priorities resolved
+and fields behind missing features dropped), or the field errors for a 422, or a refusal for a 403 or 404. Of
+the metadata, what the server itself owns (uid, generation, resourceVersion, times) is taken as it comes.
 
-HTTP, storage, and where the gates come from are not known here.
+What was wrong with the stored object already is not held against an update. HTTP, storage, and where the
+gates come from are not known here.
 """
 
-from collections.abc import Iterable
-from copy import deepcopy
 from dataclasses import dataclass
-from enum import Enum, StrEnum
-from typing import Protocol
+from enum import Enum
 
-from reprieve.cluster.api.features import Features
-from reprieve.cluster.api.fields import FieldError, Reason
-from reprieve.cluster.api.values import Json
+from reprieve.cluster.api import plugins, priority
+from reprieve.cluster.api.codec import Unreadable, decode_value
+from reprieve.cluster.api.defaults import default
+from reprieve.cluster.api.features import (
+    ALL_FEATURES,
+    DEFAULT_FEATURES,
+    Features,
+    drop_unserved,
+    serves,
+)
+from reprieve.cluster.api.fields import At, FieldError, Reason
+from reprieve.cluster.api.plugins import Lookup, Refusal, RefusalReason
+from reprieve.cluster.api.pod_defaults import default_pod_resources, merge_label_keys
+from reprieve.cluster.api.validation import Rules, rules_of
+from reprieve.cluster.api.validation.metadata import check_metadata, check_metadata_change
+from reprieve.cluster.api.validation.pod_changes import check_resize, resized
+from reprieve.cluster.api.values import Json, TooDeepError, made, name_of, part, text_in, without_nulls
 
 __all__ = [
+    "ALL_FEATURES",
+    "DEFAULT_FEATURES",
     "Answer",
     "Features",
     "FieldError",
@@ -58,32 +72,157 @@ class Request:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
-    features: Features = Features()
+    features: Features = DEFAULT_FEATURES
 
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
 
-class Lookup(Protocol):
-    """What admission must read. Objects of kinds with several spellings are not asked for."""
-
-    def find(self, kind: str, namespace: str, name: str) -> Json | None: ...
-
-    def all(self, kind: str) -> Iterable[Json]: ...
-
-
-class RefusalReason(StrEnum):
-    FORBIDDEN = "Forbidden"  # 403
-    NOT_FOUND = "NotFound"  # 404
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A refusal of the whole request, with the ``reason`` of a ``Status`` and a sentence."""
-
-    reason: RefusalReason
-    sentence: str
+    @property
+    def creates(self) -> bool:
+        return self.operation is Operation.CREATE
 
 
 Answer = Json | tuple[FieldError, ...] | Refusal
 
 
 def admit(request: Request, lookup: Lookup) -> Answer:
-    return deepcopy(request.new)
+    if not serves(request.features, request.kind):
+        return Refusal(RefusalReason.NOT_FOUND, f"this cluster does not serve the kind {request.kind}")
+    try:
+        sent, old = without_nulls(request.new), without_nulls(request.old or {})
+    except TooDeepError:
+        return (FieldError("", Reason.INVALID, None, "the object must have fewer levels of nesting"),)
+    if request.subresource == "status":
+        return _admit_status(request, sent, old)
+    body = _started(request, resized(sent, old) if request.subresource == "resize" else sent)
+    default(body, request.version, request.features)
+    refusal = _complete(request, body, old, lookup)
+    if refusal is not None:
+        return refusal
+    drop_unserved(body, old, request.features)
+    _finish(request, body)
+    errors = _errors(request, body, old)
+    if errors:
+        return tuple(errors)
+    return _last_refusal(body, lookup) or body
+
+
+def _last_refusal(body: Json, lookup: Lookup) -> Refusal | None:
+    return plugins.one_default_priority(body, lookup) if _is(body, "PriorityClass") else None
+
+
+def _is(body: Json, *kinds: str) -> bool:
+    return body["kind"] in kinds
+
+
+def _started(request: Request, sent: Json) -> Json:
+    """With the kind, the version and the namespace that the request is about."""
+    body = {**sent, "apiVersion": request.api_version, "kind": request.kind}
+    meta = made(body, "metadata")
+    if _rules(request).namespaced and not meta.get("namespace"):
+        meta["namespace"] = request.namespace or "default"
+    return body
+
+
+def _rules(request: Request) -> Rules:
+    return rules_of(request.group, request.version, request.kind)
+
+
+# --- completing ----------------------------------------------------------------------------------
+
+
+def _complete(request: Request, body: Json, old: Json, lookup: Lookup) -> Refusal | None:
+    if request.subresource:
+        return None
+    if not request.creates:
+        if _is(body, "Pod"):
+            priority.keep(body, old)
+            plugins.default_toleration_seconds(body)
+        return None
+    if _rules(request).namespaced:
+        refusal = plugins.namespace_lifecycle(text_in(part(body, "metadata"), "namespace"), lookup)
+        if refusal is not None:
+            return refusal
+    return _complete_new(request, body, lookup)
+
+
+def _complete_new(request: Request, body: Json, lookup: Lookup) -> Refusal | None:
+    match request.kind:
+        case "Pod":
+            plugins.service_account(body)
+            plugins.default_toleration_seconds(body)
+            return plugins.priority_of_pod(body, lookup)
+        case "PodGroup":
+            plugins.group_protection(body)
+            return plugins.priority_of_group(body, request.version, request.features, lookup)
+        case "CompositePodGroup":
+            return plugins.priority_of_group(body, request.version, request.features, lookup)
+        case "PersistentVolumeClaim":
+            plugins.default_storage_class(body, lookup)
+    return None
+
+
+def _finish(request: Request, body: Json) -> None:
+    if not _is(body, "Pod"):
+        return
+    if request.creates:
+        merge_label_keys(body)
+    if request.creates or request.subresource == "resize":
+        default_pod_resources(made(body, "spec"))
+
+
+# --- checking ------------------------------------------------------------------------------------
+
+
+def _errors(request: Request, body: Json, old: Json) -> list[FieldError]:
+    errors = _standing_errors(request, body)
+    rules, thing = _rules(request), At(body)
+    if request.creates:
+        rules.new(thing)
+    else:
+        if errors:
+            known = _standing_errors(request, old)
+            errors = [error for error in errors if error not in known]
+        check_metadata_change(thing["metadata"], part(old, "metadata"))
+        change = check_resize if request.subresource == "resize" else rules.change
+        change(thing, old)
+    _check_address(request, thing)
+    return [*errors, *thing.errors] or _decoding_errors(body, old)
+
+
+def _standing_errors(request: Request, body: Json) -> list[FieldError]:
+    """What is wrong with an object, wherever it comes from."""
+    rules, thing = _rules(request), At(body)
+    if thing["metadata"].is_object():
+        check_metadata(thing["metadata"], rules.name, rules.namespaced)
+    rules.whole(thing)
+    return thing.errors
+
+
+def _check_address(request: Request, thing: At) -> None:
+    meta = thing["metadata"]
+    if request.namespace and meta["namespace"].given:
+        meta["namespace"].unchanged(request.namespace, f"must be that of the request, {request.namespace}")
+    if request.name and name_of(thing.value):
+        meta["name"].unchanged(request.name, f"must be that of the request, {request.name}")
+
+
+def _decoding_errors(body: Json, old: Json) -> list[FieldError]:
+    """Nothing is stored that the scheduler could not read, unless it could not read it before."""
+    read = decode_value(body)
+    if not isinstance(read, Unreadable) or (old and isinstance(decode_value(old), Unreadable)):
+        return []
+    return [FieldError(read.problem.path, Reason.TYPE, None, read.problem.expected)]
+
+
+def _admit_status(request: Request, sent: Json, old: Json) -> Answer:
+    """Nothing but the status is taken from what was sent."""
+    body: Json = {**old, "status": sent.get("status", {})}
+    quality = text_in(part(old, "status"), "qosClass")
+    if request.kind == "Pod" and quality and isinstance(body["status"], dict):
+        body["status"].setdefault("qosClass", quality)
+    thing = At(body)
+    thing["status"].is_object()
+    _rules(request).status(thing, old)
+    return tuple(thing.errors or _decoding_errors(body, old)) or body

@@ -37,7 +37,7 @@ class Reason(Enum):
         return self.value[1]
 
 
-_WITHOUT_VALUE = (Reason.REQUIRED, Reason.FORBIDDEN, Reason.TOO_LONG, Reason.TOO_MANY)
+_WITHOUT_VALUE = (Reason.REQUIRED, Reason.FORBIDDEN, Reason.TOO_LONG, Reason.TOO_MANY, Reason.TYPE)
 
 
 @dataclass(frozen=True, slots=True)

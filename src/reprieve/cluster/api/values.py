@@ -106,6 +106,9 @@ def sized(quantity: object) -> object:
     if isinstance(quantity, bool) or not isinstance(quantity, int | float):
         return quantity
     amount = milli(quantity)
-    if amount is None:
-        return quantity
-    return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    return quantity if amount is None else written(amount)
+
+
+def written(thousandths: int) -> str:
+    """An amount as a quantity."""
+    return str(thousandths // 1000) if thousandths % 1000 == 0 else f"{thousandths}m"

@@ -24,11 +24,7 @@ class Key(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.resource} {self.namespace}/{self.name}"
-            if self.namespace
-            else f"{self.resource} {self.name}"
-        )
+        return f'{self.resource} "{self.name}"'
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False):

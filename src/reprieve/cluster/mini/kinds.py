@@ -1,4 +1,4 @@
-"""Which kinds of object the mini cluster keeps, and how they differ. Adding one is a line of the table."""
+"""Which kinds of object the mini cluster keeps, and how they differ. Adding one is an entry of the table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,19 +18,31 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """``versions`` are the spellings that clients may use; the first one is the preferred one.
+    """``versions`` are the spellings that clients may use; the first one is preferred, and stored.
 
+    ``also``: where else, and as what API version, the same objects are served.
+    ``short``: names for those who type. ``shown_in_all``: whether "all" means these, too.
     ``drains``: an object of the kind that is in use goes only when a kubelet says so.
+    ``content``: the fields beside apiVersion, kind, metadata and status.
+    ``selectable``: fields by which clients may select, beside the name and the namespace.
+    ``parts``: subresources beside the status. ``orphans``: what it owns survives it unless told otherwise.
     """
 
     kind: str
     plural: str
     group: str = ""
     versions: tuple[str, ...] = ("v1",)
+    also: tuple[str, ...] = ()
     namespaced: bool = True
+    short: tuple[str, ...] = ()
+    shown_in_all: bool = False
     status: Status = Status.NONE
     first_phase: str = ""
     drains: bool = False
+    content: tuple[str, ...] = ("spec",)
+    selectable: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    orphans: bool = False
 
     @property
     def resource(self) -> str:
@@ -38,38 +50,163 @@ class Kind:
 
     @property
     def api_version(self) -> str:
-        return f"{self.group}/{self.versions[0]}" if self.group else self.versions[0]
+        return self.served[0]
+
+    @property
+    def served(self) -> tuple[str, ...]:
+        """Every API version that a client may say."""
+        own = (f"{self.group}/{version}" if self.group else version for version in self.versions)
+        return (*own, *self.also)
 
 
 APART, REGISTERED = Status.APART, Status.REGISTERED
-_SCHEDULING = "scheduling.k8s.io"
+_CLUSTER = False
+_SCHEDULING, _STORAGE = "scheduling.k8s.io", "storage.k8s.io"
 _GROUPS = ("v1beta1", "v1alpha3", "v1alpha2")
 
+
+def _paths(prefix: str, names: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}.{name}" for name in names.split())
+
+
+_POD_FIELDS = (
+    *_paths("spec", "nodeName restartPolicy schedulerName serviceAccountName hostNetwork"),
+    *_paths("status", "phase podIP nominatedNodeName"),
+)
+_EVENT_FIELDS = (
+    *_paths("involvedObject", "kind namespace name uid apiVersion resourceVersion fieldPath"),
+    *("reason", "reportingComponent", "type"),
+)
+
 KINDS = (
-    Kind("Namespace", "namespaces", namespaced=False, status=APART, first_phase="Active"),
-    Kind("Node", "nodes", namespaced=False, status=REGISTERED),
-    Kind("PriorityClass", "priorityclasses", _SCHEDULING, namespaced=False),
-    Kind("StorageClass", "storageclasses", "storage.k8s.io", namespaced=False),
-    Kind("CSIDriver", "csidrivers", "storage.k8s.io", namespaced=False),
-    Kind("CSINode", "csinodes", "storage.k8s.io", namespaced=False),
-    Kind("CSIStorageCapacity", "csistoragecapacities", "storage.k8s.io"),
-    Kind("PersistentVolume", "persistentvolumes", namespaced=False, status=APART, first_phase="Pending"),
-    Kind("PersistentVolumeClaim", "persistentvolumeclaims", status=APART, first_phase="Pending"),
-    Kind("Service", "services", status=APART),
-    Kind("ServiceAccount", "serviceaccounts"),
-    Kind("ConfigMap", "configmaps"),
-    Kind("Secret", "secrets"),
-    Kind("ReplicationController", "replicationcontrollers", status=APART),
-    Kind("Deployment", "deployments", "apps", status=APART),
-    Kind("ReplicaSet", "replicasets", "apps", status=APART),
-    Kind("StatefulSet", "statefulsets", "apps", status=APART),
-    Kind("Job", "jobs", "batch", status=APART),
-    Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy", status=APART),
+    Kind(
+        "Namespace",
+        "namespaces",
+        namespaced=_CLUSTER,
+        short=("ns",),
+        status=APART,
+        first_phase="Active",
+        selectable=("status.phase",),
+        parts=("finalize",),
+    ),
+    Kind(
+        "Node",
+        "nodes",
+        namespaced=_CLUSTER,
+        short=("no",),
+        status=REGISTERED,
+        selectable=("spec.unschedulable",),
+    ),
+    Kind(
+        "PriorityClass",
+        "priorityclasses",
+        _SCHEDULING,
+        namespaced=_CLUSTER,
+        short=("pc",),
+        content=("value", "globalDefault", "description", "preemptionPolicy"),
+    ),
+    Kind(
+        "StorageClass",
+        "storageclasses",
+        _STORAGE,
+        namespaced=_CLUSTER,
+        short=("sc",),
+        content=(
+            *("provisioner", "parameters", "reclaimPolicy", "mountOptions"),
+            *("allowVolumeExpansion", "volumeBindingMode", "allowedTopologies"),
+        ),
+    ),
+    Kind("CSIDriver", "csidrivers", _STORAGE, namespaced=_CLUSTER),
+    Kind("CSINode", "csinodes", _STORAGE, namespaced=_CLUSTER),
+    Kind(
+        "CSIStorageCapacity",
+        "csistoragecapacities",
+        _STORAGE,
+        content=("storageClassName", "nodeTopology", "capacity", "maximumVolumeSize"),
+    ),
+    Kind(
+        "PersistentVolume",
+        "persistentvolumes",
+        namespaced=_CLUSTER,
+        short=("pv",),
+        status=APART,
+        first_phase="Pending",
+    ),
+    Kind(
+        "PersistentVolumeClaim", "persistentvolumeclaims", short=("pvc",), status=APART, first_phase="Pending"
+    ),
+    Kind("Service", "services", short=("svc",), shown_in_all=True, status=APART),
+    Kind(
+        "ServiceAccount",
+        "serviceaccounts",
+        short=("sa",),
+        content=("secrets", "imagePullSecrets", "automountServiceAccountToken"),
+    ),
+    Kind("ConfigMap", "configmaps", short=("cm",), content=("data", "binaryData", "immutable")),
+    Kind("Secret", "secrets", content=("data", "stringData", "type", "immutable"), selectable=("type",)),
+    Kind(
+        "ReplicationController",
+        "replicationcontrollers",
+        short=("rc",),
+        shown_in_all=True,
+        status=APART,
+        selectable=("status.replicas",),
+    ),
+    Kind(
+        "Deployment",
+        "deployments",
+        "apps",
+        short=("deploy",),
+        shown_in_all=True,
+        status=APART,
+        parts=("scale",),
+    ),
+    Kind(
+        "ReplicaSet",
+        "replicasets",
+        "apps",
+        short=("rs",),
+        shown_in_all=True,
+        status=APART,
+        selectable=("status.replicas",),
+        parts=("scale",),
+    ),
+    Kind("StatefulSet", "statefulsets", "apps", short=("sts",), shown_in_all=True, status=APART),
+    Kind(
+        "Job",
+        "jobs",
+        "batch",
+        shown_in_all=True,
+        status=APART,
+        selectable=("status.successful",),
+        orphans=True,
+    ),
+    Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy", short=("pdb",), status=APART),
     Kind("Workload", "workloads", _SCHEDULING, _GROUPS),
     Kind("CompositePodGroup", "compositepodgroups", _SCHEDULING, ("v1alpha3",), status=APART),
     Kind("PodGroup", "podgroups", _SCHEDULING, _GROUPS, status=APART),
-    Kind("Pod", "pods", status=APART, first_phase="Pending", drains=True),
-    Kind("Event", "events"),
+    Kind(
+        "Pod",
+        "pods",
+        short=("po",),
+        shown_in_all=True,
+        status=APART,
+        first_phase="Pending",
+        drains=True,
+        selectable=_POD_FIELDS,
+        parts=("binding", "eviction", "resize", "log", "exec", "attach", "portforward", "proxy"),
+    ),
+    Kind(
+        "Event",
+        "events",
+        also=("events.k8s.io/v1",),
+        short=("ev",),
+        content=(
+            *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count"),
+            *("type", "eventTime", "series", "action", "related", "reportingComponent", "reportingInstance"),
+        ),
+        selectable=_EVENT_FIELDS,
+    ),
     Kind("Lease", "leases", "coordination.k8s.io"),
 )
 

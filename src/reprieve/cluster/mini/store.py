@@ -7,6 +7,7 @@ apart from spec, deletion in two steps. It knows no schema, no admission and no 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from operator import attrgetter
 
 import msgspec
 
@@ -21,6 +22,7 @@ KEPT_CHANGES = 20_000
 _TERMINAL = ("Succeeded", "Failed")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
+_key_of_item = attrgetter("key")
 
 
 class Part(Enum):
@@ -70,23 +72,26 @@ class Store:
 
     def list(self, resources: Sequence[str], namespace: str = "", at: int | None = None) -> Listing:
         """What there is now, or was at an earlier version that the history still reaches."""
-        items = {key: item for resource in resources for key, item in self._table(resource).items()}
-        if at is not None:
-            self._rewind(items, frozenset(resources), at)
-        chosen = [item for key, item in items.items() if not namespace or key.namespace == namespace]
-        order = {resource: i for i, resource in enumerate(resources)}
-        chosen.sort(key=lambda item: (order[item.key.resource], item.key.namespace, item.key.name))
-        return Listing(self.version if at is None else at, chosen)
+        items: list[Stored] = []
+        for resource in resources:
+            there = self._table(resource) if at is None else self._rewound(resource, at)
+            items += sorted(
+                (item for item in there.values() if not namespace or item.key.namespace == namespace),
+                key=_key_of_item,
+            )
+        return Listing(self.version if at is None else at, items)
 
-    def _rewind(self, items: dict[Key, Stored], resources: frozenset[str], version: int) -> None:
+    def _rewound(self, resource: str, version: int) -> dict[Key, Stored]:
+        items = dict(self._table(resource))
         for change in reversed(self._history.after(version)):
             key = change.object.key
-            if key.resource not in resources:
+            if key.resource != resource:
                 continue
             if change.before is None:
                 items.pop(key, None)
             else:
                 items[key] = change.before
+        return items
 
     def watch(self, resources: Collection[str], since: int) -> Watch:
         """Every change after a version; an ApiError 410 when the history no longer reaches it."""
@@ -134,23 +139,38 @@ class Store:
         _check(old, uid, "")
         return self._replace(old, change(_decode(old.raw)), part)
 
-    def delete(self, key: Key, uid: str = "", version: str = "", grace: int | None = None) -> Stored | None:
-        """None when the object is gone; otherwise what waits for its finalizers or its kubelet."""
+    def delete(
+        self,
+        key: Key,
+        uid: str = "",
+        version: str = "",
+        grace: int | None = None,
+        held_by: Sequence[str] = (),
+    ) -> Stored | None:
+        """None when the object is gone; otherwise what waits for its finalizers or its kubelet.
+
+        ``held_by``: finalizers that it gets with its deletion, for those who have to do something first.
+        """
         old = self.get(key)
         _check(old, uid, version)
         body: Json = _decode(old.raw)
         meta: Json = body["metadata"]
         seconds = _grace(self._kinds[key.resource], body, grace)
+        held = _held(meta, held_by)
         if seconds == 0 and not meta.get("finalizers"):
             self._remove(old, body)
             return None
-        if "deletionTimestamp" in meta and seconds >= meta.get("deletionGracePeriodSeconds", 0):
-            return old
         if "deletionTimestamp" not in meta:
             meta["generation"] = meta.get("generation", 0) + 1
+        elif seconds >= meta.get("deletionGracePeriodSeconds", 0):
+            return self._put(key, body, old) if held else old
         meta["deletionTimestamp"] = stamp(self._clock() + seconds)
         meta["deletionGracePeriodSeconds"] = seconds
         return self._put(key, body, old)
+
+    def rehearsal(self) -> "Store":
+        """A store that answers every write as this one would, and in which nothing stays written."""
+        return _Rehearsal(self)
 
     def _replace(self, old: Stored, sent: Json, part: Part) -> Stored:
         before: Json = _decode(old.raw)
@@ -182,6 +202,20 @@ class Store:
         meta = body["metadata"]
         meta["resourceVersion"] = str(version)
         return Stored(key, meta["uid"], version, _encode(body))
+
+
+class _Rehearsal(Store):
+    def __init__(self, played: Store) -> None:
+        self._clock = played._clock
+        self._kinds = played._kinds
+        self._history = played._history
+        self._objects = played._objects
+
+    def _put(self, key: Key, body: Json, old: Stored | None) -> Stored:
+        return self._stored(key, body)
+
+    def _remove(self, old: Stored, body: Json) -> Stored:
+        return self._stored(old.key, body)
 
 
 def parsed(stored: Stored) -> Json:
@@ -223,6 +257,15 @@ def _grace(kind: Kind, body: Json, asked: int | None) -> int:
     if not isinstance(seconds, int):
         return DEFAULT_GRACE_SECONDS
     return seconds if seconds >= 0 else 1
+
+
+def _held(meta: Json, finalizers: Sequence[str]) -> bool:
+    """Adds those that are not there yet; tells whether there were any."""
+    there = list(meta.get("finalizers") or ())
+    new = [name for name in finalizers if name not in there]
+    if new:
+        meta["finalizers"] = [*there, *new]
+    return bool(new)
 
 
 def _is_finished(meta: Json) -> bool:

@@ -103,5 +103,5 @@ def test_a_closed_watch_is_forgotten() -> None:
 
 
 def test_keys_read_well() -> None:
-    assert str(pod_key("a")) == "pods default/a"
-    assert str(Key("nodes", "", "n1")) == "nodes n1"
+    assert str(pod_key("a")) == 'pods "a"'
+    assert str(Key("nodes", "", "n1")) == 'nodes "n1"'

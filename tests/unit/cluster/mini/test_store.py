@@ -115,7 +115,7 @@ def test_what_is_not_there_is_not_found(store: Store) -> None:
 
 def test_a_name_is_taken_once(store: Store) -> None:
     store.create("configmaps", config_map())
-    with pytest.raises(ApiError, match="exists already") as error:
+    with pytest.raises(ApiError, match="already exists") as error:
         store.create("configmaps", config_map())
     assert refusal(error) == (409, "AlreadyExists")
 

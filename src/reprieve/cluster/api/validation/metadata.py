@@ -1,4 +1,4 @@
-"""Metadata: names, labels, annotations, owners, finalizers; and what several kinds share: selectors, conditions.
+"""Metadata: names, labels, annotations, owners, finalizers; and what many kinds have: selectors, conditions.
 
 What the server owns in metadata (uid, times, generation) is not looked at.
 """
@@ -82,7 +82,7 @@ def _check_owners(owners: At) -> None:
 def _check_finalizers(finalizers: At) -> None:
     for finalizer in finalizers.items():
         finalizer.must_be(label_key)
-    if isinstance(finalizers.value, list) and {_ORPHAN, _FOREGROUND} <= set(texts({"": finalizers.value}, "")):
+    if {_ORPHAN, _FOREGROUND} <= {finalizer.text() for finalizer in finalizers.items()}:
         finalizers.invalid(f"must not have both {_ORPHAN} and {_FOREGROUND}")
 
 
@@ -110,6 +110,7 @@ def check_expression(
     with_values: tuple[str, ...],
     without_values: tuple[str, ...],
     with_one: tuple[str, ...] = (),
+    any_value: bool = False,
 ) -> None:
     operator, values = expression["operator"].text(), expression["values"]
     if operator in with_values:
@@ -125,7 +126,8 @@ def check_expression(
         expression["operator"].invalid(f"must be one of {allowed}")
     expression["key"].must_name(label_key)
     for value in values.items():
-        value.must_be(label_value)
+        if value.is_text() and not any_value:
+            value.must_be(label_value)
 
 
 def selects(selector: object, labels: object) -> bool:

@@ -32,7 +32,7 @@ def _check_node_affinity(affinity: At) -> None:
         check_node_selector(affinity[REQUIRED])
     for term in affinity[PREFERRED].items():
         _check_weight(term)
-        _check_node_term(term["preference"])
+        _check_node_term(term["preference"], any_value=True)
 
 
 def check_node_selector(selector: At) -> None:
@@ -42,9 +42,10 @@ def check_node_selector(selector: At) -> None:
         _check_node_term(term)
 
 
-def _check_node_term(term: At) -> None:
+def _check_node_term(term: At, any_value: bool = False) -> None:
+    """A preference for what no label can be is harmless, and accepted."""
     for expression in term["matchExpressions"].items():
-        check_expression(expression, ("In", "NotIn"), ("Exists", "DoesNotExist"), ("Gt", "Lt"))
+        check_expression(expression, ("In", "NotIn"), ("Exists", "DoesNotExist"), ("Gt", "Lt"), any_value)
     for expression in term["matchFields"].items():
         _check_node_field(expression)
 

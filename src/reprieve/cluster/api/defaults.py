@@ -1,0 +1,193 @@
+"""What an object means where it says nothing: the defaults of each kind, written into it.
+
+``default`` works on a copy of its own, never overwrites what was said, and leaves what is malformed for
+validation to refuse. Doing it twice changes nothing.
+"""
+
+import base64
+from collections.abc import Callable, Mapping
+
+from reprieve.cluster.api.features import Features
+from reprieve.cluster.api.pod_defaults import default_pod, default_pod_spec
+from reprieve.cluster.api.values import Json, items, made, part, sized, text_in
+
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+_OLDER = "v1alpha2"
+_QUARTER = "25%"
+_UNLIMITED = 2**31 - 1
+
+
+def default(body: Json, version: str, features: Features) -> None:
+    kind = text_in(body, "kind")
+    if kind in ("PodGroup", "CompositePodGroup"):
+        _default_group(body, version, features)
+    elif kind in _DEFAULTS:
+        _DEFAULTS[kind](body)
+
+
+def _default_group(body: Json, version: str, features: Features) -> None:
+    spec = made(body, "spec")
+    if version == _OLDER:
+        if "disruptionMode" not in part(spec, "schedulingPolicy"):
+            spec.setdefault("disruptionMode", "Pod")
+        return
+    spec.setdefault("disruptionMode", {"single": {}})
+    if features.pod_group_preemption_policy:
+        # As Kubernetes does it: whoever names a class that never preempts must say Never here as well.
+        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+# --- core ----------------------------------------------------------------------------------------
+
+
+def _default_namespace(body: Json) -> None:
+    if name := text_in(part(body, "metadata"), "name"):
+        made(made(body, "metadata"), "labels")[NAMESPACE_LABEL] = name
+
+
+def _default_node(body: Json) -> None:
+    status = body.get("status")
+    if isinstance(status, dict) and isinstance(status.get("capacity"), dict):
+        status.setdefault("allocatable", dict(status["capacity"]))
+    for field in ("capacity", "allocatable"):
+        for name, quantity in part(status, field).items():
+            part(status, field)[name] = sized(quantity)
+
+
+def _default_secret(body: Json) -> None:
+    """What is given as text is stored encoded, over what is given encoded already."""
+    if not body.get("type"):
+        body["type"] = "Opaque"
+    if not isinstance(body.get("stringData"), dict):
+        return
+    data = made(body, "data")
+    for key, value in part(body, "stringData").items():
+        if isinstance(value, str):
+            data[key] = base64.b64encode(value.encode()).decode()
+    if all(isinstance(value, str) for value in body["stringData"].values()):
+        del body["stringData"]
+
+
+def _default_service(body: Json) -> None:
+    spec = made(body, "spec")
+    for field, value in (("type", "ClusterIP"), ("sessionAffinity", "None")):
+        if not spec.get(field):
+            spec[field] = value
+    if spec["type"] != "ExternalName":
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if spec["type"] in ("NodePort", "LoadBalancer"):
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if spec["type"] == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    for port in items(spec, "ports"):
+        port.setdefault("protocol", "TCP")
+        if not port.get("targetPort") and "port" in port:
+            port["targetPort"] = port["port"]
+
+
+def _default_volume(body: Json) -> None:
+    spec = made(body, "spec")
+    spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
+    spec.setdefault("volumeMode", "Filesystem")
+    for name, quantity in part(spec, "capacity").items():
+        spec["capacity"][name] = sized(quantity)
+
+
+def _default_claim(body: Json) -> None:
+    spec = made(body, "spec")
+    spec.setdefault("volumeMode", "Filesystem")
+    for name, quantity in part(spec, "resources", "requests").items():
+        spec["resources"]["requests"][name] = sized(quantity)
+
+
+def _default_storage_class(body: Json) -> None:
+    body.setdefault("reclaimPolicy", "Delete")
+    body.setdefault("volumeBindingMode", "Immediate")
+
+
+# --- what makes pods -----------------------------------------------------------------------------
+
+
+def _default_template(spec: Json) -> None:
+    if isinstance(spec.get("template"), dict):
+        default_pod_spec(made(spec["template"], "spec"))
+
+
+def _default_deployment(body: Json) -> None:
+    spec = made(body, "spec")
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("progressDeadlineSeconds", 600)
+    strategy = made(spec, "strategy")
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        rolling = made(strategy, "rollingUpdate")
+        rolling.setdefault("maxUnavailable", _QUARTER)
+        rolling.setdefault("maxSurge", _QUARTER)
+    _default_template(spec)
+
+
+def _default_replica_set(body: Json) -> None:
+    spec = made(body, "spec")
+    spec.setdefault("replicas", 1)
+    _default_template(spec)
+
+
+def _default_stateful_set(body: Json) -> None:
+    spec = made(body, "spec")
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("podManagementPolicy", "OrderedReady")
+    strategy = made(spec, "updateStrategy")
+    if not strategy.get("type"):
+        strategy.update(type="RollingUpdate", rollingUpdate={"partition": 0})
+    retention = made(spec, "persistentVolumeClaimRetentionPolicy")
+    retention.setdefault("whenDeleted", "Retain")
+    retention.setdefault("whenScaled", "Retain")
+    _default_template(spec)
+
+
+def _default_job(body: Json) -> None:
+    spec = made(body, "spec")
+    if "completions" not in spec and "parallelism" not in spec:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    spec.setdefault("backoffLimit", _UNLIMITED if "backoffLimitPerIndex" in spec else 6)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    spec.setdefault("manualSelector", False)
+    spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
+    for rule in items(part(spec, "podFailurePolicy"), "rules"):
+        for pattern in items(rule, "onPodConditions"):
+            pattern.setdefault("status", "True")
+    labels = part(spec, "template", "metadata", "labels")
+    meta = made(body, "metadata")
+    if labels and not meta.get("labels"):
+        meta["labels"] = dict(labels)
+    _default_template(spec)
+
+
+# --- policies ------------------------------------------------------------------------------------
+
+
+def _default_priority_class(body: Json) -> None:
+    body.setdefault("value", 0)
+    body.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+_DEFAULTS: Mapping[str, Callable[[Json], None]] = {
+    "Namespace": _default_namespace,
+    "Node": _default_node,
+    "Pod": default_pod,
+    "Secret": _default_secret,
+    "Service": _default_service,
+    "PersistentVolume": _default_volume,
+    "PersistentVolumeClaim": _default_claim,
+    "StorageClass": _default_storage_class,
+    "Deployment": _default_deployment,
+    "ReplicaSet": _default_replica_set,
+    "StatefulSet": _default_stateful_set,
+    "Job": _default_job,
+    "PriorityClass": _default_priority_class,
+}

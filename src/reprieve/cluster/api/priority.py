@@ -1,0 +1,80 @@
+"""Which priority has a pod or a group? That of the class it names, or of the default class.
+
+A class is resolved once, when the object is created; the two classes of the system are always there. What a
+priority is good for is not known here.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reprieve.cluster.api.values import Json, made, name_of, part, text_in
+
+SYSTEM_PREFIX = "system-"
+PREEMPT_LOWER = "PreemptLowerPriority"
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """What a PriorityClass gives to those who name it."""
+
+    name: str
+    value: int
+    preemption_policy: str = PREEMPT_LOWER
+    is_default: bool = False
+
+
+SYSTEM_CLASSES = {
+    "system-cluster-critical": Class("system-cluster-critical", 2_000_000_000),
+    "system-node-critical": Class("system-node-critical", 2_000_001_000),
+}
+_NONE = Class("", 0)
+
+
+def read_class(body: Json) -> Class:
+    value = body.get("value")
+    return Class(
+        name_of(body),
+        value if isinstance(value, int) else 0,
+        text_in(body, "preemptionPolicy") or PREEMPT_LOWER,
+        body.get("globalDefault") is True,
+    )
+
+
+def default_class(classes: Iterable[Class]) -> Class | None:
+    """There should be one at most; of several that came about in a race, the lowest counts."""
+    return min((c for c in classes if c.is_default), key=lambda c: (c.value, c.name), default=None)
+
+
+def resolve(body: Json, classes: list[Class], with_policy: bool) -> str:
+    """Writes class, priority and preemption policy into a new object, and says what speaks against it."""
+    spec = made(body, "spec")
+    name = text_in(spec, "priorityClassName")
+    found = _found(name, classes)
+    if found is None:
+        return f"there is no PriorityClass with the name {name}"
+    if found.name:
+        spec["priorityClassName"] = found.name
+    policy = _settle(spec, "preemptionPolicy", found.preemption_policy, found) if with_policy else ""
+    return _settle(spec, "priority", found.value, found) or policy
+
+
+def _found(name: str, classes: list[Class]) -> Class | None:
+    if not name:
+        return default_class(classes) or _NONE
+    return next((c for c in classes if c.name == name), None) or SYSTEM_CLASSES.get(name)
+
+
+def _settle(spec: Json, field: str, value: int | str, source: Class) -> str:
+    """A value that was sent along must be the one that would have been filled in."""
+    given = spec.setdefault(field, value)
+    if given == value:
+        return ""
+    whose = f"the PriorityClass {source.name}" if source.name else "no PriorityClass, which"
+    return f"spec.{field} is {given}, and {whose} gives {value}"
+
+
+def keep(body: Json, old: Json) -> None:
+    """In an update that leaves them out, priority and preemption policy stay as they were resolved."""
+    for field in ("priority", "preemptionPolicy"):
+        if field in part(old, "spec"):
+            made(body, "spec").setdefault(field, part(old, "spec")[field])

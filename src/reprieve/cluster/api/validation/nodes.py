@@ -1,0 +1,47 @@
+"""Nodes: taints, what they offer, and who has forbidden preemption for resizes on them."""
+
+from collections.abc import Sequence
+
+from reprieve.cluster.api.fields import At, Reason
+from reprieve.cluster.api.names import declared_feature, label_key
+from reprieve.cluster.api.validation.placement import check_taints
+from reprieve.cluster.api.validation.resources import check_amounts, check_node_resource
+from reprieve.cluster.api.validation.volumes import check_distinct
+from reprieve.cluster.api.values import Json, part, same
+
+_MOST_OWNERS = 20
+
+
+def check_node(node: At) -> None:
+    spec = node["spec"]
+    check_taints(spec["taints"])
+    spec["unschedulable"].flag()
+    owners = spec["podPreemptionPolicy"]["disableResizePreemption"]
+    owners.at_most_items(_MOST_OWNERS)
+    for owner in owners.items():
+        owner.must_name(label_key)
+    check_distinct(owners)
+    check_node_status(node, {})
+
+
+def check_node_change(node: At, old: Json) -> None:
+    spec, before = node["spec"], part(old, "spec")
+    for field in ("providerID", "podCIDR", "podCIDRs"):
+        if before.get(field) and not same(spec[field].value, before[field]):
+            spec[field].forbid("must not be changed once it is given")
+
+
+def check_node_status(node: At, old: Json) -> None:
+    status = node["status"]
+    for field in ("capacity", "allocatable"):
+        check_amounts(status[field], check_node_resource)
+    for condition in status["conditions"].items():
+        condition["type"].require()
+        condition["status"].require()
+    features = status["declaredFeatures"]
+    for feature in features.items():
+        feature.must_be(declared_feature)
+    check_distinct(features)
+    names: Sequence[str] = [feature.text() for feature in features.items()]
+    if list(names) != sorted(names):
+        features.refuse(Reason.INVALID, "must be in alphabetical order")

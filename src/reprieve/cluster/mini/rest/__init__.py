@@ -1,0 +1,1 @@
+"""The front of the mini cluster that Kubernetes clients speak to over HTTP."""

@@ -1,0 +1,21 @@
+"""How deep a value may nest. What is deeper can be read, and then breaks whoever goes through it."""
+
+from reprieve.cluster.mini.errors import bad_request
+
+DEEPEST = 100
+
+
+def check_depth(value: object) -> None:
+    """Level by level, so that the check itself cannot go too deep."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            below
+            for item in level
+            if isinstance(item, dict | list)
+            for below in (item.values() if isinstance(item, dict) else item)
+            if isinstance(below, dict | list)
+        ]
+        if not level:
+            return
+    raise bad_request(f"the body is nested deeper than {DEEPEST} levels")

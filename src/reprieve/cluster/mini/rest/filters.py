@@ -1,0 +1,130 @@
+"""Which objects a client wants to see: by label, by field, by name; nothing else of it is decoded."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from reprieve.cluster.mini.errors import bad_request
+from reprieve.cluster.mini.history import Stored
+from reprieve.cluster.mini.kinds import Kind
+from reprieve.cluster.mini.rest.query import Query
+from reprieve.cluster.mini.rest.routes import Place
+from reprieve.cluster.mini.rest.selectors import (
+    Requirements,
+    all_hold,
+    field_requirements,
+    label_requirements,
+)
+from reprieve.cluster.mini.spelling import field_in_store
+
+_LABELS = "metadata.labels"
+_KEYED = ("metadata.name", "metadata.namespace")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """``keyed`` are requirements on the name and the namespace, for which nothing need be decoded."""
+
+    namespace: str
+    keyed: Requirements
+    fields: Requirements
+    labels: Requirements
+
+    @property
+    def takes_all(self) -> bool:
+        return not (self.keyed or self.fields or self.labels)
+
+    def takes(self, stored: Stored) -> bool:
+        key = stored.key
+        if self.namespace and key.namespace != self.namespace:
+            return False
+        names = {"metadata.name": key.name, "metadata.namespace": key.namespace}
+        if not all_hold(self.keyed, names):
+            return False
+        return not (self.fields or self.labels) or self._takes_content(stored)
+
+    def _takes_content(self, stored: Stored) -> bool:
+        paths = tuple(requirement.name for requirement in self.fields)
+        content = _read(stored, (*paths, _LABELS) if self.labels else paths)
+        if not all_hold(self.labels, _texts(content.get(_LABELS))):
+            return False
+        # A field that is not there is as good as empty.
+        return all_hold(self.fields, {path: _text(content.get(path)) for path in paths})
+
+
+def filter_of(place: Place, query: Query) -> Filter:
+    fields = []
+    for requirement in field_requirements(query.text("fieldSelector")):
+        path = field_in_store(place.api_version, requirement.name)
+        if path not in _KEYED and path not in place.kind.selectable:
+            raise bad_request(f"field label not supported: {requirement.name!r}: {_choices(place.kind)}")
+        fields.append(replace(requirement, name=path))
+    return Filter(
+        namespace=place.namespace,
+        keyed=tuple(r for r in fields if r.name in _KEYED),
+        fields=tuple(r for r in fields if r.name not in _KEYED),
+        labels=label_requirements(query.text("labelSelector")),
+    )
+
+
+def _choices(kind: Kind) -> str:
+    return f"{kind.plural} can be selected by {', '.join((*_KEYED, *kind.selectable))}"
+
+
+def _texts(labels: object) -> dict[str, str]:
+    return {k: v for k, v in labels.items() if isinstance(v, str)} if isinstance(labels, dict) else {}
+
+
+def _text(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case str() | int():
+            return str(value)
+    return ""
+
+
+# --- reading as little as possible -----------------------------------------------------------------
+
+
+def _read(stored: Stored, paths: tuple[str, ...]) -> Mapping[str, Any]:
+    """What stands at the paths. What cannot be read there counts as absent."""
+    decoder, takers = _projection(paths)
+    try:
+        seen = decoder.decode(stored.raw)
+    except msgspec.ValidationError:
+        return {}
+    return {path: take(seen) for path, take in takers.items()}
+
+
+@lru_cache(maxsize=256)
+def _projection(paths: tuple[str, ...]) -> tuple[msgspec.json.Decoder[Any], dict[str, Callable[[Any], Any]]]:
+    tree: dict[str, Any] = {}
+    for path in paths:
+        branch = tree
+        for step in path.split("."):
+            branch = branch.setdefault(step, {})
+    shape = _shape("Seen", tree)
+    return msgspec.json.Decoder(shape), {path: _taker(path) for path in paths}
+
+
+def _shape(name: str, tree: dict[str, Any]) -> Any:
+    """A struct with nothing but the fields of the tree; None stands for what is absent."""
+    fields = [(step, _shape(step, below) | None if below else Any, None) for step, below in tree.items()]
+    return msgspec.defstruct(name, fields)
+
+
+def _taker(path: str) -> Callable[[Any], Any]:
+    steps = path.split(".")
+
+    def take(seen: Any) -> Any:
+        for step in steps:
+            seen = getattr(seen, step, None)
+        return seen
+
+    return take

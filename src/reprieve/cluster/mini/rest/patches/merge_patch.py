@@ -1,0 +1,13 @@
+"""JSON merge patch (RFC 7396): a patch looks like what it changes, and null takes away."""
+
+
+def merge(old: object, patch: object) -> object:
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(old) if isinstance(old, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = merge(merged.get(name), value)
+    return merged

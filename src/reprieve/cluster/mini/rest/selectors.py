@@ -1,0 +1,137 @@
+"""Label selectors and field selectors as clients write them in a URL.
+
+Both become requirements: a name, an operator, values. What a name leads to in an object is not known here.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from reprieve.cluster.mini.errors import ApiError, bad_request
+
+
+class Operator(Enum):
+    IN = "in"
+    NOT_IN = "notin"
+    EXISTS = "exists"
+    ABSENT = "!"
+    GREATER = ">"
+    LESS = "<"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    name: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def holds(self, found: str | None) -> bool:
+        """``found``: what an object has under the name, or None."""
+        match self.operator:
+            case Operator.IN:
+                return found is not None and found in self.values
+            case Operator.NOT_IN:
+                return found is None or found not in self.values
+            case Operator.EXISTS:
+                return found is not None
+            case Operator.ABSENT:
+                return found is None
+            case Operator.GREATER | Operator.LESS:
+                return self._compares(found)
+
+    def _compares(self, found: str | None) -> bool:
+        if found is None or _INTEGER.fullmatch(found) is None:
+            return False
+        limit = int(self.values[0])
+        return int(found) > limit if self.operator is Operator.GREATER else int(found) < limit
+
+
+Requirements = tuple[Requirement, ...]
+
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+_WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_KEY = re.compile(rf"([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_WORD}")
+_VALUE = re.compile(rf"({_WORD})?")
+_TERM = re.compile(
+    r"""\s*(?:
+        (?P<absent>!)\s*(?P<missing>[^\s,=!<>()]+)
+      | (?P<name>[^\s,=!<>()]+)(?:
+            \s+(?P<set>in|notin)\s*\((?P<members>[^()]*)\)
+          | \s*(?P<sign>==|=|!=|<|>)\s*(?P<value>[^\s,=!<>()]*)
+          | (?P<exists>)
+        )
+    )\s*(?:,|$)""",
+    re.VERBOSE,
+)
+_SET = {"in": Operator.IN, "notin": Operator.NOT_IN}
+_SIGN = {
+    "=": Operator.IN,
+    "==": Operator.IN,
+    "!=": Operator.NOT_IN,
+    ">": Operator.GREATER,
+    "<": Operator.LESS,
+}
+
+
+def label_requirements(text: str) -> Requirements:
+    found = []
+    position = 0
+    while position < len(text):
+        term = _TERM.match(text, position)
+        if term is None or (term.end() == len(text) and text.rstrip().endswith(",")):
+            raise _unparsed(text, f"cannot read {text[position:]!r}")
+        found.append(_checked(text, _requirement(term)))
+        position = term.end()
+    return tuple(found)
+
+
+def _requirement(term: re.Match[str]) -> Requirement:
+    if term["absent"]:
+        return Requirement(term["missing"], Operator.ABSENT)
+    if term["set"]:
+        return Requirement(
+            term["name"], _SET[term["set"]], tuple(m.strip() for m in term["members"].split(","))
+        )
+    if term["sign"]:
+        return Requirement(term["name"], _SIGN[term["sign"]], (term["value"],))
+    return Requirement(term["name"], Operator.EXISTS)
+
+
+def _checked(text: str, requirement: Requirement) -> Requirement:
+    if _KEY.fullmatch(requirement.name) is None:
+        raise _unparsed(text, f"{requirement.name!r} cannot be the key of a label")
+    ordered = requirement.operator in (Operator.GREATER, Operator.LESS)
+    for value in requirement.values:
+        if ordered and _INTEGER.fullmatch(value) is None:
+            raise _unparsed(text, f"{value!r} is not an integer, and only integers can be compared")
+        if not ordered and _VALUE.fullmatch(value) is None:
+            raise _unparsed(text, f"{value!r} cannot be the value of a label")
+    return requirement
+
+
+def _unparsed(text: str, why: str) -> ApiError:
+    return bad_request(f"unable to parse the label selector {text!r}: {why}")
+
+
+# --- fields --------------------------------------------------------------------------------------
+
+_FIELD = re.compile(r"(?P<name>[^=!,]+?)(?P<sign>==|!=|=)(?P<value>(?:[^,=\\]|\\.)*)")
+_ESCAPED = re.compile(r"\\(.)")
+
+
+def field_requirements(text: str) -> Requirements:
+    return tuple(_field(text, part) for part in re.split(r"(?<!\\),", text) if part) if text else ()
+
+
+def _field(text: str, part: str) -> Requirement:
+    term = _FIELD.fullmatch(part)
+    if term is None:
+        why = f"{part!r} is not of the form field=value or field!=value"
+        raise bad_request(f"unable to parse the field selector {text!r}: {why}")
+    value = _ESCAPED.sub(r"\1", term["value"])
+    return Requirement(term["name"].strip(), _SIGN[term["sign"]], (value,))
+
+
+def all_hold(requirements: Requirements, found: Mapping[str, str]) -> bool:
+    return all(requirement.holds(found.get(requirement.name)) for requirement in requirements)

@@ -1,0 +1,68 @@
+"""Answers that are no object: how it went, as a Kubernetes ``Status``."""
+
+from dataclasses import dataclass
+
+from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.rest.exchange import Response, answer
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a status is about."""
+
+    name: str = ""
+    group: str = ""
+    plural: str = ""
+    uid: str = ""
+
+
+NOTHING = Subject()
+
+
+def subject_of(kind: Kind, name: str, uid: str = "") -> Subject:
+    return Subject(name, kind.group, kind.plural, uid)
+
+
+def success(subject: Subject = NOTHING, code: int = 200) -> Json:
+    return {**_HEAD, "status": "Success", **_details(subject), "code": code}
+
+
+def failure(error: ApiError, subject: Subject = NOTHING) -> Json:
+    causes = [_cause(cause.reason, cause.message, cause.field) for cause in error.causes]
+    return {
+        **_HEAD,
+        "status": "Failure",
+        "message": error.message,
+        "reason": error.reason,
+        **_details(subject, causes, error.retry_after),
+        "code": error.status,
+    }
+
+
+def refusal(error: ApiError, subject: Subject = NOTHING) -> Response:
+    body = answer(failure(error, subject), error.status)
+    if error.retry_after is None:
+        return body
+    return Response(body.status, body.body, headers={"Retry-After": str(error.retry_after)})
+
+
+_HEAD: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
+
+
+def _cause(reason: str, message: str, field: str) -> Json:
+    cause = {"reason": reason, "message": message, "field": field}
+    return {name: text for name, text in cause.items() if text}
+
+
+def _details(subject: Subject, causes: list[Json] | None = None, retry_after: int | None = None) -> Json:
+    details = {
+        "name": subject.name,
+        "group": subject.group,
+        "kind": subject.plural,
+        "uid": subject.uid,
+        "causes": causes,
+        "retryAfterSeconds": retry_after,
+    }
+    said = {name: value for name, value in details.items() if value}
+    return {"details": said} if said else {}

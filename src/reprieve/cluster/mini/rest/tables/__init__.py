@@ -1,0 +1,95 @@
+"""Tables: the answer for people. Which columns a kind has, and rows made from objects as they are stored."""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+
+from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.rest.query import Query
+from reprieve.cluster.mini.rest.tables import others, pods, workloads
+from reprieve.cluster.mini.rest.tables.cells import AGE, NAME, Column
+
+META = "meta.k8s.io/v1"
+
+COLUMNS: Mapping[str, tuple[Column, ...]] = {
+    "Pod": pods.POD,
+    "Node": pods.NODE,
+    "Deployment": workloads.DEPLOYMENT,
+    "ReplicaSet": workloads.REPLICA_SET,
+    "ReplicationController": workloads.REPLICA_SET,
+    "StatefulSet": workloads.STATEFUL_SET,
+    "Job": workloads.JOB,
+    "PodGroup": workloads.POD_GROUP,
+    "CompositePodGroup": workloads.COMPOSITE_POD_GROUP,
+    "Workload": workloads.WORKLOAD,
+    "PodDisruptionBudget": workloads.BUDGET,
+    "PriorityClass": workloads.PRIORITY_CLASS,
+    "Namespace": others.NAMESPACE,
+    "ConfigMap": others.CONFIG_MAP,
+    "Secret": others.SECRET,
+    "ServiceAccount": others.SERVICE_ACCOUNT,
+    "Service": others.SERVICE,
+    "Lease": others.LEASE,
+    "PersistentVolume": others.VOLUME,
+    "PersistentVolumeClaim": others.CLAIM,
+    "StorageClass": others.STORAGE_CLASS,
+    "CSINode": others.CSI_NODE,
+    "CSIDriver": others.CSI_DRIVER,
+    "CSIStorageCapacity": others.CAPACITY,
+    "Event": others.EVENT,
+}
+
+
+class Included(Enum):
+    """How much of its object a row carries."""
+
+    NOTHING = "None"
+    METADATA = "Metadata"
+    OBJECT = "Object"
+
+
+def included(query: Query) -> Included:
+    allowed = tuple(choice.value for choice in Included)
+    return Included(query.choice("includeObject", allowed) or Included.METADATA.value)
+
+
+def columns_of(kind: Kind) -> tuple[Column, ...]:
+    return COLUMNS.get(kind.kind, (NAME, AGE))
+
+
+def definitions(kind: Kind) -> list[Json]:
+    return [
+        {
+            "name": column.name,
+            "type": column.type,
+            "format": column.format,
+            "description": f"{column.name} of the {kind.kind}",
+            "priority": 1 if column.wide else 0,
+        }
+        for column in columns_of(kind)
+    ]
+
+
+def row(kind: Kind, stored: Json, shown: Json, include: Included, now: float) -> Json:
+    """``stored`` is what the cells are read from, ``shown`` the same as the client spells it."""
+    cells = [column.read(stored, now) for column in columns_of(kind)]
+    match include:
+        case Included.NOTHING:
+            return {"cells": cells}
+        case Included.METADATA:
+            return {"cells": cells, "object": metadata_only(shown)}
+        case Included.OBJECT:
+            return {"cells": cells, "object": shown}
+
+
+def table(rows: Iterable[Json], head: list[Json], metadata: Json) -> Json:
+    return {
+        "kind": "Table",
+        "apiVersion": META,
+        "metadata": metadata,
+        "columnDefinitions": head,
+        "rows": list(rows),
+    }
+
+
+def metadata_only(shown: Json) -> Json:
+    return {"kind": "PartialObjectMetadata", "apiVersion": META, "metadata": shown.get("metadata", {})}

@@ -1,0 +1,118 @@
+"""How everything else is shown."""
+
+from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.mini.rest.tables.cells import (
+    AGE,
+    NAME,
+    NONE,
+    UNKNOWN,
+    Column,
+    age,
+    at,
+    items_at,
+    since,
+    size,
+    text,
+    text_at,
+)
+
+NAMESPACE = (NAME, text("Status", "status.phase", UNKNOWN), AGE)
+CONFIG_MAP = (NAME, size("Data", "data", "binaryData"), AGE)
+SECRET = (NAME, text("Type", "type", "Opaque"), size("Data", "data"), AGE)
+SERVICE_ACCOUNT = (NAME, size("Secrets", "secrets"), AGE)
+LEASE = (NAME, text("Holder", "spec.holderIdentity"), AGE)
+
+
+def _ports(body: Json, now: float) -> str:
+    ports = items_at(body, "spec.ports")
+    return ",".join(f"{text_at(p, 'port')}/{text_at(p, 'protocol', 'TCP')}" for p in ports) or NONE
+
+
+SERVICE = (
+    NAME,
+    text("Type", "spec.type", "ClusterIP"),
+    text("Cluster-IP", "spec.clusterIP"),
+    Column("Port(s)", _ports),
+    AGE,
+)
+
+
+# --- volumes ---------------------------------------------------------------------------------------
+
+_MODES = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
+
+
+def _access(body: Json, now: float) -> str:
+    modes = at(body, "spec.accessModes")
+    return ",".join(_MODES.get(str(m), str(m)) for m in modes) if isinstance(modes, list) else NONE
+
+
+def _claim(body: Json, now: float) -> str:
+    reference = at(body, "spec.claimRef")
+    if not isinstance(reference, dict):
+        return ""
+    return f"{text_at(reference, 'namespace', '')}/{text_at(reference, 'name', '')}"
+
+
+_ACCESS = Column("Access Modes", _access)
+_CLASS = text("StorageClass", "spec.storageClassName", "")
+VOLUME = (
+    NAME,
+    text("Capacity", "spec.capacity.storage"),
+    _ACCESS,
+    text("Reclaim Policy", "spec.persistentVolumeReclaimPolicy", "Retain"),
+    text("Status", "status.phase", UNKNOWN),
+    Column("Claim", _claim),
+    _CLASS,
+    AGE,
+)
+CLAIM = (
+    NAME,
+    text("Status", "status.phase", UNKNOWN),
+    text("Volume", "spec.volumeName", ""),
+    text("Capacity", "status.capacity.storage", ""),
+    _ACCESS,
+    _CLASS,
+    AGE,
+)
+STORAGE_CLASS = (
+    NAME,
+    text("Provisioner", "provisioner"),
+    text("ReclaimPolicy", "reclaimPolicy", "Delete"),
+    text("VolumeBindingMode", "volumeBindingMode", "Immediate"),
+    text("AllowVolumeExpansion", "allowVolumeExpansion", "false"),
+    AGE,
+)
+CSI_NODE = (NAME, size("Drivers", "spec.drivers"), AGE)
+CSI_DRIVER = (NAME, text("AttachRequired", "spec.attachRequired", "true"), AGE)
+CAPACITY = (NAME, text("StorageClass", "storageClassName"), text("Capacity", "capacity"), AGE)
+
+
+# --- events ----------------------------------------------------------------------------------------
+
+
+def _last_seen(body: Json, now: float) -> str:
+    paths = ("series.lastObservedTime", "lastTimestamp", "eventTime", "metadata.creationTimestamp")
+    return next((age(at(body, p), now) for p in paths if at(body, p)), UNKNOWN)
+
+
+def _object(body: Json, now: float) -> str:
+    kind, name = text_at(body, "involvedObject.kind"), text_at(body, "involvedObject.name")
+    return f"{kind.lower()}/{name}"
+
+
+EVENT = (
+    Column("Last Seen", _last_seen),
+    text("Type", "type"),
+    text("Reason", "reason"),
+    Column("Object", _object),
+    text("Message", "message", ""),
+    text("Source", "reportingComponent", wide=True),
+    since("First Seen", "metadata.creationTimestamp", wide=True),
+    Column("Name", NAME.read, wide=True, format="name"),
+)

@@ -1,0 +1,106 @@
+"""How pods and nodes are shown."""
+
+from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.mini.rest.tables.cells import (
+    AGE,
+    NAME,
+    NONE,
+    Column,
+    at,
+    condition,
+    items_at,
+    number,
+    text,
+    text_at,
+)
+
+_ROLE = "node-role.kubernetes.io/"
+
+
+def _ready(body: Json, now: float) -> str:
+    sidecars = [c for c in items_at(body, "spec.initContainers") if c.get("restartPolicy") == "Always"]
+    stays = {str(c.get("name")) for c in sidecars}
+    total = len(items_at(body, "spec.containers")) + len(sidecars)
+    reports = items_at(body, "status.containerStatuses") + [
+        c for c in items_at(body, "status.initContainerStatuses") if str(c.get("name")) in stays
+    ]
+    return f"{sum(c.get('ready') is True for c in reports)}/{total}"
+
+
+def _status(body: Json, now: float) -> str:
+    """The most telling word: why it waits or ended, or that it leaves."""
+    phase = text_at(body, "status.phase", "Unknown")
+    ended = phase in ("Succeeded", "Failed")
+    if at(body, "metadata.deletionTimestamp") is not None and not ended:
+        return "Terminating"
+    reason = text_at(body, "status.reason", "")
+    if reason:
+        return reason
+    scheduled = condition(body, "PodScheduled")
+    if phase == "Pending" and scheduled.get("reason") == "SchedulingGated":
+        return "SchedulingGated"
+    return _of_containers(body) or phase
+
+
+def _of_containers(body: Json) -> str:
+    for report in items_at(body, "status.containerStatuses"):
+        for path in ("state.waiting.reason", "state.terminated.reason"):
+            reason = text_at(report, path, "")
+            if reason:
+                return reason
+    return ""
+
+
+POD = (
+    NAME,
+    Column("Ready", _ready),
+    Column("Status", _status),
+    number("Priority", "spec.priority"),
+    text("Node", "spec.nodeName"),
+    text("Group", "spec.schedulingGroup.podGroupName"),
+    AGE,
+    text("Nominated Node", "status.nominatedNodeName", wide=True),
+    text("IP", "status.podIP", wide=True),
+)
+
+
+# --- nodes -----------------------------------------------------------------------------------------
+
+
+def _node_status(body: Json, now: float) -> str:
+    words = {"True": "Ready", "False": "NotReady"}
+    status = [words.get(str(condition(body, "Ready").get("status")), "Unknown")]
+    if at(body, "spec.unschedulable") is True:
+        status.append("SchedulingDisabled")
+    return ",".join(status)
+
+
+def _roles(body: Json, now: float) -> str:
+    labels = at(body, "metadata.labels")
+    names = labels if isinstance(labels, dict) else {}
+    return ",".join(sorted(n.removeprefix(_ROLE) for n in names if str(n).startswith(_ROLE))) or NONE
+
+
+def _gpus(body: Json, now: float) -> str:
+    """Accelerators have a resource name of their maker's."""
+    offered = at(body, "status.allocatable")
+    found = offered if isinstance(offered, dict) else {}
+    return ",".join(str(v) for k, v in sorted(found.items()) if str(k).endswith("/gpu")) or NONE
+
+
+def _taints(body: Json, now: float) -> str:
+    taints = items_at(body, "spec.taints")
+    return ",".join(f"{text_at(t, 'key')}:{text_at(t, 'effect')}" for t in taints) or NONE
+
+
+NODE = (
+    NAME,
+    Column("Status", _node_status),
+    Column("Roles", _roles),
+    text("CPU", "status.allocatable.cpu"),
+    text("Memory", "status.allocatable.memory"),
+    Column("GPU", _gpus),
+    AGE,
+    text("Version", "status.nodeInfo.kubeletVersion"),
+    Column("Taints", _taints, wide=True),
+)

@@ -1,0 +1,151 @@
+"""How those that own pods, groups of them and budgets are shown."""
+
+from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.mini.rest.tables.cells import (
+    AGE,
+    NAME,
+    NONE,
+    UNKNOWN,
+    Column,
+    at,
+    condition,
+    duration,
+    joined,
+    moment,
+    number,
+    number_at,
+    text,
+    text_at,
+)
+
+
+def _selector(body: Json, now: float) -> str:
+    labels = at(body, "spec.selector.matchLabels")
+    pairs = labels.items() if isinstance(labels, dict) else ()
+    return ",".join(f"{key}={value}" for key, value in pairs) or NONE
+
+
+_TEMPLATE = (
+    joined("Containers", "spec.template.spec.containers", "name", wide=True),
+    joined("Images", "spec.template.spec.containers", "image", wide=True),
+    Column("Selector", _selector, wide=True),
+)
+
+
+def _replicas_ready(body: Json, now: float) -> str:
+    return f"{number_at(body, 'status.readyReplicas')}/{number_at(body, 'spec.replicas', 1)}"
+
+
+DEPLOYMENT = (
+    NAME,
+    Column("Ready", _replicas_ready),
+    number("Up-to-date", "status.updatedReplicas"),
+    number("Available", "status.availableReplicas"),
+    AGE,
+    *_TEMPLATE,
+)
+REPLICA_SET = (
+    NAME,
+    number("Desired", "spec.replicas", 1),
+    number("Current", "status.replicas"),
+    number("Ready", "status.readyReplicas"),
+    AGE,
+    *_TEMPLATE,
+)
+STATEFUL_SET = (NAME, Column("Ready", _replicas_ready), AGE, *_TEMPLATE)
+
+
+def _job_status(body: Json, now: float) -> str:
+    for name in ("Complete", "Failed", "Suspended"):
+        if condition(body, name).get("status") == "True":
+            return name
+    return "Suspended" if at(body, "spec.suspend") is True else "Running"
+
+
+def _completions(body: Json, now: float) -> str:
+    done, wanted = number_at(body, "status.succeeded"), at(body, "spec.completions")
+    if isinstance(wanted, int):
+        return f"{done}/{wanted}"
+    parallelism = number_at(body, "spec.parallelism")
+    return f"{done}/1 of {parallelism}" if parallelism > 1 else f"{done}/1"
+
+
+def _job_duration(body: Json, now: float) -> str:
+    began, ended = moment(at(body, "status.startTime")), moment(at(body, "status.completionTime"))
+    return "" if began is None else duration((now if ended is None else ended) - began)
+
+
+JOB = (
+    NAME,
+    Column("Status", _job_status),
+    Column("Completions", _completions),
+    Column("Duration", _job_duration),
+    AGE,
+    *_TEMPLATE,
+)
+
+
+# --- groups ----------------------------------------------------------------------------------------
+
+
+def _policy(body: Json, now: float) -> str:
+    policy = at(body, "spec.schedulingPolicy")
+    if not isinstance(policy, dict):
+        return UNKNOWN
+    gang = policy.get("gang")
+    if not isinstance(gang, dict):
+        return "Basic"
+    return f"Gang of {text_at(gang, 'minCount', '') or text_at(gang, 'minGroupCount', '?')}"
+
+
+def _disruption(body: Json, now: float) -> str:
+    mode = at(body, "spec.disruptionMode")
+    return "All" if isinstance(mode, dict) and "all" in mode else "Single"
+
+
+def _scheduled(name: str) -> Column:
+    return Column("Scheduled", lambda body, now: text_at(condition(body, name), "status", UNKNOWN))
+
+
+def _group(scheduled: str) -> tuple[Column, ...]:
+    return (
+        NAME,
+        Column("Policy", _policy),
+        Column("Disruption", _disruption),
+        number("Priority", "spec.priority"),
+        _scheduled(scheduled),
+        AGE,
+        text("Workload", "spec.workloadRef.workloadName", wide=True),
+        text("Parent", "spec.parentCompositePodGroupName", wide=True),
+    )
+
+
+POD_GROUP = _group("PodGroupInitiallyScheduled")
+COMPOSITE_POD_GROUP = _group("CompositePodGroupInitiallyScheduled")
+WORKLOAD = (NAME, joined("Templates", "spec.podGroupTemplates", "name"), AGE)
+
+
+# --- who comes first, who is protected ---------------------------------------------------------------
+
+
+def _either(path: str) -> Column:
+    name = {"minAvailable": "Min Available", "maxUnavailable": "Max Unavailable"}[path]
+    return text(name, f"spec.{path}", "N/A")
+
+
+BUDGET = (
+    NAME,
+    _either("minAvailable"),
+    _either("maxUnavailable"),
+    number("Allowed Disruptions", "status.disruptionsAllowed"),
+    AGE,
+    number("Healthy", "status.currentHealthy", wide=True),
+    number("Expected", "status.expectedPods", wide=True),
+)
+PRIORITY_CLASS = (
+    NAME,
+    number("Value", "value"),
+    text("Global-Default", "globalDefault", "false"),
+    AGE,
+    text("PreemptionPolicy", "preemptionPolicy", "PreemptLowerPriority"),
+)

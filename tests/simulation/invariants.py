@@ -1,0 +1,214 @@
+"""What must hold after every event, and at the end, whatever goes wrong in between.
+
+The auditor believes the objects that the API server holds, every version of them in order, and what goes in
+and out of the scheduler. Amounts are counted by the plain reading.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from reprieve.cluster.api.codec import Decoded, decode
+from reprieve.cluster.mini.history import Change, Stored, Verb
+from reprieve.cluster.mini.kinds import BY_RESOURCE
+from reprieve.cluster.mini.store import Store
+from reprieve.model.build import build
+from reprieve.model.effects import Effect
+from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown, Unread
+from reprieve.model.objects import KubernetesObject, Node, Pod, runs
+from reprieve.placement.place import Placement, place, pod_demand
+from reprieve.scheduler.core import SCHEDULER_NAME, Scheduler
+from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.queue import Standing
+from tests.reference.plain.ports import host_ports_of
+from tests.reference.plain.requests import Amounts, plus, read, requests, whole_units
+from tests.simulation.objects import OTHERS
+
+
+class BrokenInvariantError(AssertionError):
+    """Something that must never happen."""
+
+
+def hold(condition: bool, sentence: str) -> None:
+    if not condition:
+        raise BrokenInvariantError(sentence)
+
+
+# --- what the API server holds -------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Books:
+    """Who runs where, kept change by change."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)  # by uid; those that need their room
+    places: dict[str, str] = field(default_factory=dict)  # by uid, of everybody who ever got one
+
+    def enter(self, change: Change) -> None:
+        thing = _read(change.object)
+        hold(b'"reason":"OutOf' not in change.object.raw, f"the kubelet refused {change.object.key}")
+        if isinstance(thing, Node):
+            self._enter_node(thing, change.verb)
+        elif isinstance(thing, Pod):
+            self._enter_pod(thing, change.verb)
+
+    def _enter_node(self, node: Node, verb: Verb) -> None:
+        if verb is Verb.DELETED:
+            del self.nodes[node.metadata.name]
+        else:
+            self.nodes[node.metadata.name] = node
+
+    def _enter_pod(self, pod: Pod, verb: Verb) -> None:
+        uid, place = pod.metadata.uid, pod.spec.node_name
+        before = self.places.get(uid)
+        hold(before in (None, place), f"{pod.metadata.name} was on {before} and is on {place!r}")
+        if verb is Verb.DELETED or not runs(pod):
+            self.pods.pop(uid, None)
+            return
+        self.pods[uid] = pod
+        if place and before is None:
+            self.places[uid] = place
+            self._check(place)
+
+    def _check(self, name: str) -> None:
+        """Somebody has just been bound there."""
+        node = self.nodes.get(name)
+        here = [pod for pod in self.pods.values() if pod.spec.node_name == name]
+        if node is not None and not any(taint.key == OTHERS for taint in node.spec.taints):
+            _check_room(node, here)
+            _check_company(name, here)
+
+
+def _check_room(node: Node, pods: list[Pod]) -> None:
+    offered: Amounts = whole_units(read(node.status.allocatable))
+    used = plus({"pods": len(pods)}, *map(requests, pods))
+    for resource, amount in used.items():
+        there = offered.get(resource, 0)
+        hold(amount <= there, f"{node.metadata.name} has {there} {resource} and is given {amount}")
+
+
+def _check_company(node: str, pods: list[Pod]) -> None:
+    ports = Counter(port.host_port for pod in pods for port in host_ports_of(pod))
+    loners = Counter(pod.metadata.labels["alone"] for pod in pods if "alone" in pod.metadata.labels)
+    hold(max(ports.values(), default=1) == 1, f"two pods on {node} have the same host port: {ports}")
+    hold(max(loners.values(), default=1) == 1, f"pods on {node} are not alone: {loners}")
+
+
+def _read(stored: Stored) -> KubernetesObject | None:
+    found = decode(stored.raw)
+    return found.object if isinstance(found, Decoded) else None
+
+
+class Auditor:
+    def __init__(self, store: Store) -> None:
+        self._watch = store.watch(("nodes", "pods"), since=store.version)
+        self._books = Books()
+
+    def look(self) -> None:
+        for change in self._watch.poll():
+            self._books.enter(change)
+
+
+# --- what the scheduler does ---------------------------------------------------------------------
+
+
+class AuditedScheduler(Scheduler):
+    """A scheduler that is looked at after every step."""
+
+    def __init__(self, auditor: Auditor) -> None:
+        super().__init__()
+        self._auditor = auditor
+        self._open: Counter[Effect] = Counter()
+        self._shown: dict[tuple[str, str], Pod] = {}
+
+    def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
+        events = list(events)
+        effects = super().observe(events, now)
+        for event in events:
+            self._note(event)
+        self._check(effects)
+        return effects
+
+    def _note(self, event: Event) -> None:
+        match event:
+            case Seen(Pod() as pod):
+                self._shown[pod.metadata.namespace, pod.metadata.name] = pod
+            case Gone(target) | Unread(target):
+                if target.kind == "Pod":
+                    self._shown.pop((target.namespace, target.name), None)
+            case Done(effect) | Failed(effect) | Unknown(effect):
+                self._open[effect] -= 1
+                hold(self._open[effect] >= 0, f"{effect} ended, and was not under way")
+
+    def decide(self, now: float) -> Decided | None:
+        decided = super().decide(now)
+        if decided is not None:
+            self._check(decided.effects)
+        return decided
+
+    def _check(self, effects: Iterable[Effect]) -> None:
+        self._open.update(effects)
+        self._auditor.look()
+        for key, pod in self._shown.items():
+            if not is_waiting(pod):
+                continue
+            promised = self._ledger.of(key, pod.metadata.uid) is not None
+            standing = self._queue.standing(("Pod", *key))
+            in_line = standing not in (None, Standing.DECIDING)
+            hold(promised != in_line, f"{key[1]} is {'promised, and ' if promised else ''}{standing}")
+        for promise in self._ledger:
+            shown = self._shown.get((promise.pod.namespace, promise.pod.name))
+            hold(shown is not None and not shown.spec.node_name, f"the promise to {promise.pod} is over")
+
+    def check_rest(self) -> None:
+        """Nothing is under way and nothing is promised: everybody knows everything."""
+        hold(not len(self._ledger), f"promises are left: {[str(a.pod) for a in self._ledger]}")
+        under_way = [effect for effect, number in self._open.items() if number]
+        hold(not under_way, f"effects did not end: {under_way}")
+
+    def check_queue(self, pods: Iterable[Pod]) -> None:
+        """Nobody is in line but these."""
+        expected = sorted(("Pod", pod.metadata.namespace, pod.metadata.name) for pod in pods)
+        hold(sorted(self._queue.keys()) == expected, f"in line are {sorted(self._queue.keys())}")
+
+
+def is_waiting(pod: Pod) -> bool:
+    ours = pod.spec.scheduler_name == SCHEDULER_NAME
+    return ours and runs(pod) and not pod.spec.node_name and pod.metadata.deletion_timestamp is None
+
+
+# --- what there is at the end --------------------------------------------------------------------
+
+
+def pods_in(store: Store) -> list[Pod]:
+    found = (_read(item) for item in store.list(("pods",)).items)
+    return [pod for pod in found if isinstance(pod, Pod)]
+
+
+def waiting_in(store: Store) -> list[Pod]:
+    return [pod for pod in pods_in(store) if is_waiting(pod)]
+
+
+def check_everybody_started(store: Store) -> None:
+    for pod in pods_in(store):
+        late = pod.spec.node_name and pod.status.phase == "Pending"
+        hold(not late, f"{pod.metadata.name} has a node and did not start")
+
+
+def check_nobody_waits_in_vain(store: Store) -> None:
+    """Whoever waits, and is not held back, fits nowhere."""
+    things = (_read(item) for item in store.list(tuple(BY_RESOURCE)).items)
+    view = build([thing for thing in things if thing is not None]).snapshot
+    for pod in waiting_in(store):
+        row = view.pods.rows[pod.metadata.namespace, pod.metadata.name]
+        fits = isinstance(place(pod_demand(view, row), view), Placement)
+        hold(bool(pod.spec.scheduling_gates) or not fits, f"{pod.metadata.name} waits, and there is room")
+
+
+def digest_of(store: Store) -> bytes:
+    """Every object there is, as it is stored."""
+    items = store.list(tuple(BY_RESOURCE)).items
+    return msgspec.json.encode([(str(item.key), item.version, item.raw) for item in items])

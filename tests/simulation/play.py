@@ -1,0 +1,207 @@
+"""Plays a scenario: the cluster lives, the scheduler schedules, things go wrong, and all is well in the end."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from reprieve.cluster.mini.calls import bind
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.store import Part
+from reprieve.model.effects import Target
+from reprieve.runtime.loop import Loop
+from reprieve.runtime.virtual_time import clock, run
+from reprieve.scheduler.decision import Decision
+from tests.simulation.invariants import (
+    Auditor,
+    AuditedScheduler,
+    check_everybody_started,
+    check_nobody_waits_in_vain,
+    hold,
+    waiting_in,
+)
+from tests.simulation.objects import Json, node
+from tests.simulation.scenario import (
+    TROUBLED_SECONDS,
+    Act,
+    Apply,
+    BindElsewhere,
+    Cordon,
+    DeletePod,
+    Disconnect,
+    LoseNode,
+    OpenGate,
+    Restart,
+    Scenario,
+    scenario,
+)
+
+# Within this time after the last fault everybody who can run does. It is well below the five minutes after
+# which those who wait are looked at again for no reason, so that a missed wake-up shows.
+BOUND_SECONDS = 120.0
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How much was going on, so that a simulation in which nothing happens is noticed."""
+
+    ran: int
+    decisions: int
+
+
+def silent(_: str) -> None:
+    pass
+
+
+def play(seed: int, tell: Tell = silent) -> Outcome:
+    return run(Play(scenario(seed), tell).perform())
+
+
+class Play:
+    def __init__(self, scenario: Scenario, tell: Tell) -> None:
+        self._scenario = scenario
+        self._tell = tell
+        self._cluster = MiniCluster(clock, scenario.faults)
+        self._auditor = Auditor(self._cluster.store)
+        self._scheduler = AuditedScheduler(self._auditor)
+        self._running: tuple[Loop, asyncio.Task[None]] | None = None
+        self._decisions = 0
+
+    async def perform(self) -> Outcome:
+        self._cluster.start()
+        self._start()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for at, act in self._scenario.acts:
+                    tasks.create_task(self._act(at, act))
+            await self._until(TROUBLED_SECONDS + BOUND_SECONDS)
+            self._check_calm()
+            await self._relieve()
+        finally:
+            await self._kill()
+            await self._cluster.stop()
+        return Outcome(self._ran(), self._decisions)
+
+    # --- the scheduler ---
+
+    def _start(self) -> None:
+        self._scheduler = AuditedScheduler(self._auditor)
+        loop = Loop(self._scheduler, self._cluster, clock, self._decided)
+        self._running = loop, asyncio.create_task(loop.run())
+
+    async def _kill(self) -> None:
+        """Without any farewell: what it was about to do may have happened, or not."""
+        if self._running is None:
+            return
+        (loop, task), self._running = self._running, None
+        task.cancel()
+        (ended,) = await asyncio.gather(task, return_exceptions=True)
+        await loop.finish(0.0)
+        if isinstance(ended, Exception):
+            raise ended
+
+    def _decided(self, decision: Decision) -> None:
+        self._decisions += 1
+        self._say(f"{decision.demand.name}: {decision.text}")
+
+    # --- acts ---
+
+    async def _act(self, at: float, act: Act) -> None:
+        await self._until(at)
+        self._say(f"--- {act}" if not isinstance(act, Apply) else f"--- {_named(act)}")
+        with suppress(ApiError):  # what it is about is not there any more
+            await self._do(act)
+
+    async def _do(self, act: Act) -> None:
+        cluster, store = self._cluster, self._cluster.store
+        match act:
+            case Apply(objects):
+                cluster.apply(objects)
+            case LoseNode(name, seconds):
+                lost = cluster.read("Node", "", name)
+                cluster.delete("Node", "", name)
+                await asyncio.sleep(seconds)
+                cluster.apply([_as_new(lost)] if lost is not None else [])
+            case Cordon(name, seconds):
+                self._set_unschedulable(name, True)
+                await asyncio.sleep(seconds)
+                self._set_unschedulable(name, False)
+            case DeletePod(which, grace):
+                if pods := cluster.list("Pod"):
+                    store.delete(_key(pods[which % len(pods)]), grace=grace)
+            case BindElsewhere(which, name):
+                if pods := waiting_in(store):
+                    meta = pods[which % len(pods)].metadata
+                    bind(store, Target("Pod", meta.namespace, meta.name, meta.uid), name, clock())
+            case OpenGate(name):
+                store.patch(Key("pods", "default", name), _ungated, Part.MAIN)
+            case Restart(seconds):
+                if self._running is not None:
+                    await self._kill()
+                    await asyncio.sleep(seconds)
+                    self._start()
+            case Disconnect(fault):
+                cluster.disconnect(fault)
+
+    def _set_unschedulable(self, name: str, value: bool) -> None:
+        def write(body: Json) -> Json:
+            body["spec"]["unschedulable"] = value
+            return body
+
+        self._cluster.store.patch(Key("nodes", "", name), write, Part.MAIN)
+
+    # --- the end ---
+
+    def _check_calm(self) -> None:
+        """All is well again, and everybody who can run does."""
+        self._auditor.look()
+        check_everybody_started(self._cluster.store)
+        check_nobody_waits_in_vain(self._cluster.store)
+        self._scheduler.check_rest()
+        self._scheduler.check_queue(waiting_in(self._cluster.store))
+
+    async def _relieve(self) -> None:
+        """There is room for everybody at last; only who may not go there still waits."""
+        self._cluster.apply(node(f"relief-{i}", f"z{i}", cpu=100) for i in range(3))
+        await asyncio.sleep(BOUND_SECONDS)
+        self._check_calm()
+
+    def _ran(self) -> int:
+        return sum(pod["status"].get("phase") != "Pending" for pod in self._cluster.list("Pod"))
+
+    # --- time ---
+
+    async def _until(self, seconds: float) -> None:
+        await asyncio.sleep(seconds - asyncio.get_running_loop().time())
+        self._check_alive()
+
+    def _check_alive(self) -> None:
+        """A scheduler that stopped by itself has a reason."""
+        if self._running is not None and self._running[1].done():
+            self._running[1].result()
+            hold(False, "the scheduler has stopped")
+
+    def _say(self, text: str) -> None:
+        self._tell(f"{asyncio.get_running_loop().time():10.3f}  {text}")
+
+
+def _key(body: Json) -> Key:
+    return Key("pods", body["metadata"]["namespace"], body["metadata"]["name"])
+
+
+def _named(act: Apply) -> str:
+    return "Apply " + ", ".join(f"{thing['kind']} {thing['metadata']['name']}" for thing in act.objects)
+
+
+def _as_new(body: Json) -> Json:
+    meta = {name: value for name, value in body["metadata"].items() if name in ("name", "labels")}
+    return {**body, "metadata": meta}
+
+
+def _ungated(body: Json) -> Json:
+    body["spec"].pop("schedulingGates", None)
+    return body

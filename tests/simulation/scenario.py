@@ -1,0 +1,201 @@
+"""What happens in a simulated cluster, drawn from a seed: arrivals, mishaps, and how faulty everything is."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+
+from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
+from reprieve.runtime.virtual_time import EPOCH
+from tests.simulation.objects import (
+    DRIVER,
+    HOST,
+    Json,
+    alone,
+    claim,
+    csi_node,
+    deployment,
+    foreign_node,
+    job,
+    local_volume,
+    node,
+    pod,
+    pod_spec,
+    spread,
+    storage_class,
+    volumes,
+)
+
+TROUBLED_SECONDS = 60.0  # then faults and mishaps end
+
+
+# --- what can happen -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    objects: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoseNode:
+    """It vanishes with everything on it, and may come back."""
+
+    name: str
+    back_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cordon:
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """One of those that are there, by its place in the list."""
+
+    which: int
+    grace: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BindElsewhere:
+    """Somebody else gives a waiting pod a node of his own."""
+
+    which: int
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGate:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """The scheduler dies in the middle of whatever it does, and is started again."""
+
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    fault: WatchFault
+
+
+Act = Apply | LoseNode | Cordon | DeletePod | BindElsewhere | OpenGate | Restart | Disconnect
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    seed: int
+    faults: FaultPlan
+    acts: tuple[tuple[float, Act], ...]  # seconds from the beginning, in order
+
+
+def scenario(seed: int) -> Scenario:
+    rng = Random(seed)
+    nodes = tuple(_nodes(rng))
+    names = [thing["metadata"]["name"] for thing in nodes if thing["kind"] == "Node"]
+    rate = rng.choice((0.0, 0.01, 0.05, 0.1))
+    acts = [(0.0, Apply((*nodes, *_storage(names)))), *_arrivals(rng), *_mishaps(rng, names)]
+    return Scenario(
+        seed,
+        everything(seed, rate, until=EPOCH + TROUBLED_SECONDS),
+        tuple(sorted(acts, key=lambda timed: timed[0])),
+    )
+
+
+# --- the cluster ---------------------------------------------------------------------------------
+
+
+def _nodes(rng: Random) -> Iterator[Json]:
+    for i in range(rng.randint(2, 6)):
+        yield node(f"n{i}", f"z{i % 3}", cpu=rng.choice((2, 4, 8)))
+        yield csi_node(f"n{i}")
+    yield foreign_node("foreign")
+
+
+def _storage(nodes: list[str]) -> Iterator[Json]:
+    yield storage_class("made", DRIVER)
+    yield storage_class("local", "kubernetes.io/no-provisioner")
+    for name in nodes:
+        yield local_volume(f"disk-{name}", name)
+
+
+# --- who comes -----------------------------------------------------------------------------------
+
+
+def _arrivals(rng: Random) -> Iterator[tuple[float, Act]]:
+    for i in range(rng.randint(5, 25)):
+        make = rng.choices(list(_MAKERS), weights=list(_MAKERS.values()))[0]
+        objects = tuple(make(rng, f"w{i}"))
+        at = rng.choice((0.0, rng.uniform(0, TROUBLED_SECONDS)))
+        yield at, Apply(objects)
+        for thing in objects:
+            if thing["kind"] == "Pod" and "schedulingGates" in thing["spec"]:
+                yield at + rng.uniform(0, 10), OpenGate(thing["metadata"]["name"])
+
+
+def _cpu(rng: Random) -> str:
+    return rng.choice(("0", "100m", "500m", "1", "1500m", "3"))
+
+
+def _bare(rng: Random, name: str) -> Iterator[Json]:
+    more: Json = {"priority": rng.choice((0, 0, 100))}
+    if rng.random() < 0.2:
+        more["host_port"] = rng.choice((80, 443))
+    if rng.random() < 0.1:
+        more["nodeSelector"] = {HOST: "n1"}
+    if rng.random() < 0.1:
+        more["schedulingGates"] = [{"name": "example.com/quota"}]
+    yield pod(name, pod_spec(_cpu(rng), **more))
+
+
+def _service(rng: Random, name: str) -> Iterator[Json]:
+    labels, more = {"app": name}, {}
+    match rng.randrange(3):
+        case 0:
+            labels["alone"] = name
+            more["affinity"] = alone(name)
+        case 1:
+            more["topologySpreadConstraints"] = spread(name)
+    yield deployment(name, rng.randint(1, 5), pod_spec(_cpu(rng), **more), labels)
+
+
+def _work(rng: Random, name: str) -> Iterator[Json]:
+    pods = rng.randint(1, 6)
+    yield job(name, pods, rng.randint(1, pods), rng.randint(0, 20), pod_spec(_cpu(rng)))
+
+
+def _stateful(rng: Random, name: str) -> Iterator[Json]:
+    yield claim(f"{name}-data", rng.choice(("made", "local")))
+    yield pod(name, pod_spec(_cpu(rng), volumes=volumes(f"{name}-data")))
+
+
+_MAKERS: dict[Callable[[Random, str], Iterator[Json]], int] = {_bare: 5, _service: 2, _work: 2, _stateful: 2}
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+
+def _mishaps(rng: Random, nodes: list[str]) -> Iterator[tuple[float, Act]]:
+    for _ in range(rng.randrange(12)):
+        yield rng.uniform(0, TROUBLED_SECONDS), _mishap(rng, nodes)
+
+
+def _mishap(rng: Random, nodes: list[str]) -> Act:
+    soon = rng.choice((0.0, 0.5, rng.uniform(0, 20)))
+    match rng.randrange(6):
+        case 0:
+            return LoseNode(rng.choice(nodes), soon)
+        case 1:
+            return Cordon(rng.choice(nodes), soon)
+        case 2:
+            return DeletePod(rng.randrange(100), rng.choice((None, 0, 3)))
+        case 3:
+            return BindElsewhere(rng.randrange(100), "foreign")
+        case 4:
+            return Disconnect(rng.choice((WatchFault.DROP, WatchFault.RELIST, WatchFault.STALE)))
+        case _:
+            return Restart(soon)

@@ -1,0 +1,63 @@
+"""The pods of the mirror: what is kept from one table to the next still holds there."""
+
+import pytest
+
+from reprieve.model.pods import Pods
+from reprieve.model.resources import ResourceAxis
+from reprieve.model.shape import compile_pod
+from reprieve.scheduler import growing
+from reprieve.scheduler.pod_rows import PodRows
+from tests.unit.scheduler.making import Json, a_pod
+
+AXIS = ResourceAxis()
+
+
+def preferring(name: str, weight: int, app: str = "web") -> Json:
+    """The spec of a pod that likes to be near some pods."""
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "zone"}
+    wish = {"weight": weight, "podAffinityTerm": term}
+    return {"name": name, "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}}
+
+
+def rows_with(*specs: Json) -> PodRows:
+    rows = PodRows()
+    rows.widen(AXIS)
+    for spec in specs:
+        pod = compile_pod(a_pod(**spec))
+        rows.add(("default", spec["name"]), pod, AXIS)
+    return rows
+
+
+def weights(table: Pods) -> list[int]:
+    """With what weights a web pod is wanted near."""
+    shape = compile_pod(a_pod("web", labels={"app": "web"})).shape
+    return [int(weight) for column in table.mentions(shape, {}).preferred.values() for weight in column if weight]
+
+
+def test_terms_that_nobody_carries_are_forgotten_in_the_end() -> None:
+    rows = rows_with()
+    for i in range(5000):
+        key = ("default", f"p{i}")
+        rows.add(key, compile_pod(a_pod(**preferring(f"p{i}", 1, app=f"app-{i}"))), AXIS)
+        rows.drop(key)
+    assert len(rows.table().preferred.things) < 2000
+    assert len(rows.table().compiled) == 1, "a free row is used again"
+
+
+def test_mentions_follow_the_weights_of_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same term gets the same code, since garbage is collected at once, but another weight."""
+    monkeypatch.setattr(growing, "_GARBAGE_WORTH_COLLECTING", 0)
+    rows = rows_with(preferring("a", 10))
+    assert weights(rows.table()) == [10]
+    rows.change(0, compile_pod(a_pod(**preferring("a", 20))), AXIS)
+    assert weights(rows.table()) == [20]
+
+
+def test_a_row_that_is_free_is_nobody() -> None:
+    rows = rows_with({"name": "a", "labels": {"app": "web"}}, {"name": "b"})
+    rows.drop(("default", "a"))
+    table = rows.table()
+    assert table.namespaces.where_in(["default"]).tolist() == [False, True]
+    assert table.groups[0] is None
+    rows.drop(("default", "b"))
+    assert rows.table().label("app").codes.tolist() == [0, 0]
