@@ -75,7 +75,10 @@ def described(view: Snapshot) -> Json:
 
 def _without_zeros(answer: Json) -> Json:
     """A term nobody carries any more may still make a preference look, and find nothing."""
-    nodes = {name: {part: score for part, score in said.items() if score != 0} for name, said in answer["nodes"].items()}
+    nodes = {
+        name: {part: score for part, score in said.items() if score != 0}
+        for name, said in answer["nodes"].items()
+    }
     return {**answer, "nodes": nodes}
 
 

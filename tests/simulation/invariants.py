@@ -5,7 +5,7 @@ and out of the scheduler. Amounts are counted by the plain reading.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -102,14 +102,24 @@ def _read(stored: Stored) -> KubernetesObject | None:
     return found.object if isinstance(found, Decoded) else None
 
 
+Tell = Callable[[str], None]
+
+
 class Auditor:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, tell: Tell) -> None:
         self._watch = store.watch(("nodes", "pods"), since=store.version)
         self._books = Books()
+        self.tell = tell
 
     def look(self) -> None:
         for change in self._watch.poll():
+            self.tell(f"      {change.verb} {change.object.key}{_place(change)}")
             self._books.enter(change)
+
+
+def _place(change: Change) -> str:
+    thing = _read(change.object)
+    return f" {thing.spec.node_name} {thing.status.phase}" if isinstance(thing, Pod) else ""
 
 
 # --- what the scheduler does ---------------------------------------------------------------------
@@ -133,6 +143,8 @@ class AuditedScheduler(Scheduler):
         return effects
 
     def _note(self, event: Event) -> None:
+        if not isinstance(event, Seen):
+            self._auditor.tell(f"   <- {event}")
         match event:
             case Seen(Pod() as pod):
                 self._shown[pod.metadata.namespace, pod.metadata.name] = pod

@@ -1,7 +1,6 @@
 """Plays a scenario: the cluster lives, the scheduler schedules, things go wrong, and all is well in the end."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -9,20 +8,23 @@ from reprieve.cluster.mini.calls import bind
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.store import Part
+from reprieve.cluster.mini.store import Part, parsed
 from reprieve.model.effects import Target
+from reprieve.model.objects import Pod
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.decision import Decision
 from tests.simulation.invariants import (
     Auditor,
     AuditedScheduler,
+    Tell,
     check_everybody_started,
     check_nobody_waits_in_vain,
     hold,
+    pods_in,
     waiting_in,
 )
-from tests.simulation.objects import Json, node
+from tests.simulation.objects import Json, node, pod, pod_spec
 from tests.simulation.scenario import (
     TROUBLED_SECONDS,
     Act,
@@ -31,18 +33,20 @@ from tests.simulation.scenario import (
     Cordon,
     DeletePod,
     Disconnect,
+    Grow,
     LoseNode,
     OpenGate,
+    ReplacePod,
     Restart,
     Scenario,
+    SpoilPod,
+    Taint,
     scenario,
 )
 
 # Within this time after the last fault everybody who can run does. It is well below the five minutes after
 # which those who wait are looked at again for no reason, so that a missed wake-up shows.
 BOUND_SECONDS = 120.0
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,15 @@ def silent(_: str) -> None:
 
 
 def play(seed: int, tell: Tell = silent) -> Outcome:
-    return run(Play(scenario(seed), tell).perform())
+    try:
+        return run(Play(scenario(seed), tell).perform())
+    except BaseExceptionGroup as group:
+        raise _first(group) from None
+
+
+def _first(error: BaseException) -> BaseException:
+    """What went wrong first, without the tasks around it."""
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 class Play:
@@ -66,7 +78,7 @@ class Play:
         self._scenario = scenario
         self._tell = tell
         self._cluster = MiniCluster(clock, scenario.faults)
-        self._auditor = Auditor(self._cluster.store)
+        self._auditor = Auditor(self._cluster.store, self._say)
         self._scheduler = AuditedScheduler(self._auditor)
         self._running: tuple[Loop, asyncio.Task[None]] | None = None
         self._decisions = 0
@@ -127,18 +139,32 @@ class Play:
                 await asyncio.sleep(seconds)
                 cluster.apply([_as_new(lost)] if lost is not None else [])
             case Cordon(name, seconds):
-                self._set_unschedulable(name, True)
+                self._write(_node(name), unschedulable=True)
                 await asyncio.sleep(seconds)
-                self._set_unschedulable(name, False)
+                self._write(_node(name), unschedulable=False)
+            case Taint(name, seconds):
+                self._write(_node(name), taints=[{"key": "example.com/ill", "effect": "NoSchedule"}])
+                await asyncio.sleep(seconds)
+                self._write(_node(name), taints=[])
+            case Grow(name, cpu):
+                store.patch(_node(name), lambda body: _grown(body, cpu), Part.STATUS)
             case DeletePod(which, grace):
-                if pods := cluster.list("Pod"):
-                    store.delete(_key(pods[which % len(pods)]), grace=grace)
+                if (key := self._one_of(pods_in(store), which)) is not None:
+                    store.delete(key, grace=grace)
+            case ReplacePod(name, cpu):
+                store.delete(_pod(name), grace=0)
+                cluster.apply([pod(name, pod_spec(cpu))])
+            case SpoilPod(which, seconds):
+                if (key := self._one_of(waiting_in(store), which)) is not None:
+                    sound = self._write(key, tolerations=3)
+                    await asyncio.sleep(seconds)
+                    self._write(key, tolerations=sound.get("tolerations", []))
             case BindElsewhere(which, name):
-                if pods := waiting_in(store):
-                    meta = pods[which % len(pods)].metadata
-                    bind(store, Target("Pod", meta.namespace, meta.name, meta.uid), name, clock())
+                if (key := self._one_of(waiting_in(store), which)) is not None:
+                    target = Target("Pod", key.namespace, key.name, store.get(key).uid)
+                    bind(store, target, name, clock())
             case OpenGate(name):
-                store.patch(Key("pods", "default", name), _ungated, Part.MAIN)
+                self._write(_pod(name), schedulingGates=[])
             case Restart(seconds):
                 if self._running is not None:
                     await self._kill()
@@ -147,12 +173,17 @@ class Play:
             case Disconnect(fault):
                 cluster.disconnect(fault)
 
-    def _set_unschedulable(self, name: str, value: bool) -> None:
-        def write(body: Json) -> Json:
-            body["spec"]["unschedulable"] = value
-            return body
+    def _write(self, key: Key, **spec: object) -> Json:
+        """Changes fields of an object's spec; gives the spec as it was."""
+        before: Json = parsed(self._cluster.store.get(key))["spec"]
+        self._cluster.store.patch(key, lambda body: {**body, "spec": {**body["spec"], **spec}}, Part.MAIN)
+        return before
 
-        self._cluster.store.patch(Key("nodes", "", name), write, Part.MAIN)
+    def _one_of(self, pods: list[Pod], which: int) -> Key | None:
+        if not pods:
+            return None
+        meta = pods[which % len(pods)].metadata
+        return Key("pods", meta.namespace, meta.name)
 
     # --- the end ---
 
@@ -189,8 +220,12 @@ class Play:
         self._tell(f"{asyncio.get_running_loop().time():10.3f}  {text}")
 
 
-def _key(body: Json) -> Key:
-    return Key("pods", body["metadata"]["namespace"], body["metadata"]["name"])
+def _pod(name: str) -> Key:
+    return Key("pods", "default", name)
+
+
+def _node(name: str) -> Key:
+    return Key("nodes", "", name)
 
 
 def _named(act: Apply) -> str:
@@ -202,6 +237,8 @@ def _as_new(body: Json) -> Json:
     return {**body, "metadata": meta}
 
 
-def _ungated(body: Json) -> Json:
-    body["spec"].pop("schedulingGates", None)
+def _grown(body: Json, cpu: int) -> Json:
+    """No node shrinks: what runs there would not fit any more, and that is nobody's fault."""
+    offered = body["status"]["allocatable"]
+    offered["cpu"] = str(max(int(offered["cpu"]), cpu))
     return body

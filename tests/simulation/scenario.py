@@ -59,6 +59,34 @@ class DeletePod:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplacePod:
+    """A bare pod makes room for a namesake at once."""
+
+    name: str
+    cpu: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpoilPod:
+    """What a waiting pod asks for cannot be read for a while."""
+
+    which: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Grow:
+    name: str
+    cpu: int
+
+
+@dataclass(frozen=True, slots=True)
 class BindElsewhere:
     """Somebody else gives a waiting pod a node of his own."""
 
@@ -83,7 +111,20 @@ class Disconnect:
     fault: WatchFault
 
 
-Act = Apply | LoseNode | Cordon | DeletePod | BindElsewhere | OpenGate | Restart | Disconnect
+Act = (
+    Apply
+    | LoseNode
+    | Cordon
+    | Taint
+    | Grow
+    | DeletePod
+    | ReplacePod
+    | SpoilPod
+    | BindElsewhere
+    | OpenGate
+    | Restart
+    | Disconnect
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,22 +230,22 @@ _MAKERS: dict[Callable[[Random, str], Iterator[Json]], int] = {_bare: 5, _servic
 
 
 def _mishaps(rng: Random, nodes: list[str]) -> Iterator[tuple[float, Act]]:
-    for _ in range(rng.randrange(12)):
-        yield rng.uniform(0, TROUBLED_SECONDS), _mishap(rng, nodes)
+    for _ in range(rng.randrange(16)):
+        yield rng.uniform(0, TROUBLED_SECONDS), _mishap(rng, rng.choice(nodes))
 
 
-def _mishap(rng: Random, nodes: list[str]) -> Act:
-    soon = rng.choice((0.0, 0.5, rng.uniform(0, 20)))
-    match rng.randrange(6):
-        case 0:
-            return LoseNode(rng.choice(nodes), soon)
-        case 1:
-            return Cordon(rng.choice(nodes), soon)
-        case 2:
-            return DeletePod(rng.randrange(100), rng.choice((None, 0, 3)))
-        case 3:
-            return BindElsewhere(rng.randrange(100), "foreign")
-        case 4:
-            return Disconnect(rng.choice((WatchFault.DROP, WatchFault.RELIST, WatchFault.STALE)))
-        case _:
-            return Restart(soon)
+def _mishap(rng: Random, node: str) -> Act:
+    which, soon = rng.randrange(100), rng.choice((0.0, 0.5, rng.uniform(0, 20)))
+    choices: list[Act] = [
+        LoseNode(node, soon),
+        Cordon(node, soon),
+        Taint(node, soon),
+        Grow(node, rng.choice((8, 10))),
+        DeletePod(which, rng.choice((None, 0, 3))),
+        ReplacePod(f"w{rng.randrange(25)}", _cpu(rng)),
+        SpoilPod(which, soon),
+        BindElsewhere(which, "foreign"),
+        Disconnect(rng.choice((WatchFault.DROP, WatchFault.RELIST, WatchFault.STALE))),
+        Restart(soon),
+    ]
+    return rng.choice(choices)

@@ -83,10 +83,10 @@ class Performer:
         match answer:
             case Succeeded():
                 return Done(effect)
-            case Refused(error, again) if not (again and lost):
+            case Refused(error) if not lost:
                 return Failed(effect, error)
             case Refused(error) | Lost(error):
-                return Unknown(effect, error)
+                return Unknown(effect, error)  # a refusal tells nothing about the attempts before it
 
     async def _try(self, effect: Effect) -> Answer:
         try:

@@ -62,7 +62,8 @@ HELPS: Mapping[Code, frozenset[Change]] = {
     Code.VOLUME_NOT_FOUND: _STORED,
     Code.VOLUME_NODE_AFFINITY: _STORED,
     Code.VOLUME_ZONE: _STORED,
-    Code.VOLUME_LIMIT: _STORED | {Change.POD_LEFT},
+    # A pod that brings the same volume saves the newcomer an attachment.
+    Code.VOLUME_LIMIT: _STORED | {Change.POD_LEFT, Change.POD_ARRIVED},
     Code.DRIVER_MISSING: _STORED,
     Code.NO_VOLUME_TO_BIND: _STORED,
     Code.STORAGE_CAPACITY: _STORED,

@@ -257,6 +257,9 @@ class Scheduler:
     def _failed(self, effect: Effect, error: str, now: float) -> Iterable[Effect]:
         match effect:
             case Bind(pod):
+                assumed = self._ledger.of(pod)
+                if assumed is not None and assumed.state is Promise.UNKNOWN:
+                    return self._unknown(effect, now)  # an earlier attempt may have happened
                 return self._give_up(pod, f"binding failed: {error}", now)
             case SelectNode() | BindVolume():
                 text = f"{effect.target} could not be prepared: {error}"
@@ -341,7 +344,8 @@ class Scheduler:
     def _overdue(self, now: float) -> Iterator[Effect]:
         for assumed in self._ledger.overdue(now):
             if assumed.state is Promise.UNKNOWN:
-                yield self._send(assumed)
+                self._ledger.promise(replace(assumed, due=None))
+                yield assumed.bind
             else:
                 text = f"volumes were not ready within {self._settings.volume_seconds:g} s"
                 yield from self._give_up(assumed.pod, text, now)

@@ -13,7 +13,7 @@ VolumeStep = BindVolume | SelectNode
 class Promise(Enum):
     PREPARING = "preparing"  # its volumes are being bound or made; the pod is not sent yet
     SENT = "sent"  # the bind is on its way, or done and not yet seen
-    UNKNOWN = "unknown"  # the answer was lost: it may be bound
+    UNKNOWN = "unknown"  # an answer was lost: it may be bound, and only the cluster can show that it is not
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ def test_events_that_come_between_decisions_are_looked_at_first() -> None:
     cluster = FakeCluster()
 
     async def story(cluster: FakeCluster) -> None:
-        cluster.show([Seen(a_node("n1", cpu="1000")), *(Seen(a_pod(f"p{i:03}")) for i in range(100)), Synced()])
+        pods = [Seen(a_pod(f"p{i:03}")) for i in range(100)]
+        cluster.show([Seen(a_node("n1", cpu="1000")), *pods, Synced()])
         for _ in range(4):
             await asyncio.sleep(0)
         cluster.show([Gone(target(a_node("n1", cpu="1000"))), Seen(a_node("n2", cpu="1000"))])

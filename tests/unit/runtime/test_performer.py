@@ -61,11 +61,11 @@ def test_every_effect_ends_exactly_once() -> None:
         ([LOST], Unknown(bind("p"), "connection reset")),
         ([LOST, BUSY], Unknown(bind("p"), "busy")),
         ([BUSY, LOST], Unknown(bind("p"), "connection reset")),
-        ([LOST, FORBIDDEN], Failed(bind("p"), "forbidden")),
+        ([LOST, FORBIDDEN], Unknown(bind("p"), "forbidden")),
     ],
 )
 def test_how_answers_add_up(answers: list[Answer], end: End) -> None:
-    """What may have happened is unknown until the cluster says that it cannot."""
+    """What may have happened is unknown: a refusal tells nothing about the attempts before it."""
     assert end_of(in_turn(*answers)) == end
 
 

@@ -16,7 +16,8 @@ def preferring(name: str, weight: int, app: str = "web") -> Json:
     """The spec of a pod that likes to be near some pods."""
     term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "zone"}
     wish = {"weight": weight, "podAffinityTerm": term}
-    return {"name": name, "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}}
+    affinity = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
+    return {"name": name, "affinity": affinity}
 
 
 def rows_with(*specs: Json) -> PodRows:
@@ -31,7 +32,8 @@ def rows_with(*specs: Json) -> PodRows:
 def weights(table: Pods) -> list[int]:
     """With what weights a web pod is wanted near."""
     shape = compile_pod(a_pod("web", labels={"app": "web"})).shape
-    return [int(weight) for column in table.mentions(shape, {}).preferred.values() for weight in column if weight]
+    columns = table.mentions(shape, {}).preferred.values()
+    return [int(weight) for column in columns for weight in column if weight]
 
 
 def test_terms_that_nobody_carries_are_forgotten_in_the_end() -> None:

@@ -104,6 +104,10 @@ class At:
             for name in self.value:
                 yield str(name), self.key(name)
 
+    def showing(self, value: object) -> "At":
+        """The same place, where only a part of what stands there is in question."""
+        return At(value, self.path, self.errors)
+
     # --- looking ---------------------------------------------------------------------------------
 
     @property

@@ -1,7 +1,7 @@
 """Which pods and groups would come of an object: those that its controller would make, as plain JSON values.
 
-Used by controllers, and by whoever asks what would happen. What is malformed makes nothing. Nothing is admitted
-here: defaults and priorities are filled in where the results are created.
+Used by controllers, and by whoever asks what would happen. What is malformed makes nothing. Nothing is
+admitted here: defaults and priorities are filled in where the results are created.
 """
 
 from collections.abc import Iterator
@@ -131,7 +131,7 @@ def _pod_of_set(spec: Json, owner: Owner, number: int) -> Json:
 
 
 def groups_of(workload: Json) -> Iterator[Json]:
-    """The groups that the templates of a workload describe, parents first; each is named after its template."""
+    """The groups that the templates of a workload describe, parents first, named after their templates."""
     yield from _groups_below(part(workload, "spec"), owner_in(workload), "")
 
 

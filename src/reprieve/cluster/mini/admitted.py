@@ -1,4 +1,4 @@
-"""The door for those who live in the cluster: what a controller makes is admitted like what a client sends."""
+"""The door for those who live in the cluster: what a controller makes is admitted as what a client sends."""
 
 from collections.abc import Iterator
 

@@ -61,6 +61,11 @@ def field_in_store(api_version: str, path: str) -> str:
     return _CORE_NAMES.get(first, first) + dot + rest if api_version == EVENTS else path
 
 
+def in_client_words(api_version: str, fields: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of fields of a stored object, as a client of this API version writes them."""
+    return tuple(_EVENT_NAMES.get(f, f) for f in fields) if api_version == EVENTS else fields
+
+
 def _renamed(body: Json, names: Mapping[str, str]) -> Json:
     return {names.get(name, name): value for name, value in body.items()}
 

@@ -130,13 +130,13 @@ class Store:
         meta = metadata_of(body)
         key = key_of(self._kinds[resource], body)
         old = self.get(key)
-        _check(old, meta.get("uid") or "", meta.get("resourceVersion") or "")
+        check_preconditions(old, meta.get("uid") or "", meta.get("resourceVersion") or "")
         return self._replace(old, body, part)
 
     def patch(self, key: Key, change: Callable[[Json], Json], part: Part, uid: str = "") -> Stored:
         """Applies a function to an object; it may alter what it is given, and refuse by an ApiError."""
         old = self.get(key)
-        _check(old, uid, "")
+        check_preconditions(old, uid, "")
         return self._replace(old, change(_decode(old.raw)), part)
 
     def delete(
@@ -152,7 +152,7 @@ class Store:
         ``held_by``: finalizers that it gets with its deletion, for those who have to do something first.
         """
         old = self.get(key)
-        _check(old, uid, version)
+        check_preconditions(old, uid, version)
         body: Json = _decode(old.raw)
         meta: Json = body["metadata"]
         seconds = _grace(self._kinds[key.resource], body, grace)
@@ -223,7 +223,7 @@ def parsed(stored: Stored) -> Json:
     return value
 
 
-def _check(old: Stored, uid: str, version: str) -> None:
+def check_preconditions(old: Stored, uid: str, version: str) -> None:
     if uid and uid != old.uid:
         raise conflict(str(old.key), f"the uid is {old.uid}, and the request is meant for {uid}")
     if version and str(version) != str(old.version):

@@ -48,17 +48,15 @@ def check_notes(meta: At) -> None:
 
 def check_labels(labels: At) -> None:
     for key, value in labels.entries():
-        if complaint := label_key(key):
-            labels.invalid(f'the key "{key}" {complaint}')
-        if value.is_text() and (complaint := label_value(value.value)):
-            labels.invalid(f'the value of "{key}" {complaint}')
+        labels.showing(key).must_be(label_key)
+        if value.is_text():
+            labels.showing(value.value).must_be(label_value)
 
 
 def check_annotations(annotations: At) -> None:
     size = 0
     for key, value in annotations.entries():
-        if complaint := annotation_key(key):
-            annotations.invalid(f'the key "{key}" {complaint}')
+        annotations.showing(key).must_be(annotation_key)
         size += len(key.encode()) + len(value.text().encode())
     if size > _LARGEST_ANNOTATIONS:
         annotations.refuse(

@@ -85,14 +85,13 @@ def _check_requests_within_limits(resources: At) -> None:
                 why = f"must have {name}, which cannot be overcommitted"
                 resources["limits"].refuse(Reason.REQUIRED, why)
         elif limit is not None and asked != limit and not may_overcommit(name):
-            _request(resources, request).invalid(f"must be equal to the {name} limit of {limits[name]}")
+            resources["requests"].showing(request.value).invalid(
+                f"must be equal to the {name} limit of {limits[name]}"
+            )
         elif limit is not None and asked > limit:
-            _request(resources, request).invalid(f"must not be more than the {name} limit of {limits[name]}")
-
-
-def _request(resources: At, request: At) -> At:
-    """Kubernetes complains of the requests as a whole, and shows the one that is meant."""
-    return At(request.value, resources["requests"].path, resources.errors)
+            resources["requests"].showing(request.value).invalid(
+                f"must not be more than the {name} limit of {limits[name]}"
+            )
 
 
 def _check_claims(claims: At) -> None:

@@ -16,7 +16,7 @@ from reprieve.cluster.mini.controllers.mirror import (
     key_in,
 )
 from reprieve.cluster.mini.controllers.objects import Deployment, PodFacts, ReplicaSet, controller_uid
-from reprieve.cluster.mini.controllers.templates import scaled, template_hash
+from reprieve.cluster.mini.controllers.templates import maker, scaled, template_hash
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json, peek, section
@@ -180,7 +180,7 @@ def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
             "name": f"{owner.metadata.name}-{rollout.hash}",
             "namespace": owner.metadata.namespace,
             "labels": labels,
-            "ownerReferences": [owner_reference("apps/v1", "Deployment", owner.metadata)],
+            "ownerReferences": [maker("apps/v1", "Deployment", owner.metadata).reference()],
         },
         "spec": {
             "replicas": replicas,

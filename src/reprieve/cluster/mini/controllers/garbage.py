@@ -29,14 +29,22 @@ from reprieve.cluster.mini.controllers.writes import Amend, Remove, Write
 from reprieve.cluster.mini.history import Key
 from reprieve.model.objects import ObjectMeta
 
+_OWNED: dict[type[Described], str] = {
+    ReplicaSet: REPLICA_SETS,
+    Group: GROUPS,
+    Composite: COMPOSITES,
+    PodFacts: PODS,
+}
+
 
 def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
     uid = thing.metadata.uid
-    if isinstance(thing, Deployment | ReplicaSet | Job) and not _exists(mirror, type(thing).__name__, uid):
-        yield from (key_in(REPLICA_SETS, owned) for owned in mirror.replica_sets.owned_by(uid))
-        yield from (key_in(PODS, owned) for owned in mirror.pods.owned_by(uid))
-    if isinstance(thing, ReplicaSet | PodFacts) and _is_orphan(mirror, thing.metadata):
-        yield key_in(PODS if isinstance(thing, PodFacts) else REPLICA_SETS, thing)
+    owns = isinstance(thing, Deployment | ReplicaSet | Job | Workload)
+    if owns and not _exists(mirror, type(thing).__name__, uid):
+        for resource in _OWNED.values():
+            yield from (key_in(resource, owned) for owned in mirror.tables[resource].owned_by(uid))
+    if type(thing) in _OWNED and _is_orphan(mirror, thing.metadata):
+        yield key_in(_OWNED[type(thing)], thing)
 
 
 def reconcile(mirror: Mirror, key: Key, now: float) -> Iterator[Write]:
@@ -64,5 +72,7 @@ def _exists(mirror: Mirror, kind: str, uid: str) -> bool:
             return mirror.replica_sets.by_uid(uid) is not None
         case "Job":
             return mirror.jobs.by_uid(uid) is not None
+        case "Workload":
+            return mirror.workloads.by_uid(uid) is not None
         case _:
             return True

@@ -97,6 +97,8 @@ class Taker(Protocol):
 
     def get(self, name: Name) -> Described | None: ...
 
+    def owned_by(self, uid: str) -> Collection[Described]: ...
+
 
 class Mirror:
     def __init__(self) -> None:

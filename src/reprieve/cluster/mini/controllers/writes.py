@@ -52,9 +52,7 @@ class LookAgain:
 Write = Create | Remove | Amend | Report | LookAgain
 
 
-def carry_out(
-    store: Store, write: Create | Remove | Amend | Report, now: float, features: Features
-) -> None:
+def carry_out(store: Store, write: Create | Remove | Amend | Report, now: float, features: Features) -> None:
     match write:
         case Create():
             store.create(write.resource, admitted(store, write.resource, write.body, features))

@@ -108,14 +108,16 @@ class View:
         meta: Json = {"resourceVersion": str(version)}
         if ends_the_beginning:
             meta["annotations"] = {"k8s.io/initial-events-end": "true"}
+        return _encode({"type": "BOOKMARK", "object": self._bookmarked(meta)}) + b"\n"
+
+    def _bookmarked(self, meta: Json) -> Json:
         match self.form:
             case Form.TABLE:
-                shown = table([], [], meta)
+                return table([], [], meta)
             case Form.METADATA | Form.METADATA_LIST:
-                shown = metadata_only({"metadata": meta})
+                return metadata_only({"metadata": meta})
             case Form.OBJECT:
-                shown = {"kind": self.kind.kind, "apiVersion": self.place.api_version, "metadata": meta}
-        return _encode({"type": "BOOKMARK", "object": shown}) + b"\n"
+                return {"kind": self.kind.kind, "apiVersion": self.place.api_version, "metadata": meta}
 
     def _table(self, items: Sequence[Stored], extent: Range, *, headed: bool = True) -> Json:
         rows = (self._row(item) for item in items)
