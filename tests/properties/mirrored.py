@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from reprieve.model.build import build
 from reprieve.model.effects import BindVolume, SelectNode, Target
 from reprieve.model.snapshot import Snapshot
-from reprieve.scheduler.volumes import VolumeStep
+from reprieve.scheduler.changes import Change
+from reprieve.scheduler.ledger import VolumeStep
 from reprieve.scheduler.world import World as Mirror
 from tests.properties.random_nodes import random_node
 from tests.properties.vocabulary import POD_LABELS, PRIORITIES, Json, chance, labels_from, some
@@ -40,6 +41,7 @@ class Mirrored:
     past: list[Json] = field(default_factory=list)  # versions that others have replaced
     assumed: dict[tuple[str, str], str] = field(default_factory=dict)
     steps: dict[Target, VolumeStep] = field(default_factory=dict)
+    changes: set[Change] = field(default_factory=set)  # what the mirror said has happened
     version: int = 0
 
     def go_through(self, seeds: list[int]) -> None:
@@ -55,7 +57,7 @@ class Mirrored:
         if (before := self.objects.get(key_of(thing))) is not None:
             self.past.append(before)
         self.objects[key_of(thing)] = thing
-        self.mirror.see(decoded(thing))
+        self.changes |= self.mirror.see(decoded(thing))
         if thing["kind"] == "Pod" and not self._may_stay_assumed(before, thing):
             self.assumed.pop(key_of(thing)[1:], None)
 
@@ -66,15 +68,15 @@ class Mirrored:
     def lose(self, thing: Json) -> None:
         del self.objects[key_of(thing)]
         self.assumed.pop(key_of(thing)[1:], None)
-        self.mirror.lose(target_of(thing))
+        self.changes |= self.mirror.lose(target_of(thing))
 
     def assume(self, pod: Json, node: str) -> None:
         self.assumed[key_of(pod)[1:]] = node
-        self.mirror.assume(key_of(pod)[1:], node)
+        self.changes |= self.mirror.assume(key_of(pod)[1:], node)
 
     def withdraw(self, pod: tuple[str, str]) -> None:
         del self.assumed[pod]
-        self.mirror.withdraw(pod)
+        self.changes |= self.mirror.withdraw(pod)
 
     def reserve(self, step: VolumeStep) -> None:
         self.steps[step.target] = step
@@ -82,7 +84,7 @@ class Mirrored:
 
     def release(self, step: VolumeStep) -> None:
         del self.steps[step.target]
-        self.mirror.release([step])
+        self.changes |= self.mirror.release([step])
 
     # --- what there is ---
 
@@ -115,13 +117,14 @@ class Mirrored:
         return thing
 
 
-def mirrored(seed: int) -> Mirrored:
+def mirrored(seed: int, features: frozenset[str] = FEATURES) -> Mirrored:
     """A mirror of a random world, to which things of another may come."""
     rng = random.Random(seed)
     result = Mirrored()
-    for thing in _things(random_world(rng)):
+    for thing in _things(random_world(rng, features)):
         result.show(thing)
-    result.unseen = [thing for thing in _things(random_world(rng)) if key_of(thing) not in result.objects]
+    strangers = _things(random_world(rng, features))
+    result.unseen = [thing for thing in strangers if key_of(thing) not in result.objects]
     return result
 
 

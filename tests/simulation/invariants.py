@@ -15,7 +15,7 @@ from reprieve.cluster.mini.history import Change, Stored, Verb
 from reprieve.cluster.mini.kinds import BY_RESOURCE
 from reprieve.cluster.mini.store import Store
 from reprieve.model.build import build
-from reprieve.model.effects import Effect
+from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown, Unread
 from reprieve.model.objects import KubernetesObject, Node, Pod, runs
 from reprieve.placement.place import Placement, place, pod_demand
@@ -152,16 +152,17 @@ class AuditedScheduler(Scheduler):
     def _check(self, effects: Iterable[Effect]) -> None:
         self._open.update(effects)
         self._auditor.look()
+        promises = {promise.pod for promise in self._ledger}
         for key, pod in self._shown.items():
             if not is_waiting(pod):
                 continue
-            promised = self._ledger.of(key, pod.metadata.uid) is not None
+            promised = Target("Pod", *key, pod.metadata.uid) in promises
             standing = self._queue.standing(("Pod", *key))
             in_line = standing not in (None, Standing.DECIDING)
             hold(promised != in_line, f"{key[1]} is {'promised, and ' if promised else ''}{standing}")
-        for promise in self._ledger:
-            shown = self._shown.get((promise.pod.namespace, promise.pod.name))
-            hold(shown is not None and not shown.spec.node_name, f"the promise to {promise.pod} is over")
+        for target in promises:
+            shown = self._shown.get((target.namespace, target.name))
+            hold(shown is not None and not shown.spec.node_name, f"the promise to {target} should be over")
 
     def check_rest(self) -> None:
         """Nothing is under way and nothing is promised: everybody knows everything."""

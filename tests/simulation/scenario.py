@@ -1,7 +1,7 @@
 """What happens in a simulated cluster, drawn from a seed: arrivals, mishaps, and how faulty everything is."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
@@ -97,12 +97,21 @@ def scenario(seed: int) -> Scenario:
     rng = Random(seed)
     nodes = tuple(_nodes(rng))
     names = [thing["metadata"]["name"] for thing in nodes if thing["kind"] == "Node"]
-    rate = rng.choice((0.0, 0.01, 0.05, 0.1))
     acts = [(0.0, Apply((*nodes, *_storage(names)))), *_arrivals(rng), *_mishaps(rng, names)]
     return Scenario(
         seed,
-        everything(seed, rate, until=EPOCH + TROUBLED_SECONDS),
+        _faults(rng, seed),
         tuple(sorted(acts, key=lambda timed: timed[0])),
+    )
+
+
+def _faults(rng: Random, seed: int) -> FaultPlan:
+    """Answers may be lost for longer or shorter than news are late: either may win the race."""
+    return replace(
+        everything(seed, rate=rng.choice((0.0, 0.01, 0.05, 0.1)), until=EPOCH + TROUBLED_SECONDS),
+        late_seconds=rng.choice((0.5, 2.0, 20.0)),
+        reconnect_seconds=rng.choice((0.0, 1.0, 15.0)),
+        timeout_seconds=rng.choice((0.1, 1.0, 5.0, 30.0)),
     )
 
 

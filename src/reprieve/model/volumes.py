@@ -236,7 +236,7 @@ def compile_claim(claim: PersistentVolumeClaim, problems: Problems) -> CompiledC
         owner_uid=next((owner.uid for owner in meta.owner_references if owner.controller), ""),
         class_name=meta.annotations.get(_CLASS, spec.storage_class_name or ""),
         volume_name=spec.volume_name,
-        bound=bool(spec.volume_name) and BOUND_MARK in meta.annotations,
+        bound=is_bound(claim),
         lost=claim.status.phase == "Lost",
         deleting=meta.deletion_timestamp is not None,
         for_one_pod="ReadWriteOncePod" in spec.access_modes,
@@ -251,6 +251,10 @@ def compile_claim(claim: PersistentVolumeClaim, problems: Problems) -> CompiledC
         ),
         readable=size is not None and selector != NOTHING,
     )
+
+
+def is_bound(claim: PersistentVolumeClaim) -> bool:
+    return bool(claim.spec.volume_name) and BOUND_MARK in claim.metadata.annotations
 
 
 def _claim_selector(claim: PersistentVolumeClaim, problems: Problems) -> Selector:

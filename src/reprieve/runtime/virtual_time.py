@@ -61,8 +61,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @property
     def _clock_resolution(self) -> float:
-        """asyncio adds this to the time to see what is due. The sum must differ from the time, or nothing ever
-        is; with the smallest such number a timer fires exactly at its time, however late that is."""
+        """What asyncio adds to the time to see which timers are due.
+
+        The sum must differ from the time, or none ever is. With the smallest such number a timer fires
+        exactly at its time, however late that is.
+        """
         return math.ulp(self.time())
 
     @_clock_resolution.setter

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
 
 from reprieve.model.effects import (
     Announce,
@@ -15,16 +14,18 @@ from reprieve.model.effects import (
     Tone,
 )
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
-from reprieve.model.objects import PersistentVolumeClaim, Pod
+from reprieve.model.objects import PersistentVolume, PersistentVolumeClaim, Pod
 from reprieve.model.shape import CompiledPod
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import Placement, Unplaceable, place, pod_demand
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
+from reprieve.placement.reasons import Code
 from reprieve.scheduler import volumes
 from reprieve.scheduler.changes import Change, helpful
 from reprieve.scheduler.decision import Decided, Decision, Finding, Outcome, decision_id, findings_of
-from reprieve.scheduler.ledger import Assumed, Ledger, PodKey, Promise
-from reprieve.scheduler.queue import DEFAULT_BACKOFF, Backoff, Key, Queue
+from reprieve.scheduler.ledger import Assumed, Ledger, Promise, VolumeStep
+from reprieve.scheduler.pod_rows import PodKey
+from reprieve.scheduler.queue import DEFAULT_BACKOFF, Backoff, Key, Queue, Standing
 from reprieve.scheduler.world import World
 
 SCHEDULER_NAME = "reprieve"
@@ -48,8 +49,7 @@ class Scheduler:
         self._world = World()
         self._ledger = Ledger()
         self._queue = Queue(self._settings.backoff)
-        self._deadlines: list[tuple[float, PodKey]] = []
-        self._said: dict[PodKey, tuple[str, str]] = {}  # uid and what was last said of it
+        self._said: dict[Target, str] = {}  # what people were last told
         self._synced = False
 
     # --- what happens ---
@@ -67,7 +67,8 @@ class Scheduler:
                 return self._saw_pod(pod, unserved, now)
             case Seen(thing):
                 self._wake(self._world.see(thing), now)
-                return self._saw_claim(now) if isinstance(thing, PersistentVolumeClaim) else ()
+                is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
+                return self._saw_volumes(now) if is_storage else ()
             case Gone(target):
                 return self._gone(target, now)
             case Unread(target, problem):
@@ -84,8 +85,8 @@ class Scheduler:
 
     def next_time(self) -> float | None:
         """When something is to be done even if nothing happens."""
-        times = [t for t in (self._queue.next_time(), *(d[0] for d in self._deadlines[:1])) if t is not None]
-        return min(times, default=None)
+        times = (self._queue.next_time(), self._ledger.next_time())
+        return min((time for time in times if time is not None), default=None)
 
     def _wake(self, changes: Iterable[Change], now: float) -> None:
         for change in changes:
@@ -94,19 +95,20 @@ class Scheduler:
     # --- pods that are seen ---
 
     def _saw_pod(self, pod: Pod, unserved: tuple[str, ...], now: float) -> Iterable[Effect]:
-        key = _key(pod)
-        before = self._world.pod(key)
-        if before is not None and before.pod.metadata.uid != pod.metadata.uid:
-            self._forget(key)
-            before = None
+        before = self._world.pod(_key(pod))
         self._wake(self._world.see(pod), now)
-        known = self._world.pod(key)
-        if known is not None and known.pod is not pod:
+        known = self._world.pod(_key(pod))
+        if known is not None and known is before:
             return ()  # older than what we know
-        if known is None or pod.spec.node_name:
-            self._forget(key)  # it is finished, or has its node
+        if before is not None and (known is None or _target(known.pod) != _target(before.pod)):
+            self._forget(_target(before.pod), now)  # it is finished, or a namesake has taken its place
+            before = None
+        if known is None:
             return ()
-        if self._ledger.of(key, pod.metadata.uid) is not None:
+        if pod.spec.node_name:
+            self._forget(_target(pod), now)
+            return ()
+        if self._ledger.of(_target(pod)) is not None:
             return ()
         return self._line_up(before, known, unserved, now)
 
@@ -114,46 +116,56 @@ class Scheduler:
         self, before: CompiledPod | None, known: CompiledPod, unserved: tuple[str, ...], now: float
     ) -> Iterable[Effect]:
         """Puts a waiting pod of ours in line, if it is new or asks differently than before."""
-        pod, key = known.pod, _demand(_key(known.pod))
-        if pod.spec.scheduler_name not in self._settings.profiles or pod.metadata.deletion_timestamp:
+        pod, key = known.pod, _demand(_target(known.pod))
+        if not self._is_ours(pod):
             self._queue.remove(key)
             return ()
         faults = [
             *map(str, known.problems),
             *(f"{path}: not supported by this scheduler" for path in unserved),
         ]
-        if before is None or key not in self._queue or _asks(before) != _asks(known):
-            gated = bool(faults or pod.spec.scheduling_gates)
+        gated = bool(faults or pod.spec.scheduling_gates)
+        standing = self._queue.standing(key)
+        as_before = standing is not None and gated == (standing is Standing.GATED)
+        if before is None or not as_before or _asks(before) != _asks(known):
             self._queue.add(key, pod.spec.priority or 0, now, gated=gated)
-        return self._say(known.pod, "Unschedulable", "; ".join(faults)) if faults else ()
+        return self._say(pod, "Unschedulable", "; ".join(faults)) if faults else ()
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return pod.spec.scheduler_name in self._settings.profiles and not pod.metadata.deletion_timestamp
 
     def _gone(self, target: Target, now: float) -> Iterable[Effect]:
-        if target.kind == "Pod":
-            known = self._world.pod((target.namespace, target.name))
-            if known is not None and known.pod.metadata.uid == target.uid:
-                self._forget((target.namespace, target.name))
+        known = self._world.pod((target.namespace, target.name)) if target.kind == "Pod" else None
+        if known is not None and _target(known.pod) == target:
+            self._forget(target, now)
+        self._said.pop(target, None)
         self._wake(self._world.lose(target), now)
-        if target.kind == "Node":
-            return self._left_hanging(target.name, now)
+        match target.kind:
+            case "Node":
+                return self._left_hanging(now)
+            case "PersistentVolumeClaim":
+                return self._saw_volumes(now)
         return ()
 
-    def _forget(self, key: PodKey) -> None:
+    def _forget(self, pod: Target, now: float) -> None:
         """A pod needs nothing from us any more: it is bound, finished or gone."""
-        self._queue.remove(_demand(key))
-        self._said.pop(key, None)
-        self._settle(key)
+        self._queue.remove(_demand(pod))
+        self._said.pop(pod, None)
+        self._settle(pod, now)
 
-    def _settle(self, key: PodKey) -> Assumed | None:
-        assumed = self._ledger.settle(key)
-        if assumed is not None:
-            self._world.release(assumed.steps)
+    def _settle(self, pod: Target, now: float) -> Assumed | None:
+        assumed = self._ledger.settle(pod)
+        if assumed is not None and assumed.steps:
+            shared = {step for other in self._ledger for step in other.steps}
+            self._wake(self._world.release(s for s in assumed.steps if s not in shared), now)
         return assumed
 
     def _unread(self, target: Target, problem: str) -> Iterable[Effect]:
         """The last version that could be read goes on counting as load; nobody is placed by it."""
-        if target.kind == "Pod" and self._ledger.of((target.namespace, target.name), target.uid) is None:
-            self._queue.remove(_demand((target.namespace, target.name)))
-        yield Announce(target, Tone.WARNING, "FailedScheduling", "Scheduling", problem[:_LONGEST_NOTE])
+        if target.kind == "Pod" and self._ledger.of(target) is None:
+            self._queue.remove(_demand(target))
+        if self._is_news(target, problem):
+            yield _warning(target, problem)
 
     # --- deciding ---
 
@@ -180,22 +192,21 @@ class Scheduler:
     def _placed(self, ask: Ask, pod: Pod, node: int, now: float) -> Decided:
         name = ask.view.nodes.names[node]
         steps = volumes.steps(ask, node) if ask.shape.claims else ()
-        state = Promise.PREPARING if steps else Promise.SENT
-        assumed = Assumed(_target(pod), name, state, steps)
         decision = self._decision(pod, Outcome.PLACED, now, nodes=(name,))
+        assumed = Assumed(_target(pod), name, Promise.SENT)
+        if steps:
+            due = now + self._settings.volume_seconds
+            assumed = replace(assumed, state=Promise.PREPARING, steps=steps, due=due)
         self._ledger.promise(assumed)
-        self._world.assume(_key(pod), name)
+        self._wake(self._world.assume(_key(pod), name), now)
         self._world.reserve(steps)
-        if not steps:
-            return Decided(decision, (assumed.bind,))
-        self._remind(now + self._settings.volume_seconds, _key(pod))
-        return Decided(decision, steps)
+        return Decided(decision, steps or (assumed.bind,))
 
     def _unplaced(self, pod: Pod, found: Unplaceable, now: float) -> Decided:
         findings = findings_of(found.survey)
         decision = self._decision(pod, Outcome.UNSCHEDULABLE, now, findings=findings)
         codes = {rejection.reason.code for rejection in found.survey.rejections}
-        self._queue.wait(_demand(_key(pod)), helpful(codes), now)
+        self._queue.wait(_demand(_target(pod)), helpful(codes), now)
         return Decided(decision, tuple(self._say(pod, "Unschedulable", decision.text)))
 
     def _decision(
@@ -219,12 +230,14 @@ class Scheduler:
 
     def _say(self, pod: Pod, reason: str, text: str) -> Iterator[Effect]:
         """Tells people why a pod waits, when there is something new to tell."""
-        key, text = _key(pod), text[:_LONGEST_NOTE]
-        if self._said.get(key) == (pod.metadata.uid, text):
-            return
-        self._said[key] = (pod.metadata.uid, text)
-        yield SetCondition(_target(pod), "PodScheduled", "False", reason, text)
-        yield Announce(_target(pod), Tone.WARNING, "FailedScheduling", "Scheduling", text)
+        target = _target(pod)
+        if self._is_news(target, text):
+            yield SetCondition(target, "PodScheduled", "False", reason, text[:_LONGEST_NOTE])
+            yield _warning(target, text)
+
+    def _is_news(self, target: Target, text: str) -> bool:
+        told, self._said[target] = self._said.get(target), text
+        return told != text
 
     # --- how effects ended ---
 
@@ -232,27 +245,24 @@ class Scheduler:
         match effect:
             case Bind(pod, node):
                 # The pod stays assumed until it is seen there; nobody has to be told before that but people.
-                self._queue.remove(_demand((pod.namespace, pod.name)))
+                if self._ledger.of(pod) is not None:
+                    self._queue.remove(_demand(pod))
                 note = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
                 return (Announce(pod, Tone.NORMAL, "Scheduled", "Binding", note),)
             case SelectNode() | BindVolume():
-                return self._saw_claim(now)
+                return self._saw_volumes(now)
             case SetCondition() | Announce():
                 return ()
 
     def _failed(self, effect: Effect, error: str, now: float) -> Iterable[Effect]:
         match effect:
             case Bind(pod):
-                return self._give_up((pod.namespace, pod.name), pod.uid, f"binding failed: {error}", now)
+                return self._give_up(pod, f"binding failed: {error}", now)
             case SelectNode() | BindVolume():
                 text = f"{effect.target} could not be prepared: {error}"
-                return [
-                    said
-                    for a in self._preparing(effect)
-                    for said in self._give_up((a.pod.namespace, a.pod.name), a.pod.uid, text, now)
-                ]
+                return [said for a in self._preparing(effect) for said in self._give_up(a.pod, text, now)]
             case SetCondition(target):
-                self._said.pop((target.namespace, target.name), None)
+                self._said.pop(target, None)
                 return ()
             case Announce():
                 return ()
@@ -261,87 +271,96 @@ class Scheduler:
         """It may have happened, so the promise stands; the cluster will show, or we ask again."""
         match effect:
             case Bind(pod):
-                key = (pod.namespace, pod.name)
-                if (assumed := self._ledger.of(key, pod.uid)) is not None:
-                    self._ledger.promise(replace(assumed, state=Promise.UNKNOWN))
-                    self._remind(now + _RESEND_AFTER, key)
+                if (assumed := self._ledger.of(pod)) is not None:
+                    due = now + _RESEND_AFTER
+                    self._ledger.promise(replace(assumed, state=Promise.UNKNOWN, due=due))
+                return ()
             case SelectNode() | BindVolume():
-                for assumed in self._preparing(effect):
-                    self._remind(now + _RESEND_AFTER, (assumed.pod.namespace, assumed.pod.name))
+                return (effect,) if self._preparing(effect) else ()
             case SetCondition(target):
-                self._said.pop((target.namespace, target.name), None)
+                self._said.pop(target, None)
+                return ()
             case Announce():
-                pass
-        return ()
+                return ()
 
-    def _give_up(self, key: PodKey, uid: str, text: str, now: float) -> Iterator[Effect]:
+    def _give_up(self, pod: Target, text: str, now: float) -> Iterator[Effect]:
         """A promise cannot be kept: the room is free again, and the pod is back in line."""
-        if self._ledger.of(key, uid) is None:
+        if self._settle(pod, now) is None:
             return
-        self._settle(key)
-        self._wake(self._world.withdraw(key), now)
-        known = self._world.pod(key)
-        if known is not None:
-            self._queue.retry(_demand(key), now)
-            yield from self._say(known.pod, "SchedulerError", text)
+        self._wake(self._world.withdraw((pod.namespace, pod.name)), now)
+        known = self._world.pod((pod.namespace, pod.name))
+        if known is None or not self._is_ours(known.pod):
+            self._queue.remove(_demand(pod))
+            return
+        self._queue.retry(_demand(pod), now)
+        yield from self._say(known.pod, "SchedulerError", text)
 
-    def _left_hanging(self, node: str, now: float) -> Iterator[Effect]:
-        """Volumes are being prepared for a node that is no more."""
-        for assumed in [a for a in self._ledger if a.node == node and a.state is Promise.PREPARING]:
-            key = (assumed.pod.namespace, assumed.pod.name)
-            yield from self._give_up(key, assumed.pod.uid, f"node {node} is gone", now)
+    def _send(self, assumed: Assumed) -> Bind:
+        self._ledger.promise(replace(assumed, state=Promise.SENT, due=None))
+        return assumed.bind
 
     # --- volumes ---
 
-    def _preparing(self, step: BindVolume | SelectNode) -> list[Assumed]:
-        return [a for a in self._ledger if a.state is Promise.PREPARING and step in a.steps]
+    def _preparing(self, step: VolumeStep | None = None) -> list[Assumed]:
+        """Those whose volumes are not ready, because of this step."""
+        waiting = [a for a in self._ledger if a.state is Promise.PREPARING]
+        return waiting if step is None else [a for a in waiting if step in a.steps]
 
-    def _saw_claim(self, now: float) -> Iterator[Effect]:
+    def _left_hanging(self, now: float) -> Iterator[Effect]:
+        """Volumes are being prepared for nodes that are no more."""
+        for assumed in self._preparing():
+            if not self._world.has_node(assumed.node):
+                yield from self._give_up(assumed.pod, f"node {assumed.node} is gone", now)
+
+    def _saw_volumes(self, now: float) -> Iterator[Effect]:
         """Sends the pods whose volumes are ready, and takes back those whose volumes will not come."""
-        for assumed in [a for a in self._ledger if a.state is Promise.PREPARING]:
-            key = (assumed.pod.namespace, assumed.pod.name)
-            known = self._world.pod(key)
-            claims = {
-                t.target: self._world.claim(t.target) for t in assumed.steps if isinstance(t, SelectNode)
-            }
-            shown = assumed.shown | volumes.shown(assumed.steps, claims)
-            if known is not None and volumes.are_bound(self._world.snapshot().storage, known.shape):
-                self._ledger.promise(replace(assumed, state=Promise.SENT))
-                yield assumed.bind
-            elif volumes.were_taken_back(shown, claims):
-                text = f"no volume can be made for node {assumed.node}"
-                yield from self._give_up(key, assumed.pod.uid, text, now)
+        for assumed in self._preparing():
+            claims = {step: self._world.claim(volumes.claim_of(step)) for step in assumed.steps}
+            shown = assumed.shown | volumes.shown(claims)
+            if volumes.are_bound(claims):
+                yield from self._send_if_within_reach(assumed, now)
+            elif (step := volumes.hopeless(claims, shown)) is not None:
+                text = f"{volumes.claim_of(step)} got no volume for node {assumed.node}"
+                yield from self._give_up(assumed.pod, text, now)
             else:
                 self._ledger.promise(replace(assumed, shown=shown))
 
+    def _send_if_within_reach(self, assumed: Assumed, now: float) -> Iterator[Effect]:
+        """Claims may have got other volumes than we chose. A volume may be shown after its claim."""
+        view = self._world.snapshot()
+        ask = Ask(view, self._world.row((assumed.pod.namespace, assumed.pod.name)))
+        refusals = volumes.refusals(ask, view.nodes.rows[assumed.node])
+        if not refusals:
+            yield self._send(assumed)
+        elif any(reason.code is not Code.VOLUME_NOT_FOUND for reason in refusals):
+            text = "; ".join(f"node {assumed.node} {reason.text}" for reason in refusals)
+            yield from self._give_up(assumed.pod, text, now)
+
     # --- time ---
 
-    def _remind(self, at: float, key: PodKey) -> None:
-        heappush(self._deadlines, (at, key))
-
     def _overdue(self, now: float) -> Iterator[Effect]:
-        while self._deadlines and self._deadlines[0][0] <= now:
-            _, key = heappop(self._deadlines)
-            known = self._world.pod(key)
-            assumed = self._ledger.of(key, known.pod.metadata.uid) if known is not None else None
-            if assumed is not None and assumed.state is Promise.UNKNOWN:
-                self._ledger.promise(replace(assumed, state=Promise.SENT))
-                yield assumed.bind
-            elif assumed is not None and assumed.state is Promise.PREPARING:
+        for assumed in self._ledger.overdue(now):
+            if assumed.state is Promise.UNKNOWN:
+                yield self._send(assumed)
+            else:
                 text = f"volumes were not ready within {self._settings.volume_seconds:g} s"
-                yield from self._give_up(key, assumed.pod.uid, text, now)
+                yield from self._give_up(assumed.pod, text, now)
 
 
 def _key(pod: Pod) -> PodKey:
     return pod.metadata.namespace, pod.metadata.name
 
 
-def _demand(pod: PodKey) -> Key:
-    return "Pod", *pod
+def _demand(pod: Target) -> Key:
+    return pod.kind, pod.namespace, pod.name
 
 
 def _target(pod: Pod) -> Target:
     return Target("Pod", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+
+
+def _warning(target: Target, text: str) -> Announce:
+    return Announce(target, Tone.WARNING, "FailedScheduling", "Scheduling", text[:_LONGEST_NOTE])
 
 
 def _asks(compiled: CompiledPod) -> tuple[object, ...]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from heapq import heappop, heappush
 
 from reprieve.model.effects import Bind, BindVolume, SelectNode, Target
 
-PodKey = tuple[str, str]  # namespace, name
 VolumeStep = BindVolume | SelectNode
 
 
@@ -23,6 +23,7 @@ class Assumed:
     pod: Target
     node: str
     state: Promise
+    due: float | None = None  # when something must be done if nothing has been shown by then
     steps: tuple[VolumeStep, ...] = ()  # what its volumes need first
     shown: frozenset[VolumeStep] = frozenset()  # of these, what the cluster has shown
 
@@ -32,10 +33,14 @@ class Assumed:
 
 
 class Ledger:
-    """Every promise ends in exactly one way: kept, as the cluster shows, or withdrawn."""
+    """Every promise ends in exactly one way: kept, as the cluster shows, or withdrawn.
+
+    A promise is to one very pod: a namesake of it has none.
+    """
 
     def __init__(self) -> None:
-        self._assumed: dict[PodKey, Assumed] = {}
+        self._assumed: dict[Target, Assumed] = {}
+        self._due: list[tuple[float, Target]] = []  # some no longer hold; see ``_holds``
 
     def __len__(self) -> int:
         return len(self._assumed)
@@ -45,13 +50,30 @@ class Ledger:
 
     def promise(self, assumed: Assumed) -> None:
         """A new promise, or a new state of one."""
-        self._assumed[assumed.pod.namespace, assumed.pod.name] = assumed
+        before = self._assumed.get(assumed.pod)
+        self._assumed[assumed.pod] = assumed
+        if assumed.due is not None and (before is None or before.due != assumed.due):
+            heappush(self._due, (assumed.due, assumed.pod))
 
-    def of(self, pod: PodKey, uid: str) -> Assumed | None:
-        """The promise to this very pod, not to a namesake."""
-        assumed = self._assumed.get(pod)
-        return assumed if assumed is not None and assumed.pod.uid == uid else None
+    def of(self, pod: Target) -> Assumed | None:
+        return self._assumed.get(pod)
 
-    def settle(self, pod: PodKey) -> Assumed | None:
+    def settle(self, pod: Target) -> Assumed | None:
         """The promise is kept or withdrawn: the ledger has nothing more to say."""
         return self._assumed.pop(pod, None)
+
+    def overdue(self, now: float) -> Iterator[Assumed]:
+        """The promises whose time has come, each once."""
+        while (at := self.next_time()) is not None and at <= now:
+            _, pod = heappop(self._due)
+            yield self._assumed[pod]
+
+    def next_time(self) -> float | None:
+        """When a promise will be overdue."""
+        while self._due and not self._holds(*self._due[0]):
+            heappop(self._due)
+        return self._due[0][0] if self._due else None
+
+    def _holds(self, due: float, pod: Target) -> bool:
+        assumed = self._assumed.get(pod)
+        return assumed is not None and assumed.due == due

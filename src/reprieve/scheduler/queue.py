@@ -10,6 +10,7 @@ from reprieve.scheduler.changes import Change
 Key = tuple[str, str, str]  # kind, namespace, name
 
 NO_CHANGES: frozenset[Change] = frozenset()
+_ENOUGH_DOUBLINGS = 64  # to reach any limit; a thousand would be too large a number
 
 
 class Standing(Enum):
@@ -27,7 +28,10 @@ class Backoff:
     flush_after: float = 300.0  # nobody waits longer than this without another look
 
     def after(self, failures: int) -> float:
-        return min(self.first * 2.0 ** (failures - 1), self.longest) if failures else 0.0
+        if not failures:
+            return 0.0
+        doublings = min(failures - 1, _ENOUGH_DOUBLINGS)
+        return min(self.first * 2.0**doublings, self.longest)
 
 
 DEFAULT_BACKOFF = Backoff()

@@ -13,15 +13,14 @@ from reprieve.model.objects import (
     ref_of,
 )
 from reprieve.model.resources import Problems
-from reprieve.model.shape import Shape
 from reprieve.model.storage import Compiled, Storage, assembled, compile_storage
-from reprieve.placement.constraints.volumes import bindings
+from reprieve.model.volumes import SELECTED_NODE, is_bound
+from reprieve.placement.constraints.volumes import binding, bindings
 from reprieve.placement.demand import Ask
+from reprieve.placement.reasons import Reason
+from reprieve.scheduler.ledger import VolumeStep
 
-VolumeStep = BindVolume | SelectNode
-Claims = Mapping[Target, PersistentVolumeClaim | None]
-
-_SELECTED_NODE = "volume.kubernetes.io/selected-node"
+Claims = Mapping[VolumeStep, PersistentVolumeClaim | None]  # what each step is for, as the cluster shows it
 
 
 def steps(ask: Ask, node: int) -> tuple[VolumeStep, ...]:
@@ -40,24 +39,37 @@ def _claim(storage: Storage, key: tuple[str, str]) -> Target:
     return Target("PersistentVolumeClaim", *key, storage.claims[key].uid)
 
 
-def are_bound(storage: Storage, shape: Shape) -> bool:
-    claims = (storage.claims.get((shape.namespace, name)) for name in shape.claims)
-    return all(claim is not None and claim.bound for claim in claims)
+def claim_of(step: VolumeStep) -> Target:
+    return step.claim if isinstance(step, BindVolume) else step.target
 
 
-def shown(steps: Iterable[VolumeStep], claims: Claims) -> frozenset[VolumeStep]:
+def are_bound(claims: Claims) -> bool:
+    return all(claim is not None and is_bound(claim) for claim in claims.values())
+
+
+def shown(claims: Claims) -> frozenset[VolumeStep]:
     """Which claims the cluster shows with the node we chose."""
-    return frozenset(s for s in steps if isinstance(s, SelectNode) and _node_of(claims[s.target]) == s.node)
+    return frozenset(s for s, c in claims.items() if isinstance(s, SelectNode) and _node_of(c) == s.node)
 
 
-def were_taken_back(steps: Iterable[VolumeStep], claims: Claims) -> bool:
-    """A provisioner that cannot serve a node takes the node off the claim again."""
-    chosen = (s for s in steps if isinstance(s, SelectNode))
-    return any(_node_of(claims[s.target]) != s.node for s in chosen)
+def hopeless(claims: Claims, shown: frozenset[VolumeStep]) -> VolumeStep | None:
+    """A step that will not be completed: its claim is gone, or had the node taken off it again.
+
+    The latter is how a provisioner says that it cannot serve the node.
+    """
+    for step, claim in claims.items():
+        if claim is None or (isinstance(step, SelectNode) and step in shown and _node_of(claim) != step.node):
+            return step
+    return None
 
 
 def _node_of(claim: PersistentVolumeClaim | None) -> str | None:
-    return claim.metadata.annotations.get(_SELECTED_NODE) if claim is not None else None
+    return claim.metadata.annotations.get(SELECTED_NODE) if claim is not None else None
+
+
+def refusals(ask: Ask, node: int) -> list[Reason]:
+    """Why the pod's volumes, now that they are bound, cannot be had on the node."""
+    return [rejection.reason for rejection in binding(ask) if rejection.rows[node]]
 
 
 def with_steps(
@@ -82,7 +94,7 @@ def _promised(volume: PersistentVolume, step: BindVolume) -> PersistentVolume:
 
 
 def _selected(claim: PersistentVolumeClaim, step: SelectNode) -> PersistentVolumeClaim:
-    annotations = {**claim.metadata.annotations, _SELECTED_NODE: step.node}
+    annotations = {**claim.metadata.annotations, SELECTED_NODE: step.node}
     metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
     return msgspec.structs.replace(claim, metadata=metadata)
 

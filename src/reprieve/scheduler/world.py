@@ -35,9 +35,10 @@ from reprieve.model.storage import KINDS as STORAGE_KINDS
 from reprieve.model.storage import InUse, Storage, volumes_in_use
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.growing import grown, published
+from reprieve.scheduler.ledger import VolumeStep
 from reprieve.scheduler.node_rows import NodeRows
 from reprieve.scheduler.pod_rows import PodKey, PodRows
-from reprieve.scheduler.volumes import StorageMirror, VolumeStep
+from reprieve.scheduler.volumes import StorageMirror
 
 Changes = frozenset[Change]
 NONE: Changes = frozenset()
@@ -129,6 +130,9 @@ class World:
     def node_count(self) -> int:
         return len(self._nodes)
 
+    def has_node(self, name: str) -> bool:
+        return name in self._nodes.rows
+
     def row(self, key: PodKey) -> int:
         return self._pods.rows[key]
 
@@ -141,11 +145,11 @@ class World:
 
     # --- what is assumed ---
 
-    def assume(self, key: PodKey, node: str) -> None:
+    def assume(self, key: PodKey, node: str) -> Changes:
         """The pod counts as running there until it is shown there, or withdrawn."""
         self.version += 1
         self._assumed[key] = node
-        self._settle(key)
+        return self._settle(key)
 
     def withdraw(self, key: PodKey) -> Changes:
         self.version += 1

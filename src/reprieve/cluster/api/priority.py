@@ -69,8 +69,9 @@ def _settle(spec: Json, field: str, value: int | str, source: Class) -> str:
     given = spec.setdefault(field, value)
     if given == value:
         return ""
-    whose = f"the PriorityClass {source.name}" if source.name else "no PriorityClass, which"
-    return f"spec.{field} is {given}, and {whose} gives {value}"
+    if source.name:
+        return f"spec.{field} is {given}, and the PriorityClass {source.name} gives {value}"
+    return f"spec.{field} is {given}, and without a PriorityClass it can only be {value}"
 
 
 def keep(body: Json, old: Json) -> None:

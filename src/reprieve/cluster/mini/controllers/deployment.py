@@ -16,7 +16,7 @@ from reprieve.cluster.mini.controllers.mirror import (
     key_in,
 )
 from reprieve.cluster.mini.controllers.objects import Deployment, PodFacts, ReplicaSet, controller_uid
-from reprieve.cluster.mini.controllers.templates import owner_reference, scaled, template_hash
+from reprieve.cluster.mini.controllers.templates import scaled, template_hash
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json, peek, section

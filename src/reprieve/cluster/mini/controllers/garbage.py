@@ -6,8 +6,25 @@ Only owners of the kinds that controllers here watch can be known to be gone.
 from collections.abc import Iterator
 
 from reprieve.cluster.mini.controllers.job import TRACKED, untrack
-from reprieve.cluster.mini.controllers.mirror import PODS, REPLICA_SETS, Described, Mirror, Name, key_in
-from reprieve.cluster.mini.controllers.objects import Deployment, Job, PodFacts, ReplicaSet
+from reprieve.cluster.mini.controllers.mirror import (
+    COMPOSITES,
+    GROUPS,
+    PODS,
+    REPLICA_SETS,
+    Described,
+    Mirror,
+    Name,
+    key_in,
+)
+from reprieve.cluster.mini.controllers.objects import (
+    Composite,
+    Deployment,
+    Group,
+    Job,
+    PodFacts,
+    ReplicaSet,
+    Workload,
+)
 from reprieve.cluster.mini.controllers.writes import Amend, Remove, Write
 from reprieve.cluster.mini.history import Key
 from reprieve.model.objects import ObjectMeta

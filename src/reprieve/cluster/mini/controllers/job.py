@@ -6,11 +6,12 @@ A finalizer on each pod makes sure that none ends, or is taken away, before it w
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from reprieve.cluster.api.templates import job_labels, pod_of
 from reprieve.cluster.mini.conditions import Condition
 from reprieve.cluster.mini.controllers.mirror import JOBS, PODS, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import Job, PodFacts, controller_uid
 from reprieve.cluster.mini.controllers.replicas import BURST
-from reprieve.cluster.mini.controllers.templates import owner_reference, pod_of
+from reprieve.cluster.mini.controllers.templates import maker
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json
@@ -143,14 +144,8 @@ def _difference(job: Job, count: Count) -> Iterable[Write]:
 
 
 def _pod(job: Job) -> Json:
-    labels = {
-        "batch.kubernetes.io/job-name": job.metadata.name,
-        "batch.kubernetes.io/controller-uid": job.metadata.uid,
-        "job-name": job.metadata.name,
-        "controller-uid": job.metadata.uid,
-    }
-    reference = owner_reference("batch/v1", "Job", job.metadata)
-    body = pod_of(job.spec.template, job.metadata, reference, labels)
+    owner = maker("batch/v1", "Job", job.metadata)
+    body = pod_of(job.spec.template, owner, job_labels(owner))
     body["metadata"]["finalizers"] = [TRACKED]
     return body
 

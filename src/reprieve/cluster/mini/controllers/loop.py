@@ -7,8 +7,19 @@ else is remembered: what is to be done follows from what the store holds then.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from reprieve.cluster.api.admission import DEFAULT_FEATURES, Features
 from reprieve.cluster.mini.agenda import Agenda
-from reprieve.cluster.mini.controllers import budget, deployment, garbage, job, replicas, volumes
+from reprieve.cluster.mini.controllers import (
+    budget,
+    deployment,
+    garbage,
+    groups,
+    job,
+    node_lifecycle,
+    protection,
+    replicas,
+    volumes,
+)
 from reprieve.cluster.mini.controllers.mirror import Described, Mirror
 from reprieve.cluster.mini.controllers.writes import LookAgain, Write, carry_out
 from reprieve.cluster.mini.errors import ApiError
@@ -46,15 +57,25 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
         Controller(job.concerned, job.reconcile, delays.look),
         Controller(budget.concerned, budget.reconcile, delays.look),
         Controller(garbage.concerned, garbage.reconcile, delays.look),
+        Controller(groups.concerned, groups.reconcile, delays.look),
+        Controller(protection.concerned, protection.reconcile, delays.look),
+        Controller(node_lifecycle.concerned, node_lifecycle.reconcile, delays.look),
         Controller(volumes.concerned, volumes.reconcile, delays.volumes),
     )
 
 
 class Controllers:
-    def __init__(self, store: Store, clock: Clock, delays: Delays = DEFAULT_DELAYS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        delays: Delays = DEFAULT_DELAYS,
+        features: Features = DEFAULT_FEATURES,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._delays = delays
+        self._features = features
         self._mirror = Mirror()
         self._controllers = controllers(delays)
         self._agenda: Agenda[tuple[int, Key], None] = Agenda()
@@ -88,7 +109,7 @@ class Controllers:
         if isinstance(write, LookAgain):
             return write.at
         try:
-            carry_out(self._store, write, now)
+            carry_out(self._store, write, now, self._features)
         except ApiError:
             return now + self._delays.after_refusal
         return None

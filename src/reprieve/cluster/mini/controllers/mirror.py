@@ -11,7 +11,9 @@ from reprieve.model.objects import ObjectMeta
 
 VOLUMES, CLAIMS = "persistentvolumes", "persistentvolumeclaims"
 DEPLOYMENTS, REPLICA_SETS, JOBS = "deployments.apps", "replicasets.apps", "jobs.batch"
-BUDGETS, PODS = "poddisruptionbudgets.policy", "pods"
+BUDGETS, PODS, NODES = "poddisruptionbudgets.policy", "pods", "nodes"
+WORKLOADS, GROUPS = "workloads.scheduling.k8s.io", "podgroups.scheduling.k8s.io"
+COMPOSITES = "compositepodgroups.scheduling.k8s.io"
 
 
 class Name(NamedTuple):
@@ -107,9 +109,12 @@ class Mirror:
         self.replica_sets = Table(objects.ReplicaSet)
         self.jobs = Table(objects.Job)
         self.budgets = Table(objects.Budget)
+        self.workloads = Table(objects.Workload)
+        self.groups = Table(objects.Group)
+        self.composites = Table(objects.Composite)
         self.pods = Table(objects.PodFacts)
         self.tables: dict[str, Taker] = {
-            "nodes": self.nodes,
+            NODES: self.nodes,
             "storageclasses.storage.k8s.io": self.storage_classes,
             "csinodes.storage.k8s.io": self.csi_nodes,
             VOLUMES: self.volumes,
@@ -118,6 +123,9 @@ class Mirror:
             REPLICA_SETS: self.replica_sets,
             JOBS: self.jobs,
             BUDGETS: self.budgets,
+            WORKLOADS: self.workloads,
+            GROUPS: self.groups,
+            COMPOSITES: self.composites,
             PODS: self.pods,
         }
 

@@ -1,24 +1,31 @@
 """The objects as controllers read them: only what they decide by. A template is passed on as it is."""
 
 from datetime import datetime
+from math import inf
 
 from reprieve.cluster.mini.kinds import Json
 from reprieve.model.objects import (
     Condition,
     CSINode,
     DisruptionBudgetSpec,
-    Node,
+    Int64,
+    NodeStatus,
     ObjectMeta,
     PersistentVolume,
     PersistentVolumeClaim,
     Record,
+    SchedulingGroup,
     StorageClass,
+    Taint,
+    Toleration,
 )
 
 __all__ = [
     "Budget",
     "CSINode",
+    "Composite",
     "Deployment",
+    "Group",
     "Job",
     "Node",
     "PersistentVolume",
@@ -26,12 +33,37 @@ __all__ = [
     "PodFacts",
     "ReplicaSet",
     "StorageClass",
+    "Workload",
     "controller_uid",
 ]
 
 
+class TimedTaint(Taint, frozen=True):
+    time_added: datetime | None = None
+
+
+class NodeMarks(Record, frozen=True):
+    taints: tuple[TimedTaint, ...] = ()
+
+
+class Node(Record, frozen=True):
+    metadata: ObjectMeta
+    spec: NodeMarks = NodeMarks()
+    status: NodeStatus = NodeStatus()
+
+
+class TimedToleration(Toleration, frozen=True):
+    toleration_seconds: Int64 | None = None
+
+    @property
+    def seconds(self) -> float:
+        return inf if self.toleration_seconds is None else max(0, self.toleration_seconds)
+
+
 class PodPlace(Record, frozen=True):
     node_name: str = ""
+    tolerations: tuple[TimedToleration, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
 
 
 class PodState(Record, frozen=True):
@@ -132,6 +164,22 @@ class Job(Record, frozen=True):
     metadata: ObjectMeta
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
+
+
+class Workload(Record, frozen=True):
+    metadata: ObjectMeta
+    api_version: str = ""
+    kind: str = ""
+    spec: Json = {}
+
+
+class Group(Record, frozen=True):
+    metadata: ObjectMeta
+    spec: Json = {}
+
+
+class Composite(Group, frozen=True):
+    """A group of groups."""
 
 
 class BudgetStatus(Record, frozen=True):

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
+from reprieve.cluster.api.templates import pod_of
 from reprieve.cluster.mini.controllers.mirror import PODS, REPLICA_SETS, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import PodFacts, ReplicaSet, controller_uid
-from reprieve.cluster.mini.controllers.templates import owner_reference, pod_of
+from reprieve.cluster.mini.controllers.templates import maker
 from reprieve.cluster.mini.controllers.writes import Create, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
 
@@ -34,8 +35,7 @@ def reconcile(mirror: Mirror, key: Key, now: float) -> Iterator[Write]:
 def _difference(owner: ReplicaSet, active: list[PodFacts]) -> Iterable[Write]:
     missing = owner.spec.replicas - len(active)
     if missing > 0:
-        reference = owner_reference("apps/v1", "ReplicaSet", owner.metadata)
-        body = pod_of(owner.spec.template, owner.metadata, reference)
+        body = pod_of(owner.spec.template, maker("apps/v1", "ReplicaSet", owner.metadata))
         return [Create(PODS, body)] * min(missing, BURST)
     surplus = sorted(active, key=_least_loss)[: min(-missing, BURST)]
     return [Remove(key_in(PODS, pod), pod.metadata.uid) for pod in surplus]

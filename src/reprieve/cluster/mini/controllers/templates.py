@@ -1,42 +1,20 @@
-"""Pods from the template of their owner, and the numbers that owners declare."""
+"""Templates, and the numbers that those who have one declare."""
 
 import hashlib
 import re
 
 import msgspec
 
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.api.templates import Owner
+from reprieve.cluster.mini.kinds import Json
 from reprieve.model.objects import ObjectMeta
 
 _PERCENT = re.compile(r"(\d+)%", re.ASCII)
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
-def owner_reference(api_version: str, kind: str, owner: ObjectMeta) -> Json:
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
-def pod_of(template: Json, owner: ObjectMeta, reference: Json, labels: dict[str, str] | None = None) -> Json:
-    meta = peek(template, "metadata")
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "generateName": f"{owner.name}-",
-            "namespace": owner.namespace,
-            "labels": {**peek(meta, "labels"), **(labels or {})},
-            "annotations": peek(meta, "annotations"),
-            "ownerReferences": [reference],
-        },
-        "spec": peek(template, "spec"),
-    }
+def maker(api_version: str, kind: str, meta: ObjectMeta) -> Owner:
+    return Owner(api_version, kind, meta.namespace, meta.name, meta.uid)
 
 
 def template_hash(template: Json) -> str:

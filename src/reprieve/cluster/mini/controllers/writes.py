@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from reprieve.cluster.api.admission import Features
+from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.conditions import Condition, set_condition
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json, section
@@ -50,10 +52,12 @@ class LookAgain:
 Write = Create | Remove | Amend | Report | LookAgain
 
 
-def carry_out(store: Store, write: Create | Remove | Amend | Report, now: float) -> None:
+def carry_out(
+    store: Store, write: Create | Remove | Amend | Report, now: float, features: Features
+) -> None:
     match write:
         case Create():
-            store.create(write.resource, write.body)
+            store.create(write.resource, admitted(store, write.resource, write.body, features))
         case Remove():
             store.delete(write.key, write.uid)
         case Amend():

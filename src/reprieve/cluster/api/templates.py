@@ -1,0 +1,169 @@
+"""Which pods and groups would come of an object: those that its controller would make, as plain JSON values.
+
+Used by controllers, and by whoever asks what would happen. What is malformed makes nothing. Nothing is admitted
+here: defaults and priorities are filled in where the results are created.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reprieve.cluster.api.groups import OLDER, GroupApi
+from reprieve.cluster.api.values import Json, items, part, text_in
+
+_TEMPLATE_LISTS = ("podGroupTemplates", "compositePodGroupTemplates")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whoever makes something: the object that a reference will name."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+
+    def reference(self) -> Json:
+        return {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "name": self.name,
+            "uid": self.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+
+
+def owner_in(body: Json) -> Owner:
+    meta = part(body, "metadata")
+    namespace = text_in(meta, "namespace") or "default"
+    texts = (text_in(body, "apiVersion"), text_in(body, "kind"), namespace)
+    return Owner(*texts, text_in(meta, "name"), text_in(meta, "uid"))
+
+
+# --- pods ----------------------------------------------------------------------------------------
+
+
+def pod_of(template: Json, owner: Owner, labels: dict[str, str] | None = None) -> Json:
+    """A pod that still has to be given a name."""
+    meta = part(template, "metadata")
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "generateName": f"{owner.name}-",
+            "namespace": owner.namespace,
+            "labels": {**part(meta, "labels"), **(labels or {})},
+            "annotations": part(meta, "annotations"),
+            "ownerReferences": [owner.reference()],
+        },
+        "spec": part(template, "spec"),
+    }
+
+
+def job_labels(job: Owner) -> dict[str, str]:
+    return {
+        "batch.kubernetes.io/job-name": job.name,
+        "batch.kubernetes.io/controller-uid": job.uid,
+        "job-name": job.name,
+        "controller-uid": job.uid,
+    }
+
+
+def pods_of(body: Json) -> Iterator[Json]:
+    """The pods that would run first, by names that tell them apart; a pod is its own."""
+    owner, spec = owner_in(body), part(body, "spec")
+    match owner.kind:
+        case "Pod":
+            yield body
+        case "Deployment" | "ReplicaSet" | "ReplicationController":
+            for number in range(_count(spec.get("replicas"))):
+                yield _named(pod_of(part(spec, "template"), owner), owner, number)
+        case "StatefulSet":
+            for number in range(_count(spec.get("replicas"))):
+                yield _pod_of_set(spec, owner, number)
+        case "Job":
+            yield from _pods_of_job(spec, owner)
+        case "CronJob":
+            job = Owner("batch/v1", "Job", owner.namespace, owner.name)
+            yield from _pods_of_job(part(spec, "jobTemplate", "spec"), job)
+
+
+def _count(value: object, otherwise: int = 1) -> int:
+    """A number that is not given means one, or another one."""
+    if value is None:
+        return otherwise
+    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _named(pod: Json, owner: Owner, number: int) -> Json:
+    kept = {name: value for name, value in pod["metadata"].items() if name != "generateName"}
+    return {**pod, "metadata": {"name": f"{owner.name}-{number}", **kept}}
+
+
+def _pods_of_job(spec: Json, job: Owner) -> Iterator[Json]:
+    if spec.get("suspend") is True:
+        return
+    parallelism = _count(spec.get("parallelism"))
+    completions = _count(spec.get("completions"), otherwise=parallelism)
+    for number in range(min(parallelism, completions)):
+        pod = _named(pod_of(part(spec, "template"), job, job_labels(job)), job, number)
+        if spec.get("completionMode") == "Indexed":
+            index = {"batch.kubernetes.io/job-completion-index": str(number)}
+            pod["metadata"]["labels"] = {**pod["metadata"]["labels"], **index}
+            pod["metadata"]["annotations"] = {**pod["metadata"]["annotations"], **index}
+        yield pod
+
+
+def _pod_of_set(spec: Json, owner: Owner, number: int) -> Json:
+    name = f"{owner.name}-{number}"
+    labels = {"apps.kubernetes.io/pod-index": str(number), "statefulset.kubernetes.io/pod-name": name}
+    pod = _named(pod_of(part(spec, "template"), owner, labels), owner, number)
+    claims = [text_in(part(claim, "metadata"), "name") for claim in items(spec, "volumeClaimTemplates")]
+    volumes = [{"name": c, "persistentVolumeClaim": {"claimName": f"{c}-{name}"}} for c in claims]
+    if volumes:
+        own = [volume for volume in items(pod["spec"], "volumes") if volume.get("name") not in claims]
+        pod["spec"] = {**pod["spec"], "volumes": [*own, *volumes]}
+    return pod
+
+
+# --- groups --------------------------------------------------------------------------------------
+
+
+def groups_of(workload: Json) -> Iterator[Json]:
+    """The groups that the templates of a workload describe, parents first; each is named after its template."""
+    yield from _groups_below(part(workload, "spec"), owner_in(workload), "")
+
+
+def _groups_below(parent: Json, workload: Owner, parent_name: str) -> Iterator[Json]:
+    for template in items(parent, "podGroupTemplates"):
+        yield _group(template, workload, parent_name, "PodGroup")
+    for template in items(parent, "compositePodGroupTemplates"):
+        composite = _group(template, workload, parent_name, "CompositePodGroup")
+        yield composite
+        yield from _groups_below(template, workload, composite["metadata"]["name"])
+
+
+def _group(template: Json, workload: Owner, parent: str, kind: str) -> Json:
+    name = text_in(template, "name")
+    spec = {field: value for field, value in template.items() if field not in ("name", *_TEMPLATE_LISTS)}
+    spec.update(_template_ref(workload, name))
+    if parent:
+        spec["parentCompositePodGroupName"] = parent
+    return {
+        "apiVersion": str(GroupApi.V1ALPHA3) if kind == "CompositePodGroup" else workload.api_version,
+        "kind": kind,
+        "metadata": {
+            "name": f"{workload.name}-{name}",
+            "namespace": workload.namespace,
+            "ownerReferences": [workload.reference()],
+        },
+        "spec": spec,
+    }
+
+
+def _template_ref(workload: Owner, template: str) -> Json:
+    if workload.api_version == OLDER:
+        names = {"workloadName": workload.name, "podGroupTemplateName": template}
+        return {"podGroupTemplateRef": {"workload": names}}
+    return {"workloadRef": {"workloadName": workload.name, "templateName": template}}

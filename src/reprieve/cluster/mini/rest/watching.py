@@ -1,0 +1,133 @@
+"""Watching: what there is, if it is asked for, then every change, line by line, until the time is over."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import msgspec
+
+from reprieve.cluster.mini.errors import ApiError, Cause
+from reprieve.cluster.mini.history import Change, Stored, Verb
+from reprieve.cluster.mini.rest.filters import Filter
+from reprieve.cluster.mini.rest.query import Query
+from reprieve.cluster.mini.rest.reading import NOT_OLDER, check_version
+from reprieve.cluster.mini.rest.statuses import failure
+from reprieve.cluster.mini.rest.views import View
+from reprieve.cluster.mini.store import Store
+
+_PORTION = 500  # events in one chunk, so that a watcher far behind does not get all of it at once
+_LONGEST = 3600.0
+_BOOKMARK_EVERY = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """``since``: the version after which changes are shown; None for whatever there is now.
+
+    ``shows_all``: objects that exist are shown first, as added. ``marks_the_end``: and then a bookmark.
+    """
+
+    since: int | None
+    shows_all: bool
+    marks_the_end: bool
+    bookmarks: bool
+    seconds: float
+
+
+def wish_of(query: Query, newest: int) -> Wish:
+    asked = query.text("sendInitialEvents")
+    initial = query.flag("sendInitialEvents")
+    match = query.text("resourceVersionMatch")
+    if asked and match != NOT_OLDER:
+        raise _forbidden("sendInitialEvents", "it needs resourceVersionMatch=NotOlderThan")
+    if match and not asked:
+        raise _forbidden("resourceVersionMatch", "a watch has it only together with sendInitialEvents")
+    if initial:
+        check_version(query, newest)
+    version = query.version() or 0
+    seconds = query.number("timeoutSeconds")
+    return Wish(
+        since=version if version and not initial else None,
+        shows_all=initial or (not version and not asked),
+        marks_the_end=initial and query.flag("allowWatchBookmarks"),
+        bookmarks=query.flag("allowWatchBookmarks"),
+        seconds=float(seconds) if seconds is not None and 0 < seconds < _LONGEST else _LONGEST,
+    )
+
+
+def _forbidden(field: str, why: str) -> ApiError:
+    cause = Cause("FieldValueForbidden", why, field)
+    return ApiError(422, "Invalid", f"the request is invalid: {field}: Forbidden: {why}", (cause,))
+
+
+async def follow(store: Store, view: View, wanted: Filter, wish: Wish) -> AsyncIterator[bytes]:
+    """Chunks of whole lines. A history that no longer reaches back is the last line."""
+    try:
+        async for chunk in _follow(store, view, wanted, wish):
+            yield chunk
+    except ApiError as error:
+        yield msgspec.json.encode({"type": "ERROR", "object": failure(error)}) + b"\n"
+
+
+async def _follow(store: Store, view: View, wanted: Filter, wish: Wish) -> AsyncIterator[bytes]:
+    time = asyncio.get_running_loop().time
+    ends = time() + wish.seconds
+    lines = _Lines(view, wanted)
+    since = store.version if wish.since is None else wish.since
+    with store.watch((view.kind.resource,), since) as watch:
+        if wish.shows_all:
+            there = store.list((view.kind.resource,), view.place.namespace).items
+            for chunk in _portions(lines.added(there)):
+                yield chunk
+        if wish.marks_the_end:
+            yield view.bookmark(since, ends_the_beginning=True)
+        next_bookmark = time() + _BOOKMARK_EVERY if wish.bookmarks else ends
+        while True:
+            for chunk in _portions(lines.changed(watch.poll())):
+                yield chunk
+            await watch.wait(max(0.0, min(next_bookmark, ends) - time()))
+            if wish.bookmarks and time() >= min(next_bookmark, ends):
+                yield view.bookmark(watch.position, ends_the_beginning=False)
+                next_bookmark = time() + _BOOKMARK_EVERY
+            if time() >= ends:
+                break
+
+
+class _Lines:
+    """Changes as lines, for one client: what enters its selection is added, what leaves it is deleted."""
+
+    def __init__(self, view: View, wanted: Filter) -> None:
+        self._view = view
+        self._wanted = wanted
+        self._first = True
+
+    def added(self, items: Iterable[Stored]) -> Iterator[bytes]:
+        for item in items:
+            if self._wanted.takes(item):
+                yield self._line(Verb.ADDED, item)
+
+    def changed(self, changes: Iterable[Change]) -> Iterator[bytes]:
+        for change in changes:
+            verb = self._verb(change)
+            if verb is not None:
+                yield self._line(verb, change.object)
+
+    def _verb(self, change: Change) -> Verb | None:
+        takes = self._wanted.takes
+        was = change.before is not None and takes(change.before)
+        is_now = change.verb is not Verb.DELETED and takes(change.object)
+        if was:
+            return Verb.MODIFIED if is_now else Verb.DELETED
+        return Verb.ADDED if is_now else None
+
+    def _line(self, verb: Verb, stored: Stored) -> bytes:
+        line = self._view.event(verb, stored, first=self._first)
+        self._first = False
+        return line
+
+
+def _portions(lines: Iterable[bytes]) -> Iterator[bytes]:
+    rest = iter(lines)
+    while chunk := b"".join(islice(rest, _PORTION)):
+        yield chunk
