@@ -7,8 +7,9 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.placement.constraints import CONSTRAINTS
+from reprieve.placement.constraints import constraints_under
 from reprieve.placement.demand import Demand
+from reprieve.placement.profile import Profile
 from reprieve.scheduler.queue import Key
 from reprieve.scheduler.world import World
 
@@ -38,6 +39,7 @@ class NotYet:
     """Why nothing can be asked yet; empty if whoever holds it back knows."""
 
     text: str
+    pods: tuple[CompiledPod, ...] = ()
 
 
 def key_of(pod: Pod, *, groups: bool) -> Key:
@@ -84,17 +86,18 @@ def _of_group(
 ) -> Asker | NotYet:
     group = world.group(key[1:])
     if group is None:
-        return NotYet(f"PodGroup {key[1]}/{key[2]} does not exist yet")
+        return NotYet(f"PodGroup {key[1]}/{key[2]} does not exist yet", tuple(waiting))
     if any(pod.pod.spec.scheduling_gates for pod in waiting):
         return NotYet("")
     gang = group.spec.gang
     missing = gang.min_count - running - len(waiting) if gang is not None else 0
     if missing > 0:
-        return NotYet(f"PodGroup {key[1]}/{key[2]} needs {gang_text(missing)} before it can be scheduled")
+        text = f"PodGroup {key[1]}/{key[2]} needs {gang_text(missing)} before it can be scheduled"
+        return NotYet(text, tuple(waiting))
     priority = world.priority_of(group)
     wrong = _disagreement(waiting, priority, divergence_allowed)
     if wrong:
-        return NotYet(f"PodGroup {key[1]}/{key[2]} cannot be scheduled: {wrong}")
+        return NotYet(f"PodGroup {key[1]}/{key[2]} cannot be scheduled: {wrong}", tuple(waiting))
     never = world.never_preempts(group) or any(p.pod.spec.preemption_policy == "Never" for p in waiting)
     return Asker(key, tuple(waiting), priority, not never, group, running)
 
@@ -116,13 +119,13 @@ def _disagreement(pods: Sequence[CompiledPod], priority: int, divergence_allowed
     return ""
 
 
-def demand_of(asker: Asker, view: Snapshot) -> Demand:
+def demand_of(asker: Asker, view: Snapshot, profile: Profile) -> Demand:
     """The demand in rows of a snapshot."""
     rows = tuple(view.pods.rows[p.pod.metadata.namespace, p.pod.metadata.name] for p in asker.pods)
     nominated = (view.pods.compiled[row].pod.status.nominated_node_name for row in rows)
     return Demand(
         pods=rows,
-        constraints=CONSTRAINTS,
+        constraints=constraints_under(profile),
         needed=asker.needed,
         priority=asker.priority,
         may_preempt=asker.may_preempt,

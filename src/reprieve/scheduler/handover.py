@@ -5,7 +5,6 @@ is marked, the victims are evicted; then they drain. So whoever starts anew can 
 Everything here is a function from a handover and what happened to the next handover and what is to be done.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -96,7 +95,7 @@ def _drained(handover: Handover) -> Step:
 
 
 def abandoned(handover: Handover) -> Step:
-    """No more of it is carried out: reserved room is given back, and marks that led to nothing are cleared."""
+    """No more of it is carried out: room is given back, and marks that led to nothing are cleared."""
     evicted = handover.stage in (Stage.EVICTING, Stage.DRAINING, Stage.READY)
     marked = () if evicted or handover.stage is Stage.NOMINATING else (*handover.victims, *handover.marks)
     effects: list[Effect] = [Nominate(pod, "") for pod, _ in handover.places if pod not in handover.gone]

@@ -1,0 +1,154 @@
+"""What there is: the pages from which clients learn which groups, versions and kinds are served."""
+
+from reprieve import __version__
+from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.rest.routes import GROUPS, SERVED, parts_of
+from reprieve.cluster.mini.rest.scale import SCALE_VERSION
+from reprieve.cluster.mini.rest.verbs import verbs_of
+
+# The release of Kubernetes whose API is served; clients adapt to it.
+RELEASE = "1.37"
+
+# Subresources that speak of another kind than the object they belong to.
+_SPOKEN = {
+    "scale": (SCALE_VERSION, "Scale"),
+    "binding": ("v1", "Binding"),
+    "eviction": ("policy/v1", "Eviction"),
+    "exec": ("v1", "PodExecOptions"),
+    "attach": ("v1", "PodAttachOptions"),
+    "portforward": ("v1", "PodPortForwardOptions"),
+    "proxy": ("v1", "PodProxyOptions"),
+}
+
+
+def version() -> Json:
+    major, minor = RELEASE.split(".")
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"v{RELEASE}.0+reprieve.{__version__}",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "none",
+        "compiler": "none",
+        "platform": "python",
+    }
+
+
+def core_versions() -> Json:
+    return {"kind": "APIVersions", "versions": list(GROUPS[""]), "serverAddressByClientCIDRs": []}
+
+
+def group_list() -> Json:
+    groups = [group(name) for name in GROUPS if name]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def group(name: str) -> Json:
+    """The preferred version of a group is the one that its first kind has first."""
+    versions = [{"groupVersion": v, "version": v.rpartition("/")[2]} for v in GROUPS[name]]
+    return {
+        "kind": "APIGroup",
+        "apiVersion": "v1",
+        "name": name,
+        "versions": versions,
+        "preferredVersion": versions[0],
+    }
+
+
+def resource_list(api_version: str) -> Json:
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": api_version,
+        "resources": [
+            entry
+            for kind in SERVED[api_version].values()
+            for entry in (_resource(kind), *(_part(kind, part) for part in parts_of(kind)))
+        ],
+    }
+
+
+def _resource(kind: Kind) -> Json:
+    entry: Json = {
+        "name": kind.plural,
+        "singularName": kind.kind.lower(),
+        "namespaced": kind.namespaced,
+        "kind": kind.kind,
+        "verbs": verbs_of(kind),
+    }
+    if kind.short:
+        entry["shortNames"] = list(kind.short)
+    if kind.shown_in_all:
+        entry["categories"] = ["all"]
+    return entry
+
+
+def _part(kind: Kind, part: str) -> Json:
+    entry: Json = {
+        "name": f"{kind.plural}/{part}",
+        "singularName": "",
+        "namespaced": kind.namespaced,
+        "kind": kind.kind,
+        "verbs": verbs_of(kind, part),
+    }
+    if part in _SPOKEN:
+        api_version, entry["kind"] = _SPOKEN[part]
+        entry["group"], _, entry["version"] = api_version.rpartition("/")
+    return entry
+
+
+# --- all at once -----------------------------------------------------------------------------------
+
+
+def aggregated(spelling: str, *, core: bool) -> Json:
+    """Every group with its kinds in one answer, as newer clients ask for it."""
+    names = [name for name in GROUPS if bool(name) != core]
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": f"apidiscovery.k8s.io/{spelling}",
+        "metadata": {},
+        "items": [_discovered_group(name) for name in names],
+    }
+
+
+def _discovered_group(name: str) -> Json:
+    versions = [
+        {
+            "version": api_version.rpartition("/")[2],
+            "resources": [_discovered(api_version, kind) for kind in SERVED[api_version].values()],
+            "freshness": "Current",
+        }
+        for api_version in GROUPS[name]
+    ]
+    return {"metadata": {"name": name} if name else {}, "versions": versions}
+
+
+def _discovered(api_version: str, kind: Kind) -> Json:
+    entry: Json = {
+        "resource": kind.plural,
+        "responseKind": _kind_of(api_version, kind.kind),
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "singularResource": kind.kind.lower(),
+        "verbs": verbs_of(kind),
+    }
+    if kind.short:
+        entry["shortNames"] = list(kind.short)
+    if kind.shown_in_all:
+        entry["categories"] = ["all"]
+    if parts := parts_of(kind):
+        entry["subresources"] = [
+            {
+                "subresource": part,
+                "responseKind": _kind_of(*_SPOKEN.get(part, (api_version, kind.kind))),
+                "verbs": verbs_of(kind, part),
+            }
+            for part in parts
+        ]
+    return entry
+
+
+def _kind_of(api_version: str, kind: str) -> Json:
+    group_name, _, version_name = api_version.rpartition("/")
+    return {"group": group_name, "version": version_name, "kind": kind}

@@ -1,0 +1,155 @@
+"""Eviction: a pod is asked to go, if the budgets that guard it allow that."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from reprieve.cluster.mini.conditions import Condition, set_condition
+from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
+from reprieve.cluster.mini.history import Stored
+from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.rest.bodies import read_object
+from reprieve.cluster.mini.rest.exchange import Response, answer
+from reprieve.cluster.mini.rest.removals import Removal, removal_from
+from reprieve.cluster.mini.rest.statuses import success
+from reprieve.cluster.mini.rest.writing import Call, remove
+from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed
+from reprieve.cluster.mini.timestamps import stamp
+from reprieve.model.objects import LabelSelector, Ref
+from reprieve.model.resources import Problems
+from reprieve.model.selectors import compile_selector
+
+_BUDGETS = "poddisruptionbudgets.policy"
+_CAUSE = "DisruptionBudget"
+_MOST_DISRUPTED = 2000
+_AGAIN_SOON = 1  # seconds until a budget may have been counted anew
+_TARGET = Condition("DisruptionTarget", "True", "EvictionByEvictionAPI", "the eviction API was asked to evict it")
+_SELECTOR = msgspec.json.Decoder(LabelSelector | None)
+
+
+def create_eviction(call: Call) -> Response:
+    body = read_object(call.request)
+    _check_head(body, call.place.name)
+    removal = removal_from(peek(body, "deleteOptions"), call.query)
+    store = call.api.rehearsing().store if removal.dry_run else call.api.store
+    pod = store.get(call.place.key)
+    check_preconditions(pod, removal.uid, removal.version)
+    evict(store, pod, removal, call.api.clock())
+    return answer(success(code=201), 201)
+
+
+def _check_head(body: Json, name: str) -> None:
+    if body.get("kind") not in (None, "", "Eviction"):
+        raise bad_request(f"the body of an eviction must be an Eviction, not {body['kind']!r}")
+    if body.get("apiVersion") not in (None, "", "policy/v1", "policy/v1beta1"):
+        raise bad_request(f"an Eviction must be of policy/v1, not {body['apiVersion']!r}")
+    said = peek(body, "metadata").get("name")
+    if said not in (None, "", name):
+        raise bad_request(f"the eviction is for {said}, and the URL for {name}")
+    if not isinstance(body.get("deleteOptions", {}), dict):
+        raise bad_request("deleteOptions of an eviction must be an object")
+
+
+def evict(store: Store, stored: Stored, removal: Removal, now: float) -> None:
+    """An ApiError 429 if a budget forbids it. What is granted is noted in the budget before the pod goes."""
+    pod = parsed(stored)
+    budget = _guard(store, stored, pod)
+    if budget is not None and not _is_excess(budget, pod):
+        _check(budget)
+        store.patch(budget.stored.key, lambda body: _granted(body, stored.key.name, now), Part.STATUS)
+    if not removal.dry_run:
+        store.patch(stored.key, lambda body: _marked(body, now), Part.STATUS)
+    remove(store, stored, Removal(removal.grace, removal.policy, stored.uid), now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    stored: Stored
+    body: Json
+
+    @property
+    def name(self) -> str:
+        return self.stored.key.name
+
+    def count(self, field: str) -> int:
+        value = peek(self.body, "status").get(field)
+        return value if isinstance(value, int) else 0
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its status tells of the spec as it is now."""
+        generation = self.body["metadata"].get("generation", 0)
+        return isinstance(generation, int) and self.count("observedGeneration") >= generation
+
+
+def _guard(store: Store, stored: Stored, pod: Json) -> _Budget | None:
+    """The budget that has to be asked; None for a pod that no longer, or not yet, does any work."""
+    phase = peek(pod, "status").get("phase")
+    if phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]:
+        return None
+    labels = peek(pod["metadata"], "labels")
+    listed = store.list((_BUDGETS,), stored.key.namespace).items
+    guards = [b for b in (_Budget(item, parsed(item)) for item in listed) if _selects(b.body, labels)]
+    if len(guards) > 1:
+        names = ", ".join(guard.name for guard in guards)
+        message = f"{stored.key}: more than one budget guards it ({names}), and an eviction can ask only one"
+        raise ApiError(409, "Conflict", message)
+    return guards[0] if guards else None
+
+
+def _selects(budget: Json, labels: Json) -> bool:
+    """A selector that cannot be read selects nobody."""
+    raw = msgspec.json.encode(peek(budget, "spec").get("selector"))
+    nobody = Problems(Ref(kind="PodDisruptionBudget", namespace="", name=""))
+    try:
+        selector = compile_selector(_SELECTOR.decode(raw), "spec.selector", nobody)
+    except msgspec.ValidationError:
+        return False
+    return not nobody.found and selector.matches(labels)
+
+
+def _is_excess(budget: _Budget, pod: Json) -> bool:
+    """A pod that is not ready counts for nothing: it may go if those that count are enough without it."""
+    conditions = peek(pod, "status").get("conditions")
+    ready = any(
+        isinstance(c, dict) and c.get("type") == "Ready" and c.get("status") == "True"
+        for c in (conditions if isinstance(conditions, list) else ())
+    )
+    if ready:
+        return False
+    if peek(budget.body, "spec").get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    return budget.count("currentHealthy") >= budget.count("desiredHealthy") > 0
+
+
+def _check(budget: _Budget) -> None:
+    if not budget.is_counted:
+        raise _too_many(f"the disruption budget {budget.name} is still being processed by the server")
+    disrupted = peek(peek(budget.body, "status"), "disruptedPods")
+    if len(disrupted) > _MOST_DISRUPTED:
+        why = f"the disruption budget {budget.name} has more evictions under way than can be counted"
+        raise ApiError(403, "Forbidden", why, (Cause(_CAUSE, why),))
+    if budget.count("disruptionsAllowed") <= 0:
+        needed, healthy = budget.count("desiredHealthy"), budget.count("currentHealthy")
+        raise _too_many(
+            f"the disruption budget {budget.name} needs {needed} healthy pods and has {healthy} currently"
+        )
+
+
+def _too_many(why: str) -> ApiError:
+    message = f"cannot evict the pod, as it would violate its disruption budget: {why}"
+    return ApiError(429, "TooManyRequests", message, (Cause(_CAUSE, why),), retry_after=_AGAIN_SOON)
+
+
+def _granted(body: Json, pod: str, now: float) -> Json:
+    status = section(body, "status")
+    status["disruptionsAllowed"] = status["disruptionsAllowed"] - 1
+    section(status, "disruptedPods")[pod] = stamp(now)
+    if status["disruptionsAllowed"] == 0:
+        set_condition(status, Condition("DisruptionAllowed", "False", "InsufficientPods"), now)
+    return body
+
+
+def _marked(body: Json, now: float) -> Json:
+    set_condition(section(body, "status"), _TARGET, now)
+    return body

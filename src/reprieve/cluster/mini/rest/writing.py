@@ -1,0 +1,132 @@
+"""Creating, replacing, patching and deleting objects. Everything is checked before anything is written."""
+
+from dataclasses import dataclass
+
+from reprieve.cluster.mini.errors import bad_request
+from reprieve.cluster.mini.history import Stored
+from reprieve.cluster.mini.kinds import BY_RESOURCE, Json, section
+from reprieve.cluster.mini.metadata import metadata_of
+from reprieve.cluster.mini.rest.api import Api
+from reprieve.cluster.mini.rest.bodies import media_type, read_object
+from reprieve.cluster.mini.rest.exchange import Request, Response, answer
+from reprieve.cluster.mini.rest.filters import filter_of
+from reprieve.cluster.mini.rest.heads import addressed, headed
+from reprieve.cluster.mini.rest.patches import Change, change_of
+from reprieve.cluster.mini.rest.query import Query
+from reprieve.cluster.mini.rest.removals import Removal, removal_of
+from reprieve.cluster.mini.rest.routes import Place
+from reprieve.cluster.mini.rest.statuses import subject_of, success
+from reprieve.cluster.mini.rest.unknown_fields import complaints_about, judged
+from reprieve.cluster.mini.rest.views import View
+from reprieve.cluster.mini.spelling import settled, spelled, stored_form
+from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, understood so far: where it leads, what it says, and how to answer it."""
+
+    api: Api
+    place: Place
+    request: Request
+    query: Query
+    view: View
+
+    @property
+    def chosen(self) -> Api:
+        """The API to write with: on a dry run, one in which nothing stays."""
+        return self.api.rehearsing() if self.query.is_dry_run else self.api
+
+
+def create(call: Call) -> Response:
+    place, api = call.place, call.chosen
+    body = headed(place, read_object(call.request))
+    warnings = _warnings(call, body)
+    body = settled(place.api_version, addressed(place, body))
+    if metadata_of(body).get("resourceVersion"):
+        raise bad_request("metadata.resourceVersion must not be set on objects to be created")
+    form = stored_form(place.kind, place.api_version, api.admit_new(place, body))
+    return answer(call.view.one(api.store.create(place.kind.resource, form)), 201, warnings)
+
+
+def replace(call: Call) -> Response:
+    body = headed(call.place, read_object(call.request))
+    warnings = _warnings(call, body)
+    return answer(call.view.one(written(call, lambda _: body)), 200, warnings)
+
+
+def patch(call: Call) -> Response:
+    change = change_of(call.place.kind, media_type(call.request), call.request.body)
+    warnings: list[str] = []
+
+    def patched(old: Json) -> Json:
+        new = headed(call.place, change(old))
+        warnings.extend(_warnings(call, new, old))
+        return new
+
+    return answer(call.view.one(written(call, patched)), 200, tuple(warnings))
+
+
+def written(call: Call, change: Change) -> Stored:
+    """What is stored after a change of an object as the client spells it was admitted."""
+    place, api = call.place, call.chosen
+    stored = api.store.get(place.key)
+    before = parsed(stored)
+    old = spelled(place.kind, place.api_version, before)
+    new = addressed(place, change(old))
+    meta = metadata_of(new)
+    check_preconditions(stored, meta.get("uid") or "", meta.get("resourceVersion") or "")
+    admitted = api.admit_change(place, settled(place.api_version, new), old)
+    form = stored_form(place.kind, place.api_version, admitted, before)
+    return api.store.update(place.kind.resource, form, _part(place))
+
+
+def _part(place: Place) -> Part:
+    return Part.STATUS if place.part == "status" else Part.MAIN
+
+
+def _warnings(call: Call, new: Json, old: Json | None = None) -> tuple[str, ...]:
+    """About fields that are not known; those that were there before were accepted then."""
+    place = call.place
+    complaints = tuple(complaints_about(place.kind, place.api_version, new, old or {}))
+    return judged(complaints, place, call.request, call.query.field_validation)
+
+
+# --- deleting --------------------------------------------------------------------------------------
+
+
+def delete(call: Call) -> Response:
+    removal = removal_of(call.request, call.query)
+    store = call.api.rehearsing().store if removal.dry_run else call.api.store
+    old = store.get(call.place.key)
+    left = remove(store, old, removal, call.api.clock())
+    if left is not None or call.place.kind.drains:
+        return answer(call.view.one(left or old))
+    return answer(success(subject_of(call.place.kind, old.key.name, old.uid)))
+
+
+def delete_many(call: Call) -> Response:
+    removal = removal_of(call.request, call.query)
+    store = call.api.rehearsing().store if removal.dry_run else call.api.store
+    items, extent = call.api.lists.list(call.place, call.query, filter_of(call.place, call.query))
+    for item in items:
+        check_preconditions(item, removal.uid, removal.version)
+    for item in items:
+        remove(store, item, removal, call.api.clock())
+    return answer(call.view.many(items, extent))
+
+
+def remove(store: Store, old: Stored, removal: Removal, now: float) -> Stored | None:
+    """What is left of an object for others to finish, or None when it is gone."""
+    kind = BY_RESOURCE[old.key.resource]
+    left = store.delete(
+        old.key, removal.uid, removal.version, grace=removal.grace, held_by=removal.held_by(kind)
+    )
+    if left is None or kind.kind != "Namespace":
+        return left
+    return store.patch(old.key, _terminating, Part.STATUS)
+
+
+def _terminating(namespace: Json) -> Json:
+    section(namespace, "status")["phase"] = "Terminating"
+    return namespace
