@@ -71,4 +71,19 @@ class SelectNode:
     node: str
 
 
-Effect = Bind | SetCondition | Announce | BindVolume | SelectNode
+@dataclass(frozen=True, slots=True)
+class Nominate:
+    """Write down which node a pod waits for, so that its room is reserved; no node: it waits for none."""
+
+    target: Target
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Delete a pod, with its own grace period."""
+
+    target: Target
+
+
+Effect = Bind | SetCondition | Announce | BindVolume | SelectNode | Nominate | Evict

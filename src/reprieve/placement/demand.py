@@ -25,6 +25,18 @@ class Ask:
         return self.view.pods.shape(self.pod)
 
 
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """Pods (rows) that others wait to place, and where (rows). They load their node and keep others apart,
+    but nobody may count on them: what is chosen must hold with them and without them."""
+
+    pods: tuple[int, ...] = ()
+    nodes: tuple[int, ...] = ()
+
+
+NOTHING_PROMISED = Promised()
+
+
 # Yields the nodes it refuses; silence means every node will do.
 Constraint = Callable[[Ask], Iterable[Rejection]]
 

@@ -1,16 +1,16 @@
 """Where does a demand fit, why not elsewhere, and which node is best."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.model.whatif import with_pod
+from reprieve.model.whatif import moved, with_pod
 from reprieve.placement.constraints import CONSTRAINTS, constraints_under
-from reprieve.placement.demand import Ask, Constraint, Demand
+from reprieve.placement.demand import NOTHING_PROMISED, Ask, Constraint, Demand, Promised
 from reprieve.placement.profile import DEFAULT_PROFILE, Preference, Profile
 from reprieve.placement.reasons import Code, Reason, Rejection
 from reprieve.placement.scoring import SCORERS
@@ -71,18 +71,23 @@ Choose = Callable[[Ask, Mask], int]
 
 
 def place(
-    demand: Demand, view: Snapshot, profile: Profile = DEFAULT_PROFILE, choose: Choose | None = None
+    demand: Demand,
+    view: Snapshot,
+    profile: Profile = DEFAULT_PROFILE,
+    choose: Choose | None = None,
+    promised: Promised = NOTHING_PROMISED,
 ) -> Placement | Unplaceable:
     """A node for as many pods as possible, one after the other; gives up when too few can be left."""
     choose = choose or best
+    views = [view, with_promises(view, promised)] if promised.pods else [view]
     nodes: list[int] = []
     failed: list[tuple[int, Survey]] = []
     for i, pod in enumerate(demand.pods):
         if demand.most is not None and i - len(failed) >= demand.most:
             nodes.append(NOWHERE)
             continue
-        ask = Ask(view, pod, profile)
-        found = survey(ask, demand.constraints, demand.allowed)
+        asks = [Ask(view, pod, profile) for view in views]
+        found = in_all([survey(ask, demand.constraints, demand.allowed) for ask in asks])
         if not found.feasible.any():
             nodes.append(NOWHERE)
             failed.append((pod, found))
@@ -91,10 +96,25 @@ def place(
             continue
         nominated = demand.nominated[i] if demand.nominated else NOWHERE
         is_kept = nominated != NOWHERE and found.feasible[nominated]
-        nodes.append(nominated if is_kept else choose(ask, found.feasible))
+        nodes.append(nominated if is_kept else choose(asks[0], found.feasible))
         if i + 1 < len(demand.pods):
-            view = with_pod(view, pod, nodes[-1])
+            views = [with_pod(view, pod, nodes[-1]) for view in views]
     return Placement(tuple(nodes))
+
+
+def with_promises(view: Snapshot, promised: Promised) -> Snapshot:
+    if not promised.pods:
+        return view
+    return moved(view, np.array(promised.pods, np.int64), np.array(promised.nodes, np.int64))
+
+
+def in_all(surveys: Sequence[Survey]) -> Survey:
+    """A node must do in every view; the reasons are those of the first in which it does not."""
+    feasible, rejections = surveys[0].feasible, list(surveys[0].rejections)
+    for other in surveys[1:]:
+        rejections += [Rejection(r.rows & feasible, r.reason, r.curable) for r in other.rejections]
+        feasible = feasible & other.feasible
+    return Survey(feasible, tuple(rejections))
 
 
 def pod_demand(view: Snapshot, pod: int, profile: Profile = DEFAULT_PROFILE) -> Demand:

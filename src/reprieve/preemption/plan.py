@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.place import Placement
 from reprieve.preemption.units import Unit
 
@@ -17,6 +18,13 @@ class Plan:
     spared: tuple[Unit, ...]  # who could have been taken there and need not go
     broken: int  # pods beyond what budgets allow
     ceiling: int | None = None  # nobody above this priority had to be considered
+    pods: tuple[int, ...] = ()  # the rows that the placement is for
+
+    @property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """Pods that get a node, and which (rows)."""
+        pairs = zip(self.pods, self.placement.nodes, strict=True)
+        return tuple((pod, node) for pod, node in pairs if node != NOWHERE)
 
 
 class Why(StrEnum):

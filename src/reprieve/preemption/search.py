@@ -147,6 +147,7 @@ class Planning:
             spared=tuple(unit for unit in self.local if unit.name not in gone),
             broken=broken,
             ceiling=ceiling,
+            pods=self.question.demand.pods,
         )
 
     def _counting(self, going: Sequence[Unit]) -> Counting:

@@ -1,6 +1,6 @@
 """The scheduler as a state machine: events in, effects out. It does no I/O and asks no clock."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reprieve.model.effects import (
@@ -8,29 +8,39 @@ from reprieve.model.effects import (
     Bind,
     BindVolume,
     Effect,
+    Evict,
+    Nominate,
     SelectNode,
     SetCondition,
     Target,
     Tone,
 )
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
-from reprieve.model.objects import PersistentVolume, PersistentVolumeClaim, Pod
+from reprieve.model.objects import PersistentVolume, PersistentVolumeClaim, Pod, PodGroup
 from reprieve.model.shape import CompiledPod
-from reprieve.placement.demand import Ask
-from reprieve.placement.place import Placement, Unplaceable, place, pod_demand
+from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.placement.demand import Ask, Demand, Promised
+from reprieve.placement.place import Placement, Unplaceable, place
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.placement.reasons import Code
+from reprieve.preemption.plan import NoPlan, Plan, Why
+from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.units import Kind, Unit
 from reprieve.scheduler import volumes
 from reprieve.scheduler.changes import Change, helpful
 from reprieve.scheduler.decision import Decided, Decision, Finding, Outcome, decision_id, findings_of
+from reprieve.scheduler.demands import GROUP, Asker, NotYet, asker, demand_of, key_of
+from reprieve.scheduler.handover import Handover, Stage, Step, abandoned, acknowledged, opened, vanished
 from reprieve.scheduler.ledger import Assumed, Ledger, Promise, VolumeStep
 from reprieve.scheduler.pod_rows import PodKey
+from reprieve.scheduler.preempting import Case, leaving, plan_for, still_feasible
 from reprieve.scheduler.queue import DEFAULT_BACKOFF, Backoff, Key, Queue, Standing
 from reprieve.scheduler.world import World
 
 SCHEDULER_NAME = "reprieve"
 
 _LONGEST_NOTE = 1024  # what a Kubernetes event may say
+_WHILE_DRAINING = frozenset(Change)  # its own victims aside, anything may let it fit elsewhere
 _RESEND_AFTER = 10.0  # seconds until a bind whose answer was lost is sent again
 
 
@@ -41,6 +51,11 @@ class Settings:
     profiles: Mapping[str, Profile] = field(default_factory=lambda: {SCHEDULER_NAME: DEFAULT_PROFILE})
     backoff: Backoff = DEFAULT_BACKOFF
     volume_seconds: float = 600.0  # how long volumes may take before the pod is tried elsewhere
+    # Who gives way to whose pods; a scheduler without an entry evicts nobody.
+    policies: Mapping[str, Policy] = field(default_factory=lambda: {SCHEDULER_NAME: REPRIEVE})
+    groups: bool = True  # pods of a group ask together
+    whole_gangs: bool = False  # room is made for all pods of a gang, not just for as many as it needs
+    divergence_allowed: bool = False  # pods of a group may have other priorities than it
 
 
 class Scheduler:
@@ -49,6 +64,10 @@ class Scheduler:
         self._world = World()
         self._ledger = Ledger()
         self._queue = Queue(self._settings.backoff)
+        self._handovers: dict[Key, Handover] = {}
+        self._nominated: dict[Target, str] = {}  # pods that wait for a node, and which
+        self._parts: dict[Target, Key] = {}  # pods in line, and the demand they are part of
+        self._faults: dict[Target, str] = {}  # pods whose spec we cannot honour
         self._said: dict[Target, str] = {}  # what people were last told
         self._synced = False
 
@@ -65,6 +84,9 @@ class Scheduler:
         match event:
             case Seen(Pod() as pod, unserved):
                 return self._saw_pod(pod, unserved, now)
+            case Seen(PodGroup() as group):
+                self._wake(self._world.see(group), now)
+                return self._group_changed(group.metadata.namespace, group.metadata.name, now)
             case Seen(thing):
                 self._wake(self._world.see(thing), now)
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
@@ -96,62 +118,98 @@ class Scheduler:
 
     def _saw_pod(self, pod: Pod, unserved: tuple[str, ...], now: float) -> Iterable[Effect]:
         before = self._world.pod(_key(pod))
-        self._wake(self._world.see(pod), now)
+        self._wake_others(self._world.see(pod), now, _target(pod))
         known = self._world.pod(_key(pod))
         if known is not None and known is before:
             return ()  # older than what we know
+        effects: list[Effect] = []
         if before is not None and (known is None or _target(known.pod) != _target(before.pod)):
-            self._forget(_target(before.pod), now)  # it is finished, or a namesake has taken its place
+            # It is finished, or a namesake has taken its place.
+            effects.extend(self._forget(_target(before.pod), now))
+            effects.extend(self._vanished(_target(before.pod), now))
             before = None
         if known is None:
-            return ()
+            return effects
         if pod.spec.node_name:
-            self._forget(_target(pod), now)
-            return ()
+            return [*effects, *self._forget(_target(pod), now)]
         if self._ledger.of(_target(pod)) is not None:
-            return ()
-        return self._line_up(before, known, unserved, now)
+            return effects
+        return [*effects, *self._line_up(before, known, unserved, now)]
 
     def _line_up(
         self, before: CompiledPod | None, known: CompiledPod, unserved: tuple[str, ...], now: float
-    ) -> Iterable[Effect]:
-        """Puts a waiting pod of ours in line, if it is new or asks differently than before."""
-        pod, key = known.pod, _demand(_target(known.pod))
+    ) -> Iterator[Effect]:
+        """Puts the demand of a waiting pod in line, if the pod is new or asks differently than before."""
+        pod, target = known.pod, _target(known.pod)
         if not self._is_ours(pod):
-            self._queue.remove(key)
-            return ()
+            yield from self._forget(target, now)
+            return
         faults = [
             *map(str, known.problems),
             *(f"{path}: not supported by this scheduler" for path in unserved),
         ]
-        gated = bool(faults or pod.spec.scheduling_gates)
-        standing = self._queue.standing(key)
-        as_before = standing is not None and gated == (standing is Standing.GATED)
-        if before is None or not as_before or _asks(before) != _asks(known):
-            self._queue.add(key, pod.spec.priority or 0, now, gated=gated)
-        return self._say(pod, "Unschedulable", "; ".join(faults)) if faults else ()
+        changed = before is None or target not in self._parts or _asks(before) != _asks(known)
+        changed |= bool(faults) != (target in self._faults)
+        self._parts[target] = key_of(pod, groups=self._settings.groups)
+        self._faults.pop(target, None)
+        if faults:
+            self._faults[target] = "; ".join(faults)
+            yield from self._say(pod, "Unschedulable", self._faults[target])
+        if target not in self._nominated and pod.status.nominated_node_name:
+            self._nominated[target] = pod.status.nominated_node_name  # as an earlier run of ours left it
+        yield from self._stand_in_line(self._parts[target], now, changed=changed)
+
+    def _stand_in_line(self, key: Key, now: float, *, changed: bool) -> Iterator[Effect]:
+        match self._asker(key):
+            case None:
+                self._queue.remove(key)
+                yield from self._call_off(key)
+            case NotYet(text, pods):
+                self._queue.add(key, 0, now, gated=True)
+                for pod in pods if text else ():
+                    yield from self._say(pod.pod, "Unschedulable", text)
+            case Asker(priority=priority):
+                if changed or self._queue.standing(key) in (None, Standing.GATED):
+                    self._queue.add(key, priority, now)
+
+    def _asker(self, key: Key) -> Asker | NotYet | None:
+        found = asker(self._world, key, divergence_allowed=self._settings.divergence_allowed)
+        if isinstance(found, Asker) and any(_target(pod.pod) in self._faults for pod in found.pods):
+            return NotYet("", ())
+        return found
+
+    def _group_changed(self, namespace: str, name: str, now: float) -> Iterable[Effect]:
+        key = (GROUP, namespace, name)
+        waits = any(part == key for part in self._parts.values())
+        return self._stand_in_line(key, now, changed=True) if waits else ()
 
     def _is_ours(self, pod: Pod) -> bool:
         return pod.spec.scheduler_name in self._settings.profiles and not pod.metadata.deletion_timestamp
 
-    def _gone(self, target: Target, now: float) -> Iterable[Effect]:
+    def _gone(self, target: Target, now: float) -> Iterator[Effect]:
         known = self._world.pod((target.namespace, target.name)) if target.kind == "Pod" else None
-        if known is not None and _target(known.pod) == target:
-            self._forget(target, now)
         self._said.pop(target, None)
-        self._wake(self._world.lose(target), now)
+        self._wake_others(self._world.lose(target), now, target)
+        if known is not None and _target(known.pod) == target:
+            yield from self._forget(target, now)
+            yield from self._vanished(target, now)
         match target.kind:
             case "Node":
-                return self._left_hanging(now)
+                yield from self._left_hanging(now)
             case "PersistentVolumeClaim":
-                return self._saw_volumes(now)
-        return ()
+                yield from self._saw_volumes(now)
+            case "PodGroup":
+                yield from self._group_changed(target.namespace, target.name, now)
 
-    def _forget(self, pod: Target, now: float) -> None:
+    def _forget(self, pod: Target, now: float) -> Iterator[Effect]:
         """A pod needs nothing from us any more: it is bound, finished or gone."""
-        self._queue.remove(_demand(pod))
         self._said.pop(pod, None)
+        self._faults.pop(pod, None)
+        self._nominated.pop(pod, None)
         self._settle(pod, now)
+        key = self._parts.pop(pod, None)
+        if key is not None:
+            yield from self._stand_in_line(key, now, changed=False)
 
     def _settle(self, pod: Target, now: float) -> Assumed | None:
         assumed = self._ledger.settle(pod)
@@ -162,8 +220,9 @@ class Scheduler:
 
     def _unread(self, target: Target, problem: str) -> Iterable[Effect]:
         """The last version that could be read goes on counting as load; nobody is placed by it."""
-        if target.kind == "Pod" and self._ledger.of(target) is None:
-            self._queue.remove(_demand(target))
+        if target in self._parts and self._ledger.of(target) is None:
+            self._faults[target] = problem
+            self._queue.add(self._parts[target], 0, 0.0, gated=True)
         if self._is_news(target, problem):
             yield _warning(target, problem)
 
@@ -173,60 +232,210 @@ class Scheduler:
         """Decides about the next demand in line; None when nobody's turn has come."""
         if not self._synced:
             return None
-        key = self._queue.pop(now)
-        if key is None:
-            return None
-        self._world.version += 1
-        pod = self._world.pod(key[1:])
-        if pod is None:
-            self._queue.remove(key)
-            return self.decide(now)
-        view = self._world.snapshot()
-        ask = Ask(view, self._world.row(key[1:]), self._settings.profiles[pod.pod.spec.scheduler_name])
-        match place(pod_demand(view, ask.pod, ask.profile), view, ask.profile):
-            case Placement(nodes):
-                return self._placed(ask, pod.pod, nodes[0], now)
-            case Unplaceable() as found:
-                return self._unplaced(pod.pod, found, now)
+        while (key := self._queue.pop(now)) is not None:
+            found = self._asker(key)
+            if isinstance(found, Asker):
+                self._world.version += 1
+                return self._decide(found, now)
+            # It changed after it got in line, in a way that does not matter any more.
+            self._queue.remove(key) if found is None else self._queue.hold(key)
+        return None
 
-    def _placed(self, ask: Ask, pod: Pod, node: int, now: float) -> Decided:
-        name = ask.view.nodes.names[node]
+    def _decide(self, who: Asker, now: float) -> Decided:
+        view = self._world.snapshot()
+        profile = self._settings.profiles[who.pods[0].pod.spec.scheduler_name]
+        demand = demand_of(who, view, profile)
+        promised = self._promised(view, demand)
+        match place(demand, view, profile, promised=promised):
+            case Placement(nodes):
+                return self._placed(Case(who, demand, view, profile, promised), nodes, now)
+            case Unplaceable() as found:
+                return self._unplaced(Case(who, demand, view, profile, promised), found, now)
+
+    def _promised(self, view: Snapshot, demand: Demand) -> Promised:
+        """Room that others of equal or higher priority wait for."""
+        pods, nodes = [], []
+        for target, name in self._nominated.items():
+            row, node = view.pods.rows.get((target.namespace, target.name)), view.nodes.rows.get(name)
+            if row is None or node is None or row in demand.pods or view.where[row] != NOWHERE:
+                continue
+            if self._priority_of(target) >= demand.priority:
+                pods.append(row)
+                nodes.append(node)
+        return Promised(tuple(pods), tuple(nodes))
+
+    def _priority_of(self, pod: Target) -> int:
+        found = self._asker(self._parts[pod]) if pod in self._parts else None
+        return found.priority if isinstance(found, Asker) else 0
+
+    def _placed(self, case: Case, nodes: tuple[int, ...], now: float) -> Decided:
+        names = case.view.nodes.names
+        effects: list[Effect] = []
+        placed = [
+            (p, row, n) for p, row, n in zip(case.who.pods, case.demand.pods, nodes, strict=True) if n >= 0
+        ]
+        for compiled, row, node in placed:
+            effects.extend(self._assume(case, compiled.pod, row, node, now))
+        decision = self._decision(case.who, Outcome.PLACED, now, nodes=tuple(names[n] for _, _, n in placed))
+        effects.extend(self._call_off(case.who.key, placed=True))
+        if len(placed) < len(case.who.pods):
+            self._queue.again(case.who.key)
+        return Decided(decision, tuple(effects))
+
+    def _assume(self, case: Case, pod: Pod, row: int, node: int, now: float) -> tuple[Effect, ...]:
+        name = case.view.nodes.names[node]
+        ask = Ask(case.view, row, case.profile)
         steps = volumes.steps(ask, node) if ask.shape.claims else ()
-        decision = self._decision(pod, Outcome.PLACED, now, nodes=(name,))
         assumed = Assumed(_target(pod), name, Promise.SENT)
         if steps:
             due = now + self._settings.volume_seconds
             assumed = replace(assumed, state=Promise.PREPARING, steps=steps, due=due)
+        self._nominated.pop(assumed.pod, None)
         self._ledger.promise(assumed)
         self._wake(self._world.assume(_key(pod), name), now)
         self._world.reserve(steps)
-        return Decided(decision, steps or (assumed.bind,))
+        return steps or (assumed.bind,)
 
-    def _unplaced(self, pod: Pod, found: Unplaceable, now: float) -> Decided:
+    def _unplaced(self, case: Case, found: Unplaceable, now: float) -> Decided:
         findings = findings_of(found.survey)
-        decision = self._decision(pod, Outcome.UNSCHEDULABLE, now, findings=findings)
-        codes = {rejection.reason.code for rejection in found.survey.rejections}
-        self._queue.wait(_demand(_target(pod)), helpful(codes), now)
-        return Decided(decision, tuple(self._say(pod, "Unschedulable", decision.text)))
+        helps = helpful(rejection.reason.code for rejection in found.survey.rejections)
+        self._queue.wait(case.who.key, helps, now)
+        effects: list[Effect] = []
+        handover = self._handovers.get(case.who.key)
+        if handover is not None and handover.is_open and still_feasible(case, handover):
+            return Decided(self._decision(case.who, Outcome.WAITING, now, findings=findings), ())
+        effects.extend(self._call_off(case.who.key))
+        policy = self._settings.policies.get(case.who.pods[0].pod.spec.scheduler_name)
+        plan: Plan | NoPlan = NoPlan(Why.NEVER_PREEMPTS)
+        if policy is not None:
+            plan = plan_for(case, found, policy, now, whole_gang=self._settings.whole_gangs)
+        if isinstance(plan, Plan):
+            return self._open(case, plan, findings, effects, now)
+        decision = self._decision(case.who, Outcome.UNSCHEDULABLE, now, findings=findings)
+        effects.extend(self._say_all(case.who, decision.text))
+        return Decided(decision, tuple(effects))
+
+    def _open(
+        self, case: Case, plan: Plan, findings: tuple[Finding, ...], effects: list[Effect], now: float
+    ) -> Decided:
+        """Room is reserved from now on; the rest follows step by step."""
+        rows = {row: _target(pod.pod) for row, pod in zip(case.demand.pods, case.who.pods, strict=True)}
+        names, view = case.view.nodes.names, case.view
+        places = tuple((rows[row], names[node]) for row, node in plan.places)
+        used = {node for _, node in plan.places}
+        going = [_target(view.pods.compiled[row].pod) for unit in plan.victims for row in unit.pods]
+        anyway = [_target(view.pods.compiled[r].pod) for r in leaving(view) if int(view.where[r]) in used]
+        decision = self._decision(
+            case.who,
+            Outcome.PREEMPTS,
+            now,
+            nodes=tuple(node for _, node in places),
+            findings=findings,
+            victims=tuple(unit.name for unit in plan.victims),
+        )
+        handover = Handover(
+            id=decision.id,
+            preemptor=decision.demand,
+            places=places,
+            victims=tuple(going),
+            leaving=tuple(anyway),
+            marks=tuple(self._group_target(unit) for unit in plan.victims if unit.kind is Kind.POD_GROUP),
+        )
+        self._nominated.update(places)
+        self._handovers[case.who.key], first = opened(handover)
+        self._queue.hold(case.who.key)
+        effects.extend(first)
+        effects.extend(self._say_all(case.who, f"{decision.text}: {_evicting(going, anyway)}"))
+        return Decided(decision, tuple(effects))
 
     def _decision(
         self,
-        pod: Pod,
+        who: Asker,
         outcome: Outcome,
         now: float,
         nodes: tuple[str, ...] = (),
         findings: tuple[Finding, ...] = (),
+        victims: tuple[str, ...] = (),
     ) -> Decision:
+        target = self._target_of(who)
         return Decision(
-            id=decision_id(pod.metadata.uid, self._world.version),
-            demand=_target(pod),
-            priority=pod.spec.priority or 0,
+            id=decision_id(target.uid, self._world.version),
+            demand=target,
+            priority=who.priority,
             at=now,
             outcome=outcome,
             nodes=nodes,
             considered=self._world.node_count(),
             findings=findings,
+            victims=victims,
         )
+
+    def _target_of(self, who: Asker) -> Target:
+        if who.group is None:
+            return _target(who.pods[0].pod)
+        meta = who.group.metadata
+        return Target(GROUP, meta.namespace, meta.name, meta.uid)
+
+    def _group_target(self, unit: Unit) -> Target:
+        _, namespace, name = unit.name.split("/")
+        group = self._world.group((namespace, name))
+        return Target(GROUP, namespace, name, group.metadata.uid if group is not None else "")
+
+    # --- handovers ---
+
+    def _step(self, key: Key, step: Step, now: float) -> tuple[Effect, ...]:
+        """A plan goes on; the preemptor is looked at again when calls are over, and when all are gone."""
+        before, (handover, effects) = self._handovers[key], step
+        self._handovers[key] = handover
+        if handover.stage is Stage.READY:
+            self._queue.again(key)
+        elif handover.stage is Stage.DRAINING and before.is_settling:
+            self._queue.let_wait(key, _WHILE_DRAINING, now)
+        return effects
+
+    def _handover_with(self, effect: Effect) -> Key | None:
+        return next((key for key, h in self._handovers.items() if effect in h.pending), None)
+
+    def _vanished(self, pod: Target, now: float) -> Iterator[Effect]:
+        for key, handover in list(self._handovers.items()):
+            if handover.is_open and handover.waits_for(pod):
+                yield from self._step(key, vanished(handover, pod), now)
+
+    def _call_off(self, key: Key, *, placed: bool = False) -> tuple[Effect, ...]:
+        """The preemptor has its place, is gone, or must plan anew: what is not yet done is not done."""
+        handover = self._handovers.pop(key, None)
+        if handover is None:
+            return ()
+        for pod, _ in handover.places:
+            self._nominated.pop(pod, None)
+        if handover.stage is Stage.READY and placed:
+            return ()
+        _, effects = abandoned(handover)
+        kept = {_target(p.pod) for p in self._waiting_pods(handover)}
+        return tuple(e for e in effects if not isinstance(e, Nominate) or e.target in kept)
+
+    def _waiting_pods(self, handover: Handover) -> Iterator[CompiledPod]:
+        """Pods of the preemptor that still exist and wait."""
+        for pod, _ in handover.places:
+            known = self._world.pod((pod.namespace, pod.name))
+            if known is not None and _target(known.pod) == pod and self._ledger.of(pod) is None:
+                yield known
+
+    def _wake_others(self, changes: Iterable[Change], now: float, pod: Target) -> None:
+        """Of those who wait for this very pod to go, nobody is woken before the last of them is gone."""
+        held = {k for k, h in self._handovers.items() if h.is_open and h.waits_for(pod)}
+        for change in changes:
+            self._queue.wake(change, now, held)
+
+    def _say_all(self, who: Asker, text: str) -> Iterator[Effect]:
+        for pod in who.pods:
+            yield from self._say(pod.pod, "Unschedulable", text)
+        if who.group is not None:
+            target = self._target_of(who)
+            if self._is_news(target, text):
+                yield SetCondition(
+                    target, "PodGroupInitiallyScheduled", "False", "Unschedulable", text[:_LONGEST_NOTE]
+                )
 
     def _say(self, pod: Pod, reason: str, text: str) -> Iterator[Effect]:
         """Tells people why a pod waits, when there is something new to tell."""
@@ -244,15 +453,27 @@ class Scheduler:
     def _done(self, effect: Effect, now: float) -> Iterable[Effect]:
         match effect:
             case Bind(pod, node):
-                # The pod stays assumed until it is seen there; nobody has to be told before that but people.
-                if self._ledger.of(pod) is not None:
-                    self._queue.remove(_demand(pod))
                 note = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
-                return (Announce(pod, Tone.NORMAL, "Scheduled", "Binding", note),)
+                return (Announce(pod, Tone.NORMAL, "Scheduled", "Binding", note), *self._bound(pod, now))
             case SelectNode() | BindVolume():
                 return self._saw_volumes(now)
-            case SetCondition() | Announce():
+            case Nominate() | SetCondition() | Evict():
+                key = self._handover_with(effect)
+                return self._step(key, acknowledged(self._handovers[key], effect), now) if key else ()
+            case Announce():
                 return ()
+
+    def _bound(self, pod: Target, now: float) -> Iterator[Effect]:
+        """The pod stays assumed until it is seen there; its demand may be complete by now."""
+        key = self._parts.get(pod)
+        if key is None or self._ledger.of(pod) is None:
+            return
+        yield from self._stand_in_line(key, now, changed=False)
+        group = self._world.group(key[1:]) if key[0] == GROUP else None
+        if group is not None and not _is_true(group, "PodGroupInitiallyScheduled"):
+            target = Target(GROUP, key[1], key[2], group.metadata.uid)
+            if self._is_news(target, "scheduled"):
+                yield SetCondition(target, "PodGroupInitiallyScheduled", "True", "Scheduled", "")
 
     def _failed(self, effect: Effect, error: str, now: float) -> Iterable[Effect]:
         match effect:
@@ -264,11 +485,22 @@ class Scheduler:
             case SelectNode() | BindVolume():
                 text = f"{effect.target} could not be prepared: {error}"
                 return [said for a in self._preparing(effect) for said in self._give_up(a.pod, text, now)]
-            case SetCondition(target):
-                self._said.pop(target, None)
-                return ()
+            case Nominate() | SetCondition() | Evict():
+                self._said.pop(effect.target, None)
+                return self._handover_failed(effect, error, now)
             case Announce():
                 return ()
+
+    def _handover_failed(self, effect: Effect, error: str, now: float) -> Iterator[Effect]:
+        """Nothing further is evicted; the demand is in line again, and told why."""
+        key = self._handover_with(effect)
+        if key is None:
+            return
+        found = self._asker(key)
+        yield from self._call_off(key)
+        self._queue.retry(key, now)
+        if isinstance(found, Asker):
+            yield from self._say_all(found, f"preemption failed at {effect.target}: {error}")
 
     def _unknown(self, effect: Effect, now: float) -> Iterable[Effect]:
         """It may have happened, so the promise stands; the cluster will show, or we ask again."""
@@ -280,9 +512,9 @@ class Scheduler:
                 return ()
             case SelectNode() | BindVolume():
                 return (effect,) if self._preparing(effect) else ()
-            case SetCondition(target):
-                self._said.pop(target, None)
-                return ()
+            case Nominate() | SetCondition() | Evict():
+                self._said.pop(effect.target, None)
+                return (effect,) if self._handover_with(effect) else ()
             case Announce():
                 return ()
 
@@ -291,11 +523,12 @@ class Scheduler:
         if self._settle(pod, now) is None:
             return
         self._wake(self._world.withdraw((pod.namespace, pod.name)), now)
-        known = self._world.pod((pod.namespace, pod.name))
-        if known is None or not self._is_ours(known.pod):
-            self._queue.remove(_demand(pod))
+        known, key = self._world.pod((pod.namespace, pod.name)), self._parts.get(pod)
+        if known is None or key is None or not self._is_ours(known.pod):
+            yield from self._forget(pod, now)
             return
-        self._queue.retry(_demand(pod), now)
+        yield from self._stand_in_line(key, now, changed=False)
+        self._queue.retry(key, now)
         yield from self._say(known.pod, "SchedulerError", text)
 
     def _send(self, assumed: Assumed) -> Bind:
@@ -355,8 +588,12 @@ def _key(pod: Pod) -> PodKey:
     return pod.metadata.namespace, pod.metadata.name
 
 
-def _demand(pod: Target) -> Key:
-    return pod.kind, pod.namespace, pod.name
+def _evicting(victims: Sequence[Target], anyway: Sequence[Target]) -> str:
+    return f"{len(victims)} pods give way to it, {len(anyway)} leave anyway"
+
+
+def _is_true(group: PodGroup, condition: str) -> bool:
+    return any(c.type == condition and c.status == "True" for c in group.status.conditions)
 
 
 def _target(pod: Pod) -> Target:

@@ -15,6 +15,8 @@ _MOST_REASONS = 20
 class Outcome(StrEnum):
     PLACED = "Placed"
     UNSCHEDULABLE = "Unschedulable"
+    PREEMPTS = "Preempts"
+    WAITING = "WaitsForVictims"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,14 @@ class Decision:
     nodes: tuple[str, ...]  # where its pods go, in the order of the demand
     considered: int  # how many nodes there were
     findings: tuple[Finding, ...] = ()
+    victims: tuple[str, ...] = ()  # units that give way
 
     @property
     def text(self) -> str:
         if self.outcome is Outcome.PLACED:
             return f"{self.demand} goes to {', '.join(self.nodes)}"
+        if self.outcome is Outcome.PREEMPTS:
+            return f"{self.demand} waits for room on {', '.join(self.nodes)} (decision {self.id})"
         return unschedulable_text(self.findings, self.considered)
 
 

@@ -1,6 +1,6 @@
 """Who is next, who waits, and which change wakes whom. Times are arguments; nothing here decides."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heappop, heappush
@@ -122,10 +122,7 @@ class Queue:
         if entry.missed & waits_for:
             self._back_off(entry)
         else:
-            self._move(entry, Standing.WAITING)
-            entry.waits_for = waits_for
-            self._waiting.setdefault(waits_for, {})[key] = None
-            heappush(self._timed, (now + self._backoff.flush_after, key, entry.ticket))
+            self._wait(entry, waits_for, now)
 
     def retry(self, key: Key, now: float) -> None:
         """Something went wrong that has nothing to do with room: again after a backoff."""
@@ -133,12 +130,30 @@ class Queue:
         if entry is not None:
             self._back_off(entry)
 
-    def wake(self, change: Change, now: float) -> None:
+    def wake(self, change: Change, now: float, but: Collection[Key] = ()) -> None:
         for key in self._deciding:
             self._entries[key].missed.add(change)
         for waits_for in [w for w in self._waiting if change in w]:
-            for key in list(self._waiting[waits_for]):
+            for key in [k for k in self._waiting[waits_for] if k not in but]:
                 self._wake(self._entries[key], now)
+
+    def hold(self, key: Key) -> None:
+        """Nothing wakes it; somebody will say when to go on."""
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._move(entry, Standing.GATED)
+
+    def let_wait(self, key: Key, waits_for: frozenset[Change], now: float) -> None:
+        """From now on one of these changes wakes it."""
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._wait(entry, waits_for, now)
+
+    def again(self, key: Key) -> None:
+        """Its turn comes at once, and its place in line is the old one."""
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._activate(entry)
 
     def advance(self, now: float) -> None:
         """Lets go of everybody whose time has come."""
@@ -166,6 +181,12 @@ class Queue:
             entry.since = now
             entry.ready_at = now + self._backoff.after(entry.failures)
         return entry
+
+    def _wait(self, entry: _Entry, waits_for: frozenset[Change], now: float) -> None:
+        self._move(entry, Standing.WAITING)
+        entry.waits_for = waits_for
+        self._waiting.setdefault(waits_for, {})[entry.key] = None
+        heappush(self._timed, (now + self._backoff.flush_after, entry.key, entry.ticket))
 
     def _wake(self, entry: _Entry, now: float) -> None:
         if entry.ready_at > now:

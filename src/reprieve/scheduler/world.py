@@ -11,7 +11,7 @@ import numpy as np
 
 from reprieve.model.budgets import Budget, budgets_table
 from reprieve.model.effects import Target
-from reprieve.model.groups import GROUP_KINDS, Groups, groups_table
+from reprieve.model.groups import GROUP_KINDS, GroupKey, Groups, group_key, groups_table
 from reprieve.model.objects import (
     KubernetesObject,
     Namespace,
@@ -21,6 +21,8 @@ from reprieve.model.objects import (
     PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
+    PodGroup,
+    PriorityClass,
     ref_of,
     runs,
 )
@@ -51,6 +53,7 @@ class World:
         self._pods.widen(self._axis)
         self._nodes.widen(self._axis)
         self._where = np.full(0, NOWHERE, np.int64)
+        self._members: dict[GroupKey, set[PodKey]] = {}
         self._assumed: dict[PodKey, str] = {}
         self._missed: dict[PodKey, str] = {}  # pods on nodes that are not known, and their nodes
         self._homeless: dict[str, set[PodKey]] = {}  # the same by node
@@ -96,6 +99,33 @@ class World:
     def pod(self, key: PodKey) -> CompiledPod | None:
         row = self._pods.rows.get(key)
         return None if row is None else self._pods.compiled[row]
+
+    def is_placed(self, key: PodKey) -> bool:
+        """Whether a pod has its node, or counts as if it had."""
+        return key in self._assumed or bool(self._pods.compiled[self._pods.rows[key]].pod.spec.node_name)
+
+    def members(self, group: GroupKey) -> list[PodKey]:
+        return sorted(self._members.get(group, ()))
+
+    def group(self, key: GroupKey) -> PodGroup | None:
+        group = self._others.get(PodGroup, {}).get(key)
+        return group if isinstance(group, PodGroup) else None
+
+    def priority_of(self, group: PodGroup) -> int:
+        """The priority of the outermost group around it."""
+        root = self._group_tree().root((group.metadata.namespace, group.metadata.name))
+        return (root or group).spec.priority or 0
+
+    def never_preempts(self, group: PodGroup) -> bool:
+        """As the group says, or its class."""
+        known = self._others.get(PriorityClass, {}).get(("", group.spec.priority_class_name))
+        of_class = known.preemption_policy if isinstance(known, PriorityClass) else ""
+        return "Never" in (group.spec.preemption_policy, of_class)
+
+    def _group_tree(self) -> Groups:
+        if self._groups is None:
+            self._groups = groups_table(self._all(GROUP_KINDS))
+        return self._groups
 
     def node_count(self) -> int:
         return len(self._nodes)
@@ -165,6 +195,8 @@ class World:
         self._where = grown(self._where, len(self._pods), NOWHERE)
         self._where[row] = NOWHERE
         self._pods_changed(compiled)
+        if (group := group_key(compiled.pod)) is not None:
+            self._members.setdefault(group, set()).add(key)
         return self._settle(key)
 
     def _change_pod(self, key: PodKey, old: CompiledPod, new: CompiledPod) -> Changes:
@@ -193,6 +225,7 @@ class World:
         self._assumed.pop(key, None)
         self._miss(key, "")
         self._pods.drop(key)
+        self._leave_group(key, compiled.pod)
         self._pods_changed(compiled)
         return changes
 
@@ -231,6 +264,14 @@ class World:
         if name:
             self._missed[key] = name
             self._homeless.setdefault(name, set()).add(key)
+
+    def _leave_group(self, key: PodKey, pod: Pod) -> None:
+        group = group_key(pod)
+        members = self._members.get(group) if group is not None else None
+        if group is not None and members is not None:
+            members.discard(key)
+            if not members:
+                del self._members[group]
 
     def _pods_changed(self, compiled: CompiledPod) -> None:
         if compiled.shape.claims or compiled.shape.inline_volumes:
@@ -347,8 +388,6 @@ class World:
         if self._namespaces is None:
             shown = (n for n in self._all((Namespace,)) if isinstance(n, Namespace))
             self._namespaces = namespaces_table(shown, (key[0] for key in self._pods.rows))
-        if self._groups is None:
-            self._groups = groups_table(self._all(GROUP_KINDS))
         if self._budgets is None:
             shown_budgets = self._all((PodDisruptionBudget,))
             self._budgets = budgets_table(
@@ -368,7 +407,7 @@ class World:
             storage=self._storage,
             volumes_in_use=self._volumes_in_use,
             owners=self._owners,
-            groups=self._groups,
+            groups=self._group_tree(),
             budgets=self._budgets,
             kept=self._nodes.kept(),
         )

@@ -3,21 +3,33 @@
 Each one tries once and either happened, had happened before, or is refused with an ApiError.
 """
 
+from http import HTTPStatus
+
 from reprieve.cluster.mini.conditions import Condition, set_condition
-from reprieve.cluster.mini.errors import conflict, not_found
+from reprieve.cluster.mini.errors import ApiError, conflict, not_found
 from reprieve.cluster.mini.history import Key, Stored
 from reprieve.cluster.mini.kinds import BY_NAME, Json, peek, section
 from reprieve.cluster.mini.metadata import suffix_at
 from reprieve.cluster.mini.store import Part, Store
 from reprieve.cluster.mini.timestamps import micro_stamp
-from reprieve.model.effects import Announce, Bind, BindVolume, Effect, SelectNode, SetCondition, Target
+from reprieve.model.effects import (
+    Announce,
+    Bind,
+    BindVolume,
+    Effect,
+    Evict,
+    Nominate,
+    SelectNode,
+    SetCondition,
+    Target,
+)
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 REPORTER = "reprieve"
 
 
-def call(store: Store, effect: Effect, now: float) -> Stored:
+def call(store: Store, effect: Effect, now: float) -> Stored | None:
     match effect:
         case Bind():
             return bind(store, effect.target, effect.node, now)
@@ -30,6 +42,10 @@ def call(store: Store, effect: Effect, now: float) -> Stored:
             return reserve_volume(store, effect.target, effect.claim)
         case SelectNode():
             return select_node(store, effect.target, effect.node)
+        case Nominate():
+            return nominate(store, effect.target, effect.node)
+        case Evict():
+            return evict(store, effect.target)
 
 
 def key_of_target(target: Target) -> Key:
@@ -69,6 +85,28 @@ def write_condition(store: Store, target: Target, condition: Condition, now: flo
         return body
 
     return store.patch(key_of_target(target), write, Part.STATUS, target.uid)
+
+
+def nominate(store: Store, pod: Target, node: str) -> Stored:
+    def write(body: Json) -> Json:
+        status = section(body, "status")
+        if node:
+            status["nominatedNodeName"] = node
+        else:
+            status.pop("nominatedNodeName", None)
+        return body
+
+    return store.patch(key_of_target(pod), write, Part.STATUS, pod.uid)
+
+
+def evict(store: Store, pod: Target) -> Stored | None:
+    """One that is gone already, or has a namesake in its place, has been evicted."""
+    try:
+        return store.delete(key_of_target(pod), uid=pod.uid)
+    except ApiError as error:
+        if error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT):
+            return None
+        raise
 
 
 def announce(store: Store, effect: Announce, now: float) -> Stored:

@@ -1,0 +1,134 @@
+"""Who asks: a pod for itself, or a group for its pods. What it asks for, and what it still waits for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reprieve.model.groups import GroupKey, group_key
+from reprieve.model.objects import Pod, PodGroup
+from reprieve.model.shape import CompiledPod
+from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.placement.constraints import constraints_under
+from reprieve.placement.demand import Demand
+from reprieve.placement.profile import Profile
+from reprieve.scheduler.queue import Key
+from reprieve.scheduler.world import World
+
+GROUP = "PodGroup"
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """A demand in words of the cluster: its pods that wait, the most urgent first."""
+
+    key: Key
+    pods: tuple[CompiledPod, ...]
+    priority: int
+    may_preempt: bool
+    group: PodGroup | None = None
+    running: int = 0  # pods of the group that have their node
+
+    @property
+    def needed(self) -> int:
+        """How many must find a node for any to get one; whoever is beyond that asks for himself."""
+        gang = self.group.spec.gang if self.group is not None else None
+        return max(1, gang.min_count - self.running) if gang is not None else 1
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """Why nothing can be asked yet; empty if whoever holds it back knows."""
+
+    text: str
+    pods: tuple[CompiledPod, ...] = ()
+
+
+def key_of(pod: Pod, *, groups: bool) -> Key:
+    """The demand that a pod is part of."""
+    group = group_key(pod) if groups else None
+    if group is not None:
+        return GROUP, *group
+    return "Pod", pod.metadata.namespace, pod.metadata.name
+
+
+def asker(world: World, key: Key, *, divergence_allowed: bool = False) -> Asker | NotYet | None:
+    """None if nobody of it waits any more."""
+    if key[0] != GROUP:
+        pod = world.pod(key[1:])
+        if pod is None or world.is_placed(key[1:]):
+            return None
+        spec = pod.pod.spec
+        may_preempt = spec.preemption_policy != "Never"
+        return NotYet("") if spec.scheduling_gates else Asker(key, (pod,), spec.priority or 0, may_preempt)
+    waiting, running = _members(world, key[1:])
+    if not waiting:
+        return None
+    return _of_group(world, key, waiting, running, divergence_allowed)
+
+
+def _members(world: World, group: GroupKey) -> tuple[list[CompiledPod], int]:
+    """Those who wait, and how many do not have to any more."""
+    waiting, running = [], 0
+    for key in world.members(group):
+        pod = world.pod(key)
+        if pod is not None and world.is_placed(key):
+            running += 1
+        elif pod is not None and pod.pod.metadata.deletion_timestamp is None:
+            waiting.append(pod)
+    return sorted(waiting, key=_urgency), running
+
+
+def _urgency(pod: CompiledPod) -> tuple[int, str]:
+    return -(pod.pod.spec.priority or 0), pod.pod.metadata.name
+
+
+def _of_group(
+    world: World, key: Key, waiting: list[CompiledPod], running: int, divergence_allowed: bool
+) -> Asker | NotYet:
+    group = world.group(key[1:])
+    if group is None:
+        return NotYet(f"PodGroup {key[1]}/{key[2]} does not exist yet", tuple(waiting))
+    if any(pod.pod.spec.scheduling_gates for pod in waiting):
+        return NotYet("")
+    gang = group.spec.gang
+    missing = gang.min_count - running - len(waiting) if gang is not None else 0
+    if missing > 0:
+        text = f"PodGroup {key[1]}/{key[2]} needs {gang_text(missing)} before it can be scheduled"
+        return NotYet(text, tuple(waiting))
+    priority = world.priority_of(group)
+    wrong = _disagreement(waiting, priority, divergence_allowed)
+    if wrong:
+        return NotYet(f"PodGroup {key[1]}/{key[2]} cannot be scheduled: {wrong}", tuple(waiting))
+    never = world.never_preempts(group) or any(p.pod.spec.preemption_policy == "Never" for p in waiting)
+    return Asker(key, tuple(waiting), priority, not never, group, running)
+
+
+def gang_text(missing: int) -> str:
+    return "1 more pod" if missing == 1 else f"{missing} more pods"
+
+
+def _disagreement(pods: Sequence[CompiledPod], priority: int, divergence_allowed: bool) -> str:
+    """A cheap pod must not ride on a dear group, nor two schedulers on one gang."""
+    if len({pod.pod.spec.scheduler_name for pod in pods}) > 1:
+        return "its pods name different schedulers"
+    if len({pod.pod.spec.preemption_policy or "PreemptLowerPriority" for pod in pods}) > 1:
+        return "its pods have different preemption policies"
+    others = [p for p in pods if (p.pod.spec.priority or 0) != priority]
+    if others and not divergence_allowed:
+        meta, got = others[0].pod.metadata, others[0].pod.spec.priority or 0
+        return f"pod {meta.name} has priority {got}, the group {priority}"
+    return ""
+
+
+def demand_of(asker: Asker, view: Snapshot, profile: Profile) -> Demand:
+    """The demand in rows of a snapshot."""
+    rows = tuple(view.pods.rows[p.pod.metadata.namespace, p.pod.metadata.name] for p in asker.pods)
+    nominated = (view.pods.compiled[row].pod.status.nominated_node_name for row in rows)
+    return Demand(
+        pods=rows,
+        constraints=constraints_under(profile),
+        needed=asker.needed,
+        priority=asker.priority,
+        may_preempt=asker.may_preempt,
+        nominated=tuple(view.nodes.rows.get(name, NOWHERE) for name in nominated),
+        topology_key=asker.group.spec.topology_key if asker.group is not None else "",
+    )
