@@ -131,8 +131,8 @@ class AuditedScheduler(Scheduler):
     def __init__(self, auditor: Auditor) -> None:
         super().__init__()
         self._auditor = auditor
-        self._open: Counter[Effect] = Counter()
-        self._shown: dict[tuple[str, str], Pod] = {}
+        self._unended: Counter[Effect] = Counter()
+        self._shown: dict[tuple[str, str], Pod | None] = {}  # None: it cannot be read
 
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         events = list(events)
@@ -148,12 +148,13 @@ class AuditedScheduler(Scheduler):
         match event:
             case Seen(Pod() as pod):
                 self._shown[pod.metadata.namespace, pod.metadata.name] = pod
-            case Gone(target) | Unread(target):
-                if target.kind == "Pod":
-                    self._shown.pop((target.namespace, target.name), None)
+            case Unread(target) if target.kind == "Pod":
+                self._shown[target.namespace, target.name] = None
+            case Gone(target) if target.kind == "Pod":
+                self._shown.pop((target.namespace, target.name), None)
             case Done(effect) | Failed(effect) | Unknown(effect):
-                self._open[effect] -= 1
-                hold(self._open[effect] >= 0, f"{effect} ended, and was not under way")
+                self._unended[effect] -= 1
+                hold(self._unended[effect] >= 0, f"{effect} ended, and was not under way")
 
     def decide(self, now: float) -> Decided | None:
         decided = super().decide(now)
@@ -162,24 +163,24 @@ class AuditedScheduler(Scheduler):
         return decided
 
     def _check(self, effects: Iterable[Effect]) -> None:
-        self._open.update(effects)
+        self._unended.update(effects)
         self._auditor.look()
         promises = {promise.pod for promise in self._ledger}
         for key, pod in self._shown.items():
-            if not is_waiting(pod):
+            if pod is None or not is_waiting(pod):
                 continue
             promised = Target("Pod", *key, pod.metadata.uid) in promises
             standing = self._queue.standing(("Pod", *key))
             in_line = standing not in (None, Standing.DECIDING)
             hold(promised != in_line, f"{key[1]} is {'promised, and ' if promised else ''}{standing}")
         for target in promises:
-            shown = self._shown.get((target.namespace, target.name))
-            hold(shown is not None and not shown.spec.node_name, f"the promise to {target} should be over")
+            shown = self._shown[target.namespace, target.name]
+            hold(shown is None or not shown.spec.node_name, f"the promise to {target} should be over")
 
     def check_rest(self) -> None:
         """Nothing is under way and nothing is promised: everybody knows everything."""
         hold(not len(self._ledger), f"promises are left: {[str(a.pod) for a in self._ledger]}")
-        under_way = [effect for effect, number in self._open.items() if number]
+        under_way = [effect for effect, number in self._unended.items() if number]
         hold(not under_way, f"effects did not end: {under_way}")
 
     def check_queue(self, pods: Iterable[Pod]) -> None:

@@ -26,6 +26,7 @@ from tests.simulation.objects import (
 )
 
 TROUBLED_SECONDS = 60.0  # then faults and mishaps end
+FOREIGN = "foreign"
 
 
 # --- what can happen -----------------------------------------------------------------------------
@@ -138,7 +139,7 @@ def scenario(seed: int) -> Scenario:
     rng = Random(seed)
     nodes = tuple(_nodes(rng))
     names = [thing["metadata"]["name"] for thing in nodes if thing["kind"] == "Node"]
-    acts = [(0.0, Apply((*nodes, *_storage(names)))), *_arrivals(rng), *_mishaps(rng, names)]
+    acts = [(0.0, Apply((*nodes, foreign_node(FOREIGN), *_storage(names)))), *_arrivals(rng), *_mishaps(rng, names)]
     return Scenario(
         seed,
         _faults(rng, seed),
@@ -163,7 +164,6 @@ def _nodes(rng: Random) -> Iterator[Json]:
     for i in range(rng.randint(2, 6)):
         yield node(f"n{i}", f"z{i % 3}", cpu=rng.choice((2, 4, 8)))
         yield csi_node(f"n{i}")
-    yield foreign_node("foreign")
 
 
 def _storage(nodes: list[str]) -> Iterator[Json]:
@@ -244,7 +244,7 @@ def _mishap(rng: Random, node: str) -> Act:
         DeletePod(which, rng.choice((None, 0, 3))),
         ReplacePod(f"w{rng.randrange(25)}", _cpu(rng)),
         SpoilPod(which, soon),
-        BindElsewhere(which, "foreign"),
+        BindElsewhere(which, FOREIGN),
         Disconnect(rng.choice((WatchFault.DROP, WatchFault.RELIST, WatchFault.STALE))),
         Restart(soon),
     ]

@@ -33,11 +33,3 @@ class Takeable:
     units: Units
     allowed: Mask  # [unit]
     stocks: tuple[Stock, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Domain:
-    """Part of the cluster that is planned for as a whole."""
-
-    name: str
-    nodes: Mask

@@ -9,13 +9,14 @@ from reprieve.model.columns import Ints
 from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import without
+from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
 from reprieve.preemption.budgets import Counting, InOrder, Joint, Stock, stocks
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.glance import worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import BudgetCounting, Search
-from reprieve.preemption.question import Domain, Question, Takeable
+from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.ranking import rank
 from reprieve.preemption.sparing import Trial, trial
 from reprieve.preemption.units import Unit
@@ -54,13 +55,11 @@ def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
     nodes = question.view.nodes
     if _asks_alone(question):
         yield from (_node(nodes, int(row)) for row in _curable_nodes(question, takeable))
-    elif not question.demand.topology_key:
-        yield Domain(CLUSTER, np.ones(len(nodes), np.bool_))
+    elif question.demand.topology_key:
+        yield from topology_domains(question.view, question.demand)
     else:
-        column = nodes.label(question.demand.topology_key)
-        for code, value in enumerate(column.things):
-            if value is not None:
-                yield Domain(value, column.codes == code)
+        allowed = question.demand.allowed
+        yield Domain(CLUSTER, np.ones(len(nodes), np.bool_) if allowed is None else allowed)
 
 
 def _asks_alone(question: Question) -> bool:

@@ -1,6 +1,6 @@
 """The scheduler as a state machine: events in, effects out. It does no I/O and asks no clock."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reprieve.model.effects import (
@@ -20,7 +20,8 @@ from reprieve.model.objects import PersistentVolume, PersistentVolumeClaim, Pod,
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Ask, Demand, Promised
-from reprieve.placement.place import Placement, Unplaceable, place
+from reprieve.placement.domains import place_together
+from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.placement.reasons import Code
 from reprieve.preemption.plan import NoPlan, Plan, Why
@@ -196,6 +197,7 @@ class Scheduler:
         match target.kind:
             case "Node":
                 yield from self._left_hanging(now)
+                yield from self._lost_room(target.name)
             case "PersistentVolumeClaim":
                 yield from self._saw_volumes(now)
             case "PodGroup":
@@ -242,15 +244,32 @@ class Scheduler:
         return None
 
     def _decide(self, who: Asker, now: float) -> Decided:
+        case = self._case(who)
+        match place_together(case.demand, case.view, case.profile, promised=case.promised):
+            case Placement(nodes):
+                decided = self._placed(case, nodes, now)
+            case Unplaceable() as found:
+                decided = self._unplaced(case, found, now)
+        taken = self._crowd_out(who, set(decided.decision.nodes))
+        return replace(decided, effects=(*decided.effects, *taken))
+
+    def _case(self, who: Asker) -> Case:
         view = self._world.snapshot()
         profile = self._settings.profiles[who.pods[0].pod.spec.scheduler_name]
         demand = demand_of(who, view, profile)
-        promised = self._promised(view, demand)
-        match place(demand, view, profile, promised=promised):
-            case Placement(nodes):
-                return self._placed(Case(who, demand, view, profile, promised), nodes, now)
-            case Unplaceable() as found:
-                return self._unplaced(Case(who, demand, view, profile, promised), found, now)
+        return Case(who, demand, view, profile, self._promised(view, demand))
+
+    def _crowd_out(self, who: Asker, nodes: Collection[str]) -> Iterator[Effect]:
+        """Who waits for room that somebody more important has taken plans anew, if it no longer suffices."""
+        for key, handover in list(self._handovers.items()):
+            other = self._asker(key) if key != who.key else None
+            if not isinstance(other, Asker) or other.priority >= who.priority:
+                continue
+            if any(node in nodes for _, node in handover.places) and not still_feasible(
+                self._case(other), handover
+            ):
+                yield from self._call_off(key)
+                self._queue.again(key)
 
     def _promised(self, view: Snapshot, demand: Demand) -> Promised:
         """Room that others of equal or higher priority wait for."""
@@ -310,12 +329,12 @@ class Scheduler:
         if policy is not None:
             plan = plan_for(case, found, policy, now, whole_gang=self._settings.whole_gangs)
         if isinstance(plan, Plan):
-            return self._open(case, plan, findings, effects, now)
+            return self._make_room(case, plan, findings, effects, now)
         decision = self._decision(case.who, Outcome.UNSCHEDULABLE, now, findings=findings)
         effects.extend(self._say_all(case.who, decision.text))
         return Decided(decision, tuple(effects))
 
-    def _open(
+    def _make_room(
         self, case: Case, plan: Plan, findings: tuple[Finding, ...], effects: list[Effect], now: float
     ) -> Decided:
         """Room is reserved from now on; the rest follows step by step."""
@@ -395,6 +414,13 @@ class Scheduler:
 
     def _handover_with(self, effect: Effect) -> Key | None:
         return next((key for key, h in self._handovers.items() if effect in h.pending), None)
+
+    def _lost_room(self, node: str) -> Iterator[Effect]:
+        """Nobody waits for a node that is no more."""
+        for key, handover in list(self._handovers.items()):
+            if any(name == node for _, name in handover.places):
+                yield from self._call_off(key)
+                self._queue.again(key)
 
     def _vanished(self, pod: Target, now: float) -> Iterator[Effect]:
         for key, handover in list(self._handovers.items()):

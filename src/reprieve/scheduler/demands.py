@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reprieve.model.columns import Mask
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
@@ -54,7 +55,7 @@ def asker(world: World, key: Key, *, divergence_allowed: bool = False) -> Asker 
     """None if nobody of it waits any more."""
     if key[0] != GROUP:
         pod = world.pod(key[1:])
-        if pod is None or world.is_placed(key[1:]):
+        if pod is None or world.is_placed(key[1:]) or pod.pod.metadata.deletion_timestamp is not None:
             return None
         spec = pod.pod.spec
         may_preempt = spec.preemption_policy != "Never"
@@ -122,6 +123,7 @@ def _disagreement(pods: Sequence[CompiledPod], priority: int, divergence_allowed
 def demand_of(asker: Asker, view: Snapshot, profile: Profile) -> Demand:
     """The demand in rows of a snapshot."""
     rows = tuple(view.pods.rows[p.pod.metadata.namespace, p.pod.metadata.name] for p in asker.pods)
+    topology_key = asker.group.spec.topology_key if asker.group is not None else ""
     nominated = (view.pods.compiled[row].pod.status.nominated_node_name for row in rows)
     return Demand(
         pods=rows,
@@ -130,5 +132,14 @@ def demand_of(asker: Asker, view: Snapshot, profile: Profile) -> Demand:
         priority=asker.priority,
         may_preempt=asker.may_preempt,
         nominated=tuple(view.nodes.rows.get(name, NOWHERE) for name in nominated),
-        topology_key=asker.group.spec.topology_key if asker.group is not None else "",
+        topology_key=topology_key,
+        allowed=_where_the_others_are(asker, view, topology_key) if topology_key and asker.running else None,
     )
+
+
+def _where_the_others_are(asker: Asker, view: Snapshot, topology_key: str) -> Mask:
+    """Members that run already decide which domain it is; if they are in several, there is none left."""
+    column, group = view.nodes.label(topology_key), view.pods.groups.index[asker.key[1:]]
+    there = view.where[(view.pods.groups.codes == group) & (view.where != NOWHERE)]
+    codes = set(column.codes[there].tolist())
+    return column.codes == codes.pop() if len(codes) == 1 and 0 not in codes else column.codes < 0

@@ -9,7 +9,8 @@ from reprieve.model.effects import Target
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.demand import Demand, Promised
-from reprieve.placement.place import Placement, Unplaceable, place, with_promises
+from reprieve.placement.domains import place_together
+from reprieve.placement.place import Placement, Unplaceable, with_promises
 from reprieve.placement.profile import Profile
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import Policy
@@ -41,7 +42,7 @@ def plan_for(
 ) -> Plan | NoPlan:
     demand = _to_make_room_for(case, found, whole_gang=whole_gang)
     view = without(with_promises(case.view, case.promised), leaving(case.view))
-    match place(demand, view, case.profile, policy.choose):
+    match place_together(demand, view, case.profile, policy.choose):
         case Placement() as placement:
             return Plan("", placement, (), (), 0, pods=demand.pods)
         case Unplaceable(survey=survey):

@@ -38,7 +38,7 @@ class MiniCluster:
         delays: Delays = DEFAULT_DELAYS,
     ) -> None:
         self.store = Store(clock)
-        self._clock = clock
+        self.clock = clock
         self._faults = faults
         self._pace = pace
         self._delays = delays
@@ -51,7 +51,7 @@ class MiniCluster:
 
     async def watch(self) -> AsyncIterator[Sight]:
         self._opened += 1
-        line = Line(self.store, WATCHED, self._clock, self._faults, self._opened)
+        line = Line(self.store, WATCHED, self.clock, self._faults, self._opened)
         self._lines.append(line)
         try:
             for change in line.first():
@@ -66,7 +66,7 @@ class MiniCluster:
 
     async def perform(self, effect: Effect) -> Answer:
         self._calls += 1
-        fault = self._faults.on_call(self._calls, self._clock())
+        fault = self._faults.on_call(self._calls, self.clock())
         match fault:
             case None:
                 return self._call(effect)
@@ -80,7 +80,7 @@ class MiniCluster:
 
     def _call(self, effect: Effect) -> Answer:
         try:
-            call(self.store, effect, self._clock())
+            call(self.store, effect, self.clock())
         except ApiError as error:
             return Refused(error.message, again=False)
         return Succeeded()
@@ -89,13 +89,11 @@ class MiniCluster:
 
     def start(self) -> None:
         """Kubelets and controllers begin to live, on the running event loop."""
-        kubelets = Kubelets(self.store, self._clock, self._pace)
-        controllers = Controllers(self.store, self._clock, self._delays)
+        kubelets = Kubelets(self.store, self.clock, self._pace)
+        controllers = Controllers(self.store, self.clock, self._delays)
         self._tasks = [
-            asyncio.create_task(live(kubelets.step, kubelets.observer, self._clock), name="kubelets"),
-            asyncio.create_task(
-                live(controllers.step, controllers.observer, self._clock), name="controllers"
-            ),
+            asyncio.create_task(live(kubelets.step, kubelets.observer, self.clock), name="kubelets"),
+            asyncio.create_task(live(controllers.step, controllers.observer, self.clock), name="controllers"),
         ]
 
     async def stop(self) -> None:

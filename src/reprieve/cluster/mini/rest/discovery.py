@@ -1,6 +1,5 @@
 """What there is: the pages from which clients learn which groups, versions and kinds are served."""
 
-from reprieve import __version__
 from reprieve.cluster.mini.kinds import Json, Kind
 from reprieve.cluster.mini.rest.routes import GROUPS, SERVED, parts_of
 from reprieve.cluster.mini.rest.scale import SCALE_VERSION
@@ -26,7 +25,7 @@ def version() -> Json:
     return {
         "major": major,
         "minor": minor,
-        "gitVersion": f"v{RELEASE}.0+reprieve.{__version__}",
+        "gitVersion": f"v{RELEASE}.0+reprieve",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

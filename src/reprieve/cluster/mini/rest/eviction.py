@@ -23,7 +23,9 @@ _BUDGETS = "poddisruptionbudgets.policy"
 _CAUSE = "DisruptionBudget"
 _MOST_DISRUPTED = 2000
 _AGAIN_SOON = 1  # seconds until a budget may have been counted anew
-_TARGET = Condition("DisruptionTarget", "True", "EvictionByEvictionAPI", "the eviction API was asked to evict it")
+_TARGET = Condition(
+    "DisruptionTarget", "True", "EvictionByEvictionAPI", "the eviction API was asked to evict it"
+)
 _SELECTOR = msgspec.json.Decoder(LabelSelector | None)
 
 

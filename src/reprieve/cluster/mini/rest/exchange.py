@@ -1,6 +1,6 @@
 """What a client asks and what it is answered, whatever carries it. Nothing here knows of sockets."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -35,7 +35,7 @@ class Response:
 class Stream:
     """An answer that goes on until the client or its time limit ends it. Each chunk is whole lines."""
 
-    chunks: AsyncIterator[bytes]
+    chunks: AsyncGenerator[bytes, None]
     headers: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -58,7 +58,7 @@ _PARTS: Mapping[str, Mapping[str, Handler]] = {
     "binding": {"POST": create_binding},
     "eviction": {"POST": create_eviction},
     "log": {"GET": refuse_simulated},
-    **{name: _KUBELETS for name in ("exec", "attach", "portforward", "proxy")},
+    **dict.fromkeys(("exec", "attach", "portforward", "proxy"), _KUBELETS),
 }
 _WORDS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -72,7 +72,9 @@ def handlers(place: Place) -> Mapping[str, Handler]:
 def handler(place: Place, method: str) -> Handler:
     known = handlers(place)
     if method not in known:
-        message = f"the server does not allow {method} on the requested resource; it allows {', '.join(known)}"
+        message = (
+            f"the server does not allow {method} on the requested resource; it allows {', '.join(known)}"
+        )
         raise ApiError(405, "MethodNotAllowed", message)
     return known[method]
 

@@ -1,7 +1,7 @@
 """Watching: what there is, if it is asked for, then every change, line by line, until the time is over."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -61,7 +61,7 @@ def _forbidden(field: str, why: str) -> ApiError:
     return ApiError(422, "Invalid", f"the request is invalid: {field}: Forbidden: {why}", (cause,))
 
 
-async def follow(store: Store, view: View, wanted: Filter, wish: Wish) -> AsyncIterator[bytes]:
+async def follow(store: Store, view: View, wanted: Filter, wish: Wish) -> AsyncGenerator[bytes, None]:
     """Chunks of whole lines. A history that no longer reaches back is the last line."""
     try:
         async for chunk in _follow(store, view, wanted, wish):
@@ -70,7 +70,7 @@ async def follow(store: Store, view: View, wanted: Filter, wish: Wish) -> AsyncI
         yield msgspec.json.encode({"type": "ERROR", "object": failure(error)}) + b"\n"
 
 
-async def _follow(store: Store, view: View, wanted: Filter, wish: Wish) -> AsyncIterator[bytes]:
+async def _follow(store: Store, view: View, wanted: Filter, wish: Wish) -> AsyncGenerator[bytes, None]:
     time = asyncio.get_running_loop().time
     ends = time() + wish.seconds
     lines = _Lines(view, wanted)

@@ -1,0 +1,49 @@
+"""From a request to its answer, and from whatever is refused to a Status. No socket is needed to ask it."""
+
+from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
+from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.rest.api import Api
+from reprieve.cluster.mini.rest.exchange import Answer, Request
+from reprieve.cluster.mini.rest.pages import page
+from reprieve.cluster.mini.rest.query import Query
+from reprieve.cluster.mini.rest.reading import Lists
+from reprieve.cluster.mini.rest.routes import Page, Place, route
+from reprieve.cluster.mini.rest.statuses import NOTHING, Subject, refusal, subject_of
+from reprieve.cluster.mini.rest.verbs import handler
+from reprieve.cluster.mini.rest.views import view_of
+from reprieve.cluster.mini.rest.writing import Call
+from reprieve.cluster.mini.store import Store
+from reprieve.cluster.mini.timestamps import Clock
+
+
+class Front:
+    def __init__(self, store: Store, clock: Clock, features: Features = DEFAULT_FEATURES) -> None:
+        self._api = Api(store, Lists(store), clock, features)
+
+    def answer(self, request: Request) -> Answer:
+        subject = NOTHING
+        try:
+            place = route(request.path)
+            if isinstance(place, Page):
+                return self._page(place, request)
+            subject = _subject(place)
+            return handler(place, request.method)(self._call(place, request))
+        except ApiError as error:
+            return refusal(error, subject)
+
+    def _page(self, place: Page, request: Request) -> Answer:
+        if request.method != "GET":
+            raise ApiError(
+                405, "MethodNotAllowed", f"the server does not allow {request.method} on this page"
+            )
+        return page(place, request)
+
+    def _call(self, place: Place, request: Request) -> Call:
+        query = Query(request.query)
+        is_list = not place.name and request.method in ("GET", "DELETE")
+        view = view_of(place, request, query, self._api.clock(), is_list=is_list)
+        return Call(self._api, place, request, query, view)
+
+
+def _subject(place: Place) -> Subject:
+    return subject_of(place.kind, place.name)

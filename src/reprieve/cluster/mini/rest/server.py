@@ -1,0 +1,171 @@
+"""The front on a socket: HTTP in, HTTP out. What a request means is not known here."""
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
+
+from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.rest.access import check_token
+from reprieve.cluster.mini.rest.bodies import LARGEST
+from reprieve.cluster.mini.rest.exchange import JSON, Answer, Request, Response, Stream
+from reprieve.cluster.mini.rest.front import Front
+from reprieve.cluster.mini.rest.pages import PUBLIC
+from reprieve.cluster.mini.rest.statuses import refusal
+
+LOOPBACK = "127.0.0.1"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where to serve, and to whom. Port 0 is any that is free; without a context there is no TLS."""
+
+    token: str
+    host: str = LOOPBACK
+    port: int = 0
+    tls: ssl.SSLContext | None = None
+
+
+class Server:
+    """Serves on the running event loop. To be stopped, or used in an ``async with`` statement."""
+
+    def __init__(self, front: Front, endpoint: Endpoint) -> None:
+        self._front = front
+        self._endpoint = endpoint
+        self._streams: set[asyncio.Task[object]] = set()
+        self._port = endpoint.port
+        self._runner = web.ServerRunner(
+            web.Server(
+                self._handle,
+                access_log=None,
+                handler_cancellation=True,
+                client_max_size=LARGEST,
+                max_line_size=64 * 1024,
+                max_field_size=64 * 1024,
+            ),
+            shutdown_timeout=1.0,
+        )
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    @property
+    def url(self) -> str:
+        host = f"[{self._endpoint.host}]" if ":" in self._endpoint.host else self._endpoint.host
+        return f"{'https' if self._endpoint.tls else 'http'}://{host}:{self._port}"
+
+    async def start(self) -> None:
+        """An OSError when the address cannot be had."""
+        await self._runner.setup()
+        site = web.TCPSite(
+            self._runner, self._endpoint.host, self._endpoint.port, ssl_context=self._endpoint.tls
+        )
+        try:
+            await site.start()
+        except OSError:
+            await self._runner.cleanup()
+            raise
+        self._port = int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        self.disconnect()
+        await self._runner.cleanup()
+
+    def disconnect(self) -> None:
+        """Breaks every open watch, as a network may do at any time."""
+        for task in self._streams:
+            task.cancel()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    # --- one request -----------------------------------------------------------------------------
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        answer = await self._answer(request)
+        match answer:
+            case Response():
+                return web.Response(
+                    status=answer.status,
+                    body=answer.body,
+                    headers={"Content-Type": answer.content_type, **answer.headers},
+                )
+            case Stream():
+                return await self._stream(request, answer)
+
+    async def _answer(self, request: web.BaseRequest) -> Answer:
+        try:
+            self._admit(request)
+            body = await request.read()
+        except ApiError as error:
+            return refusal(error)
+        except HTTPRequestEntityTooLarge:
+            return refusal(
+                ApiError(413, "RequestEntityTooLarge", f"the body of a request may have {LARGEST} bytes")
+            )
+        try:
+            return self._front.answer(_understood(request, body))
+        except Exception:
+            # A mistake of ours. The client is told no more than that, and the log has the rest.
+            _log.exception("%s %s failed", request.method, request.rel_url.raw_path)
+            return refusal(
+                ApiError(500, "InternalError", "the mini cluster made a mistake; its log tells more")
+            )
+
+    def _admit(self, request: web.BaseRequest) -> None:
+        header = request.headers.get("Authorization", "")
+        public = request.rel_url.raw_path.strip("/").split("/")[0] in PUBLIC
+        if header or not public:
+            check_token(header, self._endpoint.token)
+
+    async def _stream(self, request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": JSON, **stream.headers})
+        response.enable_chunked_encoding()
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams.add(task)
+        try:
+            await response.prepare(request)
+            async with contextlib.aclosing(stream.chunks) as chunks:
+                async for chunk in chunks:
+                    await response.write(chunk)
+            await response.write_eof()
+        except (ConnectionError, asyncio.CancelledError):
+            # The client is gone, or the watch was broken off: either way nobody listens any more.
+            if request.transport is not None:
+                request.transport.abort()
+        finally:
+            self._streams.discard(task)
+        return response
+
+
+def _understood(request: web.BaseRequest, body: bytes) -> Request:
+    return Request(
+        method=request.method,
+        path=request.rel_url.raw_path,
+        query=dict(request.rel_url.query),
+        accept=request.headers.get("Accept", ""),
+        content_type=request.headers.get("Content-Type", ""),
+        body=body,
+    )
+
+
+def serve(cluster: MiniCluster, endpoint: Endpoint, features: Features = DEFAULT_FEATURES) -> Server:
+    """A server that is still to be started."""
+    return Server(Front(cluster.store, cluster.clock, features), endpoint)

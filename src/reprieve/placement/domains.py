@@ -1,0 +1,78 @@
+"""Placing a group within one domain of a topology: a zone, a rack, a block of nodes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reprieve.model.columns import Mask
+from reprieve.model.resources import CPU, MEMORY
+from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
+from reprieve.placement.place import Choose, Placement, Unplaceable, place
+from reprieve.placement.profile import DEFAULT_PROFILE, Profile
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Domain:
+    """Part of the cluster that is looked at as a whole."""
+
+    name: str
+    nodes: Mask
+
+
+def topology_domains(view: Snapshot, demand: Demand) -> Iterator[Domain]:
+    """The nodes that agree in the demand's topology label, by value; those without it are in none."""
+    column = view.nodes.label(demand.topology_key)
+    for value in sorted(value for value in column.index if value is not None):
+        nodes = column.codes == column.index[value]
+        if demand.allowed is not None:
+            nodes = nodes & demand.allowed
+        if nodes.any():
+            yield Domain(value, nodes)
+
+
+def place_together(
+    demand: Demand,
+    view: Snapshot,
+    profile: Profile = DEFAULT_PROFILE,
+    choose: Choose | None = None,
+    promised: Promised = NOTHING_PROMISED,
+) -> Placement | Unplaceable:
+    """Like ``place``, and all in one domain if the demand must not leave one: the best of them."""
+    if not demand.topology_key:
+        return place(demand, view, profile, choose, promised)
+    tries = [
+        (domain, place(replace(demand, allowed=domain.nodes), view, profile, choose, promised))
+        for domain in topology_domains(view, demand)
+    ]
+    fits = [(domain, found) for domain, found in tries if isinstance(found, Placement)]
+    if fits:
+        most = max(_placed(found) for _, found in fits)
+        return max(fits, key=lambda fit: _score(view, demand, *fit, most=most))[1]
+    misses = [found for _, found in tries if isinstance(found, Unplaceable)]
+    if misses:
+        return max(misses, key=lambda miss: miss.placed)
+    nowhere = replace(demand, allowed=np.zeros(len(view.nodes), np.bool_))
+    return place(nowhere, view, profile, choose, promised)
+
+
+def _placed(placement: Placement) -> int:
+    return sum(node != NOWHERE for node in placement.nodes)
+
+
+def _score(view: Snapshot, demand: Demand, domain: Domain, placement: Placement, *, most: int) -> float:
+    """The more pods the better, and the fuller the domain gets; of equals the first by name."""
+    rows = [pod for pod, node in zip(demand.pods, placement.nodes, strict=True) if node != NOWHERE]
+    return _placed(placement) * 100 // most + _fullness(view, domain, rows)
+
+
+def _fullness(view: Snapshot, domain: Domain, pods: list[int]) -> int:
+    """How much of the domain's cpu and memory is used then, in percent."""
+    shares = []
+    for kind, name in enumerate((CPU, MEMORY)):
+        capacity = int(view.allocatable[view.axis.names.index(name)][domain.nodes].sum())
+        used = int(view.nonzero[kind][domain.nodes].sum()) + int(view.pods.nonzero[kind, pods].sum())
+        if capacity:
+            shares.append(min(used, capacity) * 100 // capacity)
+    return sum(shares) // len(shares) if shares else 0
