@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
 from reprieve import config
+from reprieve.cluster.mini import setup
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.config.plugin_args import DefaultingType, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy
 from reprieve.model.objects import NodeAffinity, Ref, TopologySpreadConstraint
@@ -57,6 +58,32 @@ async def cluster_in_process(
             yield cluster
     finally:
         await cluster.stop()
+
+
+# --- a cluster on this machine -------------------------------------------------------------------
+
+# In these words commands say what they want.
+LocalCluster = setup.LocalCluster
+SHAPES = setup.SHAPES
+
+
+@asynccontextmanager
+async def cluster_up(wanted: LocalCluster, *, scheduled: bool) -> AsyncIterator[str]:
+    """A cluster that kubectl can reach, for as long as the context is open; its address.
+
+    Where there is no other scheduler, ours also takes the pods that name none.
+    """
+    from reprieve.cluster.mini.local import served  # a web server, which most who come here do not need
+
+    profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    configured = config.parse_configuration({**head, "profiles": profiles})
+    async with served(wanted) as (cluster, address):
+        if not scheduled:
+            yield address
+            return
+        async with Loop(Scheduler(settings_of(configured)), cluster, cluster.clock).running():
+            yield address
 
 
 # --- profiles ------------------------------------------------------------------------------------

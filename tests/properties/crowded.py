@@ -59,7 +59,11 @@ def _node(rng: random.Random, name: str) -> Json:
     labels = {HOSTNAME: name, ZONE: rng.choice(("z0", "z1"))}
     if chance(rng, 0.7):
         labels[RACK] = rng.choice(("r0", "r1"))
-    allocatable = {"cpu": rng.choice(("2", "4", "6")), "memory": "32Gi", "pods": rng.choice(("3", "110", "110"))}
+    allocatable = {
+        "cpu": rng.choice(("2", "4", "6")),
+        "memory": "32Gi",
+        "pods": rng.choice(("3", "110", "110")),
+    }
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -1,6 +1,7 @@
 """A snapshot in words: everything it holds by names instead of rows, so that two can be compared."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,6 +32,7 @@ NODE_KEYS = (HOSTNAME, ZONE, RACK, *NODE_LABELS)
 IMAGES = ("mirror.local/db:latest", "tiny:latest", "registry.local/web:1")
 
 Pod = tuple[str, str]
+T = TypeVar("T", bound=Hashable)
 
 
 def _requirement(key: str, operator: Operator, *values: str) -> Requirement:
@@ -155,7 +157,7 @@ def _relations(view: Snapshot) -> Json:
     }
 
 
-def _pairs(view: Snapshot, relation: Relation) -> set[tuple[Pod, object]]:  # type: ignore[type-arg]
+def _pairs(view: Snapshot, relation: Relation[T]) -> set[tuple[Pod, T]]:
     names = _names(view)
     pairs = zip(relation.rows, relation.codes, strict=True)
     return {(names[int(row)], relation.things[int(code)]) for row, code in pairs}
@@ -180,7 +182,7 @@ def _mentions(view: Snapshot, row: int) -> Json:
     }
 
 
-def _weights(relation: Relation, by_key: Mapping[str, Ints]) -> set[tuple[str, object, int]]:  # type: ignore[type-arg]
+def _weights(relation: Relation[T], by_key: Mapping[str, Ints]) -> set[tuple[str, T, int]]:
     carried = set(relation.codes.tolist())
     return {
         (key, relation.things[code], int(weights[code]))

@@ -22,6 +22,7 @@ Key = tuple[str, str, str]  # kind, namespace, name
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 DEVICES = ("example.com/new0", "example.com/new1")
+GROUPS = ("group0", "group1", "no-such-group")
 
 
 def key_of(thing: Json) -> Key:
@@ -103,6 +104,12 @@ class Mirrored:
     def waiting(self) -> list[Json]:
         return [pod for pod in self.running() if not pod["spec"].get("nodeName")]
 
+    def members(self, namespace: str, group: str) -> list[tuple[str, str]]:
+        pods = [
+            pod for pod in self.running() if pod["spec"].get("schedulingGroup") == {"podGroupName": group}
+        ]
+        return sorted(key_of(pod)[1:] for pod in pods if pod["metadata"]["namespace"] == namespace)
+
     def built(self) -> Snapshot:
         return build(decoded(self._as_promised(thing)) for thing in self.objects.values()).snapshot
 
@@ -156,11 +163,19 @@ def _a_node_goes(now: Mirrored, rng: random.Random) -> None:
         now.unseen.append(node)
 
 
+def _a_node_is_replaced(now: Mirrored, rng: random.Random) -> None:
+    """There are as many nodes as before, but not the same."""
+    nodes, others = now.of_kind("Node"), [t for t in now.unseen if t["kind"] == "Node"]
+    if nodes and others:
+        now.lose(rng.choice(nodes))
+        now.unseen.remove(others[0])
+        now.show(others[0])
+
+
 def _a_namesake_goes(now: Mirrored, rng: random.Random) -> None:
     """Not the one that is known."""
-    for thing in some(rng, list(now.objects.values()), at_most=1):
-        if "uid" in thing["metadata"]:
-            now.mirror.lose(Target(*key_of(thing), "of another"))
+    for thing in some(rng, now.of_kind("Pod", "Node", "PersistentVolume"), at_most=3):
+        now.mirror.lose(Target(*key_of(thing), "of another"))
 
 
 def _a_namesake_comes(now: Mirrored, rng: random.Random) -> None:
@@ -220,7 +235,7 @@ def _reprioritize(now: Mirrored, rng: random.Random, pod: Json) -> None:
 
 
 def _regroup(now: Mirrored, rng: random.Random, pod: Json) -> None:
-    pod["spec"]["schedulingGroup"] = {"podGroupName": rng.choice(("group0", "group1", "no-such-group"))}
+    pod["spec"]["schedulingGroup"] = {"podGroupName": rng.choice(GROUPS)}
 
 
 def _start(now: Mirrored, rng: random.Random, pod: Json) -> None:
@@ -324,6 +339,7 @@ STEPS: tuple[Callable[[Mirrored, random.Random], None], ...] = (
     _come,
     _go,
     _a_node_goes,
+    _a_node_is_replaced,
     _a_namesake_goes,
     _a_namesake_comes,
     _back_in_time,

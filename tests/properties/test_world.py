@@ -1,5 +1,6 @@
 """The mirror of the cluster: told event by event, it shows what one built afresh shows, caches included."""
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 
 from reprieve.scheduler import growing
 from tests.properties.described import described
-from tests.properties.mirrored import Mirrored, key_of, mirrored
+from tests.properties.mirrored import GROUPS, Mirrored, key_of, mirrored
+from tests.properties.vocabulary import NAMESPACES
+from tests.properties.worlds import FEATURES
 
 SEEDS = st.integers(0, 2**32 - 1)
 Rounds = list[list[int]]
@@ -24,13 +27,25 @@ def _tidy_interners() -> Iterator[None]:
         yield
 
 
+@pytest.mark.parametrize(
+    "features", [FEATURES, frozenset({"volumes"}), frozenset({"pods", "spread"})], ids=len
+)
 @given(SEEDS, ROUNDS)
-def test_a_mirror_equals_a_snapshot_built_afresh(seed: int, rounds: Rounds) -> None:
-    now = mirrored(seed)
+def test_a_mirror_equals_a_snapshot_built_afresh(features: frozenset[str], seed: int, rounds: Rounds) -> None:
+    now = mirrored(seed, features)
     for seeds in rounds:
         assert described(now.mirror.snapshot()) == described(now.built())
         now.go_through(seeds)
     assert described(now.mirror.snapshot()) == described(now.built())
+
+
+@given(SEEDS, ROUNDS)
+def test_the_members_of_a_group_are_known(seed: int, rounds: Rounds) -> None:
+    now = mirrored(seed)
+    for seeds in rounds:
+        now.go_through(seeds)
+        for namespace, group in itertools.product(NAMESPACES, GROUPS):
+            assert now.mirror.members((namespace, group)) == now.members(namespace, group)
 
 
 @given(SEEDS, ROUNDS)

@@ -212,14 +212,16 @@ def check_everybody_started(store: Store) -> None:
         hold(not late, f"{pod.metadata.name} has a node and did not start")
 
 
-def check_nobody_waits_in_vain(store: Store) -> None:
-    """Whoever waits, and is not held back, fits nowhere."""
+def waiting_in_vain(store: Store) -> set[str]:
+    """The names of those who wait, are not held back, and would fit."""
     things = (_read(item) for item in store.list(tuple(BY_RESOURCE)).items)
     view = build([thing for thing in things if thing is not None]).snapshot
+    found = set()
     for pod in waiting_in(store):
         row = view.pods.rows[pod.metadata.namespace, pod.metadata.name]
-        fits = isinstance(place(pod_demand(view, row), view), Placement)
-        hold(bool(pod.spec.scheduling_gates) or not fits, f"{pod.metadata.name} waits, and there is room")
+        if not pod.spec.scheduling_gates and isinstance(place(pod_demand(view, row), view), Placement):
+            found.add(f"{pod.metadata.namespace}/{pod.metadata.name}")
+    return found
 
 
 def digest_of(store: Store) -> bytes:

@@ -19,10 +19,10 @@ from tests.simulation.invariants import (
     AuditedScheduler,
     Tell,
     check_everybody_started,
-    check_nobody_waits_in_vain,
     hold,
     pods_in,
     waiting_in,
+    waiting_in_vain,
 )
 from tests.simulation.objects import Json, node, pod, pod_spec
 from tests.simulation.scenario import (
@@ -47,6 +47,7 @@ from tests.simulation.scenario import (
 # Within this time after the last fault everybody who can run does. It is well below the five minutes after
 # which those who wait are looked at again for no reason, so that a missed wake-up shows.
 BOUND_SECONDS = 120.0
+PATIENCE_SECONDS = 12.0  # a little more than the longest backoff
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +89,13 @@ class Play:
         self._start()
         try:
             async with asyncio.TaskGroup() as tasks:
-                for at, act in self._scenario.acts:
+                for at, act in self._scenario.troubles:
                     tasks.create_task(self._act(at, act))
             await self._until(TROUBLED_SECONDS + BOUND_SECONDS)
-            self._check_calm()
+            await self._check_calm()
+            for act in self._scenario.aftermath:
+                await self._act(0.0, act)
+                await self._check_nobody_waits_in_vain()
             await self._relieve()
         finally:
             await self._kill()
@@ -187,19 +191,29 @@ class Play:
 
     # --- the end ---
 
-    def _check_calm(self) -> None:
+    async def _check_calm(self) -> None:
         """All is well again, and everybody who can run does."""
         self._auditor.look()
+        await self._check_nobody_waits_in_vain()
         check_everybody_started(self._cluster.store)
-        check_nobody_waits_in_vain(self._cluster.store)
         self._scheduler.check_rest()
         self._scheduler.check_queue(waiting_in(self._cluster.store))
+
+    async def _check_nobody_waits_in_vain(self) -> None:
+        """Whoever would fit may be woken a moment ago and wait out his backoff, but no longer."""
+        await asyncio.sleep(PATIENCE_SECONDS)
+        vain = waiting_in_vain(self._cluster.store)
+        if vain:
+            await asyncio.sleep(PATIENCE_SECONDS)
+            vain &= waiting_in_vain(self._cluster.store)
+        hold(not vain, f"there is room, and these wait: {sorted(vain)}")
+        self._check_alive()
 
     async def _relieve(self) -> None:
         """There is room for everybody at last; only who may not go there still waits."""
         self._cluster.apply(node(f"relief-{i}", f"z{i}", cpu=100) for i in range(3))
         await asyncio.sleep(BOUND_SECONDS)
-        self._check_calm()
+        await self._check_calm()
 
     def _ran(self) -> int:
         return sum(pod["status"].get("phase") != "Pending" for pod in self._cluster.list("Pod"))
@@ -207,7 +221,7 @@ class Play:
     # --- time ---
 
     async def _until(self, seconds: float) -> None:
-        await asyncio.sleep(seconds - asyncio.get_running_loop().time())
+        await asyncio.sleep(max(0.0, seconds - asyncio.get_running_loop().time()))
         self._check_alive()
 
     def _check_alive(self) -> None:

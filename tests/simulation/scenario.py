@@ -132,25 +132,27 @@ Act = (
 class Scenario:
     seed: int
     faults: FaultPlan
-    acts: tuple[tuple[float, Act], ...]  # seconds from the beginning, in order
+    troubles: tuple[tuple[float, Act], ...]  # by the seconds from the beginning
+    aftermath: tuple[Act, ...]  # one after the other, when everything has come to rest
 
 
 def scenario(seed: int) -> Scenario:
     rng = Random(seed)
     nodes = tuple(_nodes(rng))
     names = [thing["metadata"]["name"] for thing in nodes if thing["kind"] == "Node"]
-    acts = [(0.0, Apply((*nodes, foreign_node(FOREIGN), *_storage(names)))), *_arrivals(rng), *_mishaps(rng, names)]
+    beginning = Apply((*nodes, foreign_node(FOREIGN), *_storage(names)))
     return Scenario(
         seed,
         _faults(rng, seed),
-        tuple(sorted(acts, key=lambda timed: timed[0])),
+        ((0.0, beginning), *_arrivals(rng), *_mishaps(rng, names)),
+        tuple(_mishap(rng, rng.choice(names)) for _ in range(rng.randrange(8))),
     )
 
 
 def _faults(rng: Random, seed: int) -> FaultPlan:
     """Answers may be lost for longer or shorter than news are late: either may win the race."""
     return replace(
-        everything(seed, rate=rng.choice((0.0, 0.01, 0.05, 0.1)), until=EPOCH + TROUBLED_SECONDS),
+        everything(seed, rate=rng.choice((0.0, 0.02, 0.07, 0.14)), until=EPOCH + TROUBLED_SECONDS),
         late_seconds=rng.choice((0.5, 2.0, 20.0)),
         reconnect_seconds=rng.choice((0.0, 1.0, 15.0)),
         timeout_seconds=rng.choice((0.1, 1.0, 5.0, 30.0)),
@@ -177,7 +179,7 @@ def _storage(nodes: list[str]) -> Iterator[Json]:
 
 
 def _arrivals(rng: Random) -> Iterator[tuple[float, Act]]:
-    for i in range(rng.randint(5, 25)):
+    for i in range(rng.choice((3, 6, 12, 25))):
         make = rng.choices(list(_MAKERS), weights=list(_MAKERS.values()))[0]
         objects = tuple(make(rng, f"w{i}"))
         at = rng.choice((0.0, rng.uniform(0, TROUBLED_SECONDS)))

@@ -27,7 +27,7 @@ class Input:
 
 
 def read_input(filename: str) -> Input:
-    results = decode_documents(_text_of(filename))
+    results = decode_documents(text_of(filename))
     return Input(
         objects=tuple(r.object for r in results if isinstance(r, Decoded)),
         malformed=tuple(f"{filename}: {r.problem}" for r in results if isinstance(r, Unreadable)),
@@ -35,7 +35,7 @@ def read_input(filename: str) -> Input:
     )
 
 
-def _text_of(filename: str) -> str:
+def text_of(filename: str) -> str:
     try:
         if filename == STDIN:
             return sys.stdin.buffer.read().decode() if sys.stdin is not None else ""

@@ -15,6 +15,7 @@ import click
 # that name beside this one.
 COMMANDS = {
     "demo": "Place a few pods in a small cluster, and say why they went there.",
+    "up": "Start a cluster on this machine that kubectl can use.",
 }
 
 

@@ -65,6 +65,7 @@ class Unplaceable:
     pod: int
     placed: int
     survey: Survey
+    view: Snapshot  # what that one saw: those before it in their places, and promises kept
 
 
 Choose = Callable[[Ask, Mask], int]
@@ -81,7 +82,7 @@ def place(
     choose = choose or best
     views = [view, with_promises(view, promised)] if promised.pods else [view]
     nodes: list[int] = []
-    failed: list[tuple[int, Survey]] = []
+    failed: list[tuple[int, Survey, Snapshot]] = []
     for i, pod in enumerate(demand.pods):
         if demand.most is not None and i - len(failed) >= demand.most:
             nodes.append(NOWHERE)
@@ -90,9 +91,10 @@ def place(
         found = in_all([survey(ask, demand.constraints, demand.allowed) for ask in asks])
         if not found.feasible.any():
             nodes.append(NOWHERE)
-            failed.append((pod, found))
+            failed.append((pod, found, views[-1]))
             if len(demand.pods) - len(failed) < demand.needed:
-                return Unplaceable(failed[0][0], i + 1 - len(failed), failed[0][1])
+                first, refusals, seen = failed[0]
+                return Unplaceable(first, i + 1 - len(failed), refusals, seen)
             continue
         nominated = demand.nominated[i] if demand.nominated else NOWHERE
         is_kept = nominated != NOWHERE and found.feasible[nominated]

@@ -48,8 +48,8 @@ _SENTENCES = {
     Code.NODE_FEATURE: "does not declare a feature the pod needs: {detail}",
     Code.HOST_PORT: "has the host port {detail} in use",
     Code.INSUFFICIENT_RESOURCE: "has insufficient {detail} left",
-    Code.EXCEEDS_CAPACITY: "is too small: the pod alone exceeds its {detail}",
-    Code.TOO_MANY_PODS: "runs as many pods as it may",
+    Code.EXCEEDS_CAPACITY: "is too small: the pod alone needs more {detail} than there is",
+    Code.TOO_MANY_PODS: "runs as many pods as allowed",
     Code.POD_AFFINITY: "is not near the pods the pod wants to be with",
     Code.POD_ANTI_AFFINITY: "is near pods the pod must be apart from",
     Code.EXISTING_ANTI_AFFINITY: "is near pods that must be apart from this one",
@@ -63,7 +63,7 @@ _SENTENCES = {
     Code.VOLUME_NOT_FOUND: "cannot be used: the volume {detail} does not exist",
     Code.VOLUME_NODE_AFFINITY: "cannot reach the volume {detail}",
     Code.VOLUME_ZONE: "is in another zone than the volume {detail}",
-    Code.VOLUME_LIMIT: "has as many volumes of {detail} attached as it can",
+    Code.VOLUME_LIMIT: "has as many volumes of {detail} attached as possible",
     Code.DRIVER_MISSING: "does not have the volume driver {detail}",
     Code.NO_VOLUME_TO_BIND: "has no volume for the claim {detail}, and none can be made there",
     Code.STORAGE_CAPACITY: "has too little free storage for the claim {detail}",
@@ -71,6 +71,8 @@ _SENTENCES = {
     Code.CLAIM_IN_USE: "cannot be used: another pod holds the claim {detail} for itself",
     Code.OUTSIDE_DOMAIN: "is outside the domain that was asked about",
 }
+
+_PLURALS = {"is": "are", "has": "have", "does": "do", "runs": "run", "lacks": "lack"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,6 +84,13 @@ class Reason:
     def text(self) -> str:
         """A predicate: what is said of the node."""
         return _SENTENCES[self.code].format(detail=self.detail)
+
+    def said_of(self, nodes: int) -> str:
+        """A sentence about so many nodes."""
+        if nodes == 1:
+            return f"1 node {self.text}"
+        verb, _, rest = self.text.partition(" ")
+        return f"{nodes} nodes {_PLURALS.get(verb, verb)} {rest}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from reprieve.model.budgets import Budget
-from reprieve.model.columns import Mask
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.selectors import EVERYTHING
-from reprieve.model.snapshot import Snapshot
-from reprieve.preemption.units import Unit
+from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.preemption.units import Unit, Units
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +26,11 @@ class Stock:
 
     def share(self, unit: Unit) -> int:
         return int(self.pods[list(unit.pods)].sum())
+
+    def shares(self, units: Units) -> Ints:
+        """[unit] how many of its pods the budget would have to pay for."""
+        paid = units.of_pod[self.pods & (units.of_pod != NOWHERE)]
+        return np.bincount(paid, minlength=len(units.priority))
 
 
 def stocks(view: Snapshot) -> tuple[Stock, ...]:
@@ -47,10 +52,21 @@ def _disrupted(view: Snapshot, budget: Budget) -> Mask:
     return mask
 
 
+def unaffordable(stocks: Iterable[Stock], units: Units) -> Mask:
+    """[unit] who alone would break a budget."""
+    mask = np.zeros(len(units.priority), np.bool_)
+    for stock in stocks:
+        mask |= stock.shares(units) > max(0, stock.budget.allowed)
+    return mask
+
+
 class Counting(Protocol):
     """Knows who would go, and is told who is spared."""
 
     def breaks(self, unit: Unit) -> bool: ...
+
+    def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
+        """In which order those who break budgets are to be spared."""
 
     def spare(self, unit: Unit) -> None: ...
 
@@ -73,6 +89,10 @@ class Joint:
             for stock, going in zip(self._stocks, self._going, strict=True)
         )
 
+    def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
+        """Who does the most damage even if he goes alone comes first, then the more important."""
+        return sorted(units, key=lambda unit: -self.broken([unit]))
+
     def spare(self, unit: Unit) -> None:
         self._add(unit, -1)
 
@@ -94,14 +114,21 @@ class InOrder:
     """
 
     def __init__(self, stocks: Sequence[Stock], going: Iterable[Unit], view: Snapshot) -> None:
-        self._labels = view.pods.labels
+        self._view = view
         self._stocks = [stock for stock in stocks if stock.budget.selector != EVERYTHING]
         self._left = [stock.budget.allowed for stock in self._stocks]
-        self._weights = {unit.name: sum(map(self._spend, unit.pods)) for unit in going}
+        self._weights = {unit.name: self._weigh(unit) for unit in going}
+
+    def _weigh(self, unit: Unit) -> int:
+        """Budgets that overlap are spent differently in another order, so it must not be that of rows."""
+        return sum(map(self._spend, sorted(unit.pods, key=self._name)))
+
+    def _name(self, pod: int) -> str:
+        return self._view.pods.compiled[pod].pod.metadata.name
 
     def _spend(self, pod: int) -> bool:
         """Whether the pod breaks a budget."""
-        if not self._labels[pod][1]:
+        if not self._view.pods.labels[pod][1]:
             return False
         for i, stock in enumerate(self._stocks):
             if stock.pods[pod]:
@@ -112,6 +139,9 @@ class InOrder:
 
     def breaks(self, unit: Unit) -> bool:
         return self._weights[unit.name] > 0
+
+    def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
+        return units
 
     def spare(self, unit: Unit) -> None:
         pass

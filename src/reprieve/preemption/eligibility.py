@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from reprieve.model.columns import Mask
 from reprieve.placement.demand import Demand
 from reprieve.preemption.units import Units
@@ -26,10 +28,10 @@ def lower_priority(units: Units, demand: Demand, _: float) -> Verdict:
 
 def not_itself(units: Units, demand: Demand, _: float) -> Verdict:
     """Nobody makes room by evicting himself, nor his own group."""
-    allowed = units.size > 0
-    own = [int(units.of_pod[pod]) for pod in demand.pods if units.of_pod[pod] >= 0]
-    allowed[own] = False
-    return Verdict(allowed)
+    groups, pods = units.view.pods.groups.codes, np.array(demand.pods, np.int64)
+    own = np.isin(groups, groups[pods]) & (groups != 0)
+    own[pods] = True
+    return Verdict((units.size > 0) & ~units.with_any(own))
 
 
 RULES: tuple[Rule, ...] = (not_itself, lower_priority)

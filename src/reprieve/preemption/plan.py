@@ -30,6 +30,7 @@ class Plan:
 class Why(StrEnum):
     """Why there is no plan."""
 
+    OFF = "PreemptionOff"
     NEVER_PREEMPTS = "NeverPreempts"
     NOBODY_ELIGIBLE = "NobodyEligible"
     NO_HELP = "NoHelp"

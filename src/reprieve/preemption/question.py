@@ -33,3 +33,4 @@ class Takeable:
     units: Units
     allowed: Mask  # [unit]
     stocks: tuple[Stock, ...]
+    matter: Mask  # [pod] who may matter to the demand beyond the room and the ports he leaves

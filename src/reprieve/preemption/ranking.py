@@ -1,12 +1,13 @@
 """Which plan wins: an ordered list of criteria. The list is the documentation."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from reprieve.preemption.plan import Plan
 
 # Kubernetes counts every victim as at least one, also those with a negative priority.
-_OFFSET = 1 << 31
+OFFSET = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,12 @@ def budgets_broken(plan: Plan) -> int:
     return plan.broken
 
 
-def highest_priority(plan: Plan) -> int:
-    return max(unit.priority for unit in plan.victims)
+def highest_priority(plan: Plan) -> float:
+    return max((unit.priority for unit in plan.victims), default=-math.inf)
 
 
 def sum_of_priorities(plan: Plan) -> int:
-    return sum((unit.priority + _OFFSET) * len(unit.pods) for unit in plan.victims)
+    return sum((unit.priority + OFFSET) * len(unit.pods) for unit in plan.victims)
 
 
 def pods_disturbed(plan: Plan) -> int:
@@ -37,7 +38,7 @@ def pods_disturbed(plan: Plan) -> int:
 def longest_run(plan: Plan) -> float:
     """Of the most important victims, the one that has run longest should have run as short as possible."""
     highest = highest_priority(plan)
-    return -min(unit.start for unit in plan.victims if unit.priority == highest)
+    return -min((unit.start for unit in plan.victims if unit.priority == highest), default=math.inf)
 
 
 def name_of_domain(plan: Plan) -> str:

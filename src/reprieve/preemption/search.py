@@ -1,25 +1,26 @@
 """The algorithm: take all that may be taken, place the demand, then spare whoever can be spared."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reprieve.model.columns import Ints
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
-from reprieve.preemption.budgets import Counting, InOrder, Joint, Stock, stocks
+from reprieve.preemption.budgets import Counting, InOrder, Joint, stocks, unaffordable
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.glance import worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import BudgetCounting, Search
 from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.ranking import rank
-from reprieve.preemption.sparing import Trial, trial
-from reprieve.preemption.units import Unit
+from reprieve.preemption.sparing import Settled, Trial, trial, who_matters
+from reprieve.preemption.units import Unit, Units
 
 CLUSTER = "cluster"
 
@@ -42,31 +43,49 @@ def plans_worth_ranking(question: Question, now: float) -> list[Plan] | NoPlan:
     verdict = eligible(units, question.demand, question.policy.rules, now)
     if not verdict.allowed.any():
         return NoPlan(Why.NOBODY_ELIGIBLE, verdict.until)
-    takeable = Takeable(units, verdict.allowed, stocks(question.view))
+    takeable = _takeable(question, units, verdict.allowed)
     plans = [plan for d in domains(question, takeable) if (plan := plan_in(d, question, takeable))]
-    return plans or NoPlan(Why.NO_HELP, verdict.until)
+    if not question.policy.breaks_no_budget:
+        return plans or NoPlan(Why.NO_HELP, verdict.until)
+    return [plan for plan in plans if not plan.broken] or _why_not(question, now)
+
+
+def _takeable(question: Question, units: Units, allowed: Mask) -> Takeable:
+    budgets = stocks(question.view)
+    if question.policy.breaks_no_budget:
+        allowed = allowed & ~unaffordable(budgets, units)
+    matter = who_matters(question.demand, question.view, question.profile)
+    return Takeable(units, allowed, budgets, matter)
+
+
+def _why_not(question: Question, now: float) -> NoPlan:
+    """Whether it is for the budgets that there is no plan."""
+    heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False))
+    found = plans_worth_ranking(heedless, now)
+    return found if isinstance(found, NoPlan) else NoPlan(Why.BUDGETS)
 
 
 def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
     """For a pod, nodes that refused it for a reason that evictions can cure.
 
-    For a group the cluster, or each value of the topology that it must not leave.
+    For a group the cluster, or each value of the topology that it must not leave. A group of one gets both:
+    on nodes plans can be compared, in the cluster also units that keep it from a node without being there go.
     """
-    nodes = question.view.nodes
-    if _asks_alone(question):
+    nodes, demand = question.view.nodes, question.demand
+    is_one, is_group = len(demand.pods) == 1, _is_of_group(question)
+    if is_one and not (is_group and question.policy.search is Search.UPSTREAM):
         yield from (_node(nodes, int(row)) for row in _curable_nodes(question, takeable))
-    elif question.demand.topology_key:
-        yield from topology_domains(question.view, question.demand)
+    if is_one and not is_group:
+        return
+    if demand.topology_key:
+        yield from topology_domains(question.view, demand)
     else:
-        allowed = question.demand.allowed
-        yield Domain(CLUSTER, np.ones(len(nodes), np.bool_) if allowed is None else allowed)
+        yield Domain(CLUSTER, np.ones(len(nodes), np.bool_) if demand.allowed is None else demand.allowed)
 
 
-def _asks_alone(question: Question) -> bool:
-    """A group of one is no better off than a pod; kube-scheduler looks for one place for it all the same."""
-    view, pods = question.view, question.demand.pods
-    as_group = question.policy.search is Search.UPSTREAM and view.groups.root(view.pods.groups[pods[0]])
-    return len(pods) == 1 and not as_group
+def _is_of_group(question: Question) -> bool:
+    view = question.view
+    return view.groups.root(view.pods.groups[question.demand.pods[0]]) is not None
 
 
 def _node(nodes: Nodes, row: int) -> Domain:
@@ -86,10 +105,10 @@ def _curable_nodes(question: Question, takeable: Takeable) -> Ints:
 def plan_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | None:
     units, allowed = takeable.units, takeable.allowed
     touching = units.touching(domain.nodes)
-    local = [units.unit(number) for number in units.in_order(touching[allowed[touching]])]
+    local = [units.unit(int(number)) for number in units.in_order(touching[allowed[touching]])]
     if not local:
         return None
-    planning = Planning(question, domain, takeable.stocks, tuple(local))
+    planning = Planning(question, domain, takeable, tuple(local))
     placement = planning.place(local)
     if placement is None:
         return None
@@ -104,7 +123,7 @@ class Planning:
 
     question: Question
     domain: Domain
-    stocks: tuple[Stock, ...]
+    takeable: Takeable
     local: tuple[Unit, ...]
 
     def place(self, gone: Iterable[Unit]) -> Placement | None:
@@ -114,20 +133,48 @@ class Planning:
         placed = place(demand, self._without(gone), question.profile, question.policy.choose)
         return placed if isinstance(placed, Placement) else None
 
-    def below_ceiling(self, placement: Placement) -> Plan | None:
-        """Spares who breaks budgets; then nobody above the lowest priority that leaves enough room goes."""
+    def below_ceiling(self, placement: Placement) -> Plan:
+        """Spares who breaks budgets; then nobody above the lowest priority that leaves enough room goes.
+
+        A demand of several pods may be placed elsewhere then, and that may cost more than it saves.
+        """
         counting = self._counting(self.local)
         test = self._trial(placement, self.local)
-        left = [u for u in self.local if not (counting.breaks(u) and _put_back(u, test, counting))]
-        for ceiling in sorted({unit.priority for unit in left}):
-            taken = [unit for unit in left if unit.priority <= ceiling]
-            found = self.place(taken)
-            if found is not None:
-                return self.spare(found, taken, ceiling)
-        return self.spare(placement, left)
+        left = _without_breakers(self.local, test, counting)
+        found = self._lowest(left)
+        if found is None:
+            return self.spare(placement, left)
+        below = self.spare(found.placement, found.taken, found.ceiling)
+        if found.placement == placement:
+            return below
+        return min(below, self.spare(placement, left), key=self._rank)
 
-    def spare(self, placement: Placement, taken: Sequence[Unit], ceiling: int | None = None) -> Plan | None:
-        """Of the units that were taken, only those go who cannot be put back."""
+    def _lowest(self, left: Sequence[Unit]) -> "_Below | None":
+        """The lowest priority such that the demand fits with nobody above it gone."""
+        ceilings = sorted({unit.priority for unit in left})
+        if self._more_room_never_hurts():
+            ceilings = ceilings[bisect_left(ceilings, True, key=lambda c: self._below(left, c) is not None) :]
+        return next((found for c in ceilings if (found := self._below(left, c)) is not None), None)
+
+    def _below(self, left: Sequence[Unit], ceiling: int) -> "_Below | None":
+        taken = tuple(unit for unit in left if unit.priority <= ceiling)
+        placement = self.place(taken)
+        return _Below(ceiling, taken, placement) if placement is not None else None
+
+    def _more_room_never_hurts(self) -> bool:
+        """Pods that are all alike fit in the same number wherever the first of them go."""
+        pods = self.question.view.pods
+        alike = len({pods.shape(pod) for pod in self.question.demand.pods}) == 1
+        return alike and not self.takeable.matter.any()
+
+    def _rank(self, plan: Plan) -> tuple[float | str, ...]:
+        return rank(plan, self.question.policy.ranking)
+
+    def spare(self, placement: Placement, taken: Sequence[Unit], ceiling: int | None = None) -> Plan:
+        """Of the units that were taken, only those go who cannot be put back.
+
+        If that is nobody, the demand fits as things are, though not where it was tried first.
+        """
         counting = self._counting(taken)
         test = self._trial(placement, taken)
         victims = _sweep(taken, test, counting)
@@ -135,38 +182,51 @@ class Planning:
             # Putting one back can make room for another where constraints look beyond one node.
             while len(fewer := _sweep(victims, test, counting)) < len(victims):
                 victims = fewer
-        broken = counting.broken(victims)
-        if not victims or (broken and self.question.policy.breaks_no_budget):
-            return None
         gone = {unit.name for unit in victims}
         return Plan(
             domain=self.domain.name,
             placement=placement,
             victims=tuple(unit for unit in self.local if unit.name in gone),
             spared=tuple(unit for unit in self.local if unit.name not in gone),
-            broken=broken,
+            broken=counting.broken(victims),
             ceiling=ceiling,
             pods=self.question.demand.pods,
         )
 
     def _counting(self, going: Sequence[Unit]) -> Counting:
         if self.question.policy.budgets is BudgetCounting.UPSTREAM:
-            return InOrder(self.stocks, going, self.question.view)
-        return Joint(self.stocks, going)
+            return InOrder(self.takeable.stocks, going, self.question.view)
+        return Joint(self.takeable.stocks, going)
 
     def _trial(self, placement: Placement, gone: Iterable[Unit]) -> Trial:
-        question = self.question
-        demand, profile = question.demand, question.profile
-        return trial(question.view, self._without(gone), demand, placement, profile)
+        question, view = self.question, self._without(gone)
+        settled = Settled(question.demand, placement, question.profile, question.view, view)
+        return trial(settled, self.takeable.matter)
 
     def _without(self, gone: Iterable[Unit]) -> Snapshot:
         return without(self.question.view, [pod for unit in gone for pod in unit.pods])
 
 
+@dataclass(frozen=True, slots=True)
+class _Below:
+    """Those up to a priority are gone, and the demand fits."""
+
+    ceiling: int
+    taken: tuple[Unit, ...]
+    placement: Placement
+
+
 def _sweep(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:
     """Those who cannot be put back, after those who break budgets had the first chance."""
-    left = [u for u in units if not (counting.breaks(u) and _put_back(u, test, counting))]
+    left = _without_breakers(units, test, counting)
     return [u for u in left if counting.breaks(u) or not _put_back(u, test, counting)]
+
+
+def _without_breakers(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:
+    breakers = [u for u in units if counting.breaks(u)]
+    tried = counting.first_chance(breakers)
+    spared = {u.name for u in tried if counting.breaks(u) and _put_back(u, test, counting)}
+    return [u for u in units if u.name not in spared]
 
 
 def _put_back(unit: Unit, test: Trial, counting: Counting) -> bool:

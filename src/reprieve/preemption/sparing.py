@@ -1,17 +1,20 @@
 """Who can stay where he is although the demand comes: units are put back one by one, if it still fits.
 
-The placement of the demand is fixed. Two ways of finding out give the same answers: where nothing but room
-and ports matters, the sums of the nodes in use tell; otherwise every constraint is asked again.
+The placement of the demand is fixed. Most units matter to it only by the room and the ports they leave, and
+the sums of the nodes in use tell whether that is enough; for the others every constraint is asked again.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from reprieve.model.columns import Ints
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import moved, with_pod
-from reprieve.placement.constraints.resources import is_ignored
+from reprieve.placement.constraints.ports import host_ports
+from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import Placement, survey
 from reprieve.placement.profile import Profile
@@ -19,43 +22,70 @@ from reprieve.placement.spread_rules import rules_of
 from reprieve.preemption.units import Unit
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Settled:
+    """The demand where it was placed."""
+
+    demand: Demand
+    placement: Placement
+    profile: Profile
+    base: Snapshot  # with everybody where he was
+    view: Snapshot  # without those who may have to go
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """The pods of the demand that have a node, and which."""
+        pairs = zip(self.demand.pods, self.placement.nodes, strict=True)
+        return ((pod, node) for pod, node in pairs if node != NOWHERE)
+
+
 class Trial(Protocol):
     def put_back(self, unit: Unit) -> bool:
         """Puts the unit back if the demand still fits with it there; says whether it did."""
 
 
-def trial(base: Snapshot, view: Snapshot, demand: Demand, placement: Placement, profile: Profile) -> Trial:
-    """``view`` is the cluster without the units that may have to go; ``base`` knows where they were."""
-    if any(spans_nodes(Ask(base, pod, profile)) for pod in demand.pods):
-        return EveryConstraint(base, view, demand, placement, profile)
-    return RoomAndPorts(base, view, demand, placement, profile)
+def trial(settled: Settled, matter: Mask) -> Trial:
+    """``matter`` are the pods that may matter by more than room and ports, see ``who_matters``."""
+    if not counts_room(settled.demand):
+        return EveryConstraint(settled)
+    return WhereItMatters(settled, matter) if matter.any() else RoomAndPorts(settled)
 
 
-def spans_nodes(ask: Ask) -> bool:
-    """Whether the pod cares for more of other pods than the room and the ports they leave on its node."""
-    shape = ask.shape
-    return bool(
-        shape.affinity
-        or shape.anti_affinity
-        or shape.claims
-        or shape.disks
-        or shape.inline_volumes
-        or rules_of(ask, required=True)
-        or ask.view.mentions(ask.pod).anti_affinity
-    )
+def counts_room(demand: Demand) -> bool:
+    return {resources, host_ports} <= set(demand.constraints)
+
+
+def who_matters(demand: Demand, view: Snapshot, profile: Profile) -> Mask:
+    """Pods that the demand may care for beyond the room and the ports they leave on its nodes."""
+    mask = np.zeros(len(view.pods), np.bool_)
+    for pod in {view.pods.shape(pod): pod for pod in demand.pods}.values():
+        ask = Ask(view, pod, profile)
+        shape = ask.shape
+        for term in (*shape.affinity, *shape.anti_affinity):
+            mask |= view.pods_meant(term)
+        for rule in rules_of(ask, required=True):
+            mask |= view.pods.matching(rule.selector, frozenset((shape.namespace,)))
+        for weights in view.mentions(pod).anti_affinity.values():
+            mask[view.pods.anti_affinity.weighed(weights)[0]] = True
+        if shape.claims or shape.disks or shape.inline_volumes:
+            mask[_users_of_volumes(view)] = True
+    return mask
+
+
+def _users_of_volumes(view: Snapshot) -> Ints:
+    attached = [used.rows[used.rows >= 0] for used in view.volumes_in_use.values()]
+    return np.concatenate([view.pods.claims.rows, view.pods.disks.rows, *attached])
 
 
 class EveryConstraint:
-    def __init__(
-        self, base: Snapshot, view: Snapshot, demand: Demand, placement: Placement, profile: Profile
-    ) -> None:
-        self._base, self._view = base, view
-        self._demand, self._placement, self._profile = demand, placement, profile
+    """Asks everything again, for every pod of the demand."""
+
+    def __init__(self, settled: Settled) -> None:
+        self._settled, self._view = settled, settled.view
 
     def put_back(self, unit: Unit) -> bool:
-        pods = np.array(unit.pods, np.int64)
-        back = moved(self._view, pods, self._base.where[pods])
-        if not holds(self._demand, self._placement, back, self._profile):
+        settled, pods = self._settled, np.array(unit.pods, np.int64)
+        back = moved(self._view, pods, settled.base.where[pods])
+        if not holds(settled.demand, settled.placement, back, settled.profile):
             return False
         self._view = back
         return True
@@ -77,18 +107,14 @@ def holds(demand: Demand, placement: Placement, view: Snapshot, profile: Profile
 class RoomAndPorts:
     """Room left on the nodes that the demand uses, and who blocks a port there."""
 
-    def __init__(
-        self, base: Snapshot, view: Snapshot, demand: Demand, placement: Placement, profile: Profile
-    ) -> None:
-        self._base = base
-        names = base.axis.names
-        self._counted = np.array([not is_ignored(name, profile) for name in names], np.bool_)
+    def __init__(self, settled: Settled) -> None:
+        base = self._base = settled.base
+        self._counted = np.array([not is_ignored(n, settled.profile) for n in base.axis.names], np.bool_)
         self._left: dict[int, Ints] = {}
         self._asked: dict[int, Ints] = {}
         self._blocking: set[int] = set()
-        for pod, node in zip(demand.pods, placement.nodes, strict=True):
-            if node != NOWHERE:
-                self._enter(view, pod, node)
+        for pod, node in settled.pairs():
+            self._enter(settled.view, pod, node)
 
     def _enter(self, view: Snapshot, pod: int, node: int) -> None:
         if node not in self._left:
@@ -101,16 +127,36 @@ class RoomAndPorts:
             holders = view.pods.ports.rows_where(wanted.conflicts_with)
             self._blocking.update(holders[self._base.where[holders] == node].tolist())
 
-    def put_back(self, unit: Unit) -> bool:
+    def fits(self, unit: Unit) -> bool:
         """A resource that nobody of the demand asks for may be overdrawn as it was before."""
-        if self._blocking.intersection(unit.pods):
+        return not self._blocking.intersection(unit.pods) and not any(
+            ((room < 0) & self._asked[node] & self._counted).any()
+            for node, room in self._left_with(unit).items()
+        )
+
+    def put_back(self, unit: Unit) -> bool:
+        if not self.fits(unit):
             return False
+        self._left.update(self._left_with(unit))
+        return True
+
+    def _left_with(self, unit: Unit) -> dict[int, Ints]:
         left: dict[int, Ints] = {}
         for pod in unit.pods:
             node = int(self._base.where[pod])
             if node in self._left:
                 left[node] = left.get(node, self._left[node]) - self._base.pods.requests[:, pod]
-        if any(((room < 0) & self._asked[node] & self._counted).any() for node, room in left.items()):
+        return left
+
+
+class WhereItMatters:
+    """Everybody is asked for room and ports, and only those who matter for more about the rest."""
+
+    def __init__(self, settled: Settled, matter: Mask) -> None:
+        self._matter = matter
+        self._room, self._rest = RoomAndPorts(settled), EveryConstraint(settled)
+
+    def put_back(self, unit: Unit) -> bool:
+        if self._matter[list(unit.pods)].any() and not (self._room.fits(unit) and self._rest.put_back(unit)):
             return False
-        self._left.update(left)
-        return True
+        return self._room.put_back(unit)

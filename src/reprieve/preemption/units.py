@@ -75,19 +75,28 @@ class Units:
         mask[running] = chosen[self.of_pod[running]]
         return np.flatnonzero(mask)
 
-    def in_order(self, numbers: Ints) -> list[int]:
-        """The most important first; see ``importance``."""
-        return sorted(numbers.tolist(), key=self.importance)
+    def with_any(self, pods: Mask) -> Mask:
+        """The units that have one of the pods."""
+        mask = np.zeros(len(self.priority), np.bool_)
+        mask[self.of_pod[pods & (self.of_pod != NOWHERE)]] = True
+        return mask
 
-    def importance(self, number: int) -> tuple[int, int, int, float, str]:
-        """By priority, then groups before pods, then the larger, then who has run longer, then the name."""
-        return (
-            -int(self.priority[number]),
-            -int(self.kind[number]),
-            -int(self.size[number]),
-            float(self.start[number]),
-            self._name(number),
-        )
+    def in_order(self, numbers: Ints) -> Ints:
+        """The most important first.
+
+        By priority, then groups before pods, then the larger, then who has run longer, then the name.
+        """
+        # A blank comes before all that a name can have, so that no namespace is torn apart.
+        names = np.array([self._name(number).replace("/", " ") for number in numbers.tolist()], np.str_)
+        sizes, kinds, priorities = self.size[numbers], self.kind[numbers], self.priority[numbers]
+        return numbers[np.lexsort((names, self.start[numbers], -sizes, -kinds, -priorities))]
+
+    def places(self, numbers: Ints) -> Ints:
+        """The place of each unit in the order of importance; a unit may be named several times."""
+        distinct, which = np.unique(numbers, return_inverse=True)
+        places = np.empty(len(self.priority), np.int64)
+        places[self.in_order(distinct)] = np.arange(len(distinct))
+        return places[distinct][which]
 
     def _name(self, number: int) -> str:
         pods = len(self.view.pods)

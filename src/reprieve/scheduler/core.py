@@ -1,6 +1,6 @@
 """The scheduler as a state machine: events in, effects out. It does no I/O and asks no clock."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from reprieve.model.effects import (
@@ -16,6 +16,7 @@ from reprieve.model.effects import (
     Tone,
 )
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
+from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import PersistentVolume, PersistentVolumeClaim, Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
@@ -24,23 +25,24 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.placement.reasons import Code
-from reprieve.preemption.plan import NoPlan, Plan, Why
+from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
-from reprieve.preemption.units import Kind, Unit
+from reprieve.preemption.units import Kind
 from reprieve.scheduler import volumes
 from reprieve.scheduler.changes import Change, helpful
-from reprieve.scheduler.decision import Decided, Decision, Finding, Outcome, decision_id, findings_of
-from reprieve.scheduler.demands import GROUP, Asker, NotYet, asker, demand_of, key_of
+from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption, decision_id, findings_of
+from reprieve.scheduler.demands import GROUP, Asker, NotYet, asker, demand_of, divergence, key_of
+from reprieve.scheduler.explaining import eviction_of, failure_text, homes_of, miss_of, preemption_of
 from reprieve.scheduler.handover import Handover, Stage, Step, abandoned, acknowledged, opened, vanished
 from reprieve.scheduler.ledger import Assumed, Ledger, Promise, VolumeStep
 from reprieve.scheduler.pod_rows import PodKey
-from reprieve.scheduler.preempting import Case, leaving, plan_for, still_feasible
+from reprieve.scheduler.preempting import Case, RoomFor, Weighed, leaving, plans_for, still_feasible
 from reprieve.scheduler.queue import DEFAULT_BACKOFF, Backoff, Key, Queue, Standing
+from reprieve.scheduler.telling import Telling, group_target
 from reprieve.scheduler.world import World
 
 SCHEDULER_NAME = "reprieve"
 
-_LONGEST_NOTE = 1024  # what a Kubernetes event may say
 _WHILE_DRAINING = frozenset(Change)  # its own victims aside, anything may let it fit elsewhere
 _RESEND_AFTER = 10.0  # seconds until a bind whose answer was lost is sent again
 
@@ -56,7 +58,16 @@ class Settings:
     policies: Mapping[str, Policy] = field(default_factory=lambda: {SCHEDULER_NAME: REPRIEVE})
     groups: bool = True  # pods of a group ask together
     whole_gangs: bool = False  # room is made for all pods of a gang, not just for as many as it needs
+    gangs_preempt: bool = True  # a gang makes room for itself as one; otherwise each pod of it does
     divergence_allowed: bool = False  # pods of a group may have other priorities than it
+    topology: bool = True  # groups keep to a topology domain if they say so
+    unseen: frozenset[type] = frozenset()  # kinds of objects that are not looked at
+
+    @property
+    def room_for(self) -> RoomFor:
+        if not self.gangs_preempt:
+            return RoomFor.ONE
+        return RoomFor.ALL if self.whole_gangs else RoomFor.NEEDED
 
 
 class Scheduler:
@@ -69,7 +80,8 @@ class Scheduler:
         self._nominated: dict[Target, str] = {}  # pods that wait for a node, and which
         self._parts: dict[Target, Key] = {}  # pods in line, and the demand they are part of
         self._faults: dict[Target, str] = {}  # pods whose spec we cannot honour
-        self._said: dict[Target, str] = {}  # what people were last told
+        self._telling = Telling()
+        self._regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
         self._synced = False
 
     # --- what happens ---
@@ -79,15 +91,22 @@ class Scheduler:
         for event in events:
             effects.extend(self._observe(event, now))
         effects.extend(self._overdue(now))
+        effects.extend(self._priorities_compared())
         return effects
 
     def _observe(self, event: Event, now: float) -> Iterable[Effect]:
         match event:
+            case Seen(thing) if type(thing) in self._settings.unseen:
+                return ()
             case Seen(Pod() as pod, unserved):
                 return self._saw_pod(pod, unserved, now)
             case Seen(PodGroup() as group):
+                key = (group.metadata.namespace, group.metadata.name)
+                before = self._world.group(key)
+                self._regrouped.add(key)
                 self._wake(self._world.see(group), now)
-                return self._group_changed(group.metadata.namespace, group.metadata.name, now)
+                news = before is None or before.spec != group.spec
+                return self._group_changed(*key, now) if news else ()
             case Seen(thing):
                 self._wake(self._world.see(thing), now)
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
@@ -123,6 +142,8 @@ class Scheduler:
         known = self._world.pod(_key(pod))
         if known is not None and known is before:
             return ()  # older than what we know
+        if before is None or known is None:
+            self._note_member(pod)
         effects: list[Effect] = []
         if before is not None and (known is None or _target(known.pod) != _target(before.pod)):
             # It is finished, or a namesake has taken its place.
@@ -155,7 +176,7 @@ class Scheduler:
         self._faults.pop(target, None)
         if faults:
             self._faults[target] = "; ".join(faults)
-            yield from self._say(pod, "Unschedulable", self._faults[target])
+            yield from self._telling.waits(target, "Unschedulable", self._faults[target])
         if target not in self._nominated and pod.status.nominated_node_name:
             self._nominated[target] = pod.status.nominated_node_name  # as an earlier run of ours left it
         yield from self._stand_in_line(self._parts[target], now, changed=changed)
@@ -167,8 +188,8 @@ class Scheduler:
                 yield from self._call_off(key)
             case NotYet(text, pods):
                 self._queue.add(key, 0, now, gated=True)
-                for pod in pods if text else ():
-                    yield from self._say(pod.pod, "Unschedulable", text)
+                if text:
+                    yield from self._say(pods, self._world.group(key[1:]), text)
             case Asker(priority=priority):
                 if changed or self._queue.standing(key) in (None, Standing.GATED):
                     self._queue.add(key, priority, now)
@@ -189,9 +210,10 @@ class Scheduler:
 
     def _gone(self, target: Target, now: float) -> Iterator[Effect]:
         known = self._world.pod((target.namespace, target.name)) if target.kind == "Pod" else None
-        self._said.pop(target, None)
+        self._telling.forget(target)
         self._wake_others(self._world.lose(target), now, target)
         if known is not None and _target(known.pod) == target:
+            self._note_member(known.pod)
             yield from self._forget(target, now)
             yield from self._vanished(target, now)
         match target.kind:
@@ -205,7 +227,7 @@ class Scheduler:
 
     def _forget(self, pod: Target, now: float) -> Iterator[Effect]:
         """A pod needs nothing from us any more: it is bound, finished or gone."""
-        self._said.pop(pod, None)
+        self._telling.forget(pod)
         self._faults.pop(pod, None)
         self._nominated.pop(pod, None)
         self._settle(pod, now)
@@ -225,8 +247,7 @@ class Scheduler:
         if target in self._parts and self._ledger.of(target) is None:
             self._faults[target] = problem
             self._queue.add(self._parts[target], 0, 0.0, gated=True)
-        if self._is_news(target, problem):
-            yield _warning(target, problem)
+        yield from self._telling.warn(target, problem)
 
     # --- deciding ---
 
@@ -245,18 +266,18 @@ class Scheduler:
 
     def _decide(self, who: Asker, now: float) -> Decided:
         case = self._case(who)
-        match place_together(case.demand, case.view, case.profile, promised=case.promised):
-            case Placement(nodes):
-                decided = self._placed(case, nodes, now)
-            case Unplaceable() as found:
-                decided = self._unplaced(case, found, now)
+        found = place_together(case.demand, case.view, case.profile, promised=case.promised)
+        if isinstance(found, Placement):
+            decided = self._placed(case, found.nodes, now)
+        else:
+            decided = self._unplaced(case, found, now)
         taken = self._crowd_out(who, set(decided.decision.nodes))
         return replace(decided, effects=(*decided.effects, *taken))
 
     def _case(self, who: Asker) -> Case:
         view = self._world.snapshot()
         profile = self._settings.profiles[who.pods[0].pod.spec.scheduler_name]
-        demand = demand_of(who, view, profile)
+        demand = demand_of(who, view, profile, topology=self._settings.topology)
         return Case(who, demand, view, profile, self._promised(view, demand))
 
     def _crowd_out(self, who: Asker, nodes: Collection[str]) -> Iterator[Effect]:
@@ -295,10 +316,13 @@ class Scheduler:
         ]
         for compiled, row, node in placed:
             effects.extend(self._assume(case, compiled.pod, row, node, now))
-        decision = self._decision(case.who, Outcome.PLACED, now, nodes=tuple(names[n] for _, _, n in placed))
+        places = tuple((_target(compiled.pod), names[node]) for compiled, _, node in placed)
+        decision = replace(self._decision(case.who, Outcome.PLACED, now), places=places)
         effects.extend(self._call_off(case.who.key, placed=True))
         if len(placed) < len(case.who.pods):
             self._queue.again(case.who.key)
+        else:
+            self._queue.hold(case.who.key)  # until all are bound, or one comes back
         return Decided(decision, tuple(effects))
 
     def _assume(self, case: Case, pod: Pod, row: int, node: int, now: float) -> tuple[Effect, ...]:
@@ -316,41 +340,51 @@ class Scheduler:
         return steps or (assumed.bind,)
 
     def _unplaced(self, case: Case, found: Unplaceable, now: float) -> Decided:
-        findings = findings_of(found.survey)
         helps = helpful(rejection.reason.code for rejection in found.survey.rejections)
         self._queue.wait(case.who.key, helps, now)
         effects: list[Effect] = []
         handover = self._handovers.get(case.who.key)
         if handover is not None and handover.is_open and still_feasible(case, handover):
-            return Decided(self._decision(case.who, Outcome.WAITING, now, findings=findings), ())
+            waits = self._decision(case.who, Outcome.WAITING, now)
+            return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
         effects.extend(self._call_off(case.who.key))
         policy = self._settings.policies.get(case.who.pods[0].pod.spec.scheduler_name)
-        plan: Plan | NoPlan = NoPlan(Why.NEVER_PREEMPTS)
-        if policy is not None:
-            plan = plan_for(case, found, policy, now, whole_gang=self._settings.whole_gangs)
-        if isinstance(plan, Plan):
-            return self._make_room(case, plan, findings, effects, now)
-        decision = self._decision(case.who, Outcome.UNSCHEDULABLE, now, findings=findings)
+        weighed = plans_for(case, found, policy, now, self._settings.room_for)
+        if weighed.plans:
+            return self._make_room(case, found, weighed, effects, now)
+        decision = self._refused(case, found, weighed, now)
         effects.extend(self._say_all(case.who, decision.text))
         return Decided(decision, tuple(effects))
 
+    def _refused(self, case: Case, found: Unplaceable, weighed: Weighed, now: float) -> Decision:
+        return replace(
+            self._decision(case.who, Outcome.UNSCHEDULABLE, now),
+            findings=findings_of(found.survey),
+            miss=miss_of(found, case.demand, case.profile),
+            eviction=eviction_of(weighed.refusal, weighed.question, now) if weighed.refusal else None,
+            retry_at=weighed.refusal.retry_at if weighed.refusal else None,
+        )
+
     def _make_room(
-        self, case: Case, plan: Plan, findings: tuple[Finding, ...], effects: list[Effect], now: float
+        self, case: Case, found: Unplaceable, weighed: Weighed, effects: list[Effect], now: float
     ) -> Decided:
         """Room is reserved from now on; the rest follows step by step."""
+        plan = weighed.plans[0]
         rows = {row: _target(pod.pod) for row, pod in zip(case.demand.pods, case.who.pods, strict=True)}
         names, view = case.view.nodes.names, case.view
-        places = tuple((rows[row], names[node]) for row, node in plan.places)
-        used = {node for _, node in plan.places}
+        kept = (*weighed.kept, *plan.places)
+        places = tuple((rows[row], names[node]) for row, node in kept)
+        used = {node for _, node in kept}
         going = [_target(view.pods.compiled[row].pod) for unit in plan.victims for row in unit.pods]
         anyway = [_target(view.pods.compiled[r].pod) for r in leaving(view) if int(view.where[r]) in used]
-        decision = self._decision(
-            case.who,
-            Outcome.PREEMPTS,
-            now,
-            nodes=tuple(node for _, node in places),
-            findings=findings,
-            victims=tuple(unit.name for unit in plan.victims),
+        price = Preemption(leaving=len(anyway))
+        if weighed.question is not None:
+            price = preemption_of(weighed.plans, weighed.question, len(anyway))
+        decision = replace(
+            self._decision(case.who, Outcome.PREEMPTS, now),
+            places=places,
+            findings=findings_of(found.survey),
+            preemption=price,
         )
         handover = Handover(
             id=decision.id,
@@ -358,24 +392,18 @@ class Scheduler:
             places=places,
             victims=tuple(going),
             leaving=tuple(anyway),
-            marks=tuple(self._group_target(unit) for unit in plan.victims if unit.kind is Kind.POD_GROUP),
+            homes=homes_of(plan, view),
+            price=price,
+            marks=tuple(self._marked(plan)),
         )
         self._nominated.update(places)
         self._handovers[case.who.key], first = opened(handover)
         self._queue.hold(case.who.key)
         effects.extend(first)
-        effects.extend(self._say_all(case.who, f"{decision.text}: {_evicting(going, anyway)}"))
+        effects.extend(self._say_all(case.who, decision.text))
         return Decided(decision, tuple(effects))
 
-    def _decision(
-        self,
-        who: Asker,
-        outcome: Outcome,
-        now: float,
-        nodes: tuple[str, ...] = (),
-        findings: tuple[Finding, ...] = (),
-        victims: tuple[str, ...] = (),
-    ) -> Decision:
+    def _decision(self, who: Asker, outcome: Outcome, now: float) -> Decision:
         target = self._target_of(who)
         return Decision(
             id=decision_id(target.uid, self._world.version),
@@ -383,22 +411,22 @@ class Scheduler:
             priority=who.priority,
             at=now,
             outcome=outcome,
-            nodes=nodes,
             considered=self._world.node_count(),
-            findings=findings,
-            victims=victims,
+            pods=len(who.pods),
         )
 
     def _target_of(self, who: Asker) -> Target:
         if who.group is None:
             return _target(who.pods[0].pod)
-        meta = who.group.metadata
-        return Target(GROUP, meta.namespace, meta.name, meta.uid)
+        return group_target(who.group)
 
-    def _group_target(self, unit: Unit) -> Target:
-        _, namespace, name = unit.name.split("/")
-        group = self._world.group((namespace, name))
-        return Target(GROUP, namespace, name, group.metadata.uid if group is not None else "")
+    def _marked(self, plan: Plan) -> Iterator[Target]:
+        """Whole groups that go."""
+        for unit in plan.victims:
+            _, namespace, name = unit.name.split("/")
+            group = self._world.group((namespace, name))
+            if unit.kind is Kind.POD_GROUP and group is not None:
+                yield group_target(group)
 
     # --- handovers ---
 
@@ -454,25 +482,27 @@ class Scheduler:
             self._queue.wake(change, now, held)
 
     def _say_all(self, who: Asker, text: str) -> Iterator[Effect]:
-        for pod in who.pods:
-            yield from self._say(pod.pod, "Unschedulable", text)
-        if who.group is not None:
-            target = self._target_of(who)
-            if self._is_news(target, text):
-                yield SetCondition(
-                    target, "PodGroupInitiallyScheduled", "False", "Unschedulable", text[:_LONGEST_NOTE]
-                )
+        yield from self._say(who.pods, who.group, text)
 
-    def _say(self, pod: Pod, reason: str, text: str) -> Iterator[Effect]:
-        """Tells people why a pod waits, when there is something new to tell."""
-        target = _target(pod)
-        if self._is_news(target, text):
-            yield SetCondition(target, "PodScheduled", "False", reason, text[:_LONGEST_NOTE])
-            yield _warning(target, text)
+    def _say(self, pods: Iterable[CompiledPod], group: PodGroup | None, text: str) -> Iterator[Effect]:
+        for pod in pods:
+            yield from self._telling.waits(_target(pod.pod), "Unschedulable", text)
+        if group is not None:
+            yield from self._telling.group_waits(group, text)
 
-    def _is_news(self, target: Target, text: str) -> bool:
-        told, self._said[target] = self._said.get(target), text
-        return told != text
+    def _note_member(self, pod: Pod) -> None:
+        """A pod joins a group, or leaves it."""
+        group = group_key(pod) if pod.spec.scheduler_name in self._settings.profiles else None
+        if group is not None:
+            self._regrouped.add(group)
+
+    def _priorities_compared(self) -> Iterator[Effect]:
+        """Tells when pods of a group have other priorities than it, and when they do not any more."""
+        if not self._synced:
+            return
+        groups, self._regrouped = sorted(self._regrouped), set()
+        for group in filter(None, map(self._world.group, groups)):
+            yield from self._telling.divergence(group, divergence(self._world, group))
 
     # --- how effects ended ---
 
@@ -496,10 +526,8 @@ class Scheduler:
             return
         yield from self._stand_in_line(key, now, changed=False)
         group = self._world.group(key[1:]) if key[0] == GROUP else None
-        if group is not None and not _is_true(group, "PodGroupInitiallyScheduled"):
-            target = Target(GROUP, key[1], key[2], group.metadata.uid)
-            if self._is_news(target, "scheduled"):
-                yield SetCondition(target, "PodGroupInitiallyScheduled", "True", "Scheduled", "")
+        if group is not None:
+            yield from self._telling.group_scheduled(group)
 
     def _failed(self, effect: Effect, error: str, now: float) -> Iterable[Effect]:
         match effect:
@@ -512,7 +540,7 @@ class Scheduler:
                 text = f"{effect.target} could not be prepared: {error}"
                 return [said for a in self._preparing(effect) for said in self._give_up(a.pod, text, now)]
             case Nominate() | SetCondition() | Evict():
-                self._said.pop(effect.target, None)
+                self._telling.forget(effect.target)
                 return self._handover_failed(effect, error, now)
             case Announce():
                 return ()
@@ -526,7 +554,7 @@ class Scheduler:
         yield from self._call_off(key)
         self._queue.retry(key, now)
         if isinstance(found, Asker):
-            yield from self._say_all(found, f"preemption failed at {effect.target}: {error}")
+            yield from self._say_all(found, failure_text(effect.target, error, found.key[1]))
 
     def _unknown(self, effect: Effect, now: float) -> Iterable[Effect]:
         """It may have happened, so the promise stands; the cluster will show, or we ask again."""
@@ -539,7 +567,7 @@ class Scheduler:
             case SelectNode() | BindVolume():
                 return (effect,) if self._preparing(effect) else ()
             case Nominate() | SetCondition() | Evict():
-                self._said.pop(effect.target, None)
+                self._telling.forget(effect.target)
                 return (effect,) if self._handover_with(effect) else ()
             case Announce():
                 return ()
@@ -555,7 +583,7 @@ class Scheduler:
             return
         yield from self._stand_in_line(key, now, changed=False)
         self._queue.retry(key, now)
-        yield from self._say(known.pod, "SchedulerError", text)
+        yield from self._telling.waits(pod, "SchedulerError", text)
 
     def _send(self, assumed: Assumed) -> Bind:
         self._ledger.promise(replace(assumed, state=Promise.SENT, due=None))
@@ -614,20 +642,8 @@ def _key(pod: Pod) -> PodKey:
     return pod.metadata.namespace, pod.metadata.name
 
 
-def _evicting(victims: Sequence[Target], anyway: Sequence[Target]) -> str:
-    return f"{len(victims)} pods give way to it, {len(anyway)} leave anyway"
-
-
-def _is_true(group: PodGroup, condition: str) -> bool:
-    return any(c.type == condition and c.status == "True" for c in group.status.conditions)
-
-
 def _target(pod: Pod) -> Target:
     return Target("Pod", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
-
-
-def _warning(target: Target, text: str) -> Announce:
-    return Announce(target, Tone.WARNING, "FailedScheduling", "Scheduling", text[:_LONGEST_NOTE])
 
 
 def _asks(compiled: CompiledPod) -> tuple[object, ...]:

@@ -1,15 +1,24 @@
-"""What was decided, for whom, against what, and why. Bounded in size, whatever the cluster's size."""
+"""What was decided, for whom, against what, and why. Bounded in size, whatever the cluster's size.
 
-from collections.abc import Sequence
+Everything that people read is made from these records. Names and sentences only: rows of a snapshot mean
+nothing any more when somebody reads them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 
 from reprieve.model.effects import Effect, Target
+from reprieve.model.words import amount, counted, listed
 from reprieve.placement.place import Survey
 from reprieve.placement.reasons import Reason
 
-_MOST_REASONS = 20
+MOST_REASONS = 20
+MOST_PLANS = 20
+MOST_SPARED = 20
+MOST_VICTIMS = 100
 
 
 class Outcome(StrEnum):
@@ -17,6 +26,14 @@ class Outcome(StrEnum):
     UNSCHEDULABLE = "Unschedulable"
     PREEMPTS = "Preempts"
     WAITING = "WaitsForVictims"
+
+
+@dataclass(frozen=True, slots=True)
+class Because:
+    """A code for programs, and the sentence that is made from it for people."""
+
+    code: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +45,96 @@ class Finding:
     curable: bool
 
 
+# --- room that is made ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    pod: Target
+    node: str
+    priority: int  # that of what it goes with
+    unit: str  # what it goes with; a pod alone is "Pod/…"
+    budgets: tuple[str, ...]  # disruption budgets that are exceeded by it and others
+    because: Because
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """Who could have been taken, and is not."""
+
+    unit: str
+    pods: int
+    priority: int
+    because: Because
+
+
+@dataclass(frozen=True, slots=True)
+class Exceeded:
+    """A disruption budget that allows fewer evictions than there will be."""
+
+    budget: str
+    allowed: int
+    going: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loser:
+    """A plan that would have done, and what it would have cost."""
+
+    domain: str
+    pods: int
+    highest: int | None  # priority among its victims
+    broken: int
+    lost_by: Because
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """How room is made: what the best plan costs, and how it won."""
+
+    domain: str = ""  # a node, a topology domain, the cluster; empty if nobody has to be asked to go
+    ceiling: int | None = None  # nobody above this priority had to be considered
+    victims: tuple[Victim, ...] = ()  # the most important first; the rest is only counted
+    pods: int = 0  # victims in all
+    spared: tuple[Spared, ...] = ()  # those on the nodes in question first; the rest is only counted
+    units_spared: int = 0
+    exceeded: tuple[Exceeded, ...] = ()
+    broken: int = 0  # pods beyond what budgets allow, as the policy counts
+    losers: tuple[Loser, ...] = ()  # the best first
+    plans: int = 1  # how many were compared
+    decided_by: Because | None = None  # what the runner-up lost by
+    leaving: int = 0  # pods that leave those nodes anyway
+    giving_way: tuple[tuple[str, int], ...] = ()  # nodes, and how many pods have to leave each
+
+
+# --- no room -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """How near it was: the pod that found no node, and what it was short of where that was least."""
+
+    pod: Target
+    placed: int  # pods of the demand that had found a node before it
+    needed: int  # how many have to
+    because: Because
+    node: str = ""
+    resource: str = ""  # empty if it was not for a lack of room
+    short: int = 0  # in the unit of the resource
+    nodes: int = 0  # on how many nodes it is the same
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """Why nobody is evicted, and how near it would be if everybody went who may be taken."""
+
+    because: Because
+    at_best: Miss | None = None
+
+
+# --- the whole -----------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     id: str
@@ -35,18 +142,33 @@ class Decision:
     priority: int
     at: float
     outcome: Outcome
-    nodes: tuple[str, ...]  # where its pods go, in the order of the demand
     considered: int  # how many nodes there were
+    pods: int = 1  # how many ask
+    places: tuple[tuple[Target, str], ...] = ()  # its pods that have a node now, or wait for one
     findings: tuple[Finding, ...] = ()
-    victims: tuple[str, ...] = ()  # units that give way
+    preemption: Preemption | None = None
+    miss: Miss | None = None
+    eviction: Eviction | None = None
+    retry_at: float | None = None  # when who may be taken changes by itself
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(node for _, node in self.places)
+
+    @property
+    def victims(self) -> tuple[str, ...]:
+        """The units that give way."""
+        return tuple(dict.fromkeys(v.unit for v in self.preemption.victims)) if self.preemption else ()
 
     @property
     def text(self) -> str:
-        if self.outcome is Outcome.PLACED:
-            return f"{self.demand} goes to {', '.join(self.nodes)}"
-        if self.outcome is Outcome.PREEMPTS:
-            return f"{self.demand} waits for room on {', '.join(self.nodes)} (decision {self.id})"
-        return unschedulable_text(self.findings, self.considered)
+        match self.outcome:
+            case Outcome.PLACED:
+                return f"{self.demand} goes to {listed(sorted(set(self.nodes)))}"
+            case Outcome.PREEMPTS | Outcome.WAITING:
+                return f"{waiting_text(self)} (decision {self.id})"
+            case Outcome.UNSCHEDULABLE:
+                return unschedulable_text(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +187,53 @@ def decision_id(demand_uid: str, version: int) -> str:
 def findings_of(survey: Survey) -> tuple[Finding, ...]:
     """Most frequent first; what goes beyond the bound is rare by then."""
     curable = {r.reason: r.curable for r in survey.rejections}
-    counted = [Finding(reason, nodes, curable[reason]) for reason, nodes in survey.reasons().items()]
-    return tuple(sorted(counted, key=lambda f: (-f.nodes, f.reason))[:_MOST_REASONS])
+    found = [Finding(reason, nodes, curable[reason]) for reason, nodes in survey.reasons().items()]
+    return tuple(sorted(found, key=lambda f: (-f.nodes, f.reason))[:MOST_REASONS])
 
 
-def unschedulable_text(findings: Sequence[Finding], considered: int) -> str:
-    if not considered:
+# --- sentences -----------------------------------------------------------------------------------
+
+
+def waiting_text(decision: Decision) -> str:
+    """Says how many go from which nodes, and nobody's name: the reader may not know their namespaces."""
+    room = decision.preemption or Preemption()
+    parts = [giving_way_text(room.giving_way)] if room.giving_way else []
+    if room.leaving:
+        parts.append(f"{counted(room.leaving, 'pod')} {'leaves' if room.leaving == 1 else 'leave'} anyway")
+    where = listed(sorted(set(decision.nodes)))
+    return f"waits for room on {where}: {', '.join(parts) or 'nobody has to go'}"
+
+
+def giving_way_text(nodes: Sequence[tuple[str, int]]) -> str:
+    told = [f"{counted(n, 'pod')} on {node} {'gives' if n == 1 else 'give'} way" for node, n in nodes]
+    return listed(told)
+
+
+def by_node(nodes: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """How often each node is named."""
+    return tuple(sorted(Counter(nodes).items()))
+
+
+def unschedulable_text(decision: Decision) -> str:
+    if not decision.considered:
         return "there are no nodes in the cluster"
-    reasons = ", ".join(f"{_nodes(f.nodes)} {f.reason.text}" for f in findings)
-    return f"none of {_nodes(considered)} will do: {reasons}"
+    miss, eviction = decision.miss, decision.eviction
+    found = ", ".join(finding.reason.said_of(finding.nodes) for finding in decision.findings)
+    sentences = [f"none of {counted(decision.considered, 'node')} will do: {found}"]
+    if miss is not None and decision.pods > 1:
+        sentences.insert(0, gang_text(miss))
+    if miss is not None and miss.resource:
+        sentences.append(f"nearest miss: {miss.because.text}")
+    if eviction is not None:
+        sentences.append(f"nobody gives way: {eviction.because.text}")
+    return "; ".join(sentences)
 
 
-def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count} nodes"
+def gang_text(miss: Miss) -> str:
+    if miss.placed:
+        return f"{miss.placed} of the {miss.needed} pods it needs found a node, {miss.pod.name} did not"
+    return f"pod {miss.pod.name} found no node"
+
+
+def short_text(node: str, resource: str, short: int) -> str:
+    return f"{node} is short of {resource} by {amount(resource, short)}"

@@ -8,6 +8,7 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.words import counted
 from reprieve.placement.constraints import constraints_under
 from reprieve.placement.demand import Demand
 from reprieve.placement.profile import Profile
@@ -91,9 +92,9 @@ def _of_group(
     if any(pod.pod.spec.scheduling_gates for pod in waiting):
         return NotYet("")
     gang = group.spec.gang
-    missing = gang.min_count - running - len(waiting) if gang is not None else 0
-    if missing > 0:
-        text = f"PodGroup {key[1]}/{key[2]} needs {gang_text(missing)} before it can be scheduled"
+    if gang is not None and running + len(waiting) < gang.min_count:
+        # The same for every pod that comes, or all who wait would have to be told again.
+        text = f"PodGroup {key[1]}/{key[2]} waits until {gang.min_count} of its pods exist"
         return NotYet(text, tuple(waiting))
     priority = world.priority_of(group)
     wrong = _disagreement(waiting, priority, divergence_allowed)
@@ -101,10 +102,6 @@ def _of_group(
         return NotYet(f"PodGroup {key[1]}/{key[2]} cannot be scheduled: {wrong}", tuple(waiting))
     never = world.never_preempts(group) or any(p.pod.spec.preemption_policy == "Never" for p in waiting)
     return Asker(key, tuple(waiting), priority, not never, group, running)
-
-
-def gang_text(missing: int) -> str:
-    return "1 more pod" if missing == 1 else f"{missing} more pods"
 
 
 def _disagreement(pods: Sequence[CompiledPod], priority: int, divergence_allowed: bool) -> str:
@@ -115,15 +112,30 @@ def _disagreement(pods: Sequence[CompiledPod], priority: int, divergence_allowed
         return "its pods have different preemption policies"
     others = [p for p in pods if (p.pod.spec.priority or 0) != priority]
     if others and not divergence_allowed:
-        meta, got = others[0].pod.metadata, others[0].pod.spec.priority or 0
-        return f"pod {meta.name} has priority {got}, the group {priority}"
+        return _differs(others[0].pod, priority)
     return ""
 
 
-def demand_of(asker: Asker, view: Snapshot, profile: Profile) -> Demand:
+def divergence(world: World, group: PodGroup) -> str:
+    """Which pods of a group have another priority than it; empty if none has."""
+    priority = world.priority_of(group)
+    members = (world.pod(key) for key in world.members((group.metadata.namespace, group.metadata.name)))
+    others = [pod.pod for pod in members if pod is not None and (pod.pod.spec.priority or 0) != priority]
+    if not others:
+        return ""
+    more = len(others) - 1
+    rest = "" if not more else f"; {counted(more, 'more pod')} {'differs' if more == 1 else 'differ'}"
+    return f"{_differs(others[0], priority)}{rest}"
+
+
+def _differs(pod: Pod, priority: int) -> str:
+    return f"pod {pod.metadata.name} has priority {pod.spec.priority or 0}, the group {priority}"
+
+
+def demand_of(asker: Asker, view: Snapshot, profile: Profile, *, topology: bool = True) -> Demand:
     """The demand in rows of a snapshot."""
     rows = tuple(view.pods.rows[p.pod.metadata.namespace, p.pod.metadata.name] for p in asker.pods)
-    topology_key = asker.group.spec.topology_key if asker.group is not None else ""
+    topology_key = asker.group.spec.topology_key if asker.group is not None and topology else ""
     nominated = (view.pods.compiled[row].pod.status.nominated_node_name for row in rows)
     return Demand(
         pods=rows,

@@ -5,10 +5,12 @@ is marked, the victims are evicted; then they drain. So whoever starts anew can 
 Everything here is a function from a handover and what happened to the next handover and what is to be done.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
+from reprieve.scheduler.decision import Preemption, by_node, giving_way_text
 
 MARK = "DisruptionTarget"
 MARK_REASON = "PreemptionByScheduler"
@@ -29,8 +31,10 @@ class Handover:
     preemptor: Target
     places: tuple[tuple[Target, str], ...]  # pods of the preemptor, and the nodes they wait for
     victims: tuple[Target, ...]  # pods that are evicted for it
+    homes: tuple[tuple[Target, str], ...] = ()  # the victims, and the nodes they run on
     leaving: tuple[Target, ...] = ()  # pods that leave those nodes anyway
     marks: tuple[Target, ...] = ()  # whole groups that are told, too
+    price: Preemption | None = None  # what was decided
     stage: Stage = Stage.NOMINATING
     pending: frozenset[Effect] = frozenset()  # what this stage still waits for
     gone: frozenset[Target] = frozenset()
@@ -66,7 +70,7 @@ def acknowledged(handover: Handover, effect: Effect) -> Step:
             return _entered(handover, Stage.MARKING, [_mark(v, handover) for v in (*left, *handover.marks)])
         case Stage.MARKING:
             handover, evictions = _entered(handover, Stage.EVICTING, [Evict(victim) for victim in left])
-            return handover, (*evictions, *(_told(victim, handover) for victim in left))
+            return handover, (*evictions, *_told(left, handover))
         case _:
             return _drained(replace(handover, stage=Stage.DRAINING))
 
@@ -113,10 +117,22 @@ def _unmark(target: Target) -> SetCondition:
     return SetCondition(target, MARK, "False", "PreemptionAbandoned", "the preemption was called off")
 
 
-def _told(victim: Target, handover: Handover) -> Announce:
-    """Who is preempted by somebody of another namespace learns a UID and no name."""
+def _told(victims: list[Target], handover: Handover) -> Iterator[Announce]:
+    """Both sides learn of each other no name, which may be of another namespace: a UID, and how many.
+
+    The node is the one that the preemptor goes to, or the victim's own if it goes to several.
+    """
     preemptor = handover.preemptor
     nodes = sorted({node for _, node in handover.places})
-    where = f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes"
-    note = f"Preempted by {preemptor.kind.lower()} {preemptor.uid} on {where} (decision {handover.id})"
-    return Announce(victim, Tone.NORMAL, "Preempted", "Preempting", note)
+    homes = {**dict.fromkeys(victims, nodes[0]), **dict(handover.homes)}
+    who, note = f"{preemptor.kind.lower()} {preemptor.uid}", f"(decision {handover.id})"
+    for victim in victims:
+        where = nodes[0] if len(nodes) == 1 else homes[victim]
+        yield _announced(victim, "Preempted", f"Preempted by {who} on node {where} {note}")
+    if victims:
+        told = giving_way_text(by_node(homes[victim] for victim in victims))
+        yield _announced(preemptor, "Preempting", f"{told} {note}")
+
+
+def _announced(target: Target, reason: str, note: str) -> Announce:
+    return Announce(target, Tone.NORMAL, reason, "Preempting", note)

@@ -195,8 +195,7 @@ class World:
         self._where = grown(self._where, len(self._pods), NOWHERE)
         self._where[row] = NOWHERE
         self._pods_changed(compiled)
-        if (group := group_key(compiled.pod)) is not None:
-            self._members.setdefault(group, set()).add(key)
+        self._join_group(key, compiled.pod)
         return self._settle(key)
 
     def _change_pod(self, key: PodKey, old: CompiledPod, new: CompiledPod) -> Changes:
@@ -209,6 +208,8 @@ class World:
             self._move(row, NOWHERE)
             self._widen(name for name, _ in new.shape.requests)
             self._pods.change(row, new, self._axis)
+            self._leave_group(key, old.pod)
+            self._join_group(key, new.pod)
             self._pods_changed(old)
             self._pods_changed(new)
             self._move(row, before)
@@ -264,6 +265,10 @@ class World:
         if name:
             self._missed[key] = name
             self._homeless.setdefault(name, set()).add(key)
+
+    def _join_group(self, key: PodKey, pod: Pod) -> None:
+        if (group := group_key(pod)) is not None:
+            self._members.setdefault(group, set()).add(key)
 
     def _leave_group(self, key: PodKey, pod: Pod) -> None:
         group = group_key(pod)

@@ -1,5 +1,6 @@
 """Small objects for the cases in this directory, written as their JSON, and their later versions."""
 
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -61,6 +62,10 @@ def bound(pod: Pod, node: str) -> Pod:
 
 def finished(pod: Pod) -> Pod:
     return msgspec.structs.replace(later(pod), status=msgspec.structs.replace(pod.status, phase="Succeeded"))
+
+
+def leaving(pod: Pod) -> Pod:
+    return later(pod, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def respecified(pod: Pod, **spec: Any) -> Pod:

@@ -20,7 +20,7 @@ gates come from are not known here.
 from dataclasses import dataclass
 from enum import Enum
 
-from reprieve.cluster.api import plugins, priority
+from reprieve.cluster.api import plugins
 from reprieve.cluster.api.codec import Unreadable, decode_value
 from reprieve.cluster.api.defaults import default
 from reprieve.cluster.api.features import (
@@ -109,11 +109,7 @@ def admit(request: Request, lookup: Lookup) -> Answer:
 
 
 def _last_refusal(body: Json, lookup: Lookup) -> Refusal | None:
-    return plugins.one_default_priority(body, lookup) if _is(body, "PriorityClass") else None
-
-
-def _is(body: Json, *kinds: str) -> bool:
-    return body["kind"] in kinds
+    return plugins.one_default_priority(body, lookup) if body["kind"] == "PriorityClass" else None
 
 
 def _started(request: Request, sent: Json) -> Json:
@@ -136,8 +132,8 @@ def _complete(request: Request, body: Json, old: Json, lookup: Lookup) -> Refusa
     if request.subresource:
         return None
     if not request.creates:
-        if _is(body, "Pod"):
-            priority.keep(body, old)
+        if request.kind == "Pod":
+            plugins.keep_resolved(body, old)
             plugins.default_toleration_seconds(body)
         return None
     if _rules(request).namespaced:
@@ -164,7 +160,7 @@ def _complete_new(request: Request, body: Json, lookup: Lookup) -> Refusal | Non
 
 
 def _finish(request: Request, body: Json) -> None:
-    if not _is(body, "Pod"):
+    if request.kind != "Pod":
         return
     if request.creates:
         merge_label_keys(body)

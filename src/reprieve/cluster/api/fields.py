@@ -72,7 +72,7 @@ def shortly(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class At:
     """A value at a path. Complaints about it, and about all that is below it, go into one list."""
 

@@ -76,6 +76,14 @@ def priority_of_group(group: Json, version: str, features: Features, lookup: Loo
     return _forbidden(priority.resolve(group, _classes(lookup), with_policy))
 
 
+def keep_resolved(pod: Json, old: Json) -> None:
+    """What was filled in when the pod was created stays in an update that leaves it out."""
+    before = part(old, "spec")
+    for field in ("priority", "preemptionPolicy", "resources"):
+        if field in before:
+            made(pod, "spec").setdefault(field, before[field])
+
+
 def _classes(lookup: Lookup) -> list[priority.Class]:
     return [priority.read_class(body) for body in lookup.all("PriorityClass")]
 

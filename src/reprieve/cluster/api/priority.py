@@ -7,7 +7,7 @@ priority is good for is not known here.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reprieve.cluster.api.values import Json, made, name_of, part, text_in
+from reprieve.cluster.api.values import Json, made, name_of, text_in
 
 SYSTEM_PREFIX = "system-"
 PREEMPT_LOWER = "PreemptLowerPriority"
@@ -72,10 +72,3 @@ def _settle(spec: Json, field: str, value: int | str, source: Class) -> str:
     if source.name:
         return f"spec.{field} is {given}, and the PriorityClass {source.name} gives {value}"
     return f"spec.{field} is {given}, and without a PriorityClass it can only be {value}"
-
-
-def keep(body: Json, old: Json) -> None:
-    """In an update that leaves them out, priority and preemption policy stay as they were resolved."""
-    for field in ("priority", "preemptionPolicy"):
-        if field in part(old, "spec"):
-            made(body, "spec").setdefault(field, part(old, "spec")[field])

@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Iterable
 from typing import get_args
 
 from reprieve.cluster.api.codec import Decoded, decode
+from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.mini.calls import call
+from reprieve.cluster.mini.cascade import Cascade
 from reprieve.cluster.mini.controllers import DEFAULT_DELAYS, Controllers, Delays
 from reprieve.cluster.mini.errors import ApiError, not_found
 from reprieve.cluster.mini.faults import NO_FAULTS, CallFault, FaultPlan, WatchFault
@@ -18,6 +20,8 @@ from reprieve.cluster.mini.kubelet import DEFAULT_PACE, Kubelets, Pace
 from reprieve.cluster.mini.life import live
 from reprieve.cluster.mini.line import Line
 from reprieve.cluster.mini.metadata import key_of, metadata_of
+from reprieve.cluster.mini.namespaces import Namespaces
+from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.timestamps import Clock
 from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
@@ -36,9 +40,11 @@ class MiniCluster:
         faults: FaultPlan = NO_FAULTS,
         pace: Pace = DEFAULT_PACE,
         delays: Delays = DEFAULT_DELAYS,
+        features: Features = DEFAULT_FEATURES,
     ) -> None:
         self.store = Store(clock)
         self.clock = clock
+        self.features = features
         self._faults = faults
         self._pace = pace
         self._delays = delays
@@ -89,11 +95,16 @@ class MiniCluster:
 
     def start(self) -> None:
         """Kubelets and controllers begin to live, on the running event loop."""
-        kubelets = Kubelets(self.store, self.clock, self._pace)
-        controllers = Controllers(self.store, self.clock, self._delays)
+        store, clock = self.store, self.clock
+        inhabitants = (
+            Kubelets(store, clock, self._pace),
+            Controllers(store, clock, self._delays, self.features),
+            Cascade(store),
+            Namespaces(store, clock),
+        )
         self._tasks = [
-            asyncio.create_task(live(kubelets.step, kubelets.observer, self.clock), name="kubelets"),
-            asyncio.create_task(live(controllers.step, controllers.observer, self.clock), name="controllers"),
+            asyncio.create_task(live(one.step, one.observer, clock), name=type(one).__name__)
+            for one in inhabitants
         ]
 
     async def stop(self) -> None:
@@ -111,6 +122,7 @@ class MiniCluster:
 
     def _apply(self, body: Json) -> Stored:
         kind = _kind(str(body.get("kind")))
+        body = stored_form(kind, str(body.get("apiVersion")), body)
         named = bool(metadata_of(body).get("name"))
         if named and self.store.find(key_of(kind, body)) is not None:
             stored = self.store.update(kind.resource, body)

@@ -34,10 +34,11 @@ _TERMINAL = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long simulated things take."""
+    """How long simulated things take; all of them, and what pods declare, pass ``speed`` times as fast."""
 
     start_seconds: float = 1.0
     orphan_seconds: float = 5.0  # from the loss of a node to the deletion of its pods
+    speed: float = 1.0
 
 
 DEFAULT_PACE = Pace()
@@ -199,18 +200,18 @@ class Kubelets:
             self._agenda.plan(key, task, at)
 
     def _next(self, key: Key, guest: Guest) -> tuple[Task, float] | None:
-        now = self._clock()
+        now, speed = self._clock(), self._pace.speed
         room = self._room(guest.spec.node_name)
         if room.offered is None:
-            return Task.COLLECT, now + self._pace.orphan_seconds
+            return Task.COLLECT, now + self._pace.orphan_seconds / speed
         if guest.metadata.deletion_timestamp is not None:
-            return Task.STOP, now + guest.drain_seconds()
+            return Task.STOP, now + guest.drain_seconds() / speed
         if guest.is_over:
             return None
         if guest.is_running:
             seconds = guest.seconds(RUN_SECONDS)
-            return None if seconds is None else (Task.FINISH, self._start_of(key, guest) + seconds)
-        return (Task.START, now + self._pace.start_seconds) if room.guests[key] else (Task.ADMIT, now)
+            return None if seconds is None else (Task.FINISH, self._start_of(key, guest) + seconds / speed)
+        return (Task.START, now + self._pace.start_seconds / speed) if room.guests[key] else (Task.ADMIT, now)
 
     def _start_of(self, key: Key, guest: Guest) -> float:
         """As we remember it; what is written down is truncated to the second."""

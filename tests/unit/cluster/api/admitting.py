@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 class Known:
-    """What there is beside the object in question. Every namespace exists, unless another is named."""
+    """What there is beside the object in question."""
 
     def __init__(self, *bodies: Json) -> None:
         self._bodies = bodies

@@ -48,7 +48,8 @@ DEFAULTS: list[tuple[Json, str, object]] = [
     (RICH_POD, "spec.volumes.1.emptyDir", {}),
     (RICH_POD, "spec.volumes.2.configMap.defaultMode", 0o644),
     (DEPLOYMENT, "spec.replicas", 1),
-    (DEPLOYMENT, "spec.strategy", {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}),
+    (DEPLOYMENT, "spec.strategy.type", "RollingUpdate"),
+    (DEPLOYMENT, "spec.strategy.rollingUpdate", {"maxUnavailable": "25%", "maxSurge": "25%"}),
     (DEPLOYMENT, "spec.progressDeadlineSeconds", 600),
     (DEPLOYMENT, "spec.template.spec.restartPolicy", "Always"),
     (STATEFUL_SET, "spec.podManagementPolicy", "OrderedReady"),
@@ -70,7 +71,7 @@ DEFAULTS: list[tuple[Json, str, object]] = [
     (NODE, "status.allocatable", {"cpu": "4", "memory": "8Gi"}),
     (GROUP, "spec.disruptionMode", {"single": {}}),
     (OLDER_GROUP, "spec.disruptionMode", "Pod"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("body", "path", "value"), DEFAULTS, ids=lambda d: d if isinstance(d, str) else "")

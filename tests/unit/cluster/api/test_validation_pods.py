@@ -20,7 +20,6 @@ LONG = "x" * 64
     [
         ("metadata.name", "Rich", "metadata.name"),
         ("metadata.name", "a" * 254, "metadata.name"),
-        ("metadata.namespace", "default.x", "metadata.namespace"),
         ("metadata.labels", {"app": LONG}, "metadata.labels"),
         ("metadata.labels", {"/app": "x"}, "metadata.labels"),
         ("metadata.labels", {"a/b/c": "x"}, "metadata.labels"),

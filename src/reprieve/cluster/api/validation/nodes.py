@@ -1,11 +1,9 @@
 """Nodes: taints, what they offer, and who has forbidden preemption for resizes on them."""
 
-from collections.abc import Sequence
-
-from reprieve.cluster.api.fields import At, Reason
+from reprieve.cluster.api.fields import At
 from reprieve.cluster.api.names import declared_feature, label_key
 from reprieve.cluster.api.validation.placement import check_taints
-from reprieve.cluster.api.validation.resources import check_amounts, check_node_resource
+from reprieve.cluster.api.validation.resources import check_amounts
 from reprieve.cluster.api.validation.volumes import check_distinct
 from reprieve.cluster.api.values import Json, part, same
 
@@ -34,7 +32,7 @@ def check_node_change(node: At, old: Json) -> None:
 def check_node_status(node: At, old: Json) -> None:
     status = node["status"]
     for field in ("capacity", "allocatable"):
-        check_amounts(status[field], check_node_resource)
+        check_amounts(status[field])
     for condition in status["conditions"].items():
         condition["type"].require()
         condition["status"].require()
@@ -42,6 +40,6 @@ def check_node_status(node: At, old: Json) -> None:
     for feature in features.items():
         feature.must_be(declared_feature)
     check_distinct(features)
-    names: Sequence[str] = [feature.text() for feature in features.items()]
-    if list(names) != sorted(names):
-        features.refuse(Reason.INVALID, "must be in alphabetical order")
+    names = [feature.text() for feature in features.items()]
+    if names != sorted(names):
+        features.invalid("must be in alphabetical order")

@@ -17,7 +17,7 @@ _MUTABLE = "images, activeDeadlineSeconds, tolerations (which may be added) and 
 
 def check_pod_change(pod: At, old: Json) -> None:
     spec, before = pod["spec"], part(old, "spec")
-    if not spec.is_object() or not _check_same_containers(spec, before, "updates"):
+    if spec.value == before or not spec.is_object() or not _check_same_containers(spec, before, "updates"):
         return
     _check_deadline(spec["activeDeadlineSeconds"], before.get("activeDeadlineSeconds"))
     _check_tolerations(spec["tolerations"], before)
@@ -25,8 +25,7 @@ def check_pod_change(pod: At, old: Json) -> None:
     gated = bool(before.get("schedulingGates"))
     if gated:
         _check_narrowed(spec, before)
-    if not same(_fixed(spec.value, before, gated), _fixed(before, before, gated)):
-        changed = ", ".join(_differences(spec.value, before, gated))
+    if changed := ", ".join(_changes(spec.value, before, gated)):
         spec.forbid(f"an update must change nothing but {_MUTABLE}; it changes {changed}")
 
 
@@ -72,10 +71,11 @@ def _check_gates(gates: At, before: Json) -> None:
 
 def _fixed(spec: Json, before: Json, gated: bool) -> Json:
     """A spec with all that may change as it was before."""
-    fixed: Json = deepcopy(spec)
+    fixed = dict(spec)
     for field in _CONTAINERS:
-        for container, old in zip(items(fixed, field), items(before, field), strict=False):
-            _restore(container, old, "image")
+        pairs = list(zip(items(spec, field), items(before, field), strict=False))
+        if pairs:
+            fixed[field] = [{**container, "image": old.get("image")} for container, old in pairs]
     for field in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
         _restore(fixed, before, field)
     if gated:
@@ -92,16 +92,18 @@ def _restore(spec: Json, before: Json, field: str) -> None:
 
 
 def _restore_node_affinity(spec: Json, before: Json) -> None:
-    affinity = made(spec, "affinity")
+    affinity = dict(part(spec, "affinity"))
     _restore(affinity, part(before, "affinity"), "nodeAffinity")
+    spec["affinity"] = affinity
     if not affinity and "affinity" not in before:
-        spec.pop("affinity", None)
+        del spec["affinity"]
 
 
-def _differences(spec: Json, before: Json, gated: bool) -> list[str]:
-    one, other = _fixed(spec, before, gated), _fixed(before, before, gated)
-    fields = sorted({*one, *other})
-    changed = (field for field in fields if not same({field: one.get(field)}, {field: other.get(field)}))
+def _changes(spec: Json, before: Json, gated: bool) -> list[str]:
+    """The fields that differ and must not."""
+    fixed = _fixed(spec, before, gated)
+    fields = sorted({*fixed, *before})
+    changed = (field for field in fields if not same({field: fixed.get(field)}, {field: before.get(field)}))
     return [f"spec.{field}" for field in changed]
 
 

@@ -10,7 +10,7 @@ from reprieve.cluster.api.validation.placement import (
     check_spread,
     check_tolerations,
 )
-from reprieve.cluster.api.validation.resources import check_amount, check_pod_resources
+from reprieve.cluster.api.validation.resources import check_amounts, check_pod_resources
 from reprieve.cluster.api.validation.volumes import check_pod_volumes
 from reprieve.cluster.api.values import Json, text_in
 
@@ -95,8 +95,7 @@ def _check_rest(spec: At) -> None:
     for field in ("hostname", "subdomain"):
         if not spec[field].empty:
             spec[field].must_be(dns_label)
-    for name, quantity in spec["overhead"].entries():
-        check_amount(name, quantity)
+    check_amounts(spec["overhead"])
     spec["os"]["name"].one_of(("linux", "windows"))
 
 

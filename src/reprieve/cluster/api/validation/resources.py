@@ -31,20 +31,21 @@ def check_requirements(resources: At) -> None:
 
 def _check_requirements(resources: At, check_name: Callable[[str, At], None]) -> None:
     for field in ("limits", "requests"):
-        check_amounts(resources[field], check_name)
+        for name, quantity in resources[field].entries():
+            check_name(name, quantity)
+        check_amounts(resources[field])
     _check_requests_within_limits(resources)
     named = {name for field in ("limits", "requests") for name in part(resources.value, field)}
     if any(map(is_huge, named)) and not named & {"cpu", "memory"}:
         resources.forbid("huge pages must come with cpu or memory")
 
 
-def check_amounts(amounts: At, check_name: Callable[[str, At], None]) -> None:
+def check_amounts(amounts: At) -> None:
     for name, quantity in amounts.entries():
-        check_name(name, quantity)
-        check_amount(name, quantity)
+        _check_amount(name, quantity)
 
 
-def check_amount(name: str, quantity: At) -> None:
+def _check_amount(name: str, quantity: At) -> None:
     amount = quantity.amount()
     if amount is None:
         return
@@ -63,10 +64,6 @@ def _check_container_resource(name: str, quantity: At) -> None:
         quantity.invalid("must be a resource for containers, or have the prefix of whoever defines it")
     elif not is_native(name) and name.startswith("requests."):
         quantity.invalid("the name must not begin with requests.")
-
-
-def check_node_resource(name: str, quantity: At) -> None:
-    """Nodes may offer anything."""
 
 
 def _check_pod_resource(name: str, quantity: At) -> None:

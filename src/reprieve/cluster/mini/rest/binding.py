@@ -1,7 +1,7 @@
 """Binding: a pod is given its node."""
 
 from reprieve.cluster.mini.calls import bind
-from reprieve.cluster.mini.errors import ApiError, bad_request, conflict, invalid
+from reprieve.cluster.mini.errors import bad_request, conflict, invalid
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json, peek, section
 from reprieve.cluster.mini.metadata import metadata_of
@@ -10,7 +10,7 @@ from reprieve.cluster.mini.rest.exchange import Response, answer
 from reprieve.cluster.mini.rest.heads import check_type
 from reprieve.cluster.mini.rest.statuses import success
 from reprieve.cluster.mini.rest.writing import Call
-from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.cluster.mini.store import Part, parsed
 from reprieve.model.effects import Target
 
 
@@ -18,14 +18,15 @@ def create_binding(call: Call) -> Response:
     body = read_object(call.request)
     check_type(body, "v1", "Binding")
     key = _pod(call, metadata_of(body) if "metadata" in body or not call.place.name else {})
-    node = _node(peek(body, "target"))
+    node, notes = _node(peek(body, "target")), _notes(peek(body, "metadata"))
     api = call.chosen
     stored = api.store.get(key)
     if peek(parsed(stored), "spec").get("nodeName"):
         raise conflict(str(key), "it has a node already, and is bound once and for all")
     uid = str(peek(body, "metadata").get("uid") or "")
     bind(api.store, Target("Pod", key.namespace, key.name, uid or stored.uid), node, api.clock())
-    _annotate(api.store, key, peek(peek(body, "metadata"), "annotations"))
+    if notes:
+        api.store.patch(key, lambda pod: _noted(pod, notes), Part.MAIN)
     return answer(success(code=201), 201)
 
 
@@ -50,15 +51,14 @@ def _node(target: Json) -> str:
     return name
 
 
-def _annotate(store: Store, key: Key, annotations: Json) -> None:
-    """A scheduler may leave notes on the pod with the binding."""
-    if not annotations:
-        return
-    if not all(isinstance(text, str) for text in annotations.values()):
-        raise ApiError(400, "BadRequest", "the annotations of a binding must be texts")
+def _notes(meta: Json) -> Json:
+    """A scheduler may leave annotations on the pod with the binding."""
+    notes = peek(meta, "annotations")
+    if not all(isinstance(text, str) for text in notes.values()):
+        raise bad_request("the annotations of a binding must be texts")
+    return notes
 
-    def noted(body: Json) -> Json:
-        section(section(body, "metadata"), "annotations").update(annotations)
-        return body
 
-    store.patch(key, noted, Part.MAIN)
+def _noted(pod: Json, notes: Json) -> Json:
+    section(section(pod, "metadata"), "annotations").update(notes)
+    return pod

@@ -22,6 +22,14 @@ from reprieve.cluster.mini.spelling import field_in_store
 
 _LABELS = "metadata.labels"
 _KEYED = ("metadata.name", "metadata.namespace")
+_ALIASES = {"status.successful": "status.succeeded"}
+# What a field that is not there is taken for, if not for empty.
+_ABSENT = {
+    "spec.hostNetwork": "false",
+    "spec.unschedulable": "false",
+    "status.replicas": "0",
+    "status.succeeded": "0",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +59,7 @@ class Filter:
         content = _read(stored, (*paths, _LABELS) if self.labels else paths)
         if not all_hold(self.labels, _texts(content.get(_LABELS))):
             return False
-        # A field that is not there is as good as empty.
-        return all_hold(self.fields, {path: _text(content.get(path)) for path in paths})
+        return all_hold(self.fields, {path: _text(path, content.get(path)) for path in paths})
 
 
 def filter_of(place: Place, query: Query) -> Filter:
@@ -61,7 +68,7 @@ def filter_of(place: Place, query: Query) -> Filter:
         path = field_in_store(place.api_version, requirement.name)
         if path not in _KEYED and path not in place.kind.selectable:
             raise bad_request(f"field label not supported: {requirement.name!r}: {_choices(place.kind)}")
-        fields.append(replace(requirement, name=path))
+        fields.append(replace(requirement, name=_ALIASES.get(path, path)))
     return Filter(
         namespace=place.namespace,
         keyed=tuple(r for r in fields if r.name in _KEYED),
@@ -78,10 +85,10 @@ def _texts(labels: object) -> dict[str, str]:
     return {k: v for k, v in labels.items() if isinstance(v, str)} if isinstance(labels, dict) else {}
 
 
-def _text(value: object) -> str:
+def _text(path: str, value: object) -> str:
     match value:
         case None:
-            return ""
+            return _ABSENT.get(path, "")
         case bool():
             return str(value).lower()
         case str() | int():

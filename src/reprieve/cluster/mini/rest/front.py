@@ -32,11 +32,10 @@ class Front:
             return refusal(error, subject)
 
     def _page(self, place: Page, request: Request) -> Answer:
+        found = page(place, request)
         if request.method != "GET":
-            raise ApiError(
-                405, "MethodNotAllowed", f"the server does not allow {request.method} on this page"
-            )
-        return page(place, request)
+            raise ApiError(405, "MethodNotAllowed", f"the server does not allow {request.method} on a page")
+        return found
 
     def _call(self, place: Place, request: Request) -> Call:
         query = Query(request.query)

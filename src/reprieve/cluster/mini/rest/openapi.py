@@ -4,6 +4,7 @@ Schemas are made from the records into which objects are decoded. Other fields a
 not described.
 """
 
+import re
 from functools import cache
 from inspect import getdoc
 from typing import Any
@@ -21,6 +22,7 @@ from reprieve.cluster.mini.spelling import in_client_words
 _GVK = "x-kubernetes-group-version-kind"
 _REF = "#/components/schemas/"
 _OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_SPELLING = re.compile("^(Newer|Older|Oldest)(?=[A-Z])")
 _ANY = {"x-kubernetes-preserve-unknown-fields": True}
 _SIMPLE: dict[type, Json] = {
     inspect.StrType: {"type": "string"},
@@ -132,8 +134,16 @@ def _metadata(schemas: dict[str, Json]) -> Json:
 
 def _properties(record: Any, schemas: dict[str, Json]) -> dict[str, Json]:
     info = inspect.type_info(record)
-    fields = info.fields if isinstance(info, inspect.StructType) else ()
-    return {field.encode_name: _schema(field.type, schemas) for field in fields}
+    return _fields(info, schemas) if isinstance(info, inspect.StructType) else {}
+
+
+def _fields(info: inspect.StructType, schemas: dict[str, Json]) -> dict[str, Json]:
+    """Without those that only another version's spelling has."""
+    return {
+        field.encode_name: _schema(field.type, schemas)
+        for field in info.fields
+        if not isinstance(field.type, inspect.NoneType)
+    }
 
 
 def _schema(info: inspect.Type, schemas: dict[str, Json]) -> Json:
@@ -152,24 +162,25 @@ def _schema(info: inspect.Type, schemas: dict[str, Json]) -> Json:
 
 
 def _union(types: list[inspect.Type], schemas: dict[str, Json]) -> Json:
-    """Numbers that may be written as text, most often."""
-    if len(types) == 1:
-        return _schema(types[0], schemas)
-    return {"oneOf": [_schema(t, schemas) for t in types]} if types else dict(_ANY)
+    """Of several types, text is the one in which the others can be written, too: quantities, for one."""
+    text = next((t for t in types if isinstance(t, inspect.StrType)), None)
+    return _schema(text or types[0], schemas) if types else _ANY
 
 
 def _referred(info: inspect.StructType, schemas: dict[str, Json]) -> Json:
     """Each record once, also one that holds itself."""
-    name = f"dev.reprieve.{info.cls.__name__}"
+    if not info.fields:
+        return {"type": "object", "description": "Only whether it is there is read."}
+    name = "dev.reprieve." + _SPELLING.sub("", info.cls.__name__)
     if name not in schemas:
         schemas[name] = {}
         schemas[name] = {
             "type": "object",
             "description": _told(info.cls),
-            "properties": {field.encode_name: _schema(field.type, schemas) for field in info.fields},
+            "properties": _fields(info, schemas),
         }
     # In OpenAPI 3.0 what stands beside a reference is ignored, unless it is wrapped.
-    return {"allOf": [{"$ref": _REF + name}]}
+    return {"description": schemas[name].get("description", ""), "allOf": [{"$ref": _REF + name}]}
 
 
 def _told(record: type) -> str:

@@ -91,6 +91,10 @@ def check_version(query: Query, newest: int) -> None:
         raise unsupported("resourceVersionMatch", EXACT, (NOT_OLDER,))
     if match and query.text("continue"):
         raise bad_request("resourceVersionMatch cannot be combined with continue")
+    check_reached(version, newest)
+
+
+def check_reached(version: int | None, newest: int) -> None:
     if version is not None and version > newest:
         cause = Cause("ResourceVersionTooLarge", "Too large resource version")
         sentence = f"Too large resource version: {version}, current: {newest}"

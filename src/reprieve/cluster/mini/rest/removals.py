@@ -3,15 +3,16 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
+from reprieve.cluster.mini.cascade import FOREGROUND, ORPHAN
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.namespaces import HELD_BY_CONTENT
 from reprieve.cluster.mini.rest.bodies import read_object
 from reprieve.cluster.mini.rest.exchange import Request
 from reprieve.cluster.mini.rest.query import Query, unsupported
 
 T = TypeVar("T")
 
-FOREGROUND, ORPHAN, NAMESPACE_CONTENT = "foregroundDeletion", "orphan", "kubernetes"
 _POLICIES = ("Background", "Foreground", "Orphan")
 
 
@@ -28,7 +29,7 @@ class Removal:
     def held_by(self, kind: Kind) -> tuple[str, ...]:
         """The finalizers of those who have something to do before the object goes."""
         if kind.kind == "Namespace":
-            return (NAMESPACE_CONTENT,)
+            return (HELD_BY_CONTENT,)
         match self.policy or ("Orphan" if kind.orphans else "Background"):
             case "Foreground":
                 return (FOREGROUND,)

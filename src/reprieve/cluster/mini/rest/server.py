@@ -6,12 +6,11 @@ import logging
 import ssl
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
 
-from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.rest.access import check_token
@@ -20,8 +19,9 @@ from reprieve.cluster.mini.rest.exchange import JSON, Answer, Request, Response,
 from reprieve.cluster.mini.rest.front import Front
 from reprieve.cluster.mini.rest.pages import PUBLIC
 from reprieve.cluster.mini.rest.statuses import refusal
+from reprieve.cluster.mini.setup import LOOPBACK
 
-LOOPBACK = "127.0.0.1"
+_LONGEST_LINE = 64 * 1024  # selectors and tokens stand in the first line
 _log = logging.getLogger(__name__)
 
 
@@ -43,17 +43,7 @@ class Server:
         self._endpoint = endpoint
         self._streams: set[asyncio.Task[object]] = set()
         self._port = endpoint.port
-        self._runner = web.ServerRunner(
-            web.Server(
-                self._handle,
-                access_log=None,
-                handler_cancellation=True,
-                client_max_size=LARGEST,
-                max_line_size=64 * 1024,
-                max_field_size=64 * 1024,
-            ),
-            shutdown_timeout=1.0,
-        )
+        self._runner: web.ServerRunner | None = None
 
     @property
     def port(self) -> int:
@@ -66,20 +56,36 @@ class Server:
 
     async def start(self) -> None:
         """An OSError when the address cannot be had."""
-        await self._runner.setup()
-        site = web.TCPSite(
-            self._runner, self._endpoint.host, self._endpoint.port, ssl_context=self._endpoint.tls
-        )
+        runner = web.ServerRunner(self._protocol(), shutdown_timeout=1.0)
+        await runner.setup()
+        end = self._endpoint
         try:
-            await site.start()
+            await web.TCPSite(runner, end.host, end.port, ssl_context=end.tls).start()
         except OSError:
-            await self._runner.cleanup()
+            await runner.cleanup()
             raise
-        self._port = int(self._runner.addresses[0][1])
+        self._runner = runner
+        self._port = int(runner.addresses[0][1])
+
+    def _protocol(self) -> web.Server:
+        loop = asyncio.get_running_loop()
+
+        def request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+            return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=LARGEST)
+
+        return web.Server(
+            self._handle,
+            request_factory=request,
+            handler_cancellation=True,
+            access_log=None,
+            max_line_size=_LONGEST_LINE,
+            max_field_size=_LONGEST_LINE,
+        )
 
     async def stop(self) -> None:
         self.disconnect()
-        await self._runner.cleanup()
+        if self._runner is not None:
+            await self._runner.cleanup()
 
     def disconnect(self) -> None:
         """Breaks every open watch, as a network may do at any time."""
@@ -166,6 +172,6 @@ def _understood(request: web.BaseRequest, body: bytes) -> Request:
     )
 
 
-def serve(cluster: MiniCluster, endpoint: Endpoint, features: Features = DEFAULT_FEATURES) -> Server:
+def serve(cluster: MiniCluster, endpoint: Endpoint) -> Server:
     """A server that is still to be started."""
-    return Server(Front(cluster.store, cluster.clock, features), endpoint)
+    return Server(Front(cluster.store, cluster.clock, cluster.features), endpoint)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import islice
 
@@ -11,7 +12,7 @@ from reprieve.cluster.mini.errors import ApiError, Cause
 from reprieve.cluster.mini.history import Change, Stored, Verb
 from reprieve.cluster.mini.rest.filters import Filter
 from reprieve.cluster.mini.rest.query import Query
-from reprieve.cluster.mini.rest.reading import NOT_OLDER, check_version
+from reprieve.cluster.mini.rest.reading import NOT_OLDER, check_reached
 from reprieve.cluster.mini.rest.statuses import failure
 from reprieve.cluster.mini.rest.views import View
 from reprieve.cluster.mini.store import Store
@@ -44,7 +45,7 @@ def wish_of(query: Query, newest: int) -> Wish:
     if match and not asked:
         raise _forbidden("resourceVersionMatch", "a watch has it only together with sendInitialEvents")
     if initial:
-        check_version(query, newest)
+        check_reached(query.version(), newest)
     version = query.version() or 0
     seconds = query.number("timeoutSeconds")
     return Wish(
@@ -64,8 +65,9 @@ def _forbidden(field: str, why: str) -> ApiError:
 async def follow(store: Store, view: View, wanted: Filter, wish: Wish) -> AsyncGenerator[bytes, None]:
     """Chunks of whole lines. A history that no longer reaches back is the last line."""
     try:
-        async for chunk in _follow(store, view, wanted, wish):
-            yield chunk
+        async with aclosing(_follow(store, view, wanted, wish)) as chunks:
+            async for chunk in chunks:
+                yield chunk
     except ApiError as error:
         yield msgspec.json.encode({"type": "ERROR", "object": failure(error)}) + b"\n"
 

@@ -1,0 +1,135 @@
+"""`reprieve up`: a cluster on this machine, for as long as the command runs.
+
+What a cluster is, and how it is served, is not known here.
+"""
+
+import asyncio
+import errno
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reprieve.assembly import SHAPES, LocalCluster, cluster_up
+from reprieve.cli.inputs import text_of
+from reprieve.cli.screen import note
+from reprieve.cluster.api.documents import Unparsed, documents
+
+
+def refuse(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError(
+            f"{option.opts[0]} is not there yet: a cluster begins empty and lives in memory."
+        )
+
+
+@click.command()
+@click.option(
+    "--nodes", type=click.IntRange(0, 20_000), default=8, show_default=True, help="How many nodes it has."
+)
+@click.option(
+    "--shape",
+    default="gpu8",
+    show_default=True,
+    metavar="|".join((*SHAPES, "FILE")),
+    help="What a node is like; in FILE stands one Node, after which all are made.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="The port; otherwise any that is free."
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(0, 1_000_000, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Grace periods, starts and job durations pass that much faster.",
+)
+@click.option(
+    "--scheduler",
+    type=click.Choice(["reprieve", "none"]),
+    default="reprieve",
+    show_default=True,
+    help="Who schedules; with none you can bring your own.",
+)
+@click.option(
+    "--data-dir", metavar="DIR", callback=refuse, expose_value=False, help="Not there yet: all is in memory."
+)
+@click.option(
+    "--from", metavar="SNAPSHOT", callback=refuse, expose_value=False, help="Not there yet: it begins empty."
+)
+def up(  # noqa: PLR0913, PLR0917  one for each flag
+    nodes: int, shape: str, host: str, port: int, speed: float, scheduler: str
+) -> None:
+    """Start a cluster on this machine that kubectl can use, and keep it until Ctrl-C.
+
+    Pods start, run, drain and end as on real nodes, but nothing is executed. Everything is in memory, and
+    gone when the command ends.
+    """
+    template = node_template(shape)
+    with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
+        wanted = LocalCluster(template, nodes, Path(directory) / "kubeconfig", host, port, speed)
+        try:
+            asyncio.run(keep(wanted, scheduled=scheduler == "reprieve"))
+        except OSError as error:
+            raise click.ClickException(unavailable(error, host, port)) from error
+        except ValueError as error:
+            raise click.ClickException(f"{shape}: {error}") from error
+
+
+def node_template(shape: str) -> dict[str, Any]:
+    if shape in SHAPES:
+        return SHAPES[shape]
+    if not Path(shape).exists():
+        raise click.BadParameter(
+            f"expected one of {', '.join(SHAPES)} or a file, got {shape!r}", param_hint="--shape"
+        )
+    found = list(documents(text_of(shape)))
+    if len(found) != 1 or isinstance(found[0], Unparsed):
+        raise click.ClickException(f"{shape}: expected one Node in YAML or JSON")
+    node = found[0]
+    if not isinstance(node, dict) or node.get("kind") != "Node":
+        raise click.ClickException(f"{shape}: kind: expected Node")
+    return node
+
+
+async def keep(wanted: LocalCluster, *, scheduled: bool) -> None:
+    async with cluster_up(wanted, scheduled=scheduled) as address:
+        welcome(wanted, address)
+        with interruption() as interrupted:
+            await interrupted.wait()
+    note("The cluster is gone.")
+
+
+def welcome(wanted: LocalCluster, address: str) -> None:
+    count = f"{wanted.nodes} node{'' if wanted.nodes == 1 else 's'}"
+    click.echo(f"A cluster with {count} is up at {address} until Ctrl-C. Its kubeconfig:")
+    click.echo(f"\n  {wanted.kubeconfig}\n")
+    click.echo("Try, in another terminal:\n")
+    click.echo(f"  kubectl --kubeconfig {wanted.kubeconfig} get nodes\n")
+
+
+@contextmanager
+def interruption() -> Iterator[asyncio.Event]:
+    """An event that is set by Ctrl-C, or by whoever ends the process politely."""
+    event, loop = asyncio.Event(), asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+    for number in signals:
+        loop.add_signal_handler(number, event.set)
+    try:
+        yield event
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+
+def unavailable(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is in use: choose another with --port."
+    reason = os.strerror(error.errno).lower() if error.errno is not None else str(error)
+    return f"port {port} of {host} cannot be used: {reason}."

@@ -1,0 +1,76 @@
+"""What a new cluster is to be like: how many nodes of which shape, and what every cluster begins with."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+
+from reprieve.cluster.api.priority import SYSTEM_CLASSES
+from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.namespaces import STANDARD
+
+LOOPBACK = "127.0.0.1"
+_KUBELET = "v1.37.0-simulated"
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCluster:
+    """``node`` is what each of the nodes is like. Port 0 is any that is free."""
+
+    node: Json
+    nodes: int
+    kubeconfig: Path
+    host: str = LOOPBACK
+    port: int = 0
+    speed: float = 1.0
+
+
+def standard_objects() -> list[Json]:
+    namespaces: list[Json] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
+        for name in STANDARD
+    ]
+    return namespaces + [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": found.name},
+            "value": found.value,
+            "preemptionPolicy": "PreemptLowerPriority",
+            "description": "for what the cluster itself needs",
+        }
+        for found in SYSTEM_CLASSES.values()
+    ]
+
+
+def _shape(name: str, **resources: str) -> Json:
+    offered = {**resources, "ephemeral-storage": "1Ti", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name[:3], "labels": {"node.kubernetes.io/instance-type": name}},
+        "status": {"capacity": offered, "allocatable": offered},
+    }
+
+
+SHAPES: Mapping[str, Json] = {
+    "gpu8": _shape("gpu8", **{"cpu": "96", "memory": "768Gi", "nvidia.com/gpu": "8"}),
+    "cpu16": _shape("cpu16", cpu="16", memory="64Gi"),
+}
+
+
+def nodes_of(template: Json, count: int) -> list[Json]:
+    """As many nodes as a template is given, named after it."""
+    return [_node(template, number) for number in range(count)]
+
+
+def _node(template: Json, number: int) -> Json:
+    node = deepcopy(template)
+    meta = section(node, "metadata")
+    name = f"{meta.get('name') or 'node'}-{number}"
+    meta["name"] = name
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    section(meta, "labels").update(labels)
+    section(section(node, "status"), "nodeInfo").setdefault("kubeletVersion", _KUBELET)
+    return node

@@ -1,0 +1,37 @@
+"""Numbers, amounts and lists in words, for everybody who writes sentences."""
+
+from collections.abc import Sequence
+
+from reprieve.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+
+NAMES_SHOWN = 4
+_UNITS = ((50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki"))
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
+    """The first few, and how many more there are; one more is named rather than counted."""
+    if len(names) <= shown + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:shown])} and {len(names) - shown} more"
+
+
+def amount(resource: str, number: int) -> str:
+    """A number in the unit of its column, written as Kubernetes writes quantities; bytes are rounded."""
+    if resource == CPU:
+        return f"{number}m" if 0 < number < 1000 else _plain(number / 1000, 3)
+    return _bytes(number) if resource in (MEMORY, EPHEMERAL_STORAGE) else str(number)
+
+
+def _bytes(number: int) -> str:
+    for power, unit in _UNITS:
+        if number >= 1 << power:
+            return _plain(number / (1 << power), 1) + unit
+    return str(number)
+
+
+def _plain(number: float, decimals: int) -> str:
+    return f"{number:.{decimals}f}".rstrip("0").rstrip(".")

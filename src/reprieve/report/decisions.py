@@ -1,0 +1,248 @@
+"""What was decided, and why: a decision as lines for people and as JSON for programs.
+
+Made from the decision alone, so that it reads the same when everything it speaks of is gone.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from reprieve.report.text import BLANK, Line, Tone, amount, counted, indented, listed, table
+from reprieve.scheduler.decision import (
+    Because,
+    Decision,
+    Eviction,
+    Finding,
+    Loser,
+    Miss,
+    Outcome,
+    Preemption,
+    Spared,
+    Victim,
+    giving_way_text,
+)
+
+API_VERSION = "reprieve.dev/v1alpha1"
+
+_PODS_SHOWN = 8
+_OUTCOMES = {
+    Outcome.PLACED: "Fits",
+    Outcome.PREEMPTS: "Preempts",
+    Outcome.WAITING: "Waits",
+    Outcome.UNSCHEDULABLE: "Unschedulable",
+}
+
+Json = dict[str, Any]
+
+
+# --- for people ----------------------------------------------------------------------------------
+
+
+def decision_lines(decision: Decision) -> list[Line]:
+    """What happens, to whom and why; who is spared and why; what else was considered."""
+    pods = f", {decision.pods} pods" if decision.pods > 1 else ""
+    heading = f"{decision.demand} (priority {decision.priority}{pods}): decision {decision.id}"
+    return [Line(heading, Tone.HEADING), *indented(_outcome(decision))]
+
+
+def _outcome(decision: Decision) -> Iterator[Line]:
+    room = decision.preemption or Preemption()
+    match decision.outcome:
+        case Outcome.PLACED:
+            yield Line(f"It fits, and nobody has to go: {_places(decision)}.", Tone.GOOD)
+        case Outcome.PREEMPTS | Outcome.WAITING:
+            yield Line(f"{_price(room)} Then {_places(decision)}.", Tone.GOOD)
+            yield from _preemption_lines(room)
+        case Outcome.UNSCHEDULABLE:
+            yield from _refusal_lines(decision)
+    if decision.retry_at is not None:
+        yield Line(f"Somebody may be taken from {_stamp(decision.retry_at)} on; it is tried again then.")
+
+
+def _places(decision: Decision) -> str:
+    placed = [f"{pod.name} goes to {node}" for pod, node in decision.places]
+    return listed(placed, _PODS_SHOWN)
+
+
+def _price(room: Preemption) -> str:
+    parts = [giving_way_text(room.giving_way)] if room.pods else []
+    if room.leaving:
+        parts.append(f"{counted(room.leaving, 'pod')} {'leaves' if room.leaving == 1 else 'leave'} anyway")
+    return f"It fits when room is made: {', '.join(parts)}." if parts else "It fits as soon as room is kept."
+
+
+def _preemption_lines(room: Preemption) -> Iterator[Line]:
+    if room.victims:
+        yield BLANK
+        yield from table(
+            ["GIVES WAY", "NODE", "PRIORITY", "GOES WITH", "BECAUSE"],
+            list(map(_victim_row, room.victims)),
+            [2],
+        )
+        yield from _more(room.pods - len(room.victims), "pod")
+    for budget in room.exceeded:
+        text = f"Disruption budget {budget.budget} allows {budget.allowed}, and {budget.going} go."
+        yield Line(text, Tone.BAD)
+    if room.spared:
+        yield BLANK
+        yield from table(
+            ["SPARED", "PODS", "PRIORITY", "BECAUSE"], list(map(_spared_row, room.spared)), [1, 2]
+        )
+        yield from _more(room.units_spared - len(room.spared), "unit")
+    yield from _competition(room)
+
+
+def _competition(room: Preemption) -> Iterator[Line]:
+    if room.losers and room.decided_by is not None:
+        yield BLANK
+        text = f"{room.domain} won over {counted(room.plans - 1, 'other plan')} by: {room.decided_by.text}."
+        yield Line(text)
+        rows = list(map(_loser_row, room.losers))
+        yield from table(["NOT CHOSEN", "VICTIMS", "HIGHEST", "BEYOND BUDGETS", "LOST BY"], rows, [1, 2, 3])
+
+
+def _victim_row(victim: Victim) -> list[str]:
+    alone = victim.unit.startswith("Pod/")
+    name = f"{victim.pod.namespace}/{victim.pod.name}"
+    return [name, victim.node, str(victim.priority), "-" if alone else victim.unit, victim.because.text]
+
+
+def _spared_row(spared: Spared) -> list[str]:
+    return [spared.unit, str(spared.pods), str(spared.priority), spared.because.text]
+
+
+def _loser_row(loser: Loser) -> list[str]:
+    highest = "-" if loser.highest is None else str(loser.highest)
+    return [loser.domain, str(loser.pods), highest, str(loser.broken), loser.lost_by.text]
+
+
+def _more(count: int, noun: str) -> Iterator[Line]:
+    if count > 0:
+        yield Line(f"and {counted(count, f'more {noun}')}", Tone.FAINT)
+
+
+def _refusal_lines(decision: Decision) -> Iterator[Line]:
+    nodes = counted(decision.considered, "node")
+    yield Line(f"It fits on none of {nodes}." if decision.considered else "There is no node.", Tone.BAD)
+    if decision.miss is not None and decision.considered:
+        yield Line(_miss_text(decision.miss, decision.pods))
+    if decision.eviction is not None:
+        yield Line(f"Nobody gives way: {decision.eviction.because.text}.")
+    if decision.findings:
+        yield BLANK
+        yield from table(["NODES", "EVICTION", "WHY NOT"], list(map(_finding_row, decision.findings)), [0])
+
+
+def _miss_text(miss: Miss, pods: int) -> str:
+    who = "It"
+    if pods > 1:
+        before = f"{miss.placed} of the {miss.needed} pods it needs found a node; " if miss.placed else ""
+        who = f"{before}pod {miss.pod.name}"
+    if not miss.resource:
+        return f"{who} found no node: {miss.because.text}."
+    lack = f"{amount(miss.resource, miss.short)} {miss.resource}"
+    spread = f", and more on {counted(miss.nodes - 1, 'other node')}" if miss.nodes > 1 else ""
+    return f"{who} lacks {lack} on {miss.node}{spread}."
+
+
+def _finding_row(finding: Finding) -> list[str]:
+    return [str(finding.nodes), "may help" if finding.curable else "no use", finding.reason.text]
+
+
+# --- for programs --------------------------------------------------------------------------------
+
+
+def decision_json(decision: Decision) -> Json:
+    """A stable document, with the fields of a what-if report and those that only a decision has."""
+    room = decision.preemption or Preemption()
+    demand = decision.demand
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Decision",
+        "id": decision.id,
+        "at": _stamp(decision.at),
+        "outcome": _OUTCOMES[decision.outcome],
+        "demand": {
+            "kind": demand.kind,
+            "namespace": demand.namespace,
+            "name": demand.name,
+            "uid": demand.uid,
+            "priority": decision.priority,
+            "pods": decision.pods,
+        },
+        "placements": {f"{pod.namespace}/{pod.name}": node for pod, node in decision.places},
+        "domain": room.domain or None,
+        "ceiling": room.ceiling,
+        "victims": [_victim_json(victim) for victim in room.victims],
+        "victimPods": room.pods,
+        "leavingPods": room.leaving,
+        "budgets": [
+            {"name": b.budget, "disruptionsAllowed": b.allowed, "evictions": b.going} for b in room.exceeded
+        ],
+        "spared": [_spared_json(spared) for spared in room.spared],
+        "sparedUnits": room.units_spared,
+        "nodes": [_loser_json(loser) for loser in room.losers],
+        "decidedBy": _because_json(room.decided_by),
+        "considered": decision.considered,
+        "refused": [_finding_json(finding) for finding in decision.findings],
+        "nearestMiss": _miss_json(decision.miss),
+        "eviction": _eviction_json(decision.eviction),
+        "retryAt": _stamp(decision.retry_at) if decision.retry_at is not None else None,
+    }
+
+
+def _victim_json(victim: Victim) -> Json:
+    return {
+        "namespace": victim.pod.namespace,
+        "name": victim.pod.name,
+        "uid": victim.pod.uid,
+        "node": victim.node,
+        "priority": victim.priority,
+        "unit": "Pod" if victim.unit.startswith("Pod/") else victim.unit,
+        "breaksBudget": victim.budgets[0] if victim.budgets else None,
+        "because": _because_json(victim.because),
+    }
+
+
+def _spared_json(spared: Spared) -> Json:
+    because = _because_json(spared.because)
+    return {"unit": spared.unit, "pods": spared.pods, "priority": spared.priority, "because": because}
+
+
+def _loser_json(loser: Loser) -> Json:
+    plan = {"victims": loser.pods, "highestPriority": loser.highest, "beyondBudgets": loser.broken}
+    return {"name": loser.domain, "plan": plan, "lostBy": _because_json(loser.lost_by)}
+
+
+def _finding_json(finding: Finding) -> Json:
+    because = {"code": str(finding.reason.code), "text": finding.reason.text}
+    return {"nodes": finding.nodes, "excludedBy": because, "evictionMayHelp": finding.curable}
+
+
+def _miss_json(miss: Miss | None) -> Json | None:
+    if miss is None:
+        return None
+    return {
+        "pod": f"{miss.pod.namespace}/{miss.pod.name}",
+        "placedBefore": miss.placed,
+        "needed": miss.needed,
+        "node": miss.node or None,
+        "resource": miss.resource or None,
+        "short": amount(miss.resource, miss.short) if miss.resource else None,
+        "nodes": miss.nodes,
+        "because": _because_json(miss.because),
+    }
+
+
+def _eviction_json(eviction: Eviction | None) -> Json | None:
+    if eviction is None:
+        return None
+    return {"because": _because_json(eviction.because), "nearestMiss": _miss_json(eviction.at_best)}
+
+
+def _because_json(because: Because | None) -> Json | None:
+    return None if because is None else {"code": str(because.code), "text": because.text}
+
+
+def _stamp(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

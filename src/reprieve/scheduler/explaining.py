@@ -1,0 +1,273 @@
+"""What a plan means, or the lack of one: rows become names, codes and sentences. Decides nothing."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reprieve.model.columns import Ints, Mask
+from reprieve.model.effects import Target
+from reprieve.model.snapshot import Snapshot
+from reprieve.model.whatif import without
+from reprieve.model.words import amount, counted
+from reprieve.placement.constraints.resources import is_ignored
+from reprieve.placement.demand import Demand
+from reprieve.placement.domains import place_together
+from reprieve.placement.place import Unplaceable
+from reprieve.placement.profile import Profile
+from reprieve.placement.reasons import Code
+from reprieve.preemption.budgets import Stock, stocks
+from reprieve.preemption.eligibility import eligible
+from reprieve.preemption.plan import NoPlan, Plan, Why
+from reprieve.preemption.question import Question
+from reprieve.preemption.ranking import Criterion, decided_by, pods_disturbed
+from reprieve.preemption.units import Kind, Unit
+from reprieve.scheduler.decision import (
+    MOST_PLANS,
+    MOST_SPARED,
+    MOST_VICTIMS,
+    Because,
+    Eviction,
+    Exceeded,
+    Loser,
+    Miss,
+    Preemption,
+    Spared,
+    Victim,
+    by_node,
+    findings_of,
+    short_text,
+)
+
+_NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_PODS)
+
+
+# --- a plan --------------------------------------------------------------------------------------
+
+
+def preemption_of(plans: Sequence[Plan], question: Question, leaving: int) -> Preemption:
+    """What the first plan costs, and why not the others."""
+    plan = plans[0]
+    victims = _Victims(plan, question)
+    criteria = [decided_by(plan, other, question.policy.ranking) for other in plans[1 : MOST_PLANS + 1]]
+    return Preemption(
+        domain=plan.domain,
+        ceiling=plan.ceiling,
+        victims=tuple(victims.listed()),
+        pods=pods_disturbed(plan),
+        spared=tuple(_spared(plan, question, victims.going)),
+        units_spared=len(plan.spared),
+        exceeded=victims.exceeded,
+        broken=plan.broken,
+        losers=tuple(_loser(other, by) for other, by in zip(plans[1:], criteria, strict=False)),
+        plans=len(plans),
+        decided_by=_criterion(criteria[0]) if criteria else None,
+        leaving=leaving,
+        giving_way=by_node(node for _, node in homes_of(plan, question.view)),
+    )
+
+
+def homes_of(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
+    """The victims, and the nodes they run on."""
+    rows = [row for unit in plan.victims for row in unit.pods]
+    return tuple((target_at(view, row), view.nodes.names[view.where[row]]) for row in rows)
+
+
+def _loser(plan: Plan, criterion: Criterion) -> Loser:
+    highest = max((unit.priority for unit in plan.victims), default=None)
+    return Loser(plan.domain, pods_disturbed(plan), highest, plan.broken, _criterion(criterion))
+
+
+def _criterion(criterion: Criterion) -> Because:
+    return Because(criterion.name, criterion.text)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Going:
+    """A budget, and how many of those it speaks of go."""
+
+    stock: Stock
+    pods: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.stock.budget.namespace}/{self.stock.budget.name}"
+
+    def exceeded_by(self, more: int) -> bool:
+        return self.pods + more > max(0, self.stock.budget.allowed)
+
+
+class _Victims:
+    def __init__(self, plan: Plan, question: Question) -> None:
+        rows = [row for unit in plan.victims for row in unit.pods]
+        self._plan, self._question = plan, question
+        self._short = dict(_shortages(plan, question))
+        self.going = [_Going(stock, int(stock.pods[rows].sum())) for stock in stocks(question.view)]
+        self._broken = [going for going in self.going if going.pods and going.exceeded_by(0)]
+
+    @property
+    def exceeded(self) -> tuple[Exceeded, ...]:
+        return tuple(Exceeded(g.name, max(0, g.stock.budget.allowed), g.pods) for g in self._broken)
+
+    def listed(self) -> Iterator[Victim]:
+        pairs = [(unit, row) for unit in self._plan.victims for row in unit.pods]
+        for unit, row in pairs[:MOST_VICTIMS]:
+            view = self._question.view
+            node = int(view.where[row])
+            broken = tuple(going.name for going in self._broken if going.stock.pods[row])
+            because = self._because(unit, row, node)
+            yield Victim(
+                target_at(view, row), view.nodes.names[node], unit.priority, unit.name, broken, because
+            )
+
+    def _because(self, unit: Unit, row: int, node: int) -> Because:
+        """Its room, or whatever else the node was refused for; a group takes along those elsewhere."""
+        view, found = self._question.view, self._question.found
+        short = {r: n for r, n in self._short.get(node, {}).items() if view.pods.requests[r, row]}
+        name = view.nodes.names[node]
+        if short:
+            lacks = ((view.axis.names[resource], by) for resource, by in short.items())
+            told = ", ".join(f"{resource} by {amount(resource, by)}" for resource, by in lacks)
+            return Because("RoomNeeded", f"{name} is short of {told}")
+        if node not in self._short and unit.kind is not Kind.POD:
+            return Because("GoesWithItsGroup", f"{unit.name} stays or goes as a whole")
+        reasons = found.reasons_of(node) if len(self._plan.pods) == 1 else ()
+        if reasons:
+            return Because(reasons[0].code, f"{name} {reasons[0].text}")
+        return Because("InTheWay", "what it is or where it runs keeps the newcomer out")
+
+
+def _shortages(plan: Plan, question: Question) -> Iterator[tuple[int, dict[int, int]]]:
+    """For each node that is used, by how much it is short of which resources as things are."""
+    view = question.view
+    asked: dict[int, Ints] = {}
+    for pod, node in plan.places:
+        asked[node] = asked.get(node, 0) + view.pods.requests[:, pod]
+    for node, wanted in asked.items():
+        left = view.allocatable[:, node] - view.requested[:, node] - wanted
+        short = np.flatnonzero((left < 0) & (wanted > 0) & _counted(view, question.profile))
+        yield node, {int(r): int(-left[r]) for r in short}
+
+
+def _counted(view: Snapshot, profile: Profile) -> Mask:
+    return np.array([not is_ignored(name, profile) for name in view.axis.names], np.bool_)
+
+
+def _spared(plan: Plan, question: Question, going: Sequence[_Going]) -> Iterator[Spared]:
+    """Those on the nodes that are used come first: they had most to fear."""
+    used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
+    used[[node for _, node in plan.places]] = True
+    near = used[question.view.where].tolist()
+    close = [unit for unit in plan.spared if any(near[row] for row in unit.pods)]
+    if len(close) < MOST_SPARED:
+        names = {unit.name for unit in close}
+        close += [unit for unit in plan.spared if unit.name not in names][: MOST_SPARED - len(close)]
+    for unit in close[:MOST_SPARED]:
+        is_near = any(near[row] for row in unit.pods)
+        yield Spared(
+            unit.name, len(unit.pods), unit.priority, _why_spared(unit, plan, going, is_near=is_near)
+        )
+
+
+def _why_spared(unit: Unit, plan: Plan, going: Sequence[_Going], *, is_near: bool) -> Because:
+    if not is_near:
+        return Because("NotInTheWay", "nobody of it is where room is needed")
+    if plan.ceiling is not None and unit.priority > plan.ceiling:
+        return Because("AboveCeiling", f"nobody above priority {plan.ceiling} has to go")
+    for one in going:
+        share = one.stock.share(unit)
+        if share and one.exceeded_by(share):
+            text = f"its going would exceed the disruption budget {one.name}, and there is room beside it"
+            return Because("SparedForBudget", text)
+    return Because("FitsBeside", "there is room beside it")
+
+
+# --- no plan -------------------------------------------------------------------------------------
+
+
+def failure_text(target: Target, error: str, namespace: str) -> str:
+    """What a preemptor is told whose plan failed; what an error says may be about another namespace."""
+    if target.namespace == namespace:
+        return f"preemption failed at {target}: {error}"
+    return "preemption failed: a pod of another namespace could not be evicted"
+
+
+def eviction_of(refusal: NoPlan, question: Question | None, now: float) -> Eviction:
+    """Why nobody goes."""
+    match refusal.why:
+        case Why.NO_HELP if question is not None:
+            return _no_help(question, now)
+        case Why.NOBODY_ELIGIBLE if question is not None:
+            text = f"nobody with a priority below {question.demand.priority} may be taken"
+            return Eviction(Because(refusal.why, text))
+        case _:
+            return Eviction(Because(refusal.why, _SENTENCES[refusal.why]))
+
+
+_SENTENCES = {
+    Why.OFF: "it is off for pods of this scheduler",
+    Why.NEVER_PREEMPTS: "preemptionPolicy is Never",
+    Why.NOBODY_ELIGIBLE: "nobody may be taken",
+    Why.NO_HELP: "no node would do even if all pods of lower priority went",
+    Why.BUDGETS: "disruption budgets would be exceeded, and respectBudgets is Always",
+}
+
+
+def _no_help(question: Question, now: float) -> Eviction:
+    if not question.found.curable().any() and len(question.demand.pods) == 1:
+        return Eviction(Because(Why.NO_HELP, "no node was refused for anything that evictions change"))
+    policy, demand = question.policy, question.demand
+    units = policy.units(question.view)
+    gone = units.pods_of(np.flatnonzero(eligible(units, demand, policy.rules, now).allowed))
+    found = place_together(demand, without(question.view, gone), question.profile, policy.choose)
+    if not isinstance(found, Unplaceable):
+        return Eviction(Because(Why.NO_HELP, _SENTENCES[Why.NO_HELP]))
+    miss = miss_of(found, demand, question.profile)
+    pods = f"all {counted(len(gone), 'pod')}" if len(gone) > 1 else "the only pod"
+    who = f"pod {miss.pod.name} would not fit: " if len(demand.pods) > 1 else ""
+    return Eviction(
+        Because(Why.NO_HELP, f"even if {pods} of lower priority went, {who}{miss.because.text}"), miss
+    )
+
+
+def miss_of(found: Unplaceable, demand: Demand, profile: Profile) -> Miss:
+    """Where the pod that limits the demand came nearest, and what it was short of there."""
+    view, pod = found.view, target_at(found.view, found.pod)
+    nodes = _without_room(found)
+    if not len(nodes):
+        return Miss(pod, found.placed, demand.needed, _most_frequent(found), nodes=0)
+    asked = view.pods.requests[:, found.pod]
+    rows = np.flatnonzero((asked > 0) & _counted(view, profile))
+    free = (view.allocatable - view.requested)[np.ix_(rows, nodes)]
+    short = np.maximum(asked[rows, None] - free, 0)
+    shares = short / asked[rows, None]
+    nearest = int(np.lexsort((view.nodes.rank[nodes], shares.max(axis=0)))[0])
+    scarcest = int(shares[:, nearest].argmax())
+    name, resource = view.nodes.names[nodes[nearest]], view.axis.names[rows[scarcest]]
+    lack, same = int(short[scarcest, nearest]), int((short[scarcest] > 0).sum())
+    text = short_text(name, resource, lack)
+    if same > 1:
+        text += f", the least of {counted(same, 'node')}"
+    because = Because(Code.INSUFFICIENT_RESOURCE, text)
+    return Miss(pod, found.placed, demand.needed, because, name, resource, lack, same)
+
+
+def _without_room(found: Unplaceable) -> Ints:
+    refused = np.zeros(len(found.view.nodes), np.bool_)
+    for rejection in found.survey.rejections:
+        if rejection.reason.code in _NO_ROOM:
+            refused |= rejection.rows
+    return np.flatnonzero(refused)
+
+
+def _most_frequent(found: Unplaceable) -> Because:
+    findings = findings_of(found.survey)
+    if not findings:
+        return Because("NoNodes", "there are no nodes in the cluster")
+    reason = findings[0].reason
+    return Because(reason.code, reason.said_of(findings[0].nodes))
+
+
+def target_at(view: Snapshot, row: int) -> Target:
+    meta = view.pods.compiled[row].pod.metadata
+    return Target("Pod", meta.namespace, meta.name, meta.uid)

@@ -1,0 +1,88 @@
+"""What people are told of those who wait: conditions and events, and only if there is something new to tell.
+
+Knows what was said last, and nothing of why.
+"""
+
+from collections.abc import Iterator
+
+from reprieve.model.effects import Announce, Effect, SetCondition, Target, Tone
+from reprieve.model.objects import PodGroup
+
+_LONGEST_NOTE = 1024  # what a Kubernetes event may say
+_SCHEDULED, _DIVERGES = "PodGroupInitiallyScheduled", "PodsNotMatchingPriority"
+
+
+class Telling:
+    def __init__(self) -> None:
+        self._said: dict[Target, str] = {}
+        self._diverging: dict[Target, str] = {}  # of the priorities in a group; empty: that they agree
+
+    def __contains__(self, target: Target) -> bool:
+        return target in self._said or target in self._diverging
+
+    def __len__(self) -> int:
+        return len(self._said.keys() | self._diverging.keys())
+
+    def forget(self, target: Target) -> None:
+        """Nobody was told anything, or what was said did not arrive."""
+        self._said.pop(target, None)
+        self._diverging.pop(target, None)
+
+    def warn(self, target: Target, text: str) -> Iterator[Effect]:
+        if self._is_news(target, text):
+            yield _warning(target, text)
+
+    def waits(self, pod: Target, reason: str, text: str) -> Iterator[Effect]:
+        """Why a pod has no node."""
+        if self._is_news(pod, text):
+            yield SetCondition(pod, "PodScheduled", "False", reason, text[:_LONGEST_NOTE])
+            yield _warning(pod, text)
+
+    def group_waits(self, group: PodGroup, text: str) -> Iterator[Effect]:
+        """A group that was scheduled once stays so, whatever becomes of those who join later."""
+        target = group_target(group)
+        if _is_true(group, _SCHEDULED) or self._said.get(target) == _SCHEDULED:
+            return
+        if self._is_news(target, text):
+            yield SetCondition(target, _SCHEDULED, "False", "Unschedulable", text[:_LONGEST_NOTE])
+
+    def group_scheduled(self, group: PodGroup) -> Iterator[Effect]:
+        target = group_target(group)
+        if not _is_true(group, _SCHEDULED) and self._is_news(target, _SCHEDULED):
+            yield SetCondition(target, _SCHEDULED, "True", "Scheduled", "")
+
+    def divergence(self, group: PodGroup, text: str) -> Iterator[Effect]:
+        """That pods of a group have other priorities than it, and with an empty text that none has."""
+        target = group_target(group)
+        told = self._diverging.get(target, _true_message(group, _DIVERGES))
+        self._diverging[target] = text
+        if told == text:
+            return
+        if text:
+            yield SetCondition(target, _DIVERGES, "True", "PrioritiesDiffer", text[:_LONGEST_NOTE])
+        else:
+            agree = "all pods have the priority of the group"
+            yield SetCondition(target, _DIVERGES, "False", "PrioritiesAgree", agree)
+
+    def _is_news(self, target: Target, text: str) -> bool:
+        told, self._said[target] = self._said.get(target), text
+        return told != text
+
+
+def group_target(group: PodGroup) -> Target:
+    meta = group.metadata
+    return Target("PodGroup", meta.namespace, meta.name, meta.uid)
+
+
+def _warning(target: Target, text: str) -> Announce:
+    return Announce(target, Tone.WARNING, "FailedScheduling", "Scheduling", text[:_LONGEST_NOTE])
+
+
+def _is_true(group: PodGroup, condition: str) -> bool:
+    return any(c.type == condition and c.status == "True" for c in group.status.conditions)
+
+
+def _true_message(group: PodGroup, condition: str) -> str:
+    """What a condition says that holds; empty if it does not."""
+    true = (c.message for c in group.status.conditions if c.type == condition and c.status == "True")
+    return next(true, "")

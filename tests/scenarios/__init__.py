@@ -1,0 +1,1 @@
+"""Small worlds in which one thing is to be seen."""

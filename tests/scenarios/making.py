@@ -1,0 +1,200 @@
+"""A scenario as Kubernetes objects, and as the question that is put to the search."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from reprieve.cluster.api.codec import Decoded, decode_value
+from reprieve.model.build import build
+from reprieve.model.objects import KubernetesObject
+from reprieve.model.snapshot import Snapshot
+from reprieve.placement.demand import Demand
+from reprieve.placement.place import pod_demand
+from reprieve.preemption.policy import REPRIEVE, UPSTREAM, BudgetCounting, Policy, Search
+from reprieve.preemption.units import pods_alone
+from tests.reference.demands import gang_demand
+from tests.scenarios.reading import (
+    Amount,
+    BudgetLine,
+    GroupLine,
+    NodeLine,
+    PodLine,
+    PolicyLine,
+    Scenario,
+    node_line,
+)
+
+Json = dict[str, Any]
+
+ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+NEWCOMER = "newcomer"
+
+
+def snapshot_of(scenario: Scenario) -> Snapshot:
+    built = build([_decoded(thing) for thing in _objects(scenario)])
+    assert not built.problems
+    return built.snapshot
+
+
+def _decoded(thing: Json) -> KubernetesObject:
+    result = decode_value(thing)
+    assert isinstance(result, Decoded), result
+    return result.object
+
+
+def _objects(scenario: Scenario) -> Iterator[Json]:
+    for name, line in scenario.nodes.items():
+        yield _node(name, node_line(line))
+    for name, group in scenario.groups.items():
+        yield _group(name, group)
+    for name, pod in scenario.pods.items():
+        yield _pod(name, pod, scenario.groups)
+    for name, budget in scenario.budgets.items():
+        yield _budget(name, budget)
+    yield from _newcomers(scenario)
+
+
+# --- objects -------------------------------------------------------------------------------------
+
+
+def _node(name: str, line: NodeLine) -> Json:
+    labels = {HOSTNAME: name} | ({ZONE: line.zone} if line.zone else {})
+    allocatable = {"cpu": str(line.cpu), "memory": str(line.memory), "pods": str(line.pods)}
+    meta = {"name": name, "labels": labels}
+    return _thing("v1", "Node", meta, spec=line.spec, status={"allocatable": allocatable})
+
+
+def _group(name: str, line: GroupLine) -> Json:
+    count = "minGroupCount" if line.composite else "minCount"
+    spec: Json = {
+        "schedulingPolicy": {"basic": {}} if line.min is None else {"gang": {count: line.min}},
+        "disruptionMode": {line.disruption: {}},
+        "priority": line.priority,
+    }
+    if line.preemption:
+        spec["preemptionPolicy"] = line.preemption
+    if line.parent:
+        spec["parentCompositePodGroupName"] = line.parent
+    if line.parent or line.composite:
+        spec["workloadRef"] = {"workloadName": "w", "templateName": name}
+    if line.within:
+        spec["schedulingConstraints"] = {"topology": [{"key": _key(line.within)}]}
+    kind = "CompositePodGroup" if line.composite else "PodGroup"
+    meta = {"name": name, "namespace": "default"}
+    return _thing("scheduling.k8s.io/v1alpha3", kind, meta, spec=spec)
+
+
+def _budget(name: str, line: BudgetLine) -> Json:
+    selector = {} if line.selects is None else {"selector": {"matchLabels": line.selects}}
+    disrupted = dict.fromkeys(line.disrupted, "2026-01-01T00:00:00Z")
+    status = {"disruptionsAllowed": line.allowed, "disruptedPods": disrupted}
+    meta = {"name": name, "namespace": line.namespace}
+    return _thing("policy/v1", "PodDisruptionBudget", meta, spec=selector, status=status)
+
+
+def _pod(name: str, line: PodLine, groups: dict[str, GroupLine]) -> Json:
+    meta: Json = {"name": name, "namespace": line.namespace, "labels": line.labels}
+    if line.terminating:
+        meta["deletionTimestamp"] = "2026-01-02T00:00:00Z"
+    spec: Json = {"containers": [_container(line)], "priority": _priority(line, groups), **line.spec}
+    if line.on:
+        spec["nodeName"] = line.on
+    if line.group:
+        spec["schedulingGroup"] = {"podGroupName": line.group}
+    if line.avoids:
+        spec["affinity"] = {"podAntiAffinity": _apart(line)}
+    if line.preemption:
+        spec["preemptionPolicy"] = line.preemption
+    status: Json = {"phase": "Running" if line.on else "Pending"}
+    if line.on and line.start is not None:
+        status["startTime"] = f"2026-01-01T{line.start // 60:02}:{line.start % 60:02}:00Z"
+    return _thing("v1", "Pod", meta, spec=spec, status=status)
+
+
+def _container(line: PodLine) -> Json:
+    asked: dict[str, Amount] = {"cpu": line.cpu, "memory": line.memory}
+    requests = {resource: str(amount) for resource, amount in asked.items() if amount}
+    container: Json = {"name": "c", "image": "i", "resources": {"requests": requests}}
+    if line.port:
+        container["ports"] = [{"containerPort": line.port, "hostPort": line.port}]
+    return container
+
+
+def _apart(line: PodLine) -> Json:
+    term = {"topologyKey": _key(line.within), "labelSelector": {"matchLabels": line.avoids}}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+
+
+def _key(topology: str) -> str:
+    return ZONE if topology == "zone" else topology
+
+
+def _priority(line: PodLine, groups: dict[str, GroupLine]) -> int:
+    """A pod that does not say otherwise has the priority of the outermost group."""
+    group = groups.get(line.group)
+    while line.priority is None and group is not None and group.parent:
+        group = groups.get(group.parent)
+    return line.priority or (group.priority if group is not None and line.priority is None else 0)
+
+
+def _thing(version: str, kind: str, meta: Json, **rest: Json) -> Json:
+    return {"apiVersion": version, "kind": kind, "metadata": meta, **rest}
+
+
+# --- who asks ------------------------------------------------------------------------------------
+
+
+def _newcomers(scenario: Scenario) -> Iterator[Json]:
+    demand, groups = scenario.demand, scenario.groups
+    lines = demand.members or [demand] * demand.gang
+    if not lines:
+        yield _pod(NEWCOMER, demand, groups)
+        return
+    group = demand.group or NEWCOMER
+    if not demand.group:
+        least = len(lines) if demand.min is None else demand.min
+        within = demand.within if demand.within != HOSTNAME else ""
+        own = GroupLine(priority=demand.priority or 0, min=least, within=within, preemption=demand.preemption)
+        yield _group(group, own)
+        groups = {**groups, group: own}
+    for i, line in enumerate(lines):
+        # What is said of the gang is not said of its pods again.
+        yield _pod(member(i), _member(line, group), groups)
+
+
+def _member(line: PodLine, group: str) -> PodLine:
+    fields = {name: getattr(line, name) for name in PodLine.__struct_fields__}
+    plain = {"group": group, "priority": None, "within": HOSTNAME, "preemption": ""}
+    return PodLine(**(fields | plain))
+
+
+def member(number: int) -> str:
+    return f"{NEWCOMER}-{number}"
+
+
+def demand_of(scenario: Scenario, view: Snapshot) -> Demand:
+    line = scenario.demand
+    count = len(line.members) or line.gang
+    if not count:
+        return pod_demand(view, view.pods.rows[line.namespace, NEWCOMER])
+    rows = [view.pods.rows["default", member(i)] for i in range(count)]
+    return gang_demand(view, rows, everybody=_is_for_everybody(scenario.policy))
+
+
+# --- by which policy -----------------------------------------------------------------------------
+
+
+def _is_for_everybody(policy: str | PolicyLine) -> bool:
+    return isinstance(policy, str) or policy.gang_preemption == "All"
+
+
+def policy_of(line: str | PolicyLine) -> Policy:
+    if isinstance(line, str):
+        return UPSTREAM
+    policy = replace(
+        REPRIEVE,
+        search=Search(line.search),
+        budgets=BudgetCounting(line.budgets),
+        breaks_no_budget=line.respect_budgets == "Always",
+    )
+    return policy if line.groups else replace(policy, units=pods_alone)

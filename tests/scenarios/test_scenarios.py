@@ -1,0 +1,76 @@
+"""Every file in this directory: what it says happens does."""
+
+from pathlib import Path
+
+import pytest
+
+from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.placement.demand import Demand
+from reprieve.placement.domains import place_together
+from reprieve.placement.place import Placement, Unplaceable
+from reprieve.preemption.plan import NoPlan, Plan
+from reprieve.preemption.question import Question
+from reprieve.preemption.ranking import decided_by, rank
+from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.units import Unit
+from tests.scenarios.making import demand_of, policy_of, snapshot_of
+from tests.scenarios.reading import Expected, Scenario, read_scenario
+
+HERE = Path(__file__).parent
+FILES = sorted(HERE.glob("*/*.yaml"))
+
+
+def test_there_are_some() -> None:
+    assert FILES
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_scenario(path: Path) -> None:
+    scenario = read_scenario(path)
+    assert scenario.name == path.stem
+    assert scenario.why
+    view = snapshot_of(scenario)
+    demand = demand_of(scenario, view)
+    match place_together(demand, view):
+        case Placement() as placement:
+            assert scenario.expect.fits, "it fits, and nobody has to go"
+            compare_nodes(scenario.expect, view, placement)
+        case Unplaceable() as unplaced:
+            assert not scenario.expect.fits
+            compare(scenario, view, demand, unplaced)
+
+
+def compare(scenario: Scenario, view: Snapshot, demand: Demand, unplaced: Unplaceable) -> None:
+    policy, expect = policy_of(scenario.policy), scenario.expect
+    plans = plans_worth_ranking(Question(demand, view, unplaced.survey, policy=policy), now=0)
+    if isinstance(plans, NoPlan):
+        assert plans.why == expect.nothing
+        return
+    assert not expect.nothing
+    best, *others = sorted(plans, key=lambda plan: rank(plan, policy.ranking))
+    compare_plan(expect, view, best)
+    criteria = {plan.domain: decided_by(best, plan, policy.ranking).name for plan in others}
+    assert expect.loses.items() <= criteria.items()
+
+
+def compare_plan(expect: Expected, view: Snapshot, plan: Plan) -> None:
+    assert names(view, plan.victims) == sorted(expect.victims)
+    compare_nodes(expect, view, plan.placement)
+    if expect.spared is not None:
+        assert names(view, plan.spared) == sorted(expect.spared)
+    if expect.broken is not None:
+        assert plan.broken == expect.broken
+    if expect.ceiling is not None:
+        assert plan.ceiling == expect.ceiling
+
+
+def compare_nodes(expect: Expected, view: Snapshot, placement: Placement) -> None:
+    nodes = [view.nodes.names[node] if node != NOWHERE else None for node in placement.nodes]
+    if expect.nodes is not None:
+        assert nodes == expect.nodes
+    if expect.node is not None:
+        assert nodes == [expect.node]
+
+
+def names(view: Snapshot, units: tuple[Unit, ...]) -> list[str]:
+    return sorted(view.pods.compiled[pod].pod.metadata.name for unit in units for pod in unit.pods)

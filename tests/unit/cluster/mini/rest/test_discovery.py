@@ -1,0 +1,91 @@
+"""What clients learn before they ask for anything."""
+
+import json
+
+import pytest
+
+from reprieve.cluster.mini.kinds import KINDS
+from tests.unit.cluster.mini.rest.asking import Asker
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+
+
+@pytest.mark.parametrize("page", ["/healthz", "/livez", "/readyz", "/livez/ping"])
+def test_it_says_that_it_lives(asker: Asker, page: str) -> None:
+    assert asker.ask("GET", page).body == b"ok"
+
+
+def test_the_version_is_a_release_of_kubernetes(asker: Asker) -> None:
+    version = asker.get("/version")
+    assert (version["major"], version["minor"]) == ("1", "37")
+    assert version["gitVersion"].startswith("v1.37.0")
+
+
+def test_every_kind_is_found_in_every_version_it_is_served_in(asker: Asker) -> None:
+    groups = asker.get("/apis")["groups"]
+    versions = ["v1", *(v["groupVersion"] for group in groups for v in group["versions"])]
+    found = set()
+    for version in versions:
+        resources = asker.get(f"/apis/{version}" if "/" in version else f"/api/{version}")["resources"]
+        found |= {(version, r["kind"], r["name"]) for r in resources if "/" not in r["name"]}
+    assert found == {(version, kind.kind, kind.plural) for kind in KINDS for version in kind.served}
+
+
+def test_groups_of_pods_are_preferred_in_their_newest_version(asker: Asker) -> None:
+    group = asker.get("/apis/scheduling.k8s.io")
+    assert group["preferredVersion"]["version"] == "v1"
+    assert [v["version"] for v in group["versions"]] == ["v1", "v1beta1", "v1alpha3", "v1alpha2"]
+
+
+def test_subresources_are_told(asker: Asker) -> None:
+    resources = {r["name"]: r for r in asker.get("/api/v1")["resources"]}
+    assert resources["pods/eviction"]["kind"] == "Eviction"
+    assert resources["pods/resize"]["verbs"] == ["get", "update", "patch"]
+    assert "nodes/status" in resources
+    assert "configmaps/status" not in resources
+
+
+def test_newer_clients_get_everything_at_once(asker: Asker) -> None:
+    answer = asker.ask("GET", "/apis", accept=AGGREGATED)
+    assert answer.content_type.endswith("as=APIGroupDiscoveryList")
+    apps = next(g for g in json.loads(answer.body)["items"] if g["metadata"]["name"] == "apps")
+    deployments = next(r for r in apps["versions"][0]["resources"] if r["resource"] == "deployments")
+    assert deployments["shortNames"] == ["deploy"]
+    assert [s["subresource"] for s in deployments["subresources"]] == ["status", "scale"]
+
+
+def test_older_clients_get_the_versions_alone(asker: Asker) -> None:
+    assert asker.get("/api")["versions"] == ["v1"]
+
+
+def test_openapi_describes_what_is_served(asker: Asker) -> None:
+    paths = asker.get("/openapi/v3")["paths"]
+    assert {"api/v1", "apis/apps/v1", "apis/scheduling.k8s.io/v1alpha2"} <= set(paths)
+    document = asker.get(paths["api/v1"]["serverRelativeURL"])
+    patch = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
+    assert patch["x-kubernetes-group-version-kind"] == {"group": "", "version": "v1", "kind": "Pod"}
+    assert "fieldValidation" in [parameter["name"] for parameter in patch["parameters"]]
+
+
+def test_openapi_describes_fields_that_are_read(asker: Asker) -> None:
+    schemas = asker.get("/openapi/v3/api/v1")["components"]["schemas"]
+    reference = schemas["v1.Pod"]["properties"]["spec"]["allOf"][0]["$ref"]
+    spec = schemas[reference.removeprefix("#/components/schemas/")]
+    assert spec["properties"]["priorityClassName"] == {"type": "string"}
+
+
+def test_references_in_openapi_lead_somewhere(asker: Asker) -> None:
+    for version in asker.get("/openapi/v3")["paths"]:
+        text = asker.ask("GET", f"/openapi/v3/{version}").body.decode()
+        schemas = json.loads(text)["components"]["schemas"]
+        for reference in text.split('"$ref":"#/components/schemas/')[1:]:
+            assert reference.split('"')[0] in schemas
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/apis/nobody", "/api/v2", "/apis/apps/v9", "/openapi/v3/x"])
+def test_a_page_that_is_not_there(asker: Asker, path: str) -> None:
+    assert asker.refused("GET", path)[:2] == (404, "NotFound")
+
+
+def test_a_page_is_only_read(asker: Asker) -> None:
+    assert asker.refused("POST", "/version")[:2] == (405, "MethodNotAllowed")

@@ -1,0 +1,244 @@
+"""Binding, evicting, scaling, and what only a real kubelet can do."""
+
+import json
+from typing import Any
+
+import pytest
+
+from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.store import Part
+from tests.unit.cluster.mini.rest.asking import BUDGETS, DEPLOYMENTS, MERGE, PODS, Asker, deployment, pod
+
+Json = dict[str, Any]
+
+
+def binding(node: str, **meta: object) -> Json:
+    return {"kind": "Binding", "metadata": meta, "target": {"kind": "Node", "name": node}}
+
+
+def test_a_pod_is_bound_once(asker: Asker) -> None:
+    made = asker.post(PODS, pod("a"))
+    done = asker.post(f"{PODS}/a/binding", binding("n1", name="a", annotations={"note": "x"}))
+    assert done["status"] == "Success"
+    bound = asker.get(f"{PODS}/a")
+    assert bound["spec"]["nodeName"] == "n1"
+    assert bound["metadata"]["annotations"] == {"note": "x"}
+    assert bound["metadata"]["generation"] == made["metadata"]["generation"]
+    assert [c["type"] for c in bound["status"]["conditions"]] == ["PodScheduled"]
+    assert asker.refused("POST", f"{PODS}/a/binding", binding("n1", name="a"))[:2] == (409, "Conflict")
+
+
+def test_the_older_way_to_bind(asker: Asker) -> None:
+    asker.post(PODS, pod("a"))
+    asker.post("/api/v1/namespaces/default/bindings", binding("n1", name="a"))
+    assert asker.get(f"{PODS}/a")["spec"]["nodeName"] == "n1"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (binding("n1", name="b"), 400),
+        (binding("n1", name="a", namespace="other"), 400),
+        (binding("n1", name="a", uid="other"), 409),
+        (binding("n1", name="a", annotations={"x": 7}), 400),
+        (binding("", name="a"), 422),
+        ({"metadata": {"name": "a"}}, 422),
+        ({"metadata": {"name": "a"}, "target": {"kind": "Pod", "name": "x"}}, 422),
+        ({"kind": "Pod", "metadata": {"name": "a"}}, 400),
+    ],
+)
+def test_a_binding_that_cannot_be(asker: Asker, body: Json, status: int) -> None:
+    asker.post(PODS, pod("a"))
+    assert asker.refused("POST", f"{PODS}/a/binding", body)[0] == status
+
+
+def test_a_gated_pod_is_not_bound(asker: Asker) -> None:
+    asker.post(PODS, pod("a", schedulingGates=[{"name": "wait"}]))
+    assert asker.refused("POST", f"{PODS}/a/binding", binding("n1"))[:2] == (409, "Conflict")
+
+
+# --- evicting --------------------------------------------------------------------------------------
+
+
+def eviction(name: str, **options: object) -> Json:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name},
+        "deleteOptions": options,
+    }
+
+
+def running(asker: Asker, *names: str, ready: str = "True") -> None:
+    for name in names:
+        asker.post(PODS, {**pod(name, nodeName="n1"), "metadata": {"name": name, "labels": {"app": "web"}}})
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
+        asker.patch(f"{PODS}/{name}/status", {"status": status})
+
+
+def guarded(asker: Asker, allowed: int, **more: Any) -> None:
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}, **more}
+    asker.post(BUDGETS, {"metadata": {"name": "web"}, "spec": spec})
+    counted = {
+        "disruptionsAllowed": allowed,
+        "currentHealthy": 2,
+        "desiredHealthy": 2,
+        "observedGeneration": 1,
+    }
+    asker.patch(f"{BUDGETS}/web/status", {"status": {**counted, "expectedPods": 2}})
+
+
+def test_an_eviction_that_the_budget_grants(asker: Asker) -> None:
+    running(asker, "a", "b")
+    guarded(asker, allowed=1)
+    assert asker.post(f"{PODS}/a/eviction", eviction("a", gracePeriodSeconds=7))["status"] == "Success"
+    evicted = asker.get(f"{PODS}/a")
+    assert evicted["metadata"]["deletionGracePeriodSeconds"] == 7
+    conditions = {c["type"]: c.get("reason") for c in evicted["status"]["conditions"]}
+    assert conditions["DisruptionTarget"] == "EvictionByEvictionAPI"
+    status = asker.get(f"{BUDGETS}/web")["status"]
+    assert status["disruptionsAllowed"] == 0
+    assert list(status["disruptedPods"]) == ["a"]
+
+
+def test_an_eviction_that_the_budget_forbids(asker: Asker) -> None:
+    running(asker, "a", "b")
+    guarded(asker, allowed=0)
+    before = asker.store.version
+    answer = asker.ask("POST", f"{PODS}/a/eviction", eviction("a"))
+    assert (answer.status, asker.store.version) == (429, before)
+    assert int(answer.headers["Retry-After"]) > 0
+    status = json.loads(answer.body)
+    assert status["reason"] == "TooManyRequests"
+    (cause,) = status["details"]["causes"]
+    assert cause["reason"] == "DisruptionBudget"
+    assert "needs 2 healthy pods and has 2" in cause["message"]
+
+
+def test_a_budget_that_was_not_counted_yet(asker: Asker) -> None:
+    running(asker, "a")
+    guarded(asker, allowed=1)
+    asker.patch(f"{BUDGETS}/web", {"spec": {"minAvailable": 2}})
+    assert asker.refused("POST", f"{PODS}/a/eviction", eviction("a"))[:2] == (429, "TooManyRequests")
+
+
+def test_two_budgets_for_one_pod(asker: Asker) -> None:
+    running(asker, "a")
+    guarded(asker, allowed=1)
+    asker.post(BUDGETS, {"metadata": {"name": "all"}, "spec": {"minAvailable": 1, "selector": {}}})
+    assert asker.refused("POST", f"{PODS}/a/eviction", eviction("a"))[:2] == (409, "Conflict")
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
+def test_what_does_no_work_needs_no_permission(asker: Asker, phase: str) -> None:
+    running(asker, "a")
+    guarded(asker, allowed=0)
+    asker.store.patch(
+        Key("pods", "default", "a"), lambda body: {**body, "status": {"phase": phase}}, Part.STATUS
+    )
+    asker.post(f"{PODS}/a/eviction", eviction("a"))
+    assert asker.get(f"{BUDGETS}/web")["status"].get("disruptedPods") is None
+
+
+def test_a_pod_that_is_not_ready_may_go_where_enough_are(asker: Asker) -> None:
+    running(asker, "a", ready="False")
+    guarded(asker, allowed=0)
+    asker.post(f"{PODS}/a/eviction", eviction("a"))
+    assert asker.get(f"{PODS}/a")["metadata"]["deletionTimestamp"]
+
+
+def test_a_pod_that_is_not_ready_stays_where_too_few_are(asker: Asker) -> None:
+    running(asker, "a", ready="False")
+    guarded(asker, allowed=0)
+    asker.patch(f"{BUDGETS}/web/status", {"status": {"currentHealthy": 1}})
+    assert asker.refused("POST", f"{PODS}/a/eviction", eviction("a"))[0] == 429
+    asker.patch(f"{BUDGETS}/web", {"spec": {"unhealthyPodEvictionPolicy": "AlwaysAllow"}})
+    asker.post(f"{PODS}/a/eviction", eviction("a"))
+
+
+def test_an_eviction_that_is_only_tried(asker: Asker) -> None:
+    running(asker, "a")
+    guarded(asker, allowed=1)
+    before = asker.store.version
+    asker.post(f"{PODS}/a/eviction", eviction("a", dryRun=["All"]))
+    asker.post(f"{PODS}/a/eviction", eviction("a"), dryRun="All")
+    assert asker.store.version == before
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (eviction("b"), 400),
+        ({**eviction("a"), "kind": "Pod"}, 400),
+        ({**eviction("a"), "apiVersion": "v1"}, 400),
+        ({**eviction("a"), "deleteOptions": 7}, 400),
+        (eviction("a", preconditions={"uid": "other"}), 409),
+    ],
+)
+def test_an_eviction_that_cannot_be(asker: Asker, body: Json, status: int) -> None:
+    running(asker, "a")
+    assert asker.refused("POST", f"{PODS}/a/eviction", body)[0] == status
+
+
+def test_kubectl_sends_evictions_as_protobuf(asker: Asker) -> None:
+    running(asker, "a")
+    type_meta = b"\x0a\x09policy/v1\x12\x08Eviction"
+    metadata = b"\x0a\x01a\x1a\x07default"
+    options = b"\x08\x03"
+    raw = b"\x0a" + bytes([len(metadata)]) + metadata + b"\x12" + bytes([len(options)]) + options
+    body = b"k8s\0\x0a" + bytes([len(type_meta)]) + type_meta + b"\x12" + bytes([len(raw)]) + raw
+    asker.post(f"{PODS}/a/eviction", body, content_type="application/vnd.kubernetes.protobuf")
+    assert asker.get(f"{PODS}/a")["metadata"]["deletionGracePeriodSeconds"] == 3
+
+
+def test_protobuf_of_other_kinds_is_refused_with_advice(asker: Asker) -> None:
+    body = b"k8s\0\x0a\x0d\x0a\x02v1\x12\x07Service"
+    status, reason, sentence = asker.refused(
+        "POST", PODS, body, content_type="application/vnd.kubernetes.protobuf"
+    )
+    assert (status, reason) == (415, "UnsupportedMediaType")
+    assert "Service" in sentence
+    assert "-o yaml | kubectl create -f -" in sentence
+
+
+# --- scaling ---------------------------------------------------------------------------------------
+
+
+def test_a_scale_is_read_and_written(asker: Asker) -> None:
+    asker.post(DEPLOYMENTS, deployment("web", replicas=2))
+    path = f"{DEPLOYMENTS}/web/scale"
+    scale = asker.get(path)
+    assert (scale["kind"], scale["spec"], scale["status"]["selector"]) == (
+        "Scale",
+        {"replicas": 2},
+        "app=web",
+    )
+    assert asker.patch(path, {"spec": {"replicas": 5}})["spec"] == {"replicas": 5}
+    assert asker.put(path, {**asker.get(path), "spec": {"replicas": 3}})["spec"] == {"replicas": 3}
+    found = asker.get(f"{DEPLOYMENTS}/web")
+    assert (found["spec"]["replicas"], found["metadata"]["generation"]) == (3, 3)
+
+
+def test_a_scale_that_cannot_be(asker: Asker) -> None:
+    asker.post(DEPLOYMENTS, deployment("web"))
+    path = f"{DEPLOYMENTS}/web/scale"
+    for replicas in (-1, "many", True, 2**40):
+        change = {"spec": {"replicas": replicas}}
+        assert asker.refused("PATCH", path, change, content_type=MERGE)[:2] == (422, "Invalid")
+    stale = {**asker.get(path), "metadata": {"name": "web", "resourceVersion": "999"}}
+    assert asker.refused("PUT", path, stale)[:2] == (409, "Conflict")
+    assert asker.refused("PUT", path, {"kind": "Deployment"})[:2] == (400, "BadRequest")
+
+
+# --- what only a real kubelet can do -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("part", "method"), [("log", "GET"), ("exec", "POST"), ("attach", "GET"), ("portforward", "GET")]
+)
+def test_nothing_runs_in_a_simulated_pod(asker: Asker, part: str, method: str) -> None:
+    assert asker.refused(method, f"{PODS}/a/{part}")[0] == 404
+    asker.post(PODS, pod("a"))
+    status, _, sentence = asker.refused(method, f"{PODS}/a/{part}")
+    assert status == 400
+    assert "simulated kubelet" in sentence

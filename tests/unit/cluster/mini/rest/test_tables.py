@@ -1,0 +1,117 @@
+"""What people see: columns worth reading, for every kind."""
+
+import pytest
+
+from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.kinds import KINDS, Kind
+from reprieve.cluster.mini.rest.tables import columns_of
+from reprieve.cluster.mini.rest.tables.cells import duration
+from reprieve.cluster.mini.store import Part
+from tests.unit.cluster.mini.rest.asking import NODES, PODS, TABLE, Asker, Json, node, pod
+
+
+def shown(table: Json, *, wide: bool = False) -> dict[str, list[object]]:
+    """Cells by the first one of their row."""
+    keep = [i for i, c in enumerate(table["columnDefinitions"]) if wide or c["priority"] == 0]
+    return {row["cells"][0]: [row["cells"][i] for i in keep] for row in table["rows"]}
+
+
+def headings(table: Json) -> list[str]:
+    return [c["name"].upper() for c in table["columnDefinitions"] if c["priority"] == 0]
+
+
+def test_pods_show_who_comes_first_and_what_belongs_together(asker: Asker) -> None:
+    group = {"podGroupName": "train"}
+    asker.post(PODS, pod("a", nodeName="n1", schedulingGroup=group))
+    asker.clock.now += 90
+    table = asker.get(PODS, accept=TABLE)
+    assert headings(table) == ["NAME", "READY", "STATUS", "PRIORITY", "NODE", "GROUP", "AGE"]
+    assert shown(table) == {"a": ["a", "0/1", "Pending", 0, "n1", "train", "90s"]}
+    assert [c["name"] for c in table["columnDefinitions"]][7:] == ["Nominated Node", "IP"]
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        ({"phase": "Running"}, "Running"),
+        ({"phase": "Failed", "reason": "OutOfcpu"}, "OutOfcpu"),
+        (
+            {"phase": "Succeeded", "containerStatuses": [{"state": {"terminated": {"reason": "Completed"}}}]},
+            "Completed",
+        ),
+        (
+            {"phase": "Pending", "conditions": [{"type": "PodScheduled", "reason": "SchedulingGated"}]},
+            "SchedulingGated",
+        ),
+        (
+            {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]},
+            "ErrImagePull",
+        ),
+        ({"conditions": "none", "containerStatuses": 7}, "Unknown"),
+    ],
+)
+def test_the_word_for_what_a_pod_does(asker: Asker, status: Json, word: str) -> None:
+    asker.post(PODS, pod("a"))
+    asker.store.patch(Key("pods", "default", "a"), lambda body: {**body, "status": status}, Part.STATUS)
+    assert shown(asker.get(PODS, accept=TABLE))["a"][2] == word
+
+
+def test_a_pod_that_leaves(asker: Asker) -> None:
+    asker.post(PODS, pod("a", nodeName="n1"))
+    asker.delete(f"{PODS}/a", gracePeriodSeconds="30")
+    assert shown(asker.get(f"{PODS}/a", accept=TABLE))["a"][2] == "Terminating"
+
+
+def test_nodes_show_what_they_offer(asker: Asker) -> None:
+    asker.post(NODES, {**node("a"), "spec": {"unschedulable": True}})
+    row = shown(asker.get(NODES, accept=TABLE))["a"]
+    assert row[:5] == ["a", "Unknown,SchedulingDisabled", "<none>", "4", "8Gi"]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
+def test_every_kind_has_its_columns_whatever_is_stored(kind: Kind) -> None:
+    """Nothing checks what stands in a store: a table shows even nonsense."""
+    nonsense = ["x", 7, None, [1], {"a": "b"}]
+    columns = columns_of(kind)
+    assert "Name" in [column.name for column in columns]
+    assert len(columns) > 2 or kind.kind == "CSINode"
+    for value in nonsense:
+        body = dict.fromkeys(("metadata", "spec", "status", *kind.content), value)
+        assert all(isinstance(column.read(body, 0.0), str | int) for column in columns)
+        inner = {"spec": dict.fromkeys(("containers", "taints", "ports", "selector"), value)}
+        assert all(isinstance(column.read(inner, 0.0), str | int) for column in columns)
+
+
+def test_rows_carry_as_much_of_the_object_as_is_asked(asker: Asker) -> None:
+    asker.post(PODS, pod("a"))
+    rows = {
+        how: asker.get(PODS, accept=TABLE, includeObject=how)["rows"][0]
+        for how in ("None", "Metadata", "Object")
+    }
+    assert "object" not in rows["None"]
+    assert rows["Metadata"]["object"]["kind"] == "PartialObjectMetadata"
+    assert rows["Metadata"]["object"]["metadata"]["name"] == "a"
+    assert rows["Object"]["object"]["spec"]["containers"]
+    assert asker.refused("GET", PODS, accept=TABLE, includeObject="Some")[0] == 422
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (125, "2m5s"),
+        (3600, "60m"),
+        (3 * 3600, "3h"),
+        (4 * 3600 + 120, "4h2m"),
+        (30 * 3600, "30h"),
+        (3 * 86400, "3d"),
+        (3 * 86400 + 7200, "3d2h"),
+        (100 * 86400, "100d"),
+        (3 * 365 * 86400 + 86400, "3y1d"),
+        (9 * 365 * 86400, "9y"),
+    ],
+)
+def test_ages(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

@@ -1,0 +1,216 @@
+"""Creating and replacing objects."""
+
+import json
+
+import pytest
+
+from reprieve.cluster.mini.history import Key
+from tests.unit.cluster.mini.rest.asking import MAPS, NODES, PODS, Asker, config_map, node, pod
+
+
+def test_a_name_is_made_where_a_beginning_is_given(asker: Asker) -> None:
+    first, second = (asker.post(MAPS, {"metadata": {"generateName": "job-"}}) for _ in range(2))
+    names = {first["metadata"]["name"], second["metadata"]["name"]}
+    assert len(names) == 2
+    assert all(name.startswith("job-") and len(name) == 9 for name in names)
+
+
+def test_kind_and_version_need_not_be_said(asker: Asker) -> None:
+    made = asker.post(MAPS, {"metadata": {"name": "a"}, "data": {"x": "y"}})
+    assert (made["apiVersion"], made["kind"]) == ("v1", "ConfigMap")
+
+
+def test_yaml_is_as_good_as_json(asker: Asker) -> None:
+    text = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  when: 2026-01-01\n"
+    made = asker.post(MAPS, text, content_type="application/yaml")
+    assert made["data"] == {"when": "2026-01-01"}
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"\xff\xfe", "application/json", 400),
+        (b"[]", "application/json", 400),
+        (b"", "application/json", 400),
+        (b"[" * 5000, "application/json", 400),
+        (b'{"a":' * 200 + b"1" + b"}" * 200, "application/json", 400),
+        (b"a: [", "application/yaml", 400),
+        (b"a: 1\n---\nb: 2\n", "application/yaml", 400),
+        (b"? [a]\n: b", "application/yaml", 400),
+        (b"{}", "text/plain", 415),
+        (b"{}", "application/cbor", 415),
+        (b"k8s\0", "application/vnd.kubernetes.protobuf", 415),
+        (b"nonsense", "application/vnd.kubernetes.protobuf", 400),
+    ],
+)
+def test_a_body_that_cannot_be_read(asker: Asker, body: bytes, content_type: str, status: int) -> None:
+    assert asker.refused("POST", MAPS, body, content_type=content_type)[0] == status
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"kind": "Secret"}, "Secret"),
+        ({"apiVersion": "v2"}, "v2"),
+        ({"metadata": {"name": "a", "namespace": "other"}}, "other"),
+        ({"metadata": {"name": "a", "resourceVersion": "7"}}, "resourceVersion"),
+    ],
+)
+def test_a_body_that_is_meant_for_another_place(asker: Asker, change: dict[str, object], names: str) -> None:
+    status, reason, sentence = asker.refused("POST", MAPS, {**config_map("a"), **change})
+    assert (status, reason) == (400, "BadRequest")
+    assert names in sentence
+
+
+def test_what_admission_refuses_names_the_fields(asker: Asker) -> None:
+    broken = pod("a", containers=[{"image": "x"}], restartPolicy="Sometimes")
+    answer = asker.ask("POST", PODS, broken)
+    status = json.loads(answer.body)
+    assert answer.status == 422
+    fields = {cause["field"] for cause in status["details"]["causes"]}
+    assert {"spec.containers[0].name", "spec.restartPolicy"} <= fields
+    assert status["message"].startswith('Pod "a" is invalid: [')
+    assert asker.names(PODS) == []
+
+
+def test_what_admission_forbids(asker: Asker) -> None:
+    assert asker.refused("POST", PODS, pod("a", priorityClassName="none"))[:2] == (403, "Forbidden")
+
+
+def test_a_namespace_has_to_be_there(asker: Asker) -> None:
+    nowhere = "/api/v1/namespaces/nowhere/configmaps"
+    assert asker.refused("POST", nowhere, config_map("a"))[:2] == (404, "NotFound")
+    asker.post("/api/v1/namespaces", {"metadata": {"name": "nowhere"}})
+    assert asker.post(nowhere, config_map("a"))["metadata"]["namespace"] == "nowhere"
+
+
+def test_a_name_is_taken_once(asker: Asker) -> None:
+    asker.post(MAPS, config_map("a"))
+    assert asker.refused("POST", MAPS, config_map("a")) == (
+        409,
+        "AlreadyExists",
+        'configmaps "a" already exists',
+    )
+
+
+def test_what_is_defaulted_comes_back(asker: Asker) -> None:
+    made = asker.post(PODS, pod("a"))
+    assert made["spec"]["priority"] == 0
+    assert made["spec"]["schedulerName"] == "default-scheduler"
+    assert made["status"]["phase"] == "Pending"
+
+
+# --- replacing -------------------------------------------------------------------------------------
+
+
+def test_an_object_is_replaced(asker: Asker) -> None:
+    made = asker.post(MAPS, config_map("a", x="1"))
+    changed = asker.put(f"{MAPS}/a", {**made, "data": {"y": "2"}})
+    assert changed["data"] == {"y": "2"}
+    assert changed["metadata"]["uid"] == made["metadata"]["uid"]
+    assert int(changed["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
+
+
+def test_nobody_overwrites_what_he_has_not_seen(asker: Asker) -> None:
+    made = asker.post(MAPS, config_map("a"))
+    asker.put(f"{MAPS}/a", {**made, "data": {"x": "1"}})
+    assert asker.refused("PUT", f"{MAPS}/a", {**made, "data": {"x": "2"}})[:2] == (409, "Conflict")
+    other = {**made, "metadata": {"name": "a", "uid": "somebody-else"}}
+    assert asker.refused("PUT", f"{MAPS}/a", other)[:2] == (409, "Conflict")
+
+
+def test_whoever_names_no_version_overwrites_anything(asker: Asker) -> None:
+    asker.post(MAPS, config_map("a"))
+    assert asker.put(f"{MAPS}/a", config_map("a", x="1"))["data"] == {"x": "1"}
+
+
+def test_the_name_on_the_url_is_the_name_of_the_object(asker: Asker) -> None:
+    asker.post(MAPS, config_map("a"))
+    assert asker.refused("PUT", f"{MAPS}/a", config_map("b"))[:2] == (400, "BadRequest")
+    assert asker.refused("PUT", f"{MAPS}/b", config_map("b"))[:2] == (404, "NotFound")
+
+
+def test_the_status_is_written_apart(asker: Asker) -> None:
+    made = asker.post(PODS, pod("a"))
+    running = {**made, "status": {"phase": "Running"}}
+    assert asker.put(f"{PODS}/a", running)["status"] == {"phase": "Pending", **made["status"]}
+    changed = asker.put(f"{PODS}/a/status", {**running, "metadata": {"name": "a", "labels": {"x": "y"}}})
+    assert changed["status"]["phase"] == "Running"
+    assert changed["metadata"]["labels"] == {"app": "a"}
+    assert changed["metadata"]["generation"] == made["metadata"]["generation"]
+
+
+def test_a_node_registers_with_its_status(asker: Asker) -> None:
+    assert asker.post(NODES, node("n"))["status"]["allocatable"]["cpu"] == "4"
+
+
+# --- trying ----------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_tells_what_would_be(asker: Asker) -> None:
+    asker.post(MAPS, config_map("a", x="1"))
+    before = asker.store.version
+    assert asker.post(MAPS, config_map("b"), dryRun="All")["metadata"]["uid"]
+    assert asker.put(f"{MAPS}/a", config_map("a", x="2"), dryRun="All")["data"] == {"x": "2"}
+    assert asker.patch(f"{MAPS}/a", {"data": {"x": "3"}}, dryRun="All")["data"] == {"x": "3"}
+    asker.delete(f"{MAPS}/a", dryRun="All")
+    asker.delete(f"{MAPS}/a", {"dryRun": ["All"]})
+    asker.delete(MAPS, dryRun="All")
+    assert asker.store.version == before
+    assert asker.names(MAPS) == ["a"]
+    assert asker.get(f"{MAPS}/a")["data"] == {"x": "1"}
+
+
+def test_a_dry_run_is_refused_as_the_real_one(asker: Asker) -> None:
+    asker.post(MAPS, config_map("a"))
+    assert asker.refused("POST", MAPS, config_map("a"), dryRun="All")[0] == 409
+    assert asker.refused("POST", MAPS, config_map("b"), dryRun="Some")[0] == 422
+
+
+# --- fields that nobody knows ------------------------------------------------------------------------
+
+
+def misspelt() -> dict[str, object]:
+    body = pod("a", containres=[], containers=[{"name": "main", "image": "x", "resorces": {}}])
+    return {**body, "sped": {}, "metadata": {"name": "a", "lables": {}}}
+
+
+def test_misspelt_fields_are_warned_of(asker: Asker) -> None:
+    answer = asker.ask("POST", PODS, misspelt())
+    assert answer.status == 201
+    for path in ("sped", "metadata.lables", "spec.containres", "spec.containers[0].resorces"):
+        assert f'unknown field \\"{path}\\"' in answer.headers["Warning"]
+
+
+def test_misspelt_fields_are_refused_by_the_strict(asker: Asker) -> None:
+    status, _, sentence = asker.refused("POST", PODS, misspelt(), fieldValidation="Strict")
+    assert status == 400
+    assert 'strict decoding error: unknown field "sped"' in sentence
+
+
+def test_misspelt_fields_are_passed_over_where_nobody_cares(asker: Asker) -> None:
+    assert asker.ask("POST", PODS, misspelt(), fieldValidation="Ignore").headers == {}
+    assert asker.refused("POST", PODS, misspelt(), fieldValidation="Perhaps")[0] == 422
+
+
+def test_a_field_that_is_said_twice(asker: Asker) -> None:
+    body = b'{"metadata": {"name": "a"}, "data": {"x": "1", "x": "2"}}'
+    _, _, sentence = asker.refused("POST", MAPS, body, fieldValidation="Strict")
+    assert 'duplicate field "x"' in sentence
+
+
+def test_a_template_is_looked_into_as_well(asker: Asker) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [], "tolerationz": []}}
+    body = {"metadata": {"name": "a"}, "spec": {"template": template, "replica": 2}}
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    _, _, sentence = asker.refused("POST", path, body, fieldValidation="Strict")
+    assert "spec.replica" in sentence
+    assert "spec.template.spec.tolerationz" in sentence
+
+
+def test_what_was_stored_before_does_not_spoil_a_strict_patch(asker: Asker) -> None:
+    asker.post(PODS, misspelt(), fieldValidation="Ignore")
+    labelled = asker.patch(f"{PODS}/a", {"metadata": {"labels": {"x": "y"}}}, fieldValidation="Strict")
+    assert labelled["metadata"]["labels"] == {"x": "y"}
+    assert asker.store.find(Key("pods", "default", "a")) is not None

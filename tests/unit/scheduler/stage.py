@@ -1,0 +1,72 @@
+"""A scheduler on a stage: things are shown to it, time passes, and effects end as the script has it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from reprieve.model.effects import Announce, Bind, Effect, SetCondition
+from reprieve.model.events import Done, Event, Gone, Seen, Synced
+from reprieve.model.objects import KubernetesObject
+from reprieve.scheduler.core import Scheduler, Settings
+from reprieve.scheduler.decision import Decision
+from tests.unit.scheduler.making import target
+
+NOBODY_IS_EVICTED = Settings(policies={})
+
+
+@dataclass(slots=True)
+class Stage:
+    """All effects it wants are kept in ``wanted`` until somebody takes them."""
+
+    scheduler: Scheduler = field(default_factory=lambda: Scheduler(NOBODY_IS_EVICTED))
+    now: float = 0.0
+    wanted: list[Effect] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+
+    def happens(self, *events: Event) -> "Stage":
+        """Something is observed, and whoever's turn it is then is decided."""
+        self.wanted += self.scheduler.observe(events, self.now)
+        while (decided := self.scheduler.decide(self.now)) is not None:
+            self.decisions.append(decided.decision)
+            self.wanted += decided.effects
+        return self
+
+    def see(self, *things: KubernetesObject) -> "Stage":
+        return self.happens(*map(Seen, things))
+
+    def lose(self, *things: KubernetesObject) -> "Stage":
+        return self.happens(*(Gone(target(thing)) for thing in things))
+
+    def after(self, seconds: float) -> "Stage":
+        """Time passes, with a look whenever the scheduler asked for one."""
+        until = self.now + seconds
+        while (time := self.scheduler.next_time()) is not None and time <= until:
+            self.now = max(self.now, time)
+            self.happens()
+        self.now = until
+        return self.happens()
+
+    def succeed(self) -> list[Effect]:
+        """Everything that is wanted is done; says what that was."""
+        effects = self.take()
+        self.happens(*map(Done, effects))
+        return effects
+
+    def take(self) -> list[Effect]:
+        effects, self.wanted = self.wanted, []
+        return effects
+
+    def binds(self) -> dict[str, str]:
+        """Takes what is wanted: the pods that are to be bound, and where."""
+        return {e.target.name: e.node for e in self.take() if isinstance(e, Bind)}
+
+
+def stage_with(*things: KubernetesObject) -> Stage:
+    return Stage().happens(*map(Seen, things), Synced())
+
+
+def notes(effects: Iterable[Effect]) -> list[str]:
+    """What people are told, as events and as conditions."""
+    return [
+        *(effect.message for effect in effects if isinstance(effect, SetCondition)),
+        *(effect.note for effect in effects if isinstance(effect, Announce)),
+    ]

@@ -1,0 +1,22 @@
+"""What those who wait, wait for."""
+
+from reprieve.placement.reasons import Code
+from reprieve.scheduler.changes import HELPS, Change, helpful
+
+
+def test_every_reason_says_what_would_help() -> None:
+    assert set(HELPS) == set(Code)
+
+
+def test_a_new_node_may_always_help() -> None:
+    assert all(Change.NODE_ADDED in changes for changes in HELPS.values())
+    assert helpful([]) == {Change.NODE_ADDED}
+
+
+def test_every_kind_of_change_helps_somebody() -> None:
+    assert frozenset(Change) == frozenset().union(*HELPS.values())
+
+
+def test_several_reasons_wait_for_whatever_helps_one_of_them() -> None:
+    reasons = [Code.UNTOLERATED_TAINT, Code.NODE_UNSCHEDULABLE]
+    assert helpful(reasons) == {Change.NODE_ADDED, Change.NODE_TAINTS, Change.NODE_UNCORDONED}

@@ -1,0 +1,64 @@
+"""Decisions: an id that says which, and a size that does not grow with the cluster."""
+
+from reprieve.model.objects import KubernetesObject
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Decision, Outcome, decision_id
+from tests.unit.scheduler.making import a_node, a_pod
+from tests.unit.scheduler.stage import stage_with
+
+TAINTED = [a_node(f"n{i:03}", taints=[{"key": f"t{i % 50}", "effect": "NoSchedule"}]) for i in range(120)]
+
+
+def only_decision(*things: KubernetesObject) -> Decision:
+    (decision,) = stage_with(*things).decisions
+    return decision
+
+
+def test_the_same_input_gives_the_same_id() -> None:
+    assert decision_id("uid", 7) == decision_id("uid", 7)
+    assert decision_id("uid", 7).startswith("d-")
+
+
+def test_other_worlds_and_other_demands_have_other_ids() -> None:
+    ids = {decision_id(uid, version) for uid in ("a", "b", "a/1") for version in range(1000)}
+    assert len(ids) == 3000
+
+
+def test_two_schedulers_that_see_the_same_decide_the_same() -> None:
+    things: list[KubernetesObject] = [a_node("n1"), a_pod("p"), a_pod("q", cpu="64")]
+    assert stage_with(*things).decisions == stage_with(*things).decisions
+
+
+def test_no_two_decisions_share_an_id() -> None:
+    """Also when nothing happened between them."""
+    stage = stage_with(a_node("n1"), *(a_pod(f"p{i}", cpu="64") for i in range(20))).after(3000.0)
+    assert len({decision.id for decision in stage.decisions}) == len(stage.decisions) > 100
+
+
+def test_a_decision_says_how_often_each_reason_was_found() -> None:
+    nodes = [a_node("n1", cpu="1"), a_node("n2", cpu="1"), a_node("n3", unschedulable=True)]
+    decision = only_decision(*nodes, a_pod("p", cpu="2"))
+    assert decision.outcome is Outcome.UNSCHEDULABLE
+    assert [(str(finding.reason.code), finding.nodes) for finding in decision.findings] == [
+        ("ExceedsCapacity", 2),
+        ("NodeUnschedulable", 1),
+    ]
+
+
+def test_the_most_frequent_reasons_are_kept() -> None:
+    decision = only_decision(*TAINTED, a_pod("p"))
+    assert len(decision.findings) == 20
+    assert [finding.nodes for finding in decision.findings] == [3] * 20
+    assert decision.considered == 120
+
+
+def test_a_decision_in_words() -> None:
+    assert only_decision(a_node("n1"), a_pod("p")).text == "Pod default/p goes to n1"
+    assert only_decision(a_pod("p")).text == "there are no nodes in the cluster"
+    text = only_decision(a_node("n1", cpu="1"), a_pod("p", cpu="2")).text
+    assert text.startswith("none of 1 node will do: ")
+    assert "cpu" in text
+
+
+def test_nothing_is_decided_for_nobody() -> None:
+    assert Scheduler().decide(0.0) is None

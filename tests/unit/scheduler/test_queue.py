@@ -1,0 +1,318 @@
+"""The line: who is next, who waits for what, and when they may come back."""
+
+import pytest
+
+from reprieve.scheduler.changes import Change
+from reprieve.scheduler.queue import Backoff, Key, Queue, Standing
+
+ROOM = frozenset({Change.POD_LEFT, Change.NODE_ADDED})
+LABELS = frozenset({Change.NODE_LABELS})
+
+
+def key(name: str) -> Key:
+    return "Pod", "default", name
+
+
+def queue_of(*names: str, backoff: Backoff | None = None) -> Queue:
+    """Everybody came at time zero, with the same priority."""
+    queue = Queue(backoff or Backoff())
+    for name in names:
+        queue.add(key(name), 0, 0.0)
+    return queue
+
+
+def popped(queue: Queue, now: float) -> list[str]:
+    """Everybody whose turn it is, in turn."""
+    names = []
+    while (found := queue.pop(now)) is not None:
+        names.append(found[2])
+    return names
+
+
+# --- who is next ---------------------------------------------------------------------------------
+
+
+def test_the_more_important_comes_first_then_who_came_first_then_the_name() -> None:
+    queue = Queue()
+    queue.add(key("late"), 5, 2.0)
+    queue.add(key("b"), 5, 1.0)
+    queue.add(key("a"), 5, 1.0)
+    queue.add(key("small"), -1, 0.0)
+    queue.add(key("large"), 9, 3.0)
+    assert popped(queue, 3.0) == ["large", "a", "b", "late", "small"]
+
+
+def test_nobody_is_next_in_an_empty_line() -> None:
+    assert Queue().pop(0.0) is None
+    assert Queue().next_time() is None
+
+
+def test_whoever_is_being_decided_is_not_handed_out_again() -> None:
+    queue = queue_of("p")
+    assert popped(queue, 0.0) == ["p"]
+    assert queue.standing(key("p")) is Standing.DECIDING
+    assert popped(queue, 1000.0) == []
+
+
+def test_a_new_priority_counts_at_once() -> None:
+    queue = queue_of("a", "b")
+    queue.add(key("b"), 7, 1.0)
+    assert popped(queue, 1.0) == ["b", "a"]
+
+
+def test_who_was_removed_is_not_next() -> None:
+    queue = queue_of("a", "b")
+    queue.remove(key("a"))
+    queue.remove(key("never-there"))
+    assert popped(queue, 0.0) == ["b"]
+    assert key("a") not in queue
+    assert len(queue) == 1
+
+
+def test_who_was_removed_and_came_again_is_handed_out_once() -> None:
+    queue = queue_of("a")
+    queue.remove(key("a"))
+    queue.add(key("a"), 0, 1.0)
+    assert popped(queue, 1.0) == ["a"]
+
+
+def test_who_failed_stands_behind_those_who_have_not() -> None:
+    queue = queue_of("a", "b")
+    assert queue.pop(0.0) == key("a")
+    queue.retry(key("a"), 0.5)
+    assert popped(queue, 60.0) == ["b", "a"]
+
+
+# --- backoff -------------------------------------------------------------------------------------
+
+
+def test_pauses_double_from_one_second_to_ten() -> None:
+    queue, now, pauses = queue_of("p"), 0.0, []
+    for _ in range(7):
+        assert queue.pop(now) == key("p")
+        queue.retry(key("p"), now)
+        back = queue.next_time()
+        assert back is not None
+        assert queue.pop(back - 0.001) is None
+        pauses.append(back - now)
+        now = back
+    assert pauses == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0, 10.0]
+
+
+def test_a_demand_may_fail_as_often_as_it_likes() -> None:
+    assert Backoff().after(0) == 0.0
+    assert Backoff().after(5000) == 10.0
+    assert Backoff(longest=1e9).after(5000) == 1e9
+
+
+def test_nobody_is_woken_out_of_a_backoff() -> None:
+    queue = queue_of("p")
+    queue.pop(0.0)
+    queue.retry(key("p"), 0.0)
+    queue.wake(Change.POD_LEFT, 0.5)
+    assert popped(queue, 0.9) == []
+    assert popped(queue, 1.0) == ["p"]
+
+
+# --- waiting -------------------------------------------------------------------------------------
+
+
+def waiting(waits_for: frozenset[Change] = ROOM) -> Queue:
+    """One that did not fit at time zero, and may come back from the first second on."""
+    queue = queue_of("p")
+    queue.pop(0.0)
+    queue.wait(key("p"), waits_for, 0.0)
+    return queue
+
+
+def test_who_does_not_fit_waits() -> None:
+    queue = waiting()
+    assert queue.standing(key("p")) is Standing.WAITING
+    assert popped(queue, 299.0) == []
+
+
+def test_a_change_that_helps_wakes() -> None:
+    queue = waiting()
+    queue.wake(Change.POD_LEFT, 5.0)
+    assert popped(queue, 5.0) == ["p"]
+
+
+def test_a_change_that_does_not_help_lets_sleep() -> None:
+    queue = waiting()
+    queue.wake(Change.NODE_LABELS, 5.0)
+    assert popped(queue, 5.0) == []
+
+
+def test_who_is_woken_too_early_waits_for_the_end_of_the_backoff() -> None:
+    queue = waiting()
+    queue.wake(Change.POD_LEFT, 0.25)
+    assert queue.standing(key("p")) is Standing.BACKOFF
+    assert queue.next_time() == 1.0
+    assert popped(queue, 1.0) == ["p"]
+
+
+def test_a_change_wakes_all_it_may_help_and_nobody_else() -> None:
+    queue = queue_of("a", "b", "c", "d")
+    for name, waits_for in (("a", ROOM), ("b", LABELS), ("c", ROOM | LABELS), ("d", ROOM)):
+        queue.pop(0.0)
+        queue.wait(key(name), waits_for, 0.0)
+    queue.wake(Change.NODE_LABELS, 5.0)
+    assert popped(queue, 5.0) == ["b", "c"]
+    queue.wake(Change.POD_LEFT, 6.0)
+    assert popped(queue, 6.0) == ["a", "d"]
+
+
+def test_some_can_be_left_asleep() -> None:
+    queue = queue_of("a", "b")
+    for name in ("a", "b"):
+        queue.pop(0.0)
+        queue.wait(key(name), ROOM, 0.0)
+    queue.wake(Change.POD_LEFT, 5.0, but={key("a")})
+    assert popped(queue, 5.0) == ["b"]
+
+
+def test_a_change_during_the_decision_is_not_lost() -> None:
+    queue = queue_of("p")
+    queue.pop(0.0)
+    queue.wake(Change.POD_LEFT, 0.0)
+    queue.wait(key("p"), ROOM, 0.0)
+    assert popped(queue, 1.0) == ["p"]
+
+
+def test_a_change_during_the_decision_that_does_not_help_is_ignored() -> None:
+    queue = queue_of("p")
+    queue.pop(0.0)
+    queue.wake(Change.NODE_TAINTS, 0.0)
+    queue.wait(key("p"), ROOM, 0.0)
+    assert popped(queue, 60.0) == []
+
+
+def test_changes_of_an_earlier_decision_do_not_count_for_the_next() -> None:
+    queue = queue_of("p")
+    queue.pop(0.0)
+    queue.wake(Change.POD_LEFT, 0.0)
+    queue.wait(key("p"), ROOM, 0.0)
+    assert queue.pop(1.0) == key("p")
+    queue.wait(key("p"), ROOM, 1.0)
+    assert queue.standing(key("p")) is Standing.WAITING
+
+
+def test_who_asks_differently_during_the_decision_gets_another_look() -> None:
+    queue = queue_of("p")
+    queue.pop(0.0)
+    queue.add(key("p"), 3, 0.0)
+    queue.wait(key("p"), ROOM, 0.0)
+    assert popped(queue, 1.0) == ["p"]
+
+
+def test_who_asks_differently_while_waiting_is_next_at_once() -> None:
+    queue = waiting()
+    queue.add(key("p"), 0, 0.1)
+    assert popped(queue, 0.1) == ["p"]
+
+
+def test_nobody_waits_longer_than_five_minutes() -> None:
+    queue = waiting()
+    assert queue.next_time() == 300.0
+    assert popped(queue, 299.9) == []
+    assert popped(queue, 300.0) == ["p"]
+
+
+def test_the_five_minutes_start_anew_with_every_wait() -> None:
+    queue = waiting()
+    queue.wake(Change.POD_LEFT, 200.0)
+    queue.pop(200.0)
+    queue.wait(key("p"), ROOM, 200.0)
+    assert popped(queue, 300.0) == []
+    assert popped(queue, 500.0) == ["p"]
+
+
+def test_who_is_removed_while_waiting_is_not_woken() -> None:
+    queue = waiting()
+    queue.remove(key("p"))
+    queue.wake(Change.POD_LEFT, 5.0)
+    assert popped(queue, 1000.0) == []
+    assert queue.next_time() is None
+
+
+def test_what_is_said_of_somebody_who_left_is_ignored() -> None:
+    queue = Queue()
+    queue.wait(key("p"), ROOM, 0.0)
+    queue.retry(key("p"), 0.0)
+    queue.hold(key("p"))
+    queue.again(key("p"))
+    queue.let_wait(key("p"), ROOM, 0.0)
+    assert len(queue) == 0
+
+
+# --- gates ---------------------------------------------------------------------------------------
+
+
+def test_a_gate_holds_until_it_is_opened() -> None:
+    queue = Queue()
+    queue.add(key("p"), 0, 0.0, gated=True)
+    queue.wake(Change.NODE_ADDED, 1.0)
+    assert popped(queue, 1000.0) == []
+    queue.add(key("p"), 0, 1000.0)
+    assert popped(queue, 1000.0) == ["p"]
+
+
+@pytest.mark.parametrize("moment", ["active", "waiting", "backoff"])
+def test_a_gate_closes_behind_anybody(moment: str) -> None:
+    queue = queue_of("p")
+    if moment != "active":
+        queue.pop(0.0)
+    if moment == "waiting":
+        queue.wait(key("p"), ROOM, 0.0)
+    if moment == "backoff":
+        queue.retry(key("p"), 0.0)
+    queue.add(key("p"), 0, 0.0, gated=True)
+    queue.wake(Change.POD_LEFT, 5.0)
+    assert popped(queue, 1000.0) == []
+
+
+def test_who_is_held_comes_back_where_it_stood() -> None:
+    queue = queue_of("p")
+    queue.hold(key("p"))
+    queue.add(key("later"), 0, 1.0)
+    assert popped(queue, 1.0) == ["later"]
+    queue.again(key("p"))
+    assert popped(queue, 1.0) == ["p"]
+
+
+def test_who_is_held_can_be_let_wait() -> None:
+    queue = queue_of("p")
+    queue.hold(key("p"))
+    queue.let_wait(key("p"), ROOM, 0.0)
+    queue.wake(Change.POD_LEFT, 0.5)
+    assert popped(queue, 0.5) == ["p"]
+
+
+# --- keeping order -------------------------------------------------------------------------------
+
+
+def test_how_many_stand_where() -> None:
+    queue = queue_of("active", "backoff", "waiting", "deciding")
+    for _ in range(4):
+        queue.pop(0.0)
+    queue.add(key("gated"), 0, 0.0, gated=True)
+    queue.retry(key("backoff"), 0.0)
+    queue.wait(key("waiting"), ROOM, 0.0)
+    queue.again(key("active"))
+    assert set(queue.counts().values()) == {1}
+    assert set(queue.keys()) == {
+        key(standing) for standing in ("active", "backoff", "waiting", "deciding", "gated")
+    }
+
+
+def test_stale_entries_do_not_pile_up() -> None:
+    """Somebody is woken again and again: what that leaves behind is gone when its time is over."""
+    queue, now = queue_of("p"), 0.0
+    for _ in range(1000):
+        assert queue.pop(now) == key("p")
+        queue.wait(key("p"), ROOM, now)
+        now += 10.0
+        queue.wake(Change.POD_LEFT, now)
+    queue.remove(key("p"))
+    assert popped(queue, now + 1000.0) == []
+    assert (queue._active, queue._timed, queue._waiting, queue._deciding) == ([], [], {}, set())
