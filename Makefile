@@ -3,6 +3,7 @@ VENV ?= .venv
 DIR ?= tests/reference/observed
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+KUBECTL := $(VENV)/.kubectl
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test bench soak observed format lock clean
@@ -21,17 +22,23 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
+# For the end-to-end tests: pinned like everything else, without root.
+$(KUBECTL): tests/e2e/kubectl.lock | $(STAMP)
+	@echo "putting kubectl into $(VENV)"
+	@$(BIN)/python -m tests.e2e.install_kubectl
+	@touch $@
+
 demo: venv  ## place a few pods in a small cluster, and say why they went there
 	@$(BIN)/reprieve demo $(ARGS)
 
-test: venv  ## format, lint, types, import contracts, every test
+test: venv $(KUBECTL)  ## format, lint, types, import contracts, every test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
-soak: venv  ## the same tests, with many more random examples
+soak: venv $(KUBECTL)  ## the same tests, with many more random examples
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=soak $(ARGS)
 
 bench: venv  ## how fast decisions are: ARGS=…

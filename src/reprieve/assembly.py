@@ -3,14 +3,17 @@
 The one place that knows both what can be written and what it means.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from reprieve import config
 from reprieve.cluster.mini import setup
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.config import args as config_args
+from reprieve.config.args import BudgetSelectors, Divergence, GangPreemption, Preset, RespectBudgets
 from reprieve.config.plugin_args import DefaultingType, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy
-from reprieve.model.objects import NodeAffinity, Ref, TopologySpreadConstraint
+from reprieve.model.objects import CompositePodGroup, NodeAffinity, PodGroup, Ref, TopologySpreadConstraint
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import NodeQuery, compile_node_selector
 from reprieve.model.shape import WeightedNodeTerm, compile_node_wishes
@@ -24,22 +27,36 @@ from reprieve.placement.profile import (
     ShapePoint,
     Strategy,
 )
+from reprieve.preemption.budgets import stocks, stocks_as_upstream
+from reprieve.preemption.policy import BudgetCounting, Policy, Search
+from reprieve.preemption.units import pods_alone, pods_and_groups
 from reprieve.runtime.loop import Loop, ignore
 from reprieve.scheduler.core import Scheduler, Settings
 from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.queue import Backoff
 
+DEFAULT_GATES = config.Gates()
+
 # --- a scheduler, and a cluster for it -----------------------------------------------------------
 
 
-def settings_of(configured: config.Configuration) -> Settings:
-    """What a configuration means for the scheduler."""
-    settings = configured.settings
+def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_GATES) -> Settings:
+    """What a configuration means for the scheduler; raises InvalidConfigurationError if it cannot be had."""
+    _refuse_what_is_not_there(configured.profiles)
+    settings, args = configured.settings, configured.profiles[0].args.reprieve
+    # Profiles agree about whatever is taken from the first: the configuration was checked for that.
+    together = gates.gang_scheduling and configured.profiles[0].gang_scheduling
     return Settings(
         profiles={profile.scheduler_name: profile_of(profile) for profile in configured.profiles},
         backoff=Backoff(settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds),
-        # Profiles agree about it: the configuration was checked for that.
         volume_seconds=configured.profiles[0].args.volume_binding.bind_timeout_seconds,
+        policies={p.scheduler_name: policy_of(p, gates) for p in configured.profiles if p.preemption},
+        groups=together,
+        whole_gangs=args.gang_preemption is GangPreemption.ALL,
+        gangs_preempt=gates.workload_aware_preemption,
+        divergence_allowed=args.divergence is Divergence.REPORT,
+        topology=gates.topology_aware_workload_scheduling,
+        unseen=_unseen(gates, together=together),
     )
 
 
@@ -71,19 +88,56 @@ SHAPES = setup.SHAPES
 async def cluster_up(wanted: LocalCluster, *, scheduled: bool) -> AsyncIterator[str]:
     """A cluster that kubectl can reach, for as long as the context is open; its address.
 
-    Where there is no other scheduler, ours also takes the pods that name none.
+    It is for trying things: every feature is on. Where there is no other scheduler, ours also takes the pods
+    that name none.
     """
     from reprieve.cluster.mini.local import served  # a web server, which most who come here do not need
 
     profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    configured = config.parse_configuration({**head, "profiles": profiles})
+    everything = config.Gates(**dict.fromkeys(config.Gates.__struct_fields__, True))
+    settings = settings_of(config.parse_configuration({**head, "profiles": profiles}), everything)
     async with served(wanted) as (cluster, address):
         if not scheduled:
             yield address
             return
-        async with Loop(Scheduler(settings_of(configured)), cluster, cluster.clock).running():
+        async with Loop(Scheduler(settings), cluster, cluster.clock).running():
             yield address
+
+
+# --- who gives way -------------------------------------------------------------------------------
+
+
+def policy_of(configured: config.Profile, gates: config.Gates = DEFAULT_GATES) -> Policy:
+    """What a configured profile means for preemption."""
+    args = configured.args.reprieve
+    as_upstream = args.policy is Preset.UPSTREAM
+    by_group = gates.workload_aware_preemption and configured.gang_scheduling
+    return Policy(
+        units=partial(pods_and_groups, members_rank_as_groups=as_upstream) if by_group else pods_alone,
+        search=Search(args.search),
+        stocks=stocks_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else stocks,
+        budgets=BudgetCounting(args.budgets),
+        breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
+    )
+
+
+def _unseen(gates: config.Gates, *, together: bool) -> frozenset[type]:
+    """Groups that are not looked at say nothing: their pods speak for themselves."""
+    if not together:
+        return frozenset({PodGroup, CompositePodGroup})
+    return frozenset() if gates.composite_pod_group else frozenset({CompositePodGroup})
+
+
+def _refuse_what_is_not_there(profiles: Sequence[config.Profile]) -> None:
+    message = "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream"
+    errors = [
+        config.ConfigError(path=f"profiles[{i}]: search in the arguments of Reprieve", message=message)
+        for i, profile in enumerate(profiles)
+        if profile.args.reprieve.search is config_args.Search.LEAST_DISTURBANCE
+    ]
+    if errors:
+        raise config.InvalidConfigurationError(errors)
 
 
 # --- profiles ------------------------------------------------------------------------------------

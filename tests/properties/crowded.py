@@ -36,8 +36,11 @@ class Size:
     newcomers: int = 4
 
 
+USUAL = Size()
+
+
 def random_crowd(
-    rng: random.Random, features: frozenset[str] = ROOM_ONLY, size: Size = Size(), *, gang: bool | None = None
+    rng: random.Random, features: frozenset[str] = ROOM_ONLY, size: Size = USUAL, *, gang: bool | None = None
 ) -> Crowd:
     """``gang`` tells who comes: a gang, a single pod, or either."""
     nodes = [_node(rng, f"n{i}") for i in range(rng.randint(1, size.nodes))]
@@ -196,13 +199,18 @@ def _members(rng: random.Random, group: Json, around: Surroundings, size: Size) 
 # --- as the core sees them -----------------------------------------------------------------------
 
 
-def seeded_crowd(seed: int, features: frozenset[str] = ROOM_ONLY, gang: bool | None = None) -> Crowd:
-    return random_crowd(random.Random(seed), features, gang=gang)
+def seeded_crowd(
+    seed: int, features: frozenset[str] = ROOM_ONLY, size: Size = USUAL, gang: bool | None = None
+) -> Crowd:
+    return random_crowd(random.Random(seed), features, size, gang=gang)
 
 
-def crowds(features: frozenset[str] = ROOM_ONLY, gang: bool | None = None) -> st.SearchStrategy[Crowd]:
+def crowds(
+    features: frozenset[str] = ROOM_ONLY, size: Size = USUAL, gang: bool | None = None
+) -> st.SearchStrategy[Crowd]:
     """A failing example is printed as the seed that makes it."""
-    return st.builds(seeded_crowd, st.integers(0, 2**32 - 1), st.just(features), st.just(gang))
+    seeds = st.integers(0, 2**32 - 1)
+    return st.builds(seeded_crowd, seeds, st.just(features), st.just(size), st.just(gang))
 
 
 def built(crowd: Crowd) -> tuple[Snapshot, tuple[int, ...]]:

@@ -14,6 +14,7 @@ from tests.properties.vocabulary import NAMESPACES
 from tests.properties.worlds import FEATURES
 
 SEEDS = st.integers(0, 2**32 - 1)
+FAMILIES = {"all": FEATURES, "volumes": frozenset({"volumes"}), "company": frozenset({"pods", "spread"})}
 Rounds = list[list[int]]
 # Between two rounds the mirror is looked at, so that its caches are filled and later have to be patched.
 ROUNDS = st.lists(st.lists(SEEDS, min_size=1, max_size=8), min_size=2, max_size=8)
@@ -27,9 +28,7 @@ def _tidy_interners() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize(
-    "features", [FEATURES, frozenset({"volumes"}), frozenset({"pods", "spread"})], ids=len
-)
+@pytest.mark.parametrize("features", FAMILIES.values(), ids=FAMILIES)
 @given(SEEDS, ROUNDS)
 def test_a_mirror_equals_a_snapshot_built_afresh(features: frozenset[str], seed: int, rounds: Rounds) -> None:
     now = mirrored(seed, features)

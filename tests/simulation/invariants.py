@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-import msgspec
-
 from reprieve.cluster.api.codec import Decoded, decode
 from reprieve.cluster.mini.history import Change, Stored, Verb
 from reprieve.cluster.mini.kinds import BY_RESOURCE
@@ -110,6 +108,7 @@ class Auditor:
         self._watch = store.watch(("nodes", "pods"), since=store.version)
         self._books = Books()
         self.tell = tell
+        self.mishaps = 0
 
     def look(self) -> None:
         for change in self._watch.poll():
@@ -153,6 +152,7 @@ class AuditedScheduler(Scheduler):
             case Gone(target) if target.kind == "Pod":
                 self._shown.pop((target.namespace, target.name), None)
             case Done(effect) | Failed(effect) | Unknown(effect):
+                self._auditor.mishaps += not isinstance(event, Done)
                 self._unended[effect] -= 1
                 hold(self._unended[effect] >= 0, f"{effect} ended, and was not under way")
 
@@ -223,8 +223,3 @@ def waiting_in_vain(store: Store) -> set[str]:
             found.add(f"{pod.metadata.namespace}/{pod.metadata.name}")
     return found
 
-
-def digest_of(store: Store) -> bytes:
-    """Every object there is, as it is stored."""
-    items = store.list(tuple(BY_RESOURCE)).items
-    return msgspec.json.encode([(str(item.key), item.version, item.raw) for item in items])

@@ -56,6 +56,7 @@ class Outcome:
 
     ran: int
     decisions: int
+    mishaps: int  # effects that did not end well
 
 
 def silent(_: str) -> None:
@@ -65,8 +66,10 @@ def silent(_: str) -> None:
 def play(seed: int, tell: Tell = silent) -> Outcome:
     try:
         return run(Play(scenario(seed), tell).perform())
-    except BaseExceptionGroup as group:
-        raise _first(group) from None
+    except Exception as error:
+        first = _first(error)
+        first.add_note(f"to see it happen: python -m tests.simulation {seed}")
+        raise first from None
 
 
 def _first(error: BaseException) -> BaseException:
@@ -100,7 +103,7 @@ class Play:
         finally:
             await self._kill()
             await self._cluster.stop()
-        return Outcome(self._ran(), self._decisions)
+        return Outcome(self._ran(), self._decisions, self._auditor.mishaps)
 
     # --- the scheduler ---
 

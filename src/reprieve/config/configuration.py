@@ -115,6 +115,7 @@ def _read_profiles(
     errors.extend(_wrong_names(read_ones))
     errors.extend(_differing_gang_support(read_ones))
     errors.extend(_differing_volume_timeouts(read_ones))
+    errors.extend(_differing_rules_for_gangs(read_ones))
     return tuple(read_ones.values())
 
 
@@ -146,6 +147,18 @@ def _differing_volume_timeouts(profiles: dict[str, Profile]) -> Iterator[ConfigE
     if len({profile.args.volume_binding.bind_timeout_seconds for profile in profiles.values()}) > 1:
         message = "the bindTimeoutSeconds of VolumeBinding has to be the same in all of them"
         yield ConfigError(path="profiles", message=message)
+
+
+def _differing_rules_for_gangs(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
+    """A group is one, whichever profile its pods name."""
+    args = [profile.args.reprieve for profile in profiles.values()]
+    for key, choices in (
+        ("gangPreemption", {one.gang_preemption for one in args}),
+        ("divergence", {one.divergence for one in args}),
+    ):
+        if len(choices) > 1:
+            message = f"the {key} of Reprieve has to be the same in all of them"
+            yield ConfigError(path="profiles", message=message)
 
 
 def _refused_extenders(extenders: list[object]) -> Iterator[ConfigError]:

@@ -45,6 +45,13 @@ def stocks(view: Snapshot) -> tuple[Stock, ...]:
     return tuple(found)
 
 
+def stocks_as_upstream(view: Snapshot) -> tuple[Stock, ...]:
+    """As kube-scheduler reads them: an empty selector means nobody, and a pod without labels is nobody's."""
+    labelled = view.pods.labels.where(lambda labels: bool(labels[1]))
+    named = [stock for stock in stocks(view) if stock.budget.selector != EVERYTHING]
+    return tuple(Stock(stock.budget, stock.pods & labelled) for stock in named)
+
+
 def _disrupted(view: Snapshot, budget: Budget) -> Mask:
     mask = np.zeros(len(view.pods), np.bool_)
     keys = ((budget.namespace, name) for name in budget.disrupted)
@@ -109,14 +116,13 @@ class Joint:
 class InOrder:
     """Budgets are spent in order of importance on everybody who might go, and nothing is given back.
 
-    As in kube-scheduler, a pod counts for the budgets up to the first that cannot pay, an empty selector
-    means nobody, and a pod without labels is nobody's.
+    As in kube-scheduler, a pod counts for the budgets up to the first that cannot pay.
     """
 
     def __init__(self, stocks: Sequence[Stock], going: Iterable[Unit], view: Snapshot) -> None:
         self._view = view
-        self._stocks = [stock for stock in stocks if stock.budget.selector != EVERYTHING]
-        self._left = [stock.budget.allowed for stock in self._stocks]
+        self._stocks = stocks
+        self._left = [stock.budget.allowed for stock in stocks]
         self._weights = {unit.name: self._weigh(unit) for unit in going}
 
     def _weigh(self, unit: Unit) -> int:
@@ -128,8 +134,6 @@ class InOrder:
 
     def _spend(self, pod: int) -> bool:
         """Whether the pod breaks a budget."""
-        if not self._view.pods.labels[pod][1]:
-            return False
         for i, stock in enumerate(self._stocks):
             if stock.pods[pod]:
                 self._left[i] -= 1

@@ -41,3 +41,4 @@ class Why(StrEnum):
 class NoPlan:
     why: Why
     retry_at: float | None = None  # when eligibility changes by itself
+    forbidden: Plan | None = None  # what would help, if budgets did not matter

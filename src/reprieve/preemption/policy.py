@@ -9,6 +9,7 @@ from reprieve.model.columns import Mask
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import best
+from reprieve.preemption.budgets import Stock, stocks, stocks_as_upstream
 from reprieve.preemption.eligibility import RULES, Rule
 from reprieve.preemption.ranking import RANKING, Criterion
 from reprieve.preemption.units import Units, pods_and_groups
@@ -29,6 +30,7 @@ class Policy:
     units: Callable[[Snapshot], Units] = pods_and_groups
     rules: tuple[Rule, ...] = RULES
     search: Search = Search.PRIORITY_CEILING
+    stocks: Callable[[Snapshot], tuple[Stock, ...]] = stocks
     budgets: BudgetCounting = BudgetCounting.JOINT
     breaks_no_budget: bool = False
     ranking: tuple[Criterion, ...] = RANKING
@@ -39,5 +41,6 @@ REPRIEVE = Policy()
 UPSTREAM = Policy(
     units=partial(pods_and_groups, members_rank_as_groups=True),
     search=Search.UPSTREAM,
+    stocks=stocks_as_upstream,
     budgets=BudgetCounting.UPSTREAM,
 )

@@ -12,7 +12,7 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
-from reprieve.preemption.budgets import Counting, InOrder, Joint, stocks, unaffordable
+from reprieve.preemption.budgets import Counting, InOrder, Joint, unaffordable
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.glance import worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
@@ -51,7 +51,7 @@ def plans_worth_ranking(question: Question, now: float) -> list[Plan] | NoPlan:
 
 
 def _takeable(question: Question, units: Units, allowed: Mask) -> Takeable:
-    budgets = stocks(question.view)
+    budgets = question.policy.stocks(question.view)
     if question.policy.breaks_no_budget:
         allowed = allowed & ~unaffordable(budgets, units)
     matter = who_matters(question.demand, question.view, question.profile)
@@ -62,7 +62,9 @@ def _why_not(question: Question, now: float) -> NoPlan:
     """Whether it is for the budgets that there is no plan."""
     heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False))
     found = plans_worth_ranking(heedless, now)
-    return found if isinstance(found, NoPlan) else NoPlan(Why.BUDGETS)
+    if isinstance(found, NoPlan):
+        return found
+    return NoPlan(Why.BUDGETS, forbidden=min(found, key=lambda plan: rank(plan, question.policy.ranking)))
 
 
 def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
@@ -114,7 +116,8 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | No
         return None
     if question.policy.search is Search.UPSTREAM:
         return planning.spare(placement, local)
-    return planning.below_ceiling(placement)
+    plan = planning.below_ceiling(placement, local)
+    return planning.kinder_to_budgets(plan) if plan.broken else plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,14 +136,12 @@ class Planning:
         placed = place(demand, self._without(gone), question.profile, question.policy.choose)
         return placed if isinstance(placed, Placement) else None
 
-    def below_ceiling(self, placement: Placement) -> Plan:
+    def below_ceiling(self, placement: Placement, taken: Sequence[Unit]) -> Plan:
         """Spares who breaks budgets; then nobody above the lowest priority that leaves enough room goes.
 
         A demand of several pods may be placed elsewhere then, and that may cost more than it saves.
         """
-        counting = self._counting(self.local)
-        test = self._trial(placement, self.local)
-        left = _without_breakers(self.local, test, counting)
+        left = _without_breakers(taken, self._trial(placement, taken), self._counting(taken))
         found = self._lowest(left)
         if found is None:
             return self.spare(placement, left)
@@ -148,6 +149,13 @@ class Planning:
         if found.placement == placement:
             return below
         return min(below, self.spare(placement, left), key=self._rank)
+
+    def kinder_to_budgets(self, plan: Plan) -> Plan:
+        """Several pods may have been placed where budgets suffer, and could be placed around those."""
+        counting = self._counting(self.local)
+        harmless = [unit for unit in self.local if not counting.broken([unit])]
+        placement = self.place(harmless) if len(self.question.demand.pods) > 1 else None
+        return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
 
     def _lowest(self, left: Sequence[Unit]) -> "_Below | None":
         """The lowest priority such that the demand fits with nobody above it gone."""

@@ -74,20 +74,17 @@ def _price(room: Preemption) -> str:
 def _preemption_lines(room: Preemption) -> Iterator[Line]:
     if room.victims:
         yield BLANK
-        yield from table(
-            ["GIVES WAY", "NODE", "PRIORITY", "GOES WITH", "BECAUSE"],
-            list(map(_victim_row, room.victims)),
-            [2],
-        )
+        rows = [_victim_row(victim) for victim in room.victims]
+        yield from table(["GIVES WAY", "NODE", "PRIORITY", "GOES WITH", "BECAUSE"], rows, [2])
         yield from _more(room.pods - len(room.victims), "pod")
     for budget in room.exceeded:
-        text = f"Disruption budget {budget.budget} allows {budget.allowed}, and {budget.going} go."
+        allowed = counted(budget.allowed, "eviction")
+        text = f"Disruption budget {budget.budget} allows {allowed}; this takes {budget.going}."
         yield Line(text, Tone.BAD)
     if room.spared:
         yield BLANK
-        yield from table(
-            ["SPARED", "PODS", "PRIORITY", "BECAUSE"], list(map(_spared_row, room.spared)), [1, 2]
-        )
+        rows = [_spared_row(spared) for spared in room.spared]
+        yield from table(["SPARED", "PODS", "PRIORITY", "BECAUSE"], rows, [1, 2])
         yield from _more(room.units_spared - len(room.spared), "unit")
     yield from _competition(room)
 
@@ -134,14 +131,13 @@ def _refusal_lines(decision: Decision) -> Iterator[Line]:
 
 
 def _miss_text(miss: Miss, pods: int) -> str:
-    who = "It"
-    if pods > 1:
-        before = f"{miss.placed} of the {miss.needed} pods it needs found a node; " if miss.placed else ""
-        who = f"{before}pod {miss.pod.name}"
+    who = f"Pod {miss.pod.name}" if pods > 1 else "It"
+    if miss.placed:
+        who = f"{miss.placed} of the {miss.needed} pods it needs found a node; pod {miss.pod.name}"
     if not miss.resource:
         return f"{who} found no node: {miss.because.text}."
     lack = f"{amount(miss.resource, miss.short)} {miss.resource}"
-    spread = f", and more on {counted(miss.nodes - 1, 'other node')}" if miss.nodes > 1 else ""
+    spread = f", and as much or more on {counted(miss.nodes - 1, 'other node')}" if miss.nodes > 1 else ""
     return f"{who} lacks {lack} on {miss.node}{spread}."
 
 

@@ -31,19 +31,35 @@ from reprieve.preemption.units import Kind
 from reprieve.scheduler import volumes
 from reprieve.scheduler.changes import Change, helpful
 from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption, decision_id, findings_of
-from reprieve.scheduler.demands import GROUP, Asker, NotYet, asker, demand_of, divergence, key_of
-from reprieve.scheduler.explaining import eviction_of, failure_text, homes_of, miss_of, preemption_of
-from reprieve.scheduler.handover import Handover, Stage, Step, abandoned, acknowledged, opened, vanished
+from reprieve.scheduler.demands import GROUP, Asker, NotYet, asker, demand_of, divergence, is_complete, key_of
+from reprieve.scheduler.explaining import (
+    eviction_of,
+    failure_text,
+    homes_of,
+    miss_of,
+    preemption_of,
+    target_at,
+)
+from reprieve.scheduler.handover import (
+    Handover,
+    Stage,
+    Step,
+    abandoned,
+    acknowledged,
+    is_marked,
+    opened,
+    unmark,
+    vanished,
+)
 from reprieve.scheduler.ledger import Assumed, Ledger, Promise, VolumeStep
 from reprieve.scheduler.pod_rows import PodKey
-from reprieve.scheduler.preempting import Case, RoomFor, Weighed, leaving, plans_for, still_feasible
+from reprieve.scheduler.preempting import Case, RoomFor, Weighed, awaited, plans_for, rows_of, still_feasible
 from reprieve.scheduler.queue import DEFAULT_BACKOFF, Backoff, Key, Queue, Standing
 from reprieve.scheduler.telling import Telling, group_target
 from reprieve.scheduler.world import World
 
 SCHEDULER_NAME = "reprieve"
 
-_WHILE_DRAINING = frozenset(Change)  # its own victims aside, anything may let it fit elsewhere
 _RESEND_AFTER = 10.0  # seconds until a bind whose answer was lost is sent again
 
 
@@ -78,6 +94,7 @@ class Scheduler:
         self._queue = Queue(self._settings.backoff)
         self._handovers: dict[Key, Handover] = {}
         self._nominated: dict[Target, str] = {}  # pods that wait for a node, and which
+        self._marked: set[Target] = set()  # pods that are marked as victims, by us or by whom we replace
         self._parts: dict[Target, Key] = {}  # pods in line, and the demand they are part of
         self._faults: dict[Target, str] = {}  # pods whose spec we cannot honour
         self._telling = Telling()
@@ -114,10 +131,10 @@ class Scheduler:
             case Gone(target):
                 return self._gone(target, now)
             case Unread(target, problem):
-                return self._unread(target, str(problem))
+                return self._unread(target, str(problem), now)
             case Synced():
                 self._synced = True
-                return ()
+                return self._all_are_here(now)
             case Done(effect):
                 return self._done(effect, now)
             case Failed(effect, error):
@@ -129,6 +146,11 @@ class Scheduler:
         """When something is to be done even if nothing happens."""
         times = (self._queue.next_time(), self._ledger.next_time())
         return min((time for time in times if time is not None), default=None)
+
+    def _all_are_here(self, now: float) -> Iterator[Effect]:
+        """Before that nobody could know who was missing."""
+        for key in dict.fromkeys(self._parts.values()):
+            yield from self._stand_in_line(key, now, changed=False)
 
     def _wake(self, changes: Iterable[Change], now: float) -> None:
         for change in changes:
@@ -152,8 +174,9 @@ class Scheduler:
             before = None
         if known is None:
             return effects
+        self._note_mark(pod)
         if pod.spec.node_name:
-            return [*effects, *self._forget(_target(pod), now)]
+            return [*effects, *self._forget(_target(pod), now), *self._regroup(pod, now)]
         if self._ledger.of(_target(pod)) is not None:
             return effects
         return [*effects, *self._line_up(before, known, unserved, now)]
@@ -172,38 +195,65 @@ class Scheduler:
         ]
         changed = before is None or target not in self._parts or _asks(before) != _asks(known)
         changed |= bool(faults) != (target in self._faults)
-        self._parts[target] = key_of(pod, groups=self._settings.groups)
+        left, self._parts[target] = self._parts.get(target), key_of(pod, groups=self._settings.groups)
+        if left not in (None, self._parts[target]):
+            yield from self._stand_in_line(left, now, changed=True)
         self._faults.pop(target, None)
         if faults:
             self._faults[target] = "; ".join(faults)
             yield from self._telling.waits(target, "Unschedulable", self._faults[target])
-        if target not in self._nominated and pod.status.nominated_node_name:
+        if before is None and pod.status.nominated_node_name:
             self._nominated[target] = pod.status.nominated_node_name  # as an earlier run of ours left it
         yield from self._stand_in_line(self._parts[target], now, changed=changed)
 
     def _stand_in_line(self, key: Key, now: float, *, changed: bool) -> Iterator[Effect]:
-        match self._asker(key):
+        found = self._asker(key)
+        if not isinstance(found, Asker) and self._synced:
+            yield from self._call_off(key, now)
+        match found:
             case None:
                 self._queue.remove(key)
-                yield from self._call_off(key)
             case NotYet(text, pods):
                 self._queue.add(key, 0, now, gated=True)
-                if text:
+                if text and self._synced:
                     yield from self._say(pods, self._world.group(key[1:]), text)
             case Asker(priority=priority):
-                if changed or self._queue.standing(key) in (None, Standing.GATED):
+                standing = self._queue.standing(key)
+                if standing is Standing.DECIDING:
+                    self._queue.again(key)  # the others have their nodes, and somebody joins them
+                elif changed or standing in (None, Standing.GATED):
                     self._queue.add(key, priority, now)
 
     def _asker(self, key: Key) -> Asker | NotYet | None:
         found = asker(self._world, key, divergence_allowed=self._settings.divergence_allowed)
-        if isinstance(found, Asker) and any(_target(pod.pod) in self._faults for pod in found.pods):
-            return NotYet("", ())
-        return found
+        if not isinstance(found, Asker):
+            return found
+        faulty = [pod for pod in found.pods if _target(pod.pod) in self._faults]
+        if not faulty:
+            return found
+        text = f"PodGroup {key[1]}/{key[2]} waits for pod {faulty[0].pod.metadata.name}, which is faulty"
+        return NotYet(text, tuple(pod for pod in found.pods if pod not in faulty))
 
     def _group_changed(self, namespace: str, name: str, now: float) -> Iterable[Effect]:
         key = (GROUP, namespace, name)
-        waits = any(part == key for part in self._parts.values())
-        return self._stand_in_line(key, now, changed=True) if waits else ()
+        return self._stand_in_line(key, now, changed=True) if key in self._queue else ()
+
+    def _regroup(self, pod: Pod, now: float) -> Iterator[Effect]:
+        """What became of a pod that does not wait may matter to others of its group who do."""
+        key = key_of(pod, groups=self._settings.groups)
+        if key[0] != GROUP:
+            return
+        if key in self._queue:
+            yield from self._stand_in_line(key, now, changed=False)
+        group = self._world.group(key[1:]) if self._synced else None
+        if group is not None and not self._telling.is_scheduled(group) and is_complete(self._world, group):
+            yield from self._telling.group_scheduled(group)
+
+    def _note_mark(self, pod: Pod) -> None:
+        if is_marked(pod):
+            self._marked.add(_target(pod))
+        else:
+            self._marked.discard(_target(pod))
 
     def _is_ours(self, pod: Pod) -> bool:
         return pod.spec.scheduler_name in self._settings.profiles and not pod.metadata.deletion_timestamp
@@ -216,24 +266,30 @@ class Scheduler:
             self._note_member(known.pod)
             yield from self._forget(target, now)
             yield from self._vanished(target, now)
+            yield from self._regroup(known.pod, now)
         match target.kind:
             case "Node":
                 yield from self._left_hanging(now)
-                yield from self._lost_room(target.name)
+                yield from self._lost_room(target.name, now)
             case "PersistentVolumeClaim":
                 yield from self._saw_volumes(now)
             case "PodGroup":
+                yield from self._vanished(target, now)
                 yield from self._group_changed(target.namespace, target.name, now)
 
     def _forget(self, pod: Target, now: float) -> Iterator[Effect]:
         """A pod needs nothing from us any more: it is bound, finished or gone."""
         self._telling.forget(pod)
         self._faults.pop(pod, None)
-        self._nominated.pop(pod, None)
         self._settle(pod, now)
-        key = self._parts.pop(pod, None)
-        if key is not None:
-            yield from self._stand_in_line(key, now, changed=False)
+        key = self._parts.get(pod)
+        if key is None:
+            return
+        self._unreserve([pod], key, now)
+        del self._parts[pod]
+        if key in self._handovers and pod in dict(self._handovers[key].places):
+            yield from self._plan_anew(key, now)
+        yield from self._stand_in_line(key, now, changed=False)
 
     def _settle(self, pod: Target, now: float) -> Assumed | None:
         assumed = self._ledger.settle(pod)
@@ -242,11 +298,11 @@ class Scheduler:
             self._wake(self._world.release(s for s in assumed.steps if s not in shared), now)
         return assumed
 
-    def _unread(self, target: Target, problem: str) -> Iterable[Effect]:
+    def _unread(self, target: Target, problem: str, now: float) -> Iterable[Effect]:
         """The last version that could be read goes on counting as load; nobody is placed by it."""
         if target in self._parts and self._ledger.of(target) is None:
             self._faults[target] = problem
-            self._queue.add(self._parts[target], 0, 0.0, gated=True)
+            yield from self._stand_in_line(self._parts[target], now, changed=False)
         yield from self._telling.warn(target, problem)
 
     # --- deciding ---
@@ -261,7 +317,7 @@ class Scheduler:
                 self._world.version += 1
                 return self._decide(found, now)
             # It changed after it got in line, in a way that does not matter any more.
-            self._queue.remove(key) if found is None else self._queue.hold(key)
+            self._queue.remove(key) if found is None else self._queue.gate(key)
         return None
 
     def _decide(self, who: Asker, now: float) -> Decided:
@@ -271,16 +327,16 @@ class Scheduler:
             decided = self._placed(case, found.nodes, now)
         else:
             decided = self._unplaced(case, found, now)
-        taken = self._crowd_out(who, set(decided.decision.nodes))
+        taken = self._crowd_out(who, set(decided.decision.nodes), now)
         return replace(decided, effects=(*decided.effects, *taken))
 
     def _case(self, who: Asker) -> Case:
         view = self._world.snapshot()
         profile = self._settings.profiles[who.pods[0].pod.spec.scheduler_name]
-        demand = demand_of(who, view, profile, topology=self._settings.topology)
-        return Case(who, demand, view, profile, self._promised(view, demand))
+        demand = demand_of(who, view, profile, self._nominated, topology=self._settings.topology)
+        return Case(who, demand, view, profile, self._promised(view, demand), self._doomed(view))
 
-    def _crowd_out(self, who: Asker, nodes: Collection[str]) -> Iterator[Effect]:
+    def _crowd_out(self, who: Asker, nodes: Collection[str], now: float) -> Iterator[Effect]:
         """Who waits for room that somebody more important has taken plans anew, if it no longer suffices."""
         for key, handover in list(self._handovers.items()):
             other = self._asker(key) if key != who.key else None
@@ -289,24 +345,28 @@ class Scheduler:
             if any(node in nodes for _, node in handover.places) and not still_feasible(
                 self._case(other), handover
             ):
-                yield from self._call_off(key)
-                self._queue.again(key)
+                yield from self._plan_anew(key, now)
 
     def _promised(self, view: Snapshot, demand: Demand) -> Promised:
         """Room that others of equal or higher priority wait for."""
+        priorities = {key: self._priority_of(key) for key in {self._parts[pod] for pod in self._nominated}}
         pods, nodes = [], []
         for target, name in self._nominated.items():
-            row, node = view.pods.rows.get((target.namespace, target.name)), view.nodes.rows.get(name)
-            if row is None or node is None or row in demand.pods or view.where[row] != NOWHERE:
-                continue
-            if self._priority_of(target) >= demand.priority:
+            row, node = view.pods.rows[target.namespace, target.name], view.nodes.rows.get(name)
+            outranks = priorities[self._parts[target]] >= demand.priority
+            if node is not None and row not in demand.pods and outranks:
                 pods.append(row)
                 nodes.append(node)
         return Promised(tuple(pods), tuple(nodes))
 
-    def _priority_of(self, pod: Target) -> int:
-        found = self._asker(self._parts[pod]) if pod in self._parts else None
+    def _priority_of(self, key: Key) -> int:
+        found = self._asker(key)
         return found.priority if isinstance(found, Asker) else 0
+
+    def _doomed(self, view: Snapshot) -> tuple[int, ...]:
+        """Pods that are going to be evicted, and cannot be seen leaving yet."""
+        rows = rows_of(view, sorted(self._marked.union(*(h.victims for h in self._handovers.values()))))
+        return tuple(r for r in rows if view.where[r] != NOWHERE and not view.pods.terminating[r])
 
     def _placed(self, case: Case, nodes: tuple[int, ...], now: float) -> Decided:
         names = case.view.nodes.names
@@ -318,12 +378,18 @@ class Scheduler:
             effects.extend(self._assume(case, compiled.pod, row, node, now))
         places = tuple((_target(compiled.pod), names[node]) for compiled, _, node in placed)
         decision = replace(self._decision(case.who, Outcome.PLACED, now), places=places)
-        effects.extend(self._call_off(case.who.key, placed=True))
+        if not self._makes_room_for_another(case.who.key):
+            effects.extend(self._call_off(case.who.key, now))
         if len(placed) < len(case.who.pods):
             self._queue.again(case.who.key)
-        else:
-            self._queue.hold(case.who.key)  # until all are bound, or one comes back
         return Decided(decision, tuple(effects))
+
+    def _makes_room_for_another(self, key: Key) -> bool:
+        """Whether a plan is for one pod alone, which still waits while others of its group have a node."""
+        handover = self._handovers.get(key)
+        if handover is None or not handover.is_open or len(handover.places) > 1:
+            return False
+        return handover.places[0][0] in self._nominated
 
     def _assume(self, case: Case, pod: Pod, row: int, node: int, now: float) -> tuple[Effect, ...]:
         name = case.view.nodes.names[node]
@@ -333,11 +399,13 @@ class Scheduler:
         if steps:
             due = now + self._settings.volume_seconds
             assumed = replace(assumed, state=Promise.PREPARING, steps=steps, due=due)
-        self._nominated.pop(assumed.pod, None)
+        if self._nominated.get(assumed.pod) == name:
+            del self._nominated[assumed.pod]
+        self._unreserve([assumed.pod], case.who.key, now)
         self._ledger.promise(assumed)
         self._wake(self._world.assume(_key(pod), name), now)
         self._world.reserve(steps)
-        return steps or (assumed.bind,)
+        return volumes.first(steps) or (assumed.bind,)
 
     def _unplaced(self, case: Case, found: Unplaceable, now: float) -> Decided:
         helps = helpful(rejection.reason.code for rejection in found.survey.rejections)
@@ -347,7 +415,7 @@ class Scheduler:
         if handover is not None and handover.is_open and still_feasible(case, handover):
             waits = self._decision(case.who, Outcome.WAITING, now)
             return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
-        effects.extend(self._call_off(case.who.key))
+        effects.extend(self._call_off(case.who.key, now))
         policy = self._settings.policies.get(case.who.pods[0].pod.spec.scheduler_name)
         weighed = plans_for(case, found, policy, now, self._settings.room_for)
         if weighed.plans:
@@ -369,14 +437,13 @@ class Scheduler:
         self, case: Case, found: Unplaceable, weighed: Weighed, effects: list[Effect], now: float
     ) -> Decided:
         """Room is reserved from now on; the rest follows step by step."""
-        plan = weighed.plans[0]
-        rows = {row: _target(pod.pod) for row, pod in zip(case.demand.pods, case.who.pods, strict=True)}
-        names, view = case.view.nodes.names, case.view
-        kept = (*weighed.kept, *plan.places)
-        places = tuple((rows[row], names[node]) for row, node in kept)
-        used = {node for _, node in kept}
-        going = [_target(view.pods.compiled[row].pod) for unit in plan.victims for row in unit.pods]
-        anyway = [_target(view.pods.compiled[r].pod) for r in leaving(view) if int(view.where[r]) in used]
+        plan, view = weighed.plans[0], case.view
+        places = tuple(
+            (target_at(view, row), view.nodes.names[node]) for row, node in (*weighed.kept, *plan.places)
+        )
+        going = [target_at(view, row) for unit in plan.victims for row in unit.pods]
+        before = [target_at(view, int(row)) for row in awaited(case, plan, weighed.kept)]
+        anyway = [pod for pod in before if pod not in going]
         price = Preemption(leaving=len(anyway))
         if weighed.question is not None:
             price = preemption_of(weighed.plans, weighed.question, len(anyway))
@@ -390,12 +457,15 @@ class Scheduler:
             id=decision.id,
             preemptor=decision.demand,
             places=places,
-            victims=tuple(going),
+            victims=tuple(pod for pod in going if not self._is_preparing(pod)),
             leaving=tuple(anyway),
+            elsewhere=frozenset(going).difference(before),
             homes=homes_of(plan, view),
             price=price,
-            marks=tuple(self._marked(plan)),
+            marks=tuple(self._groups_of(plan)),
         )
+        for pod in filter(self._is_preparing, going):
+            effects.extend(self._give_up(pod, f"it gives way to others (decision {decision.id})", now))
         self._nominated.update(places)
         self._handovers[case.who.key], first = opened(handover)
         self._queue.hold(case.who.key)
@@ -420,7 +490,7 @@ class Scheduler:
             return _target(who.pods[0].pod)
         return group_target(who.group)
 
-    def _marked(self, plan: Plan) -> Iterator[Target]:
+    def _groups_of(self, plan: Plan) -> Iterator[Target]:
         """Whole groups that go."""
         for unit in plan.victims:
             _, namespace, name = unit.name.split("/")
@@ -437,43 +507,44 @@ class Scheduler:
         if handover.stage is Stage.READY:
             self._queue.again(key)
         elif handover.stage is Stage.DRAINING and before.is_settling:
-            self._queue.let_wait(key, _WHILE_DRAINING, now)
+            self._queue.let_wait(key, now)
         return effects
 
-    def _handover_with(self, effect: Effect) -> Key | None:
-        return next((key for key, h in self._handovers.items() if effect in h.pending), None)
+    def _handovers_with(self, effect: Effect) -> list[Key]:
+        return [key for key, handover in self._handovers.items() if effect in handover.pending]
 
-    def _lost_room(self, node: str) -> Iterator[Effect]:
+    def _lost_room(self, node: str, now: float) -> Iterator[Effect]:
         """Nobody waits for a node that is no more."""
-        for key, handover in list(self._handovers.items()):
-            if any(name == node for _, name in handover.places):
-                yield from self._call_off(key)
-                self._queue.again(key)
+        for key in dict.fromkeys(self._parts[pod] for pod, name in self._nominated.items() if name == node):
+            yield from self._plan_anew(key, now)
 
-    def _vanished(self, pod: Target, now: float) -> Iterator[Effect]:
+    def _vanished(self, target: Target, now: float) -> Iterator[Effect]:
+        self._marked.discard(target)
         for key, handover in list(self._handovers.items()):
-            if handover.is_open and handover.waits_for(pod):
-                yield from self._step(key, vanished(handover, pod), now)
+            if handover.is_open and handover.concerns(target):
+                yield from self._step(key, vanished(handover, target), now)
 
-    def _call_off(self, key: Key, *, placed: bool = False) -> tuple[Effect, ...]:
+    def _plan_anew(self, key: Key, now: float) -> Iterator[Effect]:
+        yield from self._call_off(key, now)
+        self._queue.again(key)
+
+    def _call_off(self, key: Key, now: float) -> tuple[Effect, ...]:
         """The preemptor has its place, is gone, or must plan anew: what is not yet done is not done."""
+        waiting = [pod for pod in self._nominated if self._parts[pod] == key]
+        self._unreserve(waiting, key, now)
+        withdrawn = tuple(Nominate(pod, "") for pod in waiting)
         handover = self._handovers.pop(key, None)
-        if handover is None:
-            return ()
-        for pod, _ in handover.places:
-            self._nominated.pop(pod, None)
-        if handover.stage is Stage.READY and placed:
-            return ()
-        _, effects = abandoned(handover)
-        kept = {_target(p.pod) for p in self._waiting_pods(handover)}
-        return tuple(e for e in effects if not isinstance(e, Nominate) or e.target in kept)
+        return withdrawn if handover is None else (*withdrawn, *abandoned(handover, self._held())[1])
 
-    def _waiting_pods(self, handover: Handover) -> Iterator[CompiledPod]:
-        """Pods of the preemptor that still exist and wait."""
-        for pod, _ in handover.places:
-            known = self._world.pod((pod.namespace, pod.name))
-            if known is not None and _target(known.pod) == pod and self._ledger.of(pod) is None:
-                yield known
+    def _held(self) -> set[Target]:
+        """Whoever has to go for an open plan."""
+        plans = (handover for handover in self._handovers.values() if handover.is_open)
+        return {target for plan in plans for target in (*plan.victims, *plan.marks)}
+
+    def _unreserve(self, pods: Iterable[Target], key: Key, now: float) -> None:
+        """Room that nobody waits for any more: to others it is as if somebody had left."""
+        if [pod for pod in pods if self._nominated.pop(pod, None) is not None]:
+            self._queue.wake(Change.POD_LEFT, now, {key})
 
     def _wake_others(self, changes: Iterable[Change], now: float, pod: Target) -> None:
         """Of those who wait for this very pod to go, nobody is woken before the last of them is gone."""
@@ -511,11 +582,15 @@ class Scheduler:
             case Bind(pod, node):
                 note = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
                 return (Announce(pod, Tone.NORMAL, "Scheduled", "Binding", note), *self._bound(pod, now))
-            case SelectNode() | BindVolume():
+            case BindVolume():
+                return [*self._volume_promised(effect), *self._saw_volumes(now)]
+            case SelectNode():
                 return self._saw_volumes(now)
             case Nominate() | SetCondition() | Evict():
-                key = self._handover_with(effect)
-                return self._step(key, acknowledged(self._handovers[key], effect), now) if key else ()
+                steps = [
+                    (key, acknowledged(self._handovers[key], effect)) for key in self._handovers_with(effect)
+                ]
+                return [effect for key, step in steps for effect in self._step(key, step, now)]
             case Announce():
                 return ()
 
@@ -525,9 +600,9 @@ class Scheduler:
         if key is None or self._ledger.of(pod) is None:
             return
         yield from self._stand_in_line(key, now, changed=False)
-        group = self._world.group(key[1:]) if key[0] == GROUP else None
-        if group is not None:
-            yield from self._telling.group_scheduled(group)
+        known = self._world.pod((pod.namespace, pod.name))
+        if known is not None:
+            yield from self._regroup(known.pod, now)
 
     def _failed(self, effect: Effect, error: str, now: float) -> Iterable[Effect]:
         match effect:
@@ -535,7 +610,7 @@ class Scheduler:
                 assumed = self._ledger.of(pod)
                 if assumed is not None and assumed.state is Promise.UNKNOWN:
                     return self._unknown(effect, now)  # an earlier attempt may have happened
-                return self._give_up(pod, f"binding failed: {error}", now)
+                return self._bind_failed(effect, error, now)
             case SelectNode() | BindVolume():
                 text = f"{effect.target} could not be prepared: {error}"
                 return [said for a in self._preparing(effect) for said in self._give_up(a.pod, text, now)]
@@ -545,16 +620,25 @@ class Scheduler:
             case Announce():
                 return ()
 
+    def _bind_failed(self, bind: Bind, error: str, now: float) -> Iterator[Effect]:
+        """Others of a gang may have been bound, so the room is kept for those who were not."""
+        yield from self._give_up(bind.target, f"binding failed: {error}", now)
+        key = self._parts.get(bind.target)
+        group = self._world.group(key[1:]) if key is not None and key[0] == GROUP else None
+        if group is not None and group.spec.gang is not None and self._world.has_node(bind.node):
+            self._nominated[bind.target] = bind.node
+            yield Nominate(bind.target, bind.node)
+
     def _handover_failed(self, effect: Effect, error: str, now: float) -> Iterator[Effect]:
         """Nothing further is evicted; the demand is in line again, and told why."""
-        key = self._handover_with(effect)
-        if key is None:
-            return
-        found = self._asker(key)
-        yield from self._call_off(key)
-        self._queue.retry(key, now)
-        if isinstance(found, Asker):
-            yield from self._say_all(found, failure_text(effect.target, error, found.key[1]))
+        for key in self._handovers_with(effect):
+            found = self._asker(key)
+            yield from self._plan_anew(key, now)
+            self._queue.retry(key, now)
+            if isinstance(found, Asker):
+                yield from self._say_all(found, failure_text(effect.target, error, found.key[1]))
+        if isinstance(effect, Evict) and effect.target in self._marked - self._held():
+            yield unmark(effect.target)
 
     def _unknown(self, effect: Effect, now: float) -> Iterable[Effect]:
         """It may have happened, so the promise stands; the cluster will show, or we ask again."""
@@ -568,7 +652,7 @@ class Scheduler:
                 return (effect,) if self._preparing(effect) else ()
             case Nominate() | SetCondition() | Evict():
                 self._telling.forget(effect.target)
-                return (effect,) if self._handover_with(effect) else ()
+                return (effect,) if self._handovers_with(effect) else ()
             case Announce():
                 return ()
 
@@ -584,6 +668,17 @@ class Scheduler:
         yield from self._stand_in_line(key, now, changed=False)
         self._queue.retry(key, now)
         yield from self._telling.waits(pod, "SchedulerError", text)
+        yield from self._not_in_the_way(pod, now)
+
+    def _not_in_the_way(self, pod: Target, now: float) -> Iterator[Effect]:
+        """A pod that came back is not evicted any more for the room that it was to have."""
+        if any(handover.is_settling and pod in handover.victims for handover in self._handovers.values()):
+            yield from self._vanished(pod, now)
+            yield unmark(pod)
+
+    def _is_preparing(self, pod: Target) -> bool:
+        assumed = self._ledger.of(pod)
+        return assumed is not None and assumed.state is Promise.PREPARING
 
     def _send(self, assumed: Assumed) -> Bind:
         self._ledger.promise(replace(assumed, state=Promise.SENT, due=None))
@@ -601,6 +696,12 @@ class Scheduler:
         for assumed in self._preparing():
             if not self._world.has_node(assumed.node):
                 yield from self._give_up(assumed.pod, f"node {assumed.node} is gone", now)
+
+    def _volume_promised(self, step: BindVolume) -> Iterator[Effect]:
+        for assumed in self._preparing(step):
+            acknowledged = assumed.acknowledged | {step}
+            self._ledger.promise(replace(assumed, acknowledged=acknowledged))
+            yield from volumes.following(assumed.steps, acknowledged)
 
     def _saw_volumes(self, now: float) -> Iterator[Effect]:
         """Sends the pods whose volumes are ready, and takes back those whose volumes will not come."""

@@ -19,6 +19,7 @@ MOST_REASONS = 20
 MOST_PLANS = 20
 MOST_SPARED = 20
 MOST_VICTIMS = 100
+_NODES_NAMED = 5  # in a sentence; more are counted
 
 
 class Outcome(StrEnum):
@@ -200,13 +201,17 @@ def waiting_text(decision: Decision) -> str:
     parts = [giving_way_text(room.giving_way)] if room.giving_way else []
     if room.leaving:
         parts.append(f"{counted(room.leaving, 'pod')} {'leaves' if room.leaving == 1 else 'leave'} anyway")
-    where = listed(sorted(set(decision.nodes)))
+    nodes = sorted(set(decision.nodes))
+    where = ", ".join(nodes) if len(nodes) <= _NODES_NAMED else counted(len(nodes), "node")
     return f"waits for room on {where}: {', '.join(parts) or 'nobody has to go'}"
 
 
 def giving_way_text(nodes: Sequence[tuple[str, int]]) -> str:
-    told = [f"{counted(n, 'pod')} on {node} {'gives' if n == 1 else 'give'} way" for node, n in nodes]
-    return listed(told)
+    if len(nodes) > _NODES_NAMED:
+        return f"{counted(sum(n for _, n in nodes), 'pod')} on {counted(len(nodes), 'node')} give way"
+    return ", ".join(
+        f"{counted(n, 'pod')} on {node} {'gives' if n == 1 else 'give'} way" for node, n in nodes
+    )
 
 
 def by_node(nodes: Iterable[str]) -> tuple[tuple[str, int], ...]:

@@ -1,9 +1,10 @@
 """Who asks: a pod for itself, or a group for its pods. What it asks for, and what it still waits for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reprieve.model.columns import Mask
+from reprieve.model.effects import Target
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
@@ -68,15 +69,23 @@ def asker(world: World, key: Key, *, divergence_allowed: bool = False) -> Asker 
 
 
 def _members(world: World, group: GroupKey) -> tuple[list[CompiledPod], int]:
-    """Those who wait, and how many do not have to any more."""
+    """Those who wait, and how many do not have to any more. Who is being deleted is neither."""
     waiting, running = [], 0
     for key in world.members(group):
         pod = world.pod(key)
-        if pod is not None and world.is_placed(key):
+        if pod is None or pod.pod.metadata.deletion_timestamp is not None:
+            continue
+        if world.is_placed(key):
             running += 1
-        elif pod is not None and pod.pod.metadata.deletion_timestamp is None:
+        else:
             waiting.append(pod)
     return sorted(waiting, key=_urgency), running
+
+
+def is_complete(world: World, group: PodGroup) -> bool:
+    """Whether as many of its pods have their node as it needs."""
+    _, running = _members(world, (group.metadata.namespace, group.metadata.name))
+    return running >= (group.spec.gang.min_count if group.spec.gang is not None else 1)
 
 
 def _urgency(pod: CompiledPod) -> tuple[int, str]:
@@ -132,11 +141,13 @@ def _differs(pod: Pod, priority: int) -> str:
     return f"pod {pod.metadata.name} has priority {pod.spec.priority or 0}, the group {priority}"
 
 
-def demand_of(asker: Asker, view: Snapshot, profile: Profile, *, topology: bool = True) -> Demand:
-    """The demand in rows of a snapshot."""
+def demand_of(
+    asker: Asker, view: Snapshot, profile: Profile, reserved: Mapping[Target, str], *, topology: bool = True
+) -> Demand:
+    """The demand in rows of a snapshot. Pods try the nodes that are reserved for them first."""
     rows = tuple(view.pods.rows[p.pod.metadata.namespace, p.pod.metadata.name] for p in asker.pods)
     topology_key = asker.group.spec.topology_key if asker.group is not None and topology else ""
-    nominated = (view.pods.compiled[row].pod.status.nominated_node_name for row in rows)
+    nominated = (reserved.get(_target(pod.pod), "") for pod in asker.pods)
     return Demand(
         pods=rows,
         constraints=constraints_under(profile),
@@ -147,6 +158,10 @@ def demand_of(asker: Asker, view: Snapshot, profile: Profile, *, topology: bool 
         topology_key=topology_key,
         allowed=_where_the_others_are(asker, view, topology_key) if topology_key and asker.running else None,
     )
+
+
+def _target(pod: Pod) -> Target:
+    return Target("Pod", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
 
 
 def _where_the_others_are(asker: Asker, view: Snapshot, topology_key: str) -> Mask:

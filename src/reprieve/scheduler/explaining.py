@@ -16,7 +16,7 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import Profile
 from reprieve.placement.reasons import Code
-from reprieve.preemption.budgets import Stock, stocks
+from reprieve.preemption.budgets import Stock
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.question import Question
@@ -102,7 +102,9 @@ class _Victims:
         rows = [row for unit in plan.victims for row in unit.pods]
         self._plan, self._question = plan, question
         self._short = dict(_shortages(plan, question))
-        self.going = [_Going(stock, int(stock.pods[rows].sum())) for stock in stocks(question.view)]
+        self.going = [
+            _Going(stock, int(stock.pods[rows].sum())) for stock in question.policy.stocks(question.view)
+        ]
         self._broken = [going for going in self.going if going.pods and going.exceeded_by(0)]
 
     @property
@@ -200,16 +202,21 @@ def eviction_of(refusal: NoPlan, question: Question | None, now: float) -> Evict
         case Why.NOBODY_ELIGIBLE if question is not None:
             text = f"nobody with a priority below {question.demand.priority} may be taken"
             return Eviction(Because(refusal.why, text))
+        case Why.BUDGETS if refusal.forbidden is not None:
+            plan = refusal.forbidden
+            cost = f"the best plan evicts {counted(pods_disturbed(plan), 'pod')} in {plan.domain}"
+            text = f"{cost}, {plan.broken} beyond disruption budgets, and respectBudgets is Always"
+            return Eviction(Because(refusal.why, text))
         case _:
             return Eviction(Because(refusal.why, _SENTENCES[refusal.why]))
 
 
 _SENTENCES = {
-    Why.OFF: "it is off for pods of this scheduler",
+    Why.OFF: "preemption is off for pods of this scheduler",
     Why.NEVER_PREEMPTS: "preemptionPolicy is Never",
     Why.NOBODY_ELIGIBLE: "nobody may be taken",
     Why.NO_HELP: "no node would do even if all pods of lower priority went",
-    Why.BUDGETS: "disruption budgets would be exceeded, and respectBudgets is Always",
+    Why.BUDGETS: "disruption budgets would be exceeded",
 }
 
 

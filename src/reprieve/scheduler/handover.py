@@ -5,11 +5,12 @@ is marked, the victims are evicted; then they drain. So whoever starts anew can 
 Everything here is a function from a handover and what happened to the next handover and what is to be done.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
+from reprieve.model.objects import Pod
 from reprieve.scheduler.decision import Preemption, by_node, giving_way_text
 
 MARK = "DisruptionTarget"
@@ -33,6 +34,7 @@ class Handover:
     victims: tuple[Target, ...]  # pods that are evicted for it
     homes: tuple[tuple[Target, str], ...] = ()  # the victims, and the nodes they run on
     leaving: tuple[Target, ...] = ()  # pods that leave those nodes anyway
+    elsewhere: frozenset[Target] = frozenset()  # victims that only go along: nobody waits for their room
     marks: tuple[Target, ...] = ()  # whole groups that are told, too
     price: Preemption | None = None  # what was decided
     stage: Stage = Stage.NOMINATING
@@ -49,7 +51,11 @@ class Handover:
         return self.stage not in (Stage.READY, Stage.ABANDONED)
 
     def waits_for(self, pod: Target) -> bool:
-        return pod in self.victims or pod in self.leaving
+        """Whether the preemptor cannot go on before this pod is gone."""
+        return (pod in self.victims or pod in self.leaving) and pod not in self.elsewhere
+
+    def concerns(self, target: Target) -> bool:
+        return target in self.victims or target in self.leaving or target in self.marks
 
 
 Step = tuple[Handover, tuple[Effect, ...]]
@@ -61,50 +67,57 @@ def opened(handover: Handover) -> Step:
 
 def acknowledged(handover: Handover, effect: Effect) -> Step:
     """An effect was carried out; when all of a stage were, the next begins."""
-    handover = replace(handover, pending=handover.pending - {effect})
-    if handover.pending or not handover.is_settling:
+    handover, effects = _onwards(replace(handover, pending=handover.pending - {effect}))
+    told = (_told(effect.target, handover),) if isinstance(effect, Evict) else ()
+    return handover, (*told, *effects)
+
+
+def vanished(handover: Handover, target: Target) -> Step:
+    """A pod is gone, however that came about; of a group that is gone, nothing more is said."""
+    told = (_told(target, handover),) if Evict(target) in handover.pending else ()
+    pending = frozenset(effect for effect in handover.pending if effect.target != target)
+    handover, effects = _onwards(replace(handover, gone=handover.gone | {target}, pending=pending))
+    return handover, (*told, *effects)
+
+
+def _onwards(handover: Handover) -> Step:
+    """If nothing is left to wait for, the next stage begins."""
+    if handover.pending:
         return handover, ()
-    left = [victim for victim in handover.victims if victim not in handover.gone]
+    victims = [victim for victim in handover.victims if victim not in handover.gone]
     match handover.stage:
         case Stage.NOMINATING:
-            return _entered(handover, Stage.MARKING, [_mark(v, handover) for v in (*left, *handover.marks)])
+            marks = [mark for mark in handover.marks if mark not in handover.gone]
+            return _entered(
+                handover, Stage.MARKING, [_mark(target, handover) for target in (*victims, *marks)]
+            )
         case Stage.MARKING:
-            handover, evictions = _entered(handover, Stage.EVICTING, [Evict(victim) for victim in left])
-            return handover, (*evictions, *_told(left, handover))
+            evictions: list[Effect] = [Evict(victim) for victim in victims]
+            handover, effects = _entered(handover, Stage.EVICTING, evictions)
+            return handover, (*effects, *_told_preemptor(victims, handover))
+        case Stage.EVICTING:
+            return _entered(handover, Stage.DRAINING, [])
+        case Stage.DRAINING if not any(
+            map(handover.waits_for, {*victims, *handover.leaving} - handover.gone)
+        ):
+            return replace(handover, stage=Stage.READY), ()
         case _:
-            return _drained(replace(handover, stage=Stage.DRAINING))
+            return handover, ()
 
 
 def _entered(handover: Handover, stage: Stage, effects: list[Effect]) -> Step:
     handover = replace(handover, stage=stage, pending=frozenset(effects))
-    if effects:
-        return handover, tuple(effects)
-    return acknowledged(handover, Nominate(handover.preemptor, ""))  # nothing to wait for: on to the next
+    return (handover, tuple(effects)) if effects else _onwards(handover)
 
 
-def vanished(handover: Handover, pod: Target) -> Step:
-    """A pod is gone, however that came about."""
-    pending = frozenset(effect for effect in handover.pending if effect.target != pod)
-    handover = replace(handover, gone=handover.gone | {pod}, pending=pending)
-    if handover.is_settling and not pending:
-        return acknowledged(handover, Evict(pod))
-    return _drained(handover)
+def abandoned(handover: Handover, held: Container[Target] = ()) -> Step:
+    """No more of it is carried out, and marks that led to nothing are cleared.
 
-
-def _drained(handover: Handover) -> Step:
-    awaited = {*handover.victims, *handover.leaving}
-    if handover.stage is Stage.DRAINING and awaited <= handover.gone:
-        return replace(handover, stage=Stage.READY), ()
-    return handover, ()
-
-
-def abandoned(handover: Handover) -> Step:
-    """No more of it is carried out: room is given back, and marks that led to nothing are cleared."""
-    evicted = handover.stage in (Stage.EVICTING, Stage.DRAINING, Stage.READY)
-    marked = () if evicted or handover.stage is Stage.NOMINATING else (*handover.victims, *handover.marks)
-    effects: list[Effect] = [Nominate(pod, "") for pod, _ in handover.places if pod not in handover.gone]
-    effects += [_unmark(victim) for victim in marked if victim not in handover.gone]
-    return replace(handover, stage=Stage.ABANDONED, pending=frozenset()), tuple(effects)
+    Marks that are ``held`` belong to other plans as well.
+    """
+    marked = (*handover.victims, *handover.marks) if handover.stage is Stage.MARKING else ()
+    cleared = (unmark(target) for target in marked if target not in handover.gone and target not in held)
+    return replace(handover, stage=Stage.ABANDONED, pending=frozenset()), tuple(cleared)
 
 
 def _mark(target: Target, handover: Handover) -> SetCondition:
@@ -113,26 +126,32 @@ def _mark(target: Target, handover: Handover) -> SetCondition:
     return SetCondition(target, MARK, "True", MARK_REASON, text)
 
 
-def _unmark(target: Target) -> SetCondition:
+def is_marked(pod: Pod) -> bool:
+    """Whether somebody is about to evict the pod, and has not yet."""
+    marked = any(
+        c.type == MARK and c.status == "True" and c.reason == MARK_REASON for c in pod.status.conditions
+    )
+    return marked and pod.metadata.deletion_timestamp is None
+
+
+def unmark(target: Target) -> SetCondition:
     return SetCondition(target, MARK, "False", "PreemptionAbandoned", "the preemption was called off")
 
 
-def _told(victims: list[Target], handover: Handover) -> Iterator[Announce]:
-    """Both sides learn of each other no name, which may be of another namespace: a UID, and how many.
+def _told(victim: Target, handover: Handover) -> Announce:
+    """Each side learns no name of the other, which may be of another namespace: a UID, or how many.
 
     The node is the one that the preemptor goes to, or the victim's own if it goes to several.
     """
     preemptor = handover.preemptor
     nodes = sorted({node for _, node in handover.places})
-    homes = {**dict.fromkeys(victims, nodes[0]), **dict(handover.homes)}
-    who, note = f"{preemptor.kind.lower()} {preemptor.uid}", f"(decision {handover.id})"
-    for victim in victims:
-        where = nodes[0] if len(nodes) == 1 else homes[victim]
-        yield _announced(victim, "Preempted", f"Preempted by {who} on node {where} {note}")
-    if victims:
-        told = giving_way_text(by_node(homes[victim] for victim in victims))
-        yield _announced(preemptor, "Preempting", f"{told} {note}")
+    where = nodes[0] if len(nodes) == 1 else dict(handover.homes).get(victim, nodes[0])
+    note = f"Preempted by {preemptor.kind.lower()} {preemptor.uid} on node {where} (decision {handover.id})"
+    return Announce(victim, Tone.NORMAL, "Preempted", "Preempting", note)
 
 
-def _announced(target: Target, reason: str, note: str) -> Announce:
-    return Announce(target, Tone.NORMAL, reason, "Preempting", note)
+def _told_preemptor(victims: list[Target], handover: Handover) -> tuple[Effect, ...]:
+    homes = dict(handover.homes)
+    told = giving_way_text(by_node(homes[victim] for victim in victims if victim in homes))
+    note = f"{told} (decision {handover.id})"
+    return (Announce(handover.preemptor, Tone.NORMAL, "Preempting", "Preempting", note),) if told else ()

@@ -25,6 +25,7 @@ class Assumed:
     state: Promise
     due: float | None = None  # when something must be done if nothing has been shown by then
     steps: tuple[VolumeStep, ...] = ()  # what its volumes need first
+    acknowledged: frozenset[VolumeStep] = frozenset()  # of these, what the cluster has agreed to
     shown: frozenset[VolumeStep] = frozenset()  # of these, what the cluster has shown
 
     @property

@@ -1,12 +1,15 @@
 """What to do for a demand that does not fit: a plan that counts what is leaving anyway as gone."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
+from reprieve.model.budgets import Budget
 from reprieve.model.columns import Ints
 from reprieve.model.effects import Target
+from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.demand import Demand, Promised
@@ -14,13 +17,16 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable, with_promises
 from reprieve.placement.profile import Profile
 from reprieve.placement.reasons import Code
+from reprieve.preemption.eligibility import Rule, Verdict
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import rank
 from reprieve.preemption.search import plans_worth_ranking
-from reprieve.preemption.sparing import holds
+from reprieve.preemption.sparing import holds, who_matters
+from reprieve.preemption.units import Units
 from reprieve.scheduler.demands import Asker
+from reprieve.scheduler.explaining import target_at
 from reprieve.scheduler.handover import Handover
 
 
@@ -33,6 +39,7 @@ class Case:
     view: Snapshot
     profile: Profile
     promised: Promised  # room that others wait for
+    doomed: tuple[int, ...] = ()  # pods that others have asked to go, or that were marked before we came
 
 
 def leaving(view: Snapshot) -> Ints:
@@ -61,26 +68,88 @@ class Weighed:
 def plans_for(
     case: Case, found: Unplaceable, policy: Policy | None, now: float, room_for: RoomFor
 ) -> Weighed:
+    """If several pods ask each for itself, the first for which there is a plan."""
     if policy is None:
         return Weighed(refusal=NoPlan(Why.OFF))
-    demand = _to_make_room_for(case, found, room_for)
-    view = without(with_promises(case.view, case.promised), leaving(case.view))
-    match place_together(demand, view, case.profile, policy.choose):
-        case Placement() as placement:
-            return Weighed((Plan("", placement, (), (), 0, pods=demand.pods),))
-        case Unplaceable() as first if room_for is RoomFor.ONE:
-            question = Question(_alone(demand, first), first.view, first.survey, case.profile, policy)
-            return replace(_weighed(question, now), kept=_placed(demand, first.view))
-        case Unplaceable(survey=survey):
-            return _weighed(Question(demand, view, survey, case.profile, policy), now)
+    tried = (_plans(case, d, policy, now, room_for) for d in _to_make_room_for(case, room_for))
+    first = next(tried)
+    return first if first.plans else next((weighed for weighed in tried if weighed.plans), first)
 
 
-def _weighed(question: Question, now: float) -> Weighed:
+def _plans(case: Case, demand: Demand, policy: Policy, now: float, room_for: RoomFor) -> Weighed:
+    emptied = without(case.view, leaving(case.view))
+    found = place_together(demand, emptied, case.profile, policy.choose, case.promised)
+    if isinstance(found, Placement):
+        return Weighed((Plan("", found, (), (), 0, pods=demand.pods),))
+    one = room_for is RoomFor.ONE
+    view = found.view if one else with_promises(emptied, case.promised)
+    asks = _alone(demand, found) if one else demand
+    question = Question(asks, _paid_for(view, case.doomed), found.survey, case.profile, policy)
+    weighed = replace(_weighed(question, now, case.doomed), kept=_placed(demand, view))
+    plans = tuple(plan for plan in weighed.plans if _holds_anyway(case, plan))
+    return replace(weighed, plans=plans, refusal=weighed.refusal or NoPlan(Why.NO_HELP))
+
+
+def _holds_anyway(case: Case, plan: Plan) -> bool:
+    """Nobody may count on pods that only wait for their nodes."""
+    demand, waiting = replace(case.demand, pods=plan.pods), list(case.promised.pods)
+    if not waiting or not who_matters(demand, case.view, case.profile)[waiting].any():
+        return True
+    view = without(case.view, _going(case.view, plan))
+    return holds(demand, plan.placement, view, case.profile)
+
+
+def _going(view: Snapshot, plan: Plan) -> Ints:
+    """Everybody who goes: because of the plan, or anyway."""
+    victims = [row for unit in plan.victims for row in unit.pods]
+    return np.union1d(leaving(view), np.array(victims, np.int64))
+
+
+def awaited(case: Case, plan: Plan, kept: tuple[tuple[int, int], ...]) -> Ints:
+    """Who must be gone before the demand can be where the plan puts it.
+
+    Those on the nodes that it uses; everybody who goes, if constraints look further.
+    """
+    going, places = _going(case.view, plan), (*kept, *plan.places)
+    near = going[np.isin(case.view.where[going], [node for _, node in places])]
+    view = without(with_promises(case.view, case.promised), near)
+    demand = replace(case.demand, pods=tuple(pod for pod, _ in places))
+    placement = Placement(tuple(node for _, node in places))
+    return near if holds(demand, placement, view, case.profile) else going
+
+
+def _paid_for(view: Snapshot, doomed: Sequence[int]) -> Snapshot:
+    """Budgets pay for those who are asked to go already, and only once."""
+    return replace(view, budgets=tuple(_paying(b, view, doomed) for b in view.budgets)) if doomed else view
+
+
+def _paying(budget: Budget, view: Snapshot, doomed: Sequence[int]) -> Budget:
+    guarded = view.pods.matching(budget.selector, frozenset({budget.namespace}))
+    names = {view.pods.compiled[row].pod.metadata.name for row in doomed if guarded[row]} - budget.disrupted
+    return replace(budget, allowed=budget.allowed - len(names), disrupted=budget.disrupted | names)
+
+
+def _weighed(question: Question, now: float, doomed: Sequence[int]) -> Weighed:
+    """Nobody else is disturbed if it is enough that those go who were asked to already."""
+    if doomed:
+        policy = replace(question.policy, rules=(*question.policy.rules, _one_of(doomed)))
+        found = _weighed(replace(question, policy=policy), now, ())
+        if found.plans:
+            return found
     plans = plans_worth_ranking(question, now)
     if isinstance(plans, NoPlan):
         return Weighed(question=question, refusal=plans)
     ranked = sorted(plans, key=lambda plan: rank(plan, question.policy.ranking))
     return Weighed(tuple(ranked), question)
+
+
+def _one_of(pods: Sequence[int]) -> Rule:
+    def rule(units: Units, _: Demand, __: float) -> Verdict:
+        mask = np.zeros(len(units.view.pods), np.bool_)
+        mask[list(pods)] = True
+        return Verdict(units.with_any(mask))
+
+    return rule
 
 
 def _alone(demand: Demand, first: Unplaceable) -> Demand:
@@ -102,29 +171,32 @@ def _placed(demand: Demand, view: Snapshot) -> tuple[tuple[int, int], ...]:
     return tuple((pod, int(view.where[pod])) for pod in demand.pods if view.where[pod] != NOWHERE)
 
 
-def _to_make_room_for(case: Case, found: Unplaceable, room_for: RoomFor) -> Demand:
-    """For as many pods as the gang needs; whoever is beyond that asks for himself alone."""
-    demand = case.demand
-    group = case.who.group
+def _to_make_room_for(case: Case, room_for: RoomFor) -> list[Demand]:
+    """As many pods as the gang needs; whoever is beyond that asks for himself, once for all who are alike."""
+    demand, group = case.demand, case.who.group
     if room_for is RoomFor.ALL or len(demand.pods) == 1:
-        return demand
-    if group is None or group.spec.gang is None or case.who.running >= group.spec.gang.min_count:
-        return replace(demand, pods=(found.pod,), needed=1, nominated=())
-    return replace(demand, most=demand.needed)
+        return [demand]
+    if group is not None and group.spec.gang is not None and case.who.running < group.spec.gang.min_count:
+        return [replace(demand, most=demand.needed)]
+    alone: dict[Shape, Demand] = {}
+    for pod, node in zip(demand.pods, demand.nominated, strict=True):
+        alone.setdefault(case.view.pods.shape(pod), replace(demand, pods=(pod,), needed=1, nominated=(node,)))
+    return list(alone.values())
 
 
 def still_feasible(case: Case, handover: Handover) -> bool:
     """Whether the pods could be where they wait to be, once those who have to go are gone."""
     view = with_promises(case.view, case.promised)
-    going = [
-        view.pods.rows[key] for t in handover.victims if (key := (t.namespace, t.name)) in view.pods.rows
-    ]
+    going = rows_of(view, (victim for victim in handover.victims if victim not in handover.gone))
     view = without(view, np.union1d(leaving(view), np.array(going, np.int64)))
-    nodes = []
-    for row in case.demand.pods:
-        meta = view.pods.compiled[row].pod.metadata
-        target = Target("Pod", meta.namespace, meta.name, meta.uid)
-        nodes.append(view.nodes.rows.get(dict(handover.places).get(target, ""), NOWHERE))
-    if all(node == NOWHERE for node in nodes):
-        return False
-    return holds(case.demand, Placement(tuple(nodes)), view, case.profile)
+    nodes = {target_at(view, row): NOWHERE for row in case.demand.pods}
+    if any(pod not in nodes or name not in view.nodes.rows for pod, name in handover.places):
+        return False  # it was made for somebody who does not ask any more, or for a node that is gone
+    nodes.update((pod, view.nodes.rows[name]) for pod, name in handover.places)
+    return holds(case.demand, Placement(tuple(nodes.values())), view, case.profile)
+
+
+def rows_of(view: Snapshot, pods: Iterable[Target]) -> list[int]:
+    """The rows of those that are still there; a namesake of one that was is somebody else."""
+    rows = ((pod, view.pods.rows.get((pod.namespace, pod.name))) for pod in pods)
+    return [row for pod, row in rows if row is not None and target_at(view, row) == pod]

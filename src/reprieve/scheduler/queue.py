@@ -18,6 +18,7 @@ class Standing(Enum):
     BACKOFF = "backoff"  # to be decided, but not before a time
     WAITING = "unschedulable"  # until something changes that could help
     GATED = "gated"  # until whoever gated it lets go
+    HELD = "held"  # what was decided for it is being done; whoever does that says when to go on
     DECIDING = "deciding"  # taken out; its fate is being settled
 
 
@@ -58,7 +59,7 @@ class Queue:
         self._timed: list[tuple[float, Key, int]] = []
         # Those who wait, by what they wait for: few combinations, many waiting.
         self._waiting: dict[frozenset[Change], dict[Key, None]] = {}
-        self._deciding: set[Key] = set()
+        self._deciding: set[Key] = set()  # those who learn later what changed in the meantime
         self._tickets = 0
 
     def __contains__(self, key: Key) -> bool:
@@ -84,7 +85,7 @@ class Queue:
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = _Entry(key, priority, now, Standing.GATED)
-        elif entry.standing is Standing.DECIDING:
+        elif entry.standing is Standing.DECIDING or (entry.standing is Standing.HELD and not gated):
             entry.priority = priority
             entry.missed.update(Change)
             return
@@ -125,29 +126,44 @@ class Queue:
             self._wait(entry, waits_for, now)
 
     def retry(self, key: Key, now: float) -> None:
-        """Something went wrong that has nothing to do with room: again after a backoff."""
-        entry = self._failed(key, now)
-        if entry is not None:
+        """Something went wrong that has nothing to do with room: again after a backoff.
+
+        A demand of many pods may hear of many mishaps: together they are one failure.
+        """
+        standing = self.standing(key)
+        if standing is Standing.HELD:
+            self._entries[key].missed.update(Change)
+        elif standing is not Standing.BACKOFF and (entry := self._failed(key, now)) is not None:
             self._back_off(entry)
 
     def wake(self, change: Change, now: float, but: Collection[Key] = ()) -> None:
-        for key in self._deciding:
+        for key in self._deciding.difference(but):
             self._entries[key].missed.add(change)
         for waits_for in [w for w in self._waiting if change in w]:
             for key in [k for k in self._waiting[waits_for] if k not in but]:
                 self._wake(self._entries[key], now)
 
-    def hold(self, key: Key) -> None:
-        """Nothing wakes it; somebody will say when to go on."""
+    def gate(self, key: Key) -> None:
+        """It has nothing to ask for the time being."""
         entry = self._entries.get(key)
         if entry is not None:
             self._move(entry, Standing.GATED)
 
-    def let_wait(self, key: Key, waits_for: frozenset[Change], now: float) -> None:
-        """From now on one of these changes wakes it."""
+    def hold(self, key: Key) -> None:
+        """Nothing wakes it before it is let go."""
         entry = self._entries.get(key)
         if entry is not None:
-            self._wait(entry, waits_for, now)
+            self._move(entry, Standing.HELD)
+
+    def let_wait(self, key: Key, now: float) -> None:
+        """From now on what it waits for wakes it; at once if that has happened in the meantime."""
+        entry = self._entries.get(key)
+        if entry is None or entry.standing is not Standing.HELD:
+            return
+        if entry.missed & entry.waits_for:
+            self._wake(entry, now)
+        else:
+            self._wait(entry, entry.waits_for, now)
 
     def again(self, key: Key) -> None:
         """Its turn comes at once, and its place in line is the old one."""
@@ -207,7 +223,7 @@ class Queue:
         self._tickets += 1
         entry.ticket = self._tickets
         entry.standing = standing
-        if standing is Standing.DECIDING:
+        if standing in (Standing.DECIDING, Standing.HELD):
             self._deciding.add(entry.key)
 
     def _leave(self, entry: _Entry) -> None:

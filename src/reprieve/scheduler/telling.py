@@ -17,12 +17,6 @@ class Telling:
         self._said: dict[Target, str] = {}
         self._diverging: dict[Target, str] = {}  # of the priorities in a group; empty: that they agree
 
-    def __contains__(self, target: Target) -> bool:
-        return target in self._said or target in self._diverging
-
-    def __len__(self) -> int:
-        return len(self._said.keys() | self._diverging.keys())
-
     def forget(self, target: Target) -> None:
         """Nobody was told anything, or what was said did not arrive."""
         self._said.pop(target, None)
@@ -41,15 +35,16 @@ class Telling:
     def group_waits(self, group: PodGroup, text: str) -> Iterator[Effect]:
         """A group that was scheduled once stays so, whatever becomes of those who join later."""
         target = group_target(group)
-        if _is_true(group, _SCHEDULED) or self._said.get(target) == _SCHEDULED:
-            return
-        if self._is_news(target, text):
+        if not self.is_scheduled(group) and self._is_news(target, text):
             yield SetCondition(target, _SCHEDULED, "False", "Unschedulable", text[:_LONGEST_NOTE])
 
     def group_scheduled(self, group: PodGroup) -> Iterator[Effect]:
         target = group_target(group)
         if not _is_true(group, _SCHEDULED) and self._is_news(target, _SCHEDULED):
             yield SetCondition(target, _SCHEDULED, "True", "Scheduled", "")
+
+    def is_scheduled(self, group: PodGroup) -> bool:
+        return _is_true(group, _SCHEDULED) or self._said.get(group_target(group)) == _SCHEDULED
 
     def divergence(self, group: PodGroup, text: str) -> Iterator[Effect]:
         """That pods of a group have other priorities than it, and with an empty text that none has."""

@@ -35,6 +35,21 @@ def steps(ask: Ask, node: int) -> tuple[VolumeStep, ...]:
     return (*bound, *made)
 
 
+def first(steps: tuple[VolumeStep, ...]) -> tuple[VolumeStep, ...]:
+    """Existing volumes are scarce: only when it has them does a pod ask for others to be made at its node.
+
+    In the other order, somebody faster could take the one and leave the pod tied to a place it cannot use.
+    """
+    return tuple(step for step in steps if isinstance(step, BindVolume)) or steps
+
+
+def following(steps: tuple[VolumeStep, ...], acknowledged: frozenset[VolumeStep]) -> tuple[VolumeStep, ...]:
+    """What is asked for next, once all that was asked for first has been granted."""
+    if any(isinstance(step, BindVolume) and step not in acknowledged for step in steps):
+        return ()
+    return tuple(step for step in steps if isinstance(step, SelectNode))
+
+
 def _claim(storage: Storage, key: tuple[str, str]) -> Target:
     return Target("PersistentVolumeClaim", *key, storage.claims[key].uid)
 

@@ -1,6 +1,6 @@
 """A scheduler on a stage: things are shown to it, time passes, and effects end as the script has it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from reprieve.model.effects import Announce, Bind, Effect, SetCondition
@@ -62,6 +62,24 @@ class Stage:
 
 def stage_with(*things: KubernetesObject) -> Stage:
     return Stage().happens(*map(Seen, things), Synced())
+
+
+def promises(stage: Stage) -> int:
+    """How many pods count as running somewhere because we said so."""
+    return len(stage.scheduler._ledger)
+
+
+def remains(scheduler: Scheduler) -> list[str]:
+    """Where the scheduler still remembers something, its picture of the cluster aside."""
+    return [path for path in _memories(scheduler, "scheduler") if "._world" not in path]
+
+
+def _memories(thing: object, path: str) -> Iterator[str]:
+    for name, value in vars(thing).items():
+        if isinstance(value, dict | list | set) and value:
+            yield f"{path}.{name}"
+        elif type(value).__module__.startswith("reprieve.scheduler.") and hasattr(value, "__dict__"):
+            yield from _memories(value, f"{path}.{name}")
 
 
 def notes(effects: Iterable[Effect]) -> list[str]:

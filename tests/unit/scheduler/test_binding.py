@@ -5,7 +5,7 @@ import pytest
 from reprieve.model.effects import Bind
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown
 from tests.unit.scheduler.making import a_node, a_pod, bound, finished, later, leaving, target
-from tests.unit.scheduler.stage import Stage, notes, stage_with
+from tests.unit.scheduler.stage import Stage, notes, promises, stage_with
 
 POD = a_pod("p", cpu="3")
 NODE = a_node("n1", cpu="4")
@@ -16,10 +16,6 @@ def bind_under_way() -> Stage:
     stage = stage_with(NODE, POD)
     assert stage.take() == [BIND]
     return stage
-
-
-def promises(stage: Stage) -> int:
-    return len(stage.scheduler._ledger)
 
 
 def has_room(stage: Stage) -> bool:

@@ -5,8 +5,8 @@ import pytest
 from reprieve.model.effects import Announce, Effect, Target, Tone
 from reprieve.model.events import Gone, Seen, Unread
 from reprieve.model.objects import Problem, Ref
-from tests.unit.scheduler.making import a_node, a_pod, bound, later, respecified, target
-from tests.unit.scheduler.stage import Stage, notes, stage_with
+from tests.unit.scheduler.making import a_node, a_pod, bound, later, respecified
+from tests.unit.scheduler.stage import Stage, notes, remains, stage_with
 
 MUCH = a_pod("odd", cpu="much")
 UNREADABLE = Unread(
@@ -93,7 +93,7 @@ def test_a_running_pod_that_became_unreadable_still_takes_room() -> None:
 
 def test_nothing_is_kept_of_an_unreadable_pod_that_is_gone() -> None:
     stage = stage_with(a_node()).happens(UNREADABLE, Gone(UNREADABLE.target))
-    assert len(stage.scheduler._telling) == 0
+    assert remains(stage.scheduler) == []
     assert len(warnings(stage.happens(UNREADABLE).take())) == 2, "the next one of that name is told again"
 
 
@@ -126,4 +126,4 @@ def test_a_malformed_node_offers_what_can_be_read() -> None:
 def test_a_malformed_pod_that_somebody_else_binds_is_theirs() -> None:
     stage: Stage = stage_with(a_node(), MUCH).see(bound(MUCH, "n1"))
     assert stage.decisions == []
-    assert target(MUCH) not in stage.scheduler._telling
+    assert remains(stage.scheduler) == []

@@ -112,3 +112,9 @@ def test_a_version_that_is_no_number_is_believed() -> None:
     )
     stage = stage_with(NODE, bound(pod, "n2")).see(opaque)
     assert room(stage) == 1
+
+
+def test_old_news_of_what_cannot_be_honoured_are_not_believed() -> None:
+    pod = a_pod("p")
+    stage = stage_with(later(pod)).happens(Seen(pod, unserved=("spec.resourceClaims",)))
+    assert stage.see(NODE).after(1.0).binds() == {"p": "n1"}

@@ -241,7 +241,8 @@ def test_what_is_said_of_somebody_who_left_is_ignored() -> None:
     queue.retry(key("p"), 0.0)
     queue.hold(key("p"))
     queue.again(key("p"))
-    queue.let_wait(key("p"), ROOM, 0.0)
+    queue.gate(key("p"))
+    queue.let_wait(key("p"), 0.0)
     assert len(queue) == 0
 
 
@@ -280,28 +281,88 @@ def test_who_is_held_comes_back_where_it_stood() -> None:
     assert popped(queue, 1.0) == ["p"]
 
 
-def test_who_is_held_can_be_let_wait() -> None:
-    queue = queue_of("p")
+def held() -> Queue:
+    """One that did not fit at time zero, and is held since."""
+    queue = waiting()
     queue.hold(key("p"))
-    queue.let_wait(key("p"), ROOM, 0.0)
-    queue.wake(Change.POD_LEFT, 0.5)
-    assert popped(queue, 0.5) == ["p"]
+    return queue
+
+
+def test_nothing_wakes_who_is_held() -> None:
+    queue = held()
+    queue.wake(Change.POD_LEFT, 5.0)
+    queue.add(key("p"), 7, 5.0)
+    queue.retry(key("p"), 5.0)
+    assert popped(queue, 1000.0) == []
+    assert queue.standing(key("p")) is Standing.HELD
+
+
+def test_who_is_held_can_be_let_wait() -> None:
+    queue = held()
+    queue.let_wait(key("p"), 0.0)
+    assert popped(queue, 5.0) == []
+    queue.wake(Change.POD_LEFT, 5.0)
+    assert popped(queue, 5.0) == ["p"]
+
+
+def test_what_happened_while_it_was_held_wakes_who_is_let_wait() -> None:
+    queue = held()
+    queue.wake(Change.POD_LEFT, 2.0)
+    queue.let_wait(key("p"), 5.0)
+    assert popped(queue, 5.0) == ["p"]
+
+
+@pytest.mark.parametrize("change", [Change.NODE_LABELS, Change.POD_LEFT])
+def test_what_does_not_concern_who_is_held_lets_it_wait(change: Change) -> None:
+    queue = held()
+    queue.wake(change, 2.0, but={key("p")} if change is Change.POD_LEFT else ())
+    queue.let_wait(key("p"), 5.0)
+    assert popped(queue, 5.0) == []
+
+
+def test_who_asks_differently_while_it_is_held_gets_another_look() -> None:
+    queue = held()
+    queue.add(key("p"), 7, 2.0)
+    queue.let_wait(key("p"), 5.0)
+    assert popped(queue, 5.0) == ["p"]
+
+
+def test_only_who_is_held_is_let_wait() -> None:
+    queue = queue_of("p")
+    queue.let_wait(key("p"), 0.0)
+    assert popped(queue, 0.0) == ["p"]
+
+
+def test_a_gate_closes_behind_who_is_held() -> None:
+    queue = held()
+    queue.add(key("p"), 0, 2.0, gated=True)
+    queue.let_wait(key("p"), 5.0)
+    assert queue.standing(key("p")) is Standing.GATED
+
+
+def test_several_mishaps_in_a_row_are_one_failure() -> None:
+    queue = queue_of("p")
+    queue.pop(0.0)
+    for _ in range(5):
+        queue.retry(key("p"), 0.0)
+    assert popped(queue, 1.0) == ["p"]
 
 
 # --- keeping order -------------------------------------------------------------------------------
 
 
 def test_how_many_stand_where() -> None:
-    queue = queue_of("active", "backoff", "waiting", "deciding")
-    for _ in range(4):
+    queue = queue_of("active", "backoff", "waiting", "held", "deciding")
+    for _ in range(5):
         queue.pop(0.0)
     queue.add(key("gated"), 0, 0.0, gated=True)
     queue.retry(key("backoff"), 0.0)
     queue.wait(key("waiting"), ROOM, 0.0)
+    queue.hold(key("held"))
     queue.again(key("active"))
     assert set(queue.counts().values()) == {1}
     assert set(queue.keys()) == {
-        key(standing) for standing in ("active", "backoff", "waiting", "deciding", "gated")
+        key(standing) for standing in ("active", "backoff", "waiting", "held", "deciding", "gated")
     }
 
 

@@ -18,7 +18,7 @@ from tests.unit.scheduler.making import (
     target,
     with_node_selected,
 )
-from tests.unit.scheduler.stage import Stage, notes, stage_with
+from tests.unit.scheduler.stage import Stage, notes, promises, stage_with
 
 HOST = "kubernetes.io/hostname"
 NODES = [a_node(name, labels={HOST: name}) for name in ("n1", "n2")]
@@ -53,7 +53,7 @@ def test_the_pod_is_bound_when_its_volume_was_made() -> None:
     volume = a_volume("pv", "lazy")
     assert stage.see(volume, claim_bound(with_node_selected(CLAIM, "n1"), "pv")).take() == [BIND]
     stage.happens(Done(BIND)).see(bound(POD, "n1"))
-    assert len(stage.scheduler._ledger) == 0
+    assert promises(stage) == 0
 
 
 def test_a_volume_may_be_shown_after_its_claim() -> None:
@@ -140,7 +140,7 @@ def test_a_pod_that_is_gone_needs_no_volume() -> None:
     stage = shown(made_for_the_pod()).lose(POD)
     stage.see(a_volume("pv", "lazy"), claim_bound(with_node_selected(CLAIM, "n1"), "pv"))
     assert stage.after(1000.0).take() == []
-    assert len(stage.scheduler._ledger) == 0
+    assert promises(stage) == 0
 
 
 def test_a_pod_that_was_bound_by_somebody_else_needs_no_help() -> None:
@@ -214,4 +214,4 @@ def test_a_promise_that_others_share_outlives_the_first() -> None:
 def test_a_step_that_fails_brings_everybody_back_who_needs_it() -> None:
     stage = twins().happens(Failed(SELECT, "forbidden"))
     assert {effect.target.name for effect in stage.take()} == {"p", "twin"}
-    assert len(stage.scheduler._ledger) == 0
+    assert promises(stage) == 0

@@ -29,6 +29,8 @@ class ApiError(Exception):
         self.message = message
         self.causes = causes
         self.retry_after = retry_after
+        # Of the object that is wrong, where the URL does not tell.
+        self.name = ""
 
 
 def bad_request(message: str) -> ApiError:

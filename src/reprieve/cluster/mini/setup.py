@@ -6,11 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reprieve.cluster.api.priority import SYSTEM_CLASSES
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import Json, peek, section
 from reprieve.cluster.mini.namespaces import STANDARD
 
 LOOPBACK = "127.0.0.1"
-_KUBELET = "v1.37.0-simulated"
+# Clients that check what they get want to have all of it.
+_NODE_INFO = {
+    "architecture": "amd64",
+    "bootID": "",
+    "containerRuntimeVersion": "simulated://1",
+    "kernelVersion": "simulated",
+    "kubeProxyVersion": "",
+    "kubeletVersion": "v1.37.0-simulated",
+    "machineID": "",
+    "operatingSystem": "linux",
+    "osImage": "simulated",
+    "systemUUID": "",
+}
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
@@ -72,5 +84,6 @@ def _node(template: Json, number: int) -> Json:
     meta["name"] = name
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     section(meta, "labels").update(labels)
-    section(section(node, "status"), "nodeInfo").setdefault("kubeletVersion", _KUBELET)
+    status = section(node, "status")
+    status["nodeInfo"] = {**_NODE_INFO, **peek(status, "nodeInfo")}
     return node

@@ -61,4 +61,6 @@ def _invalid(place: Place, new: Json, causes: tuple[Cause, ...]) -> ApiError:
     name = place.name or (meta.get("name", "") if isinstance(meta, dict) else "")
     complaints = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
     told = complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"
-    return ApiError(422, "Invalid", f'{place.kind.kind} "{name}" is invalid: {told}', causes)
+    error = ApiError(422, "Invalid", f'{place.kind.kind} "{name}" is invalid: {told}', causes)
+    error.name = str(name)
+    return error

@@ -1,5 +1,7 @@
 """From a request to its answer, and from whatever is refused to a Status. No socket is needed to ask it."""
 
+from dataclasses import replace
+
 from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.rest.api import Api
@@ -21,15 +23,14 @@ class Front:
         self._api = Api(store, Lists(store), clock, features)
 
     def answer(self, request: Request) -> Answer:
-        subject = NOTHING
+        place: Place | Page = Page(())
         try:
             place = route(request.path)
             if isinstance(place, Page):
                 return self._page(place, request)
-            subject = _subject(place)
             return handler(place, request.method)(self._call(place, request))
         except ApiError as error:
-            return refusal(error, subject)
+            return refusal(error, _subject(place, error))
 
     def _page(self, place: Page, request: Request) -> Answer:
         found = page(place, request)
@@ -44,5 +45,9 @@ class Front:
         return Call(self._api, place, request, query, view)
 
 
-def _subject(place: Place) -> Subject:
-    return subject_of(place.kind, place.name)
+def _subject(place: Place | Page, error: ApiError) -> Subject:
+    """What is invalid is named by its kind, and everything else by its resource."""
+    if isinstance(place, Page):
+        return NOTHING
+    subject = subject_of(place.kind, place.name or error.name)
+    return replace(subject, what=place.kind.kind) if error.status == 422 else subject

@@ -9,11 +9,11 @@ from reprieve.cluster.mini.rest.exchange import Response, answer
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a status is about."""
+    """What a status is about; ``what`` is a resource such as pods, or a kind."""
 
     name: str = ""
     group: str = ""
-    plural: str = ""
+    what: str = ""
     uid: str = ""
 
 
@@ -59,7 +59,7 @@ def _details(subject: Subject, causes: list[Json] | None = None, retry_after: in
     details = {
         "name": subject.name,
         "group": subject.group,
-        "kind": subject.plural,
+        "kind": subject.what,
         "uid": subject.uid,
         "causes": causes,
         "retryAfterSeconds": retry_after,

@@ -22,9 +22,9 @@ BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
 
 class Asker:
-    def __init__(self) -> None:
+    def __init__(self, kept_changes: int = 1000) -> None:
         self.clock = HandClock()
-        self.store = Store(self.clock)
+        self.store = Store(self.clock, kept_changes=kept_changes)
         self.front = Front(self.store, self.clock, ALL_FEATURES)
 
     def ask(self, method: str, path: str, body: object = None, **more: str) -> Response:

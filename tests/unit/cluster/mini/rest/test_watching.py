@@ -8,7 +8,7 @@ import pytest
 
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.rest.exchange import Response, Stream
-from reprieve.cluster.mini.store import Part, Store
+from reprieve.cluster.mini.store import Part
 from reprieve.runtime.virtual_time import run
 from tests.unit.cluster.mini.rest.asking import MAPS, PODS, TABLE, Asker, config_map, pod
 
@@ -35,9 +35,9 @@ def told(lines: list[Json]) -> list[tuple[str, str]]:
     return [(line["type"], line["object"]["metadata"].get("name", "")) for line in lines]
 
 
-def playing(play: Callable[[Asker], Awaitable[None]]) -> None:
+def playing(play: Callable[[Asker], Awaitable[None]], kept_changes: int = 1000) -> None:
     async def main() -> None:
-        await play(Asker())
+        await play(Asker(kept_changes))
 
     run(main())
 
@@ -121,25 +121,18 @@ def test_a_list_as_a_stream() -> None:
 
 
 def test_a_version_that_is_too_old_is_the_last_line() -> None:
-    async def play(asker: Asker) -> None:
-        asker.store = Store(asker.clock, kept_changes=5)
-        short = Asker()
-        short.store = asker.store
-        short.front = type(short.front)(asker.store, asker.clock)
+    async def play(short: Asker) -> None:
         for name in "abcdefghijkl":
             short.post(MAPS, config_map(name))
         (line,) = await Watcher(short, MAPS, resourceVersion="1").rest()
         assert (line["type"], line["object"]["code"], line["object"]["reason"]) == ("ERROR", 410, "Expired")
         assert short.refused("GET", MAPS, resourceVersion="1", resourceVersionMatch="Exact")[0] == 410
 
-    playing(play)
+    playing(play, kept_changes=5)
 
 
 def test_a_watcher_who_is_too_slow_is_told() -> None:
-    async def play(asker: Asker) -> None:
-        store = Store(asker.clock, kept_changes=5)
-        slow = Asker()
-        slow.store, slow.front = store, type(slow.front)(store, asker.clock)
+    async def play(slow: Asker) -> None:
         slow.post(MAPS, config_map("a"))
         watcher = Watcher(slow, MAPS)
         await watcher.lines()
@@ -147,7 +140,7 @@ def test_a_watcher_who_is_too_slow_is_told() -> None:
             slow.post(MAPS, config_map(f"m{i}"))
         assert [line["type"] for line in await watcher.rest()] == ["ERROR"]
 
-    playing(play)
+    playing(play, kept_changes=5)
 
 
 def test_tables_are_watched_row_by_row() -> None:
@@ -167,7 +160,7 @@ def test_tables_are_watched_row_by_row() -> None:
 def test_objects_are_watched_in_the_version_that_is_asked_for() -> None:
     async def play(asker: Asker) -> None:
         path = "/apis/scheduling.k8s.io/{}/namespaces/default/podgroups"
-        spec = {"schedulingPolicy": {"basic": {}}, "disruptionMode": {"all": {}}}
+        spec: Json = {"schedulingPolicy": {"basic": {}}, "disruptionMode": {"all": {}}}
         asker.post(path.format("v1beta1"), {"metadata": {"name": "g"}, "spec": spec})
         (line,) = await Watcher(asker, path.format("v1alpha2")).lines()
         assert line["object"]["apiVersion"] == "scheduling.k8s.io/v1alpha2"

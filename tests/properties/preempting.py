@@ -1,0 +1,81 @@
+"""Crowds and what the search says to them, by names instead of rows."""
+
+from collections.abc import Iterable
+
+from hypothesis import strategies as st
+
+from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.placement.domains import place_together
+from reprieve.placement.place import Placement, pod_demand
+from reprieve.preemption.eligibility import eligible
+from reprieve.preemption.plan import NoPlan, Plan
+from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy
+from reprieve.preemption.question import Question, Takeable
+from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.sparing import who_matters
+from reprieve.preemption.units import Unit
+from tests.properties.crowded import Crowd, built
+from tests.properties.vocabulary import Json
+from tests.reference.demands import gang_demand
+
+POLICIES = st.sampled_from([REPRIEVE, UPSTREAM])
+
+
+def question_of(crowd: Crowd, policy: Policy = REPRIEVE) -> Question | None:
+    """None if the newcomers fit as things are."""
+    view, rows = built(crowd)
+    if "schedulingGroup" in crowd.newcomers[0]["spec"]:
+        demand = gang_demand(view, rows, everybody=policy is UPSTREAM)
+    else:
+        demand = pod_demand(view, rows[0])
+    found = place_together(demand, view)
+    return None if isinstance(found, Placement) else Question(demand, view, found.survey, policy=policy)
+
+
+def plans_of(question: Question | None) -> list[Plan]:
+    plans = plans_worth_ranking(question, now=0) if question is not None else []
+    return [] if isinstance(plans, NoPlan) else plans
+
+
+def takeable_of(question: Question) -> Takeable:
+    view, policy = question.view, question.policy
+    units = policy.units(view)
+    verdict = eligible(units, question.demand, policy.rules, now=0)
+    matter = who_matters(question.demand, view, question.profile)
+    return Takeable(units, verdict.allowed, policy.stocks(view), matter)
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def name_of(view: Snapshot, pod: int) -> str:
+    return view.pods.compiled[pod].pod.metadata.name
+
+
+def pods_of(view: Snapshot, units: Iterable[Unit]) -> set[str]:
+    return {name_of(view, pod) for unit in units for pod in unit.pods}
+
+
+def places_of(view: Snapshot, plan: Plan) -> dict[str, str]:
+    return {name_of(view, pod): view.nodes.names[node] for pod, node in plan.places if node != NOWHERE}
+
+
+def answer(crowd: Crowd, policy: Policy = REPRIEVE) -> Json | None:
+    """Everything that is said, plan by plan."""
+    question = question_of(crowd, policy)
+    if question is None:
+        return None
+    found = plans_worth_ranking(question, now=0)
+    if isinstance(found, NoPlan):
+        return {"why": str(found.why)}
+    return {plan.domain: _described(question.view, plan) for plan in found}
+
+
+def _described(view: Snapshot, plan: Plan) -> Json:
+    return {
+        "places": places_of(view, plan),
+        "victims": [(unit.name, sorted(pods_of(view, [unit]))) for unit in plan.victims],
+        "spared": [(unit.name, sorted(pods_of(view, [unit]))) for unit in plan.spared],
+        "broken": plan.broken,
+        "ceiling": plan.ceiling,
+    }

@@ -1,0 +1,103 @@
+"""Who goes depends on the cluster: not on the order it was told in, nor on the process, nor on features
+that nobody uses; and asking changes nothing."""
+
+import copy
+import os
+import random
+import subprocess
+import sys
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.units import pods_alone
+from tests.properties.crowded import EVERYTHING, Crowd, crowds
+from tests.properties.preempting import POLICIES, answer, plans_of, question_of
+from tests.properties.test_whatif import arrays
+from tests.properties.vocabulary import Json
+
+CROWDS = crowds(EVERYTHING)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@given(CROWDS, POLICIES)
+def test_the_same_question_has_the_same_answer(crowd: Crowd, policy: Policy) -> None:
+    assert answer(crowd, policy) == answer(copy.deepcopy(crowd), policy)
+
+
+@given(CROWDS, POLICIES, SEEDS)
+def test_the_order_of_rows_never_shows(crowd: Crowd, policy: Policy, seed: int) -> None:
+    rng = random.Random(seed)
+    objects, newcomers = list(crowd.objects), list(crowd.newcomers)
+    rng.shuffle(objects)
+    rng.shuffle(newcomers)
+    assert answer(Crowd(objects, newcomers), policy) == answer(crowd, policy)
+
+
+def test_the_hash_seed_never_shows() -> None:
+    assert _digest_in_process("1") == _digest_in_process("2")
+
+
+def _digest_in_process(hash_seed: str) -> str:
+    command = [sys.executable, "-m", "tests.properties.preemption_digest", "60"]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip()
+    return done.stdout
+
+
+@given(CROWDS, POLICIES)
+def test_the_snapshot_is_left_as_it_was(crowd: Crowd, policy: Policy) -> None:
+    question = question_of(crowd, policy)
+    if question is None:
+        return
+    before = {path: array.tobytes() for path, array in arrays(question.view)}
+    plans_of(question)
+    after = {path: array.tobytes() for path, array in arrays(question.view)}
+    assert before.items() <= after.items(), "memos may have grown, nothing else"
+
+
+# --- features that nobody uses -------------------------------------------------------------------
+
+
+@given(CROWDS, POLICIES)
+def test_groups_and_budgets_that_mean_nobody(crowd: Crowd, policy: Policy) -> None:
+    meta = {"name": "unused", "namespace": "default"}
+    group = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": meta}
+    group["spec"] = {"schedulingPolicy": {"basic": {}}, "disruptionMode": {"all": {}}, "priority": 5}
+    budget: Json = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta}
+    budget["spec"] = {"selector": {"matchLabels": {"app": "unused"}}}
+    assert answer(Crowd([*crowd.objects, group, budget], crowd.newcomers), policy) == answer(crowd, policy)
+
+
+@given(CROWDS)
+def test_budgets_that_allow_plenty(crowd: Crowd) -> None:
+    generous, none = copy.deepcopy(crowd), [o for o in crowd.objects if o["kind"] != "PodDisruptionBudget"]
+    for thing in generous.objects:
+        if thing["kind"] == "PodDisruptionBudget":
+            thing["status"]["disruptionsAllowed"] = 1000
+    assert answer(generous) == answer(Crowd(none, crowd.newcomers))
+
+
+@given(CROWDS)
+def test_groups_that_are_taken_pod_by_pod(crowd: Crowd) -> None:
+    """Groups that say single and agree with their pods about priority might as well not be there."""
+    single = copy.deepcopy(crowd)
+    for thing in single.objects:
+        if thing["kind"] in ("PodGroup", "CompositePodGroup"):
+            thing["spec"]["disruptionMode"] = {"single": {}}
+    assert answer(single) == answer(single, replace(REPRIEVE, units=pods_alone))
+
+
+@given(CROWDS, POLICIES)
+def test_nodes_that_are_closed(crowd: Crowd, policy: Policy) -> None:
+    closed = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "closed"},
+        "spec": {"unschedulable": True},
+        "status": {"allocatable": {"cpu": "0", "pods": "0"}},
+    }
+    assert answer(Crowd([closed, *crowd.objects], crowd.newcomers), policy) == answer(crowd, policy)

@@ -1,0 +1,126 @@
+"""What is done faster than it is explained gives the same answer."""
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprieve.model.objects import Pod
+from reprieve.model.whatif import without
+from reprieve.placement.domains import Domain
+from reprieve.placement.place import Placement, place
+from reprieve.preemption.budgets import Joint
+from reprieve.preemption.glance import worth_planning
+from reprieve.preemption.plan import Plan
+from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.question import Question
+from reprieve.preemption.ranking import rank
+from reprieve.preemption.search import plan_in
+from reprieve.preemption.sparing import EveryConstraint, RoomAndPorts, Settled, Trial, WhereItMatters
+from reprieve.preemption.units import Unit
+from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
+from tests.properties.preempting import POLICIES, pods_of, question_of, takeable_of
+from tests.properties.worlds import decoded
+from tests.reference.plain.victims import excess
+
+SEEDS = st.integers(0, 2**32 - 1)
+MANY = Size(nodes=45, pods_per_node=3)
+
+
+def units_of(question: Question) -> list[Unit]:
+    takeable = takeable_of(question)
+    return [takeable.units.unit(int(number)) for number in np.flatnonzero(takeable.allowed)]
+
+
+# --- sparing -------------------------------------------------------------------------------------
+
+
+def settled(question: Question) -> Settled | None:
+    """The demand placed with everybody gone who may be taken."""
+    gone = [pod for unit in units_of(question) for pod in unit.pods]
+    view = without(question.view, gone)
+    placement = place(question.demand, view)
+    if not isinstance(placement, Placement):
+        return None
+    return Settled(question.demand, placement, question.profile, question.view, view)
+
+
+def assert_alike(crowd: Crowd, seed: int, make: Callable[[Question, Settled], Trial]) -> None:
+    """Units are put back in any order, and each time both say the same."""
+    question = question_of(crowd)
+    case = settled(question) if question is not None else None
+    if question is None or case is None:
+        return
+    quick, plain = make(question, case), EveryConstraint(case)
+    units = units_of(question)
+    random.Random(seed).shuffle(units)
+    for unit in units:
+        assert quick.put_back(unit) == plain.put_back(unit), unit.name
+
+
+@given(crowds(ROOM_ONLY), SEEDS)
+def test_room_and_ports_are_all_that_matters_where_nothing_else_does(crowd: Crowd, seed: int) -> None:
+    assert_alike(crowd, seed, lambda _, case: RoomAndPorts(case))
+
+
+@given(crowds(EVERYTHING), SEEDS)
+def test_only_those_who_matter_need_be_asked_about_the_rest(crowd: Crowd, seed: int) -> None:
+    assert_alike(crowd, seed, lambda question, case: WhereItMatters(case, takeable_of(question).matter))
+
+
+# --- a glance ------------------------------------------------------------------------------------
+
+
+def best_on(question: Question, rows: list[int]) -> Plan | None:
+    """Planning node by node."""
+    nodes, takeable = question.view.nodes, takeable_of(question)
+    domains = [Domain(nodes.names[row], np.arange(len(nodes)) == row) for row in rows]
+    plans = [plan for domain in domains if (plan := plan_in(domain, question, takeable))]
+    return min(plans, key=rank, default=None)
+
+
+def assert_glance_suffices(crowd: Crowd, policy: Policy) -> None:
+    question = question_of(crowd, policy)
+    if question is None:
+        return
+    promising = worth_planning(question, takeable_of(question))
+    assert promising is not None
+    everywhere = [int(row) for row in np.flatnonzero(question.found.curable())]
+    assert best_on(question, promising.tolist()) == best_on(question, everywhere)
+
+
+@given(crowds(EVERYTHING, gang=False), POLICIES)
+def test_a_glance_does_not_lose_the_best_plan(crowd: Crowd, policy: Policy) -> None:
+    assert_glance_suffices(crowd, policy)
+
+
+@given(crowds(ROOM_ONLY, MANY, gang=False), POLICIES)
+def test_a_glance_at_many_nodes_leaves_a_few(crowd: Crowd, policy: Policy) -> None:
+    assert_glance_suffices(crowd, policy)
+
+
+# --- budgets -------------------------------------------------------------------------------------
+
+
+@given(crowds(EVERYTHING), SEEDS)
+def test_budgets_are_counted_anew_with_each_who_is_spared(crowd: Crowd, seed: int) -> None:
+    question = question_of(crowd)
+    if question is None:
+        return
+    objects = [decoded(thing) for thing in crowd.objects]
+    pods = {pod.metadata.name: pod for pod in objects if isinstance(pod, Pod)}
+    going = units_of(question)
+    random.Random(seed).shuffle(going)
+    counting = Joint(REPRIEVE.stocks(question.view), going)
+
+    def plain(units: list[Unit]) -> int:
+        return excess(objects, [pods[name] for name in pods_of(question.view, units)])
+
+    while going:
+        assert counting.broken(going) == plain(going)
+        for unit in going:
+            others = [u for u in going if u is not unit]
+            assert counting.breaks(unit) == (plain(others) < plain(going))
+        counting.spare(going.pop())

@@ -1,0 +1,88 @@
+"""Whatever is asked of the mini cluster: an answer comes, it is never a mistake of ours, and no means no."""
+
+import asyncio
+import json
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprieve.cluster.mini.kinds import KINDS
+from reprieve.cluster.mini.rest.exchange import Answer, Request, Response, Stream
+from reprieve.runtime.virtual_time import run
+from tests.properties.requests import request
+from tests.unit.cluster.mini.rest.asking import (
+    DEPLOYMENTS,
+    MAPS,
+    NODES,
+    PODS,
+    Asker,
+    config_map,
+    deployment,
+    node,
+    pod,
+)
+
+_EACH = 120  # requests to one cluster, so that they meet what the earlier ones left behind
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+def furnished() -> Asker:
+    asker = Asker()
+    asker.post(NODES, node("n1"))
+    asker.post(MAPS, config_map("settings", a="b"))
+    asker.post(PODS, pod("a"))
+    asker.post(PODS, pod("b", nodeName="n1"))
+    asker.post(DEPLOYMENTS, deployment("web"))
+    group = {"metadata": {"name": "train"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+    asker.post("/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups", group)
+    budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {}}}
+    asker.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
+    return asker
+
+
+async def drained(stream: Stream) -> None:
+    """To its end, which comes: time is virtual."""
+    async for chunk in stream.chunks:
+        for line in chunk.splitlines():
+            assert json.loads(line)["type"] in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+
+
+def check(asked: Request, answer: Answer, changed: bool) -> None:
+    if not isinstance(answer, Response):
+        return
+    assert answer.status < 500 or answer.status == 504, asked
+    if answer.status < 400:
+        return
+    assert not changed, asked
+    status = json.loads(answer.body)
+    assert (status["kind"], status["status"], status["code"]) == ("Status", "Failure", answer.status), asked
+    assert status["reason"], asked
+    assert status["message"], asked
+    if answer.status == 422:
+        assert "Invalid" in status["reason"], asked
+
+
+async def everything_can_be_read(asker: Asker) -> None:
+    for kind in KINDS:
+        for version in kind.served:
+            path = f"/{'apis' if '/' in version else 'api'}/{version}/{kind.plural}"
+            asker.get(path)
+            asker.get(path, accept=_TABLE)
+
+
+async def bother(seed: int) -> None:
+    dice, asker = Random(seed), furnished()
+    for _ in range(_EACH):
+        asked, before = request(dice), asker.store.version
+        answer = asker.front.answer(asked)
+        check(asked, answer, changed=asker.store.version != before)
+        if isinstance(answer, Stream):
+            async with asyncio.timeout(10_000):
+                await drained(answer)
+    await everything_can_be_read(asker)
+
+
+@given(st.integers(0, 2**32))
+def test_every_request_has_an_answer(seed: int) -> None:
+    run(bother(seed))

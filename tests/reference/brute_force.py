@@ -1,0 +1,157 @@
+"""The search as the design tells it, without any shortcut, and the best plan there is, by trying all.
+
+For small worlds only: the one asks every constraint for every unit, the other looks at every set of victims.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from reprieve.model.snapshot import Snapshot
+from reprieve.model.whatif import with_pod, without
+from reprieve.placement.demand import Ask
+from reprieve.placement.domains import Domain
+from reprieve.placement.place import Placement, place, survey
+from reprieve.preemption.budgets import Joint
+from reprieve.preemption.plan import Plan
+from reprieve.preemption.question import Question, Takeable
+from reprieve.preemption.ranking import rank
+from reprieve.preemption.search import domains
+from reprieve.preemption.sparing import holds
+from reprieve.preemption.units import Unit
+
+Units = tuple[Unit, ...]
+
+
+def touching(domain: Domain, question: Question, takeable: Takeable) -> Units:
+    """Who may be taken and has a pod in the domain, the most important first."""
+    numbers = [int(n) for n in np.flatnonzero(takeable.allowed)]
+    units = [takeable.units.unit(number) for number in numbers]
+    where = question.view.where
+    return tuple(sorted((u for u in units if any(domain.nodes[where[p]] for p in u.pods)), key=importance))
+
+
+def importance(unit: Unit) -> tuple[int, int, int, float, list[str]]:
+    return -unit.priority, -unit.kind, -len(unit.pods), unit.start, unit.name.split("/")
+
+
+def gone(view: Snapshot, units: Iterable[Unit]) -> Snapshot:
+    return without(view, [pod for unit in units for pod in unit.pods])
+
+
+# --- the algorithm, step by step -----------------------------------------------------------------
+
+
+class PlainSearch:
+    def __init__(self, question: Question, domain: Domain, takeable: Takeable) -> None:
+        self._question, self._domain, self._takeable = question, domain, takeable
+        self._local = touching(domain, question, takeable)
+
+    def plan(self) -> Plan | None:
+        """With everybody gone; if that breaks budgets, also around those who would."""
+        plan = self._plan(self._local) if self._local else None
+        if plan is None or not plan.broken or len(plan.pods) == 1:
+            return plan
+        kinder = self._plan(tuple(unit for unit in self._local if not self._broken([unit])))
+        return min(plan, kinder, key=rank) if kinder is not None else plan
+
+    def _plan(self, taken: Units) -> Plan | None:
+        """With budget breakers spared, then with nobody above the ceiling gone, or as it was placed first."""
+        placement = self._place(taken)
+        if placement is None:
+            return None
+        left = self._without_breakers(placement, taken)
+        first = self._reprieve(placement, left, None)
+        for ceiling in sorted({unit.priority for unit in left}):
+            taken = tuple(unit for unit in left if unit.priority <= ceiling)
+            found = self._place(taken)
+            if found is not None:
+                below = self._reprieve(found, taken, ceiling)
+                return below if found == placement else min(below, first, key=rank)
+        return first
+
+    def _place(self, taken: Units) -> Placement | None:
+        question = self._question
+        demand = replace(question.demand, allowed=self._domain.nodes)
+        found = place(demand, gone(question.view, taken), question.profile)
+        return found if isinstance(found, Placement) else None
+
+    def _fits(self, placement: Placement, still_gone: Iterable[Unit]) -> bool:
+        question = self._question
+        return holds(question.demand, placement, gone(question.view, still_gone), question.profile)
+
+    def _broken(self, units: Iterable[Unit]) -> int:
+        return Joint(self._takeable.stocks, ()).broken(units)
+
+    def _without_breakers(self, placement: Placement, taken: Units) -> Units:
+        """Those who break a budget are spared if they can be, the most harmful first."""
+        left = taken
+        for unit in sorted(taken, key=lambda u: -self._broken([u])):
+            rest = tuple(u for u in left if u is not unit)
+            if self._broken(rest) < self._broken(left) and self._fits(placement, rest):
+                left = rest
+        return left
+
+    def _reprieve(self, placement: Placement, taken: Units, ceiling: int | None) -> Plan:
+        """Whoever can be put back is, again and again until nobody can."""
+        victims, before = taken, None
+        while victims != before:
+            before = victims
+            victims = self._without_breakers(placement, victims)
+            for unit in victims:
+                rest = tuple(u for u in victims if u is not unit)
+                if self._broken(rest) == self._broken(victims) and self._fits(placement, rest):
+                    victims = rest
+        return Plan(
+            domain=self._domain.name,
+            placement=placement,
+            victims=victims,
+            spared=tuple(unit for unit in self._local if unit not in victims),
+            broken=self._broken(victims),
+            ceiling=ceiling,
+            pods=self._question.demand.pods,
+        )
+
+
+# --- the best there is ---------------------------------------------------------------------------
+
+
+def optimum(question: Question, takeable: Takeable) -> Plan | None:
+    """The best plan by the ranking, whatever the search would find."""
+    plans = [best_in(domain, question, takeable) for domain in domains(question, takeable)]
+    return min((plan for plan in plans if plan is not None), key=rank, default=None)
+
+
+def best_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | None:
+    local = touching(domain, question, takeable)
+    counting = Joint(takeable.stocks, ())
+    candidates = [
+        Plan(domain.name, Placement(()), victims, (), counting.broken(victims)) for victims in subsets(local)
+    ]
+    for plan in sorted(candidates, key=rank):
+        view = gone(question.view, plan.victims)
+        nodes = next(placements(question, domain, view, question.demand.pods), None)
+        if nodes is not None:
+            return replace(plan, placement=Placement(nodes), pods=question.demand.pods)
+    return None
+
+
+def subsets(units: Sequence[Unit]) -> Iterator[Units]:
+    for size in range(len(units) + 1):
+        yield from combinations(units, size)
+
+
+def placements(
+    question: Question, domain: Domain, view: Snapshot, pods: Sequence[int]
+) -> Iterator[tuple[int, ...]]:
+    """Every way to place all of the pods, one after the other."""
+    if not pods:
+        yield ()
+        return
+    pod, *others = pods
+    found = survey(Ask(view, pod, question.profile), question.demand.constraints, domain.nodes)
+    for node in np.flatnonzero(found.feasible).tolist():
+        for nodes in placements(question, domain, with_pod(view, pod, node), others):
+            yield (node, *nodes)

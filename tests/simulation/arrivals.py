@@ -1,0 +1,72 @@
+"""Ten thousand pods arrive on a thousand nodes: what comes of it, as a digest of everything.
+
+`python -m tests.simulation.arrivals [PODS]` prints it, and how many pods ran.
+"""
+
+import asyncio
+import hashlib
+import sys
+from collections.abc import Iterator
+
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.faults import everything
+from reprieve.cluster.mini.kinds import BY_RESOURCE
+from reprieve.cluster.mini.store import Store
+from reprieve.runtime.loop import Loop
+from reprieve.runtime.virtual_time import EPOCH, clock, run
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Decision
+from tests.simulation.objects import ZONE, Json, alone, deployment, job, node, pod, pod_spec, spread
+
+PODS = 10_000
+PODS_PER_NODE = 10
+WAVES = 100  # one a second
+BOUND_SECONDS = 120.0
+
+
+def main() -> None:
+    pods = int(sys.argv[1]) if len(sys.argv) > 1 else PODS
+    ran, digest = run(fill(pods))
+    print(f"{ran} pods ran or run\n{digest}")
+
+
+async def fill(pods: int) -> tuple[int, str]:
+    cluster = MiniCluster(clock, everything(seed=1, rate=0.001, until=EPOCH + WAVES))
+    cluster.start()
+    decisions: list[Decision] = []
+    cluster.apply(node(f"n{i:04}", f"z{i % 3}", cpu=8) for i in range(pods // PODS_PER_NODE))
+    async with Loop(Scheduler(), cluster, clock, decisions.append).running():
+        for wave in range(WAVES):
+            cluster.apply(_wave(wave, pods // WAVES))
+            await asyncio.sleep(1.0)
+        await asyncio.sleep(BOUND_SECONDS)
+    await cluster.stop()
+    ran = sum(body["status"]["phase"] in ("Running", "Succeeded") for body in cluster.list("Pod"))
+    return ran, _digest(cluster.store, decisions)
+
+
+def _wave(number: int, pods: int) -> Iterator[Json]:
+    """Services that keep apart or spread out, a job, and pods of all kinds by themselves."""
+    size = pods // 4
+    app = f"app-{number}"
+    yield deployment(f"{app}-a", size, pod_spec("500m", affinity=alone(app)), {"alone": app})
+    spread_out = pod_spec("500m", topologySpreadConstraints=spread(app))
+    yield deployment(f"{app}-b", size, spread_out, {"app": app})
+    yield job(f"{app}-c", size, size, 20 + number % 30, pod_spec("1"))
+    for i in range(pods - 3 * size):
+        where = {"nodeSelector": {ZONE: f"z{i % 3}"}} if i % 5 == 0 else {}
+        yield pod(f"{app}-d{i}", pod_spec(f"{100 + i * 10}m", priority=i % 3, **where))
+
+
+def _digest(store: Store, decisions: list[Decision]) -> str:
+    """Every object as it is stored, with its version, and every decision in order."""
+    digest = hashlib.sha256()
+    for item in store.list(tuple(BY_RESOURCE)).items:
+        digest.update(f"{item.key} {item.version} ".encode() + item.raw)
+    for decision in decisions:
+        digest.update(repr(decision).encode())
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""Whatever goes wrong: nobody is bound twice, no node is given too much, and in the end everybody runs who can."""
+
+import pytest
+from hypothesis import settings
+
+from tests.simulation.play import play
+
+SEEDS = range(500 if settings.default.derandomize else 20_000)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_is_well_in_the_end(seed: int) -> None:
+    play(seed)
+
+
+def test_enough_is_going_on() -> None:
+    outcomes = [play(seed) for seed in range(20)]
+    assert sum(outcome.ran for outcome in outcomes) > 300
+    assert sum(outcome.mishaps for outcome in outcomes) > 200

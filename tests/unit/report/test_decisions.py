@@ -1,0 +1,168 @@
+"""A decision as people read it, and as programs do."""
+
+import json
+
+from reprieve.report.decisions import decision_json, decision_lines
+from reprieve.scheduler.decision import Decision
+from tests.unit.report import texts
+from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision
+from tests.unit.scheduler.making import a_node, a_pod, leaving
+
+
+def preempting() -> Decision:
+    """A gang of two on two nodes: a group goes whole, somebody dear stays."""
+    return only_decision(
+        a_node("n1"),
+        a_node("n2"),
+        a_budget("web", allowed=0, app="web"),
+        a_group("train", 1, disruptedWhole=True),
+        a_member("t-0", "train", cpu="3", priority=1, on="n1"),
+        a_member("t-1", "train", cpu="1", priority=1, on="n2"),
+        a_pod("web", cpu="2", on="n2", labels={"app": "web"}),
+        a_pod("dear", cpu="1", on="n1", priority=5),
+        a_group("urgent", 9, 2),
+        *(a_member(f"urgent-{i}", "urgent", cpu="3", priority=9) for i in range(2)),
+    )
+
+
+def choosing() -> Decision:
+    """A pod for which room can be made on either of two nodes."""
+    return only_decision(
+        a_node("n1"),
+        a_node("n2"),
+        a_pod("cheap", cpu="3", on="n1"),
+        a_pod("dear", cpu="3", on="n2", priority=5),
+        a_pod("new", cpu="2", priority=9),
+    )
+
+
+def refused() -> Decision:
+    return only_decision(
+        a_node("n1"),
+        a_node("n2"),
+        a_pod("cheap", cpu="1", on="n1"),
+        a_pod("dear", cpu="3", on="n1", priority=50),
+        a_pod("dearer", cpu="4", on="n2", priority=60),
+        a_group("g", 9, 2),
+        *(a_member(f"g-{i}", cpu="1", priority=9) for i in range(2)),
+    )
+
+
+# --- for people ----------------------------------------------------------------------------------
+
+
+def test_who_goes_who_stays_and_why() -> None:
+    decision = preempting()
+    assert texts(decision_lines(decision)) == [
+        f"PodGroup default/urgent (priority 9, 2 pods): decision {decision.id}",
+        "  It fits when room is made: 1 pod on n1 gives way, 2 pods on n2 give way. "
+        "Then urgent-0 goes to n2, urgent-1 goes to n1.",
+        "",
+        "  GIVES WAY    NODE  PRIORITY  GOES WITH               BECAUSE",
+        "  default/t-0  n1           1  PodGroup/default/train  n1 is short of cpu by 3",
+        "  default/t-1  n2           1  PodGroup/default/train  n2 is short of cpu by 2",
+        "  default/web  n2           0  -                       n2 is short of cpu by 2",
+        "  Disruption budget default/web allows 0 evictions; this takes 1.",
+        "",
+        "  SPARED            PODS  PRIORITY  BECAUSE",
+        "  Pod/default/dear     1         5  nobody above priority 1 has to go",
+    ]
+
+
+def test_by_which_criterion_others_lost() -> None:
+    lines = texts(decision_lines(choosing()))
+    assert "  n1 won over 1 other plan by: lowest highest victim priority." in lines
+    assert "  n2                1        5               0  lowest highest victim priority" in lines
+
+
+def test_why_nobody_gives_way_and_what_is_missing() -> None:
+    decision = refused()
+    assert texts(decision_lines(decision)) == [
+        f"PodGroup default/g (priority 9, 2 pods): decision {decision.id}",
+        "  It fits on none of 2 nodes.",
+        "  Pod g-0 lacks 1 cpu on n1, and as much or more on 1 other node.",
+        "  Nobody gives way: even if the only pod of lower priority went, pod g-1 would not fit: "
+        "n1 is short of cpu by 1, the least of 2 nodes.",
+        "",
+        "  NODES  EVICTION  WHY NOT",
+        "      2  may help  has insufficient cpu left",
+    ]
+
+
+def test_somebody_fits() -> None:
+    decision = only_decision(a_node("n1"), a_pod("new"))
+    assert texts(decision_lines(decision)) == [
+        f"Pod default/new (priority 0): decision {decision.id}",
+        "  It fits, and nobody has to go: new goes to n1.",
+    ]
+
+
+def test_somebody_fits_when_others_have_left() -> None:
+    old = leaving(a_pod("old", cpu="4", on="n1"))
+    decision = only_decision(a_node("n1"), old, a_pod("new", cpu="1"))
+    assert texts(decision_lines(decision))[1] == (
+        "  It fits when room is made: 1 pod leaves anyway. Then new goes to n1."
+    )
+
+
+# --- for programs --------------------------------------------------------------------------------
+
+
+def test_a_preemption_as_json() -> None:
+    decision = preempting()
+    document = decision_json(decision)
+    assert json.loads(json.dumps(document)) == document
+    assert (document["kind"], document["id"], document["outcome"]) == ("Decision", decision.id, "Preempts")
+    assert document["at"] == "1970-01-01T00:00:00.000Z"
+    assert document["demand"] == {
+        "kind": "PodGroup",
+        "namespace": "default",
+        "name": "urgent",
+        "uid": "uid-urgent",
+        "priority": 9,
+        "pods": 2,
+    }
+    assert document["placements"] == {"default/urgent-0": "n2", "default/urgent-1": "n1"}
+    assert document["victims"][0] == {
+        "namespace": "default",
+        "name": "t-0",
+        "uid": "uid-t-0",
+        "node": "n1",
+        "priority": 1,
+        "unit": "PodGroup/default/train",
+        "breaksBudget": None,
+        "because": {"code": "RoomNeeded", "text": "n1 is short of cpu by 3"},
+    }
+    assert [(v["unit"], v["breaksBudget"]) for v in document["victims"][2:]] == [("Pod", "default/web")]
+    assert document["budgets"] == [{"name": "default/web", "disruptionsAllowed": 0, "evictions": 1}]
+    assert document["spared"][0]["because"]["code"] == "AboveCeiling"
+    assert (document["ceiling"], document["decidedBy"], document["retryAt"]) == (1, None, None)
+
+
+def test_a_choice_as_json() -> None:
+    document = decision_json(choosing())
+    lost_by = {"code": "LowestHighestPriority", "text": "lowest highest victim priority"}
+    plan = {"victims": 1, "highestPriority": 5, "beyondBudgets": 0}
+    assert document["nodes"] == [{"name": "n2", "plan": plan, "lostBy": lost_by}]
+    assert document["decidedBy"] == lost_by
+
+
+def test_a_refusal_as_json() -> None:
+    document = decision_json(refused())
+    assert document["outcome"] == "Unschedulable"
+    assert document["victims"] == []
+    assert document["refused"] == [
+        {
+            "nodes": 2,
+            "excludedBy": {"code": "InsufficientResource", "text": "has insufficient cpu left"},
+            "evictionMayHelp": True,
+        }
+    ]
+    miss = document["nearestMiss"]
+    assert (miss["pod"], miss["resource"], miss["short"], miss["nodes"]) == ("default/g-0", "cpu", "1", 2)
+    assert document["eviction"]["because"]["code"] == "NoHelp"
+    assert document["eviction"]["nearestMiss"]["pod"] == "default/g-1"
+
+
+def test_documents_have_the_same_fields_whatever_was_decided() -> None:
+    assert decision_json(preempting()).keys() == decision_json(refused()).keys()
