@@ -7,6 +7,7 @@ from statistics import median
 
 from benchmarks.measure import machine
 from benchmarks.placement import SIZES, decoding, placement
+from benchmarks.serving import large_cluster, serving
 
 _COLUMNS = ("fit mask", "filters", "decision")
 
@@ -16,7 +17,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, action="append", help=f"cluster sizes, instead of {SIZES}")
     parser.add_argument("--json", type=Path, help="write the results there")
     arguments = parser.parse_args()
-    results = {"machine": machine(), "placement": [], "decoding": decoding()}
+    results: dict[str, object] = {"machine": machine(), "placement": [], "decoding": decoding()}
     print(f"decoding: {results['decoding']}")
     rows: list[dict[str, object]] = []
     print(f"\n{'nodes':>6}  {'shape':26}" + "".join(f"{c + ', us':>14}" for c in _COLUMNS))
@@ -25,8 +26,27 @@ def main() -> None:
         times = "".join(f"{row[c]:14.1f}" for c in _COLUMNS)
         print(f"{row['nodes']:>6}  {row['shape']:26}{times}", flush=True)
     _print_medians(rows)
+    results |= {"placement": rows, "serving": _serving(), "large cluster": _large_cluster()}
     if arguments.json:
-        arguments.json.write_text(json.dumps({**results, "placement": rows}, indent=2) + "\n")
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def _serving() -> list[dict[str, object]]:
+    columns = ("writes a second", "deliveries a second")
+    print(f"\n{'watchers':>8}" + "".join(f"{column:>22}" for column in columns))
+    rows = []
+    for row in serving():
+        rows.append(row)
+        print(f"{row['watchers']:>8}" + "".join(f"{row[c]:22.0f}" for c in columns), flush=True)
+    return rows
+
+
+def _large_cluster() -> dict[str, object]:
+    print()
+    found = large_cluster()
+    for name, value in found.items():
+        print(f"{name:>22}  {value:.6g}")
+    return found
 
 
 def _print_medians(rows: list[dict[str, object]]) -> None:

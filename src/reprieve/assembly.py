@@ -9,7 +9,9 @@ from functools import partial
 
 from reprieve import config
 from reprieve.cluster.mini import setup
+from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.kinds import BY_NAME, Json
 from reprieve.config import args as config_args
 from reprieve.config.args import BudgetSelectors, Divergence, GangPreemption, Preset, RespectBudgets
 from reprieve.config.plugin_args import DefaultingType, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy
@@ -75,6 +77,13 @@ async def cluster_in_process(
             yield cluster
     finally:
         await cluster.stop()
+
+
+def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:
+    """Creates objects as a client would: priority classes are resolved, and mistakes are refused."""
+    for body in objects:
+        resource = BY_NAME[body["kind"]].resource
+        cluster.apply([admitted(cluster.store, resource, body, cluster.features)])
 
 
 # --- a cluster on this machine -------------------------------------------------------------------

@@ -13,6 +13,7 @@ from tests.architecture.source import ROOT, code_blocks
 INSTEAD = {
     "make test": "make --dry-run test",
     "make demo": "make --dry-run demo && reprieve demo --no-input",
+    ".venv/bin/reprieve up": "timeout --signal=INT --preserve-status 3 reprieve up",
 }
 
 

@@ -2,6 +2,8 @@
 
 import os
 import pty
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ REPRIEVE = str(Path(sys.executable).with_name("reprieve"))
 
 @pytest.fixture(scope="module")
 def shown() -> str:
-    """What the demo prints if nobody presses a key, and its exit status is 0."""
+    """What the demo prints if nobody presses a key, and its exit status is 0: all scenes."""
     command = [REPRIEVE, "demo", "--no-input"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
     assert done.stderr == ""
@@ -55,8 +57,67 @@ def test_a_pod_that_nobody_could_make_room_for(shown: str) -> None:
     assert "has the taint gpu:NoSchedule, which the pod does not tolerate" in notebook
 
 
-def test_the_end_is_a_count(shown: str) -> None:
+def test_placing_ends_with_a_count(shown: str) -> None:
     assert "4 of 6 pods found a place." in shown
+
+
+def test_the_scenes_are_played_in_order(shown: str) -> None:
+    headings = [line for line in shown.splitlines() if line.startswith("Scene ")]
+    assert headings == ["Scene 1 of 2: placing", "Scene 2 of 2: cluster"]
+
+
+@pytest.mark.parametrize("scene", ["placing", "cluster"])
+def test_one_scene(shown: str, scene: str) -> None:
+    command = [REPRIEVE, "demo", "--no-input", "--scene", scene]
+    alone = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    first, *rest = alone.splitlines()
+    assert first == f"Scene 1 of 1: {scene}"
+    assert "\n".join(rest).strip() in shown
+
+
+# --- the cluster ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def happened(shown: str) -> list[str]:
+    """What happened in the cluster, in order."""
+    return re.findall(r"^ *[\d.]+ s  (.*)$", shown, re.MULTILINE)
+
+
+def about(happened: list[str], pattern: str) -> list[str]:
+    return [line for line in happened if re.match(pattern, line)]
+
+
+def test_a_deployment_is_placed_and_runs(happened: list[str]) -> None:
+    assert len(about(happened, "Node .* joins with cpu 4, memory 16Gi, pods 110")) == 3
+    placed = about(happened, "Pod shop/web-.* goes to node-")
+    assert sorted(line[-1] for line in placed) == ["1", "2", "3"]
+    assert len(about(happened, "Pod shop/web-.* runs on node-")) == 3
+
+
+def test_a_job_is_placed_runs_and_ends(happened: list[str]) -> None:
+    assert len(about(happened, "Pod shop/report-.* goes to node-")) == 4
+    assert len(about(happened, "Pod shop/report-.* runs on node-")) == 4
+    assert len(about(happened, "Pod shop/report-.* has done its work on node-")) == 4
+
+
+def test_who_found_no_room_gets_it_when_somebody_ends(happened: list[str]) -> None:
+    (waiting,) = about(happened, "Pod shop/report-.* has to wait: 3 nodes have insufficient cpu left")
+    pod = waiting.split()[1]
+    then = [line.split()[2] for line in happened[happened.index(waiting) :] if pod in line]
+    assert then == ["has", "goes", "runs", "has"]
+    before = happened[: happened.index(about(happened, f"Pod {pod} goes")[0])]
+    assert any("has done its work" in line for line in before)
+
+
+def test_time_goes_forward_and_the_end_is_a_table(shown: str) -> None:
+    moments = [float(found) for found in re.findall(r"^ *([\d.]+) s  ", shown, re.MULTILINE)]
+    assert moments == sorted(moments)
+    assert "Deployment shop/web  3/3 ready  available" in shown
+    assert "Job shop/report      4/4 done   complete" in shown
+
+
+# --- terminals and pipes -------------------------------------------------------------------------
 
 
 def test_two_runs_say_the_same(shown: str) -> None:
@@ -86,7 +147,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> Iterator[str]:
         text = ""
         while chunk := read(controller):
             text += chunk
-            if text.endswith("next pod. "):
+            if text.endswith(("next pod. ", "next scene. ")):
                 yield text
                 text = ""
                 os.write(controller, b"\n")
@@ -104,10 +165,35 @@ def read(controller: int) -> str:
 
 def test_on_a_terminal_it_waits_between_pods_and_shows_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    parts = list(on_a_terminal())
+    parts = list(on_a_terminal("--scene", "placing"))
     assert len(parts) == 6
     assert all(part.count("Pod ") == 1 for part in parts)
     assert "\x1b[" in parts[0]
+
+
+def test_on_a_terminal_it_waits_between_scenes() -> None:
+    *_, last = on_a_terminal()
+    assert "Scene 2 of 2: cluster" in last
+
+
+@pytest.mark.parametrize(("scene", "moment"), [("placing", "next pod. "), ("cluster", "shop/web is applied")])
+def test_ctrl_c_ends_it_without_a_fuss(scene: str, moment: str) -> None:
+    controller, terminal = pty.openpty()
+    command = [REPRIEVE, "demo", "--scene", scene]
+    text = ""
+    with subprocess.Popen(
+        command, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+    ) as process:
+        os.close(terminal)
+        while moment not in text:
+            text += read(controller)
+        process.send_signal(signal.SIGINT)
+        while chunk := read(controller):
+            text += chunk
+    os.close(controller)
+    assert process.returncode == 1
+    assert text.rstrip().endswith("Aborted!")
+    assert "Traceback" not in text
 
 
 def test_no_color_is_respected() -> None:

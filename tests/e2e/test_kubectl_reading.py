@@ -12,6 +12,12 @@ def test_versions(kubectl: Kubectl) -> None:
     assert json.loads(kubectl("version", "-o", "json"))["serverVersion"]["minor"] == "37"
 
 
+def test_a_wrong_token(kubectl: Kubectl) -> None:
+    refused = kubectl.run("--token=wrong", "get", "nodes")
+    assert refused.returncode
+    assert "Unauthorized" in refused.stderr
+
+
 def test_what_there_is(kubectl: Kubectl) -> None:
     rows = {line.split()[0]: line for line in kubectl("api-resources").splitlines()}
     assert "scheduling.k8s.io/v1beta1" in rows["podgroups"]

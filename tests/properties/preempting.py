@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, pod_demand
+from reprieve.preemption.budgets import accounts
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy
@@ -42,7 +43,7 @@ def takeable_of(question: Question) -> Takeable:
     units = policy.units(view)
     verdict = eligible(units, question.demand, policy.rules, now=0)
     matter = who_matters(question.demand, view, question.profile)
-    return Takeable(units, verdict.allowed, policy.stocks(view), matter)
+    return Takeable(units, verdict.allowed, accounts(policy.stocks(view)), matter)
 
 
 # --- in words ------------------------------------------------------------------------------------

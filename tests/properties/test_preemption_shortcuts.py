@@ -11,12 +11,19 @@ from reprieve.model.objects import Pod
 from reprieve.model.whatif import without
 from reprieve.placement.domains import Domain
 from reprieve.placement.place import Placement, place
-from reprieve.preemption.budgets import Joint
-from reprieve.preemption.glance import worth_planning
+from reprieve.preemption.budgets import Joint, accounts
+from reprieve.preemption.glance import glance, worth_planning
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import rank
+from reprieve.preemption.ranking import (
+    budgets_broken,
+    highest_priority,
+    longest_run,
+    pods_disturbed,
+    rank,
+    sum_of_priorities,
+)
 from reprieve.preemption.search import plan_in
 from reprieve.preemption.sparing import EveryConstraint, RoomAndPorts, Settled, Trial, WhereItMatters
 from reprieve.preemption.units import Unit
@@ -91,6 +98,22 @@ def assert_glance_suffices(crowd: Crowd, policy: Policy) -> None:
     assert best_on(question, promising.tolist()) == best_on(question, everywhere)
 
 
+@given(crowds(EVERYTHING, MANY, gang=False), POLICIES)
+def test_prices_are_what_plans_cost(crowd: Crowd, policy: Policy) -> None:
+    question = question_of(crowd, policy)
+    if question is None:
+        return
+    seen = glance(question, takeable_of(question))
+    for i, row in enumerate(seen.prices.nodes.tolist()):
+        plan, prices = best_on(question, [row]), seen.prices
+        assert plan is not None
+        assert budgets_broken(plan) == 0
+        assert highest_priority(plan) == prices.highest[i]
+        assert sum_of_priorities(plan) == prices.total[i]
+        assert pods_disturbed(plan) == prices.pods[i]
+        assert longest_run(plan) == -prices.start[i]
+
+
 @given(crowds(EVERYTHING, gang=False), POLICIES)
 def test_a_glance_does_not_lose_the_best_plan(crowd: Crowd, policy: Policy) -> None:
     assert_glance_suffices(crowd, policy)
@@ -113,7 +136,7 @@ def test_budgets_are_counted_anew_with_each_who_is_spared(crowd: Crowd, seed: in
     pods = {pod.metadata.name: pod for pod in objects if isinstance(pod, Pod)}
     going = units_of(question)
     random.Random(seed).shuffle(going)
-    counting = Joint(REPRIEVE.stocks(question.view), going)
+    counting = Joint(accounts(REPRIEVE.stocks(question.view)), going)
 
     def plain(units: list[Unit]) -> int:
         return excess(objects, [pods[name] for name in pods_of(question.view, units)])

@@ -83,7 +83,7 @@ class PlainSearch:
         return holds(question.demand, placement, gone(question.view, still_gone), question.profile)
 
     def _broken(self, units: Iterable[Unit]) -> int:
-        return Joint(self._takeable.stocks, ()).broken(units)
+        return Joint(self._takeable.accounts, ()).broken(units)
 
     def _without_breakers(self, placement: Placement, taken: Units) -> Units:
         """Those who break a budget are spared if they can be, the most harmful first."""
@@ -126,7 +126,7 @@ def optimum(question: Question, takeable: Takeable) -> Plan | None:
 
 def best_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | None:
     local = touching(domain, question, takeable)
-    counting = Joint(takeable.stocks, ())
+    counting = Joint(takeable.accounts, ())
     candidates = [
         Plan(domain.name, Placement(()), victims, (), counting.broken(victims)) for victims in subsets(local)
     ]

@@ -7,14 +7,14 @@ costs, in pods beyond budgets, in the highest priority that is hit, and in pods 
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from reprieve.preemption.budgets import Joint
+from reprieve.preemption.budgets import Joint, accounts
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, UPSTREAM
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import highest_priority, pods_disturbed, rank
+from reprieve.preemption.ranking import budgets_broken, highest_priority, pods_disturbed, rank
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, seeded_crowd
 from tests.properties.preempting import plans_of, question_of, takeable_of
 from tests.reference.brute_force import optimum
@@ -41,10 +41,10 @@ class Tally:
                     self.by.setdefault(name, []).append(measure(ours) - measure(ideal))
 
 
-MEASURES = {
-    "budgets": lambda plan: float(plan.broken),
+MEASURES: dict[str, Callable[[Plan], float]] = {
+    "budgets": budgets_broken,
     "ceiling": highest_priority,
-    "pods": lambda plan: float(pods_disturbed(plan)),
+    "pods": pods_disturbed,
 }
 POLICIES = {"Upstream": UPSTREAM, "default": REPRIEVE}
 KINDS = {
@@ -65,8 +65,8 @@ def questions(crowd: Crowd) -> Iterator[tuple[str, Question]]:
 
 def best_plan(question: Question) -> Plan | None:
     """Budgets are counted as the default does, whatever the policy thought of them."""
-    stocks = REPRIEVE.stocks(question.view)
-    plans = [replace(plan, broken=Joint(stocks, ()).broken(plan.victims)) for plan in plans_of(question)]
+    paying = accounts(REPRIEVE.stocks(question.view))
+    plans = [replace(plan, broken=Joint(paying, ()).broken(plan.victims)) for plan in plans_of(question)]
     return min(plans, key=rank, default=None)
 
 

@@ -222,4 +222,3 @@ def waiting_in_vain(store: Store) -> set[str]:
         if not pod.spec.scheduling_gates and isinstance(place(pod_demand(view, row), view), Placement):
             found.add(f"{pod.metadata.namespace}/{pod.metadata.name}")
     return found
-

@@ -26,9 +26,9 @@ def pod(name: str, spec: Json, **meta: Any) -> Json:
     return {"kind": "Pod", "metadata": {"name": name, "namespace": "default", **meta}, "spec": spec}
 
 
-def pod_spec(cpu: str, memory: str = "256Mi", **more: Any) -> Json:
-    requests = {"cpu": cpu, "memory": memory}
-    main = {"name": "main", "image": "example/app:1", "resources": {"requests": requests}}
+def pod_spec(cpu: str, **more: Any) -> Json:
+    requests = {"cpu": cpu, "memory": "256Mi"}
+    main: Json = {"name": "main", "image": "example/app:1", "resources": {"requests": requests}}
     if port := more.pop("host_port", 0):
         main["ports"] = [{"containerPort": 80, "hostPort": port}]
     return {"schedulerName": "reprieve", "containers": [main], **more}

@@ -1,48 +1,26 @@
-"""Plays a scenario: the cluster lives, the scheduler schedules, things go wrong, and all is well in the end."""
+"""Plays a scenario: a cluster lives and is scheduled, things go wrong, and all is well in the end."""
 
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 
-from reprieve.cluster.mini.calls import bind
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.store import Part, parsed
-from reprieve.model.effects import Target
-from reprieve.model.objects import Pod
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.decision import Decision
+from tests.simulation.acts import Act, Restart
 from tests.simulation.invariants import (
-    Auditor,
     AuditedScheduler,
+    Auditor,
     Tell,
     check_everybody_started,
     hold,
-    pods_in,
     waiting_in,
     waiting_in_vain,
 )
-from tests.simulation.objects import Json, node, pod, pod_spec
-from tests.simulation.scenario import (
-    TROUBLED_SECONDS,
-    Act,
-    Apply,
-    BindElsewhere,
-    Cordon,
-    DeletePod,
-    Disconnect,
-    Grow,
-    LoseNode,
-    OpenGate,
-    ReplacePod,
-    Restart,
-    Scenario,
-    SpoilPod,
-    Taint,
-    scenario,
-)
+from tests.simulation.objects import node
+from tests.simulation.scenario import TROUBLED_SECONDS, Scenario, scenario
 
 # Within this time after the last fault everybody who can run does. It is well below the five minutes after
 # which those who wait are looked at again for no reason, so that a missed wake-up shows.
@@ -131,66 +109,18 @@ class Play:
 
     async def _act(self, at: float, act: Act) -> None:
         await self._until(at)
-        self._say(f"--- {act}" if not isinstance(act, Apply) else f"--- {_named(act)}")
+        self._say(f"--- {act}")
+        if isinstance(act, Restart):
+            await self._restart(act.seconds)
+            return
         with suppress(ApiError):  # what it is about is not there any more
-            await self._do(act)
+            await act.happen(self._cluster)
 
-    async def _do(self, act: Act) -> None:
-        cluster, store = self._cluster, self._cluster.store
-        match act:
-            case Apply(objects):
-                cluster.apply(objects)
-            case LoseNode(name, seconds):
-                lost = cluster.read("Node", "", name)
-                cluster.delete("Node", "", name)
-                await asyncio.sleep(seconds)
-                cluster.apply([_as_new(lost)] if lost is not None else [])
-            case Cordon(name, seconds):
-                self._write(_node(name), unschedulable=True)
-                await asyncio.sleep(seconds)
-                self._write(_node(name), unschedulable=False)
-            case Taint(name, seconds):
-                self._write(_node(name), taints=[{"key": "example.com/ill", "effect": "NoSchedule"}])
-                await asyncio.sleep(seconds)
-                self._write(_node(name), taints=[])
-            case Grow(name, cpu):
-                store.patch(_node(name), lambda body: _grown(body, cpu), Part.STATUS)
-            case DeletePod(which, grace):
-                if (key := self._one_of(pods_in(store), which)) is not None:
-                    store.delete(key, grace=grace)
-            case ReplacePod(name, cpu):
-                store.delete(_pod(name), grace=0)
-                cluster.apply([pod(name, pod_spec(cpu))])
-            case SpoilPod(which, seconds):
-                if (key := self._one_of(waiting_in(store), which)) is not None:
-                    sound = self._write(key, tolerations=3)
-                    await asyncio.sleep(seconds)
-                    self._write(key, tolerations=sound.get("tolerations", []))
-            case BindElsewhere(which, name):
-                if (key := self._one_of(waiting_in(store), which)) is not None:
-                    target = Target("Pod", key.namespace, key.name, store.get(key).uid)
-                    bind(store, target, name, clock())
-            case OpenGate(name):
-                self._write(_pod(name), schedulingGates=[])
-            case Restart(seconds):
-                if self._running is not None:
-                    await self._kill()
-                    await asyncio.sleep(seconds)
-                    self._start()
-            case Disconnect(fault):
-                cluster.disconnect(fault)
-
-    def _write(self, key: Key, **spec: object) -> Json:
-        """Changes fields of an object's spec; gives the spec as it was."""
-        before: Json = parsed(self._cluster.store.get(key))["spec"]
-        self._cluster.store.patch(key, lambda body: {**body, "spec": {**body["spec"], **spec}}, Part.MAIN)
-        return before
-
-    def _one_of(self, pods: list[Pod], which: int) -> Key | None:
-        if not pods:
-            return None
-        meta = pods[which % len(pods)].metadata
-        return Key("pods", meta.namespace, meta.name)
+    async def _restart(self, after: float) -> None:
+        if self._running is not None:
+            await self._kill()
+            await asyncio.sleep(after)
+            self._start()
 
     # --- the end ---
 
@@ -235,27 +165,3 @@ class Play:
 
     def _say(self, text: str) -> None:
         self._tell(f"{asyncio.get_running_loop().time():10.3f}  {text}")
-
-
-def _pod(name: str) -> Key:
-    return Key("pods", "default", name)
-
-
-def _node(name: str) -> Key:
-    return Key("nodes", "", name)
-
-
-def _named(act: Apply) -> str:
-    return "Apply " + ", ".join(f"{thing['kind']} {thing['metadata']['name']}" for thing in act.objects)
-
-
-def _as_new(body: Json) -> Json:
-    meta = {name: value for name, value in body["metadata"].items() if name in ("name", "labels")}
-    return {**body, "metadata": meta}
-
-
-def _grown(body: Json, cpu: int) -> Json:
-    """No node shrinks: what runs there would not fit any more, and that is nobody's fault."""
-    offered = body["status"]["allocatable"]
-    offered["cpu"] = str(max(int(offered["cpu"]), cpu))
-    return body

@@ -6,6 +6,21 @@ from random import Random
 
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
 from reprieve.runtime.virtual_time import EPOCH
+from tests.simulation.acts import (
+    Act,
+    Apply,
+    BindElsewhere,
+    Cordon,
+    DeletePod,
+    Disconnect,
+    Grow,
+    LoseNode,
+    OpenGate,
+    ReplacePod,
+    Restart,
+    SpoilPod,
+    Taint,
+)
 from tests.simulation.objects import (
     DRIVER,
     HOST,
@@ -27,105 +42,6 @@ from tests.simulation.objects import (
 
 TROUBLED_SECONDS = 60.0  # then faults and mishaps end
 FOREIGN = "foreign"
-
-
-# --- what can happen -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Apply:
-    objects: tuple[Json, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LoseNode:
-    """It vanishes with everything on it, and may come back."""
-
-    name: str
-    back_after: float
-
-
-@dataclass(frozen=True, slots=True)
-class Cordon:
-    name: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class DeletePod:
-    """One of those that are there, by its place in the list."""
-
-    which: int
-    grace: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ReplacePod:
-    """A bare pod makes room for a namesake at once."""
-
-    name: str
-    cpu: str
-
-
-@dataclass(frozen=True, slots=True)
-class SpoilPod:
-    """What a waiting pod asks for cannot be read for a while."""
-
-    which: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    name: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Grow:
-    name: str
-    cpu: int
-
-
-@dataclass(frozen=True, slots=True)
-class BindElsewhere:
-    """Somebody else gives a waiting pod a node of his own."""
-
-    which: int
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
-class OpenGate:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Restart:
-    """The scheduler dies in the middle of whatever it does, and is started again."""
-
-    after: float
-
-
-@dataclass(frozen=True, slots=True)
-class Disconnect:
-    fault: WatchFault
-
-
-Act = (
-    Apply
-    | LoseNode
-    | Cordon
-    | Taint
-    | Grow
-    | DeletePod
-    | ReplacePod
-    | SpoilPod
-    | BindElsewhere
-    | OpenGate
-    | Restart
-    | Disconnect
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +121,8 @@ def _bare(rng: Random, name: str) -> Iterator[Json]:
 
 
 def _service(rng: Random, name: str) -> Iterator[Json]:
-    labels, more = {"app": name}, {}
+    labels: dict[str, str] = {"app": name}
+    more: Json = {}
     match rng.randrange(3):
         case 0:
             labels["alone"] = name

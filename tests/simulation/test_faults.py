@@ -1,11 +1,14 @@
-"""Whatever goes wrong: nobody is bound twice, no node is given too much, and in the end everybody runs who can."""
+"""Whatever goes wrong: nobody is bound twice, no node is given too much, and in the end all run who can.
+
+What must hold is said in ``invariants``.
+"""
 
 import pytest
 from hypothesis import settings
 
 from tests.simulation.play import play
 
-SEEDS = range(500 if settings.default.derandomize else 20_000)
+SEEDS = range(500 if settings().derandomize else 20_000)  # as many more as a soak has examples
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -8,7 +8,17 @@ import pytest
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import Part
-from tests.simulation.objects import HOST, Json, claim, local_volume, node, pod, pod_spec, storage_class, volumes
+from tests.simulation.objects import (
+    HOST,
+    Json,
+    claim,
+    local_volume,
+    node,
+    pod,
+    pod_spec,
+    storage_class,
+    volumes,
+)
 from tests.simulation.small import MINUTE, after, lived, phases, store, warnings
 
 TERM = {"matchExpressions": [{"key": HOST, "operator": "Near", "values": ["n1"]}]}
@@ -48,7 +58,7 @@ def spoiled(part: Json) -> Json:
     return pod("odd", {**pod_spec("1"), **part})
 
 
-@pytest.mark.parametrize(("part", "field"), WRONG, ids=[f"{list(p)[0]}-{i}" for i, (p, _) in enumerate(WRONG)])
+@pytest.mark.parametrize(("part", "field"), WRONG, ids=[field for _, field in WRONG])
 def test_a_pod_with_a_wrong_field_waits_and_is_told_which(part: Json, field: str) -> None:
     cluster = after(MINUTE, [node("n1", "z"), spoiled(part), pod("sound", pod_spec("1"))])
     assert phases(cluster) == {"odd": "Pending", "sound": "Running"}
@@ -58,7 +68,9 @@ def test_a_pod_with_a_wrong_field_waits_and_is_told_which(part: Json, field: str
 
 @pytest.mark.parametrize("labels", [{"app": 1}, ["app"], "app"])
 def test_wrong_metadata(labels: Any) -> None:
-    cluster = after(MINUTE, [node("n1", "z"), pod("odd", pod_spec("1"), labels=labels), pod("p", pod_spec("1"))])
+    cluster = after(
+        MINUTE, [node("n1", "z"), pod("odd", pod_spec("1"), labels=labels), pod("p", pod_spec("1"))]
+    )
     assert phases(cluster) == {"odd": "Pending", "p": "Running"}
     (told,) = warnings(cluster, "odd")
     assert "metadata.labels" in told
@@ -78,7 +90,11 @@ def test_all_at_once_and_the_others_run() -> None:
     "other",
     [
         {"kind": "Node", "metadata": {"name": "odd"}, "spec": {"taints": 5}},
-        {"kind": "Node", "metadata": {"name": "odd"}, "status": {"allocatable": {"cpu": "many", "pods": "9"}}},
+        {
+            "kind": "Node",
+            "metadata": {"name": "odd"},
+            "status": {"allocatable": {"cpu": "many", "pods": "9"}},
+        },
         {"kind": "PodDisruptionBudget", "metadata": {"name": "odd"}, "spec": {"selector": "all"}},
         {"kind": "PersistentVolumeClaim", "metadata": {"name": "odd"}, "spec": 7},
         {"kind": "PersistentVolume", "metadata": {"name": "odd"}, "spec": {"capacity": "large"}},
@@ -91,7 +107,11 @@ def test_all_at_once_and_the_others_run() -> None:
     ids=lambda body: body["kind"],
 )
 def test_another_kind_of_object_with_a_wrong_field_is_in_nobodys_way(other: Json) -> None:
-    data = [storage_class("local", "kubernetes.io/no-provisioner"), local_volume("v", "n1"), claim("c", "local")]
+    data = [
+        storage_class("local", "kubernetes.io/no-provisioner"),
+        local_volume("v", "n1"),
+        claim("c", "local"),
+    ]
     user = pod("user", pod_spec("1", volumes=volumes("c")))
     found = phases(after(MINUTE, [other, node("n1", "z"), *data, user, pod("p", pod_spec("1"))]))
     assert {found["user"], found["p"]} == {"Running"}

@@ -1,4 +1,4 @@
-"""Pods whose claims wait for their first consumer: they run, and their claims are bound to fitting volumes."""
+"""Claims that wait for their first consumer: the pods run, and the claims are bound to fitting volumes."""
 
 import asyncio
 

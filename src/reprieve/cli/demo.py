@@ -1,35 +1,35 @@
-"""`reprieve demo`: pods ask for a place one after another, and each answer is explained.
+"""`reprieve demo`: a few scenes for somebody who has just come, or pods of one's own in one's own cluster.
 
-The cluster is the one that comes with the package, or the user's own. Nothing is decided here.
+Knows which scenes there are, and nothing of what they show.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from importlib.resources import files
+import time
+from collections.abc import Callable
+from importlib import import_module
 from typing import TextIO
 
 import click
 
-from reprieve.cli.inputs import STDIN, latest, read_input
+from reprieve.cli.inputs import STDIN
+from reprieve.cli.scenes import SCENES, Pace
 from reprieve.cli.screen import note, show
-from reprieve.cluster.api.pod_fields import unserved_fields
-from reprieve.model.build import build
-from reprieve.model.objects import KubernetesObject, Pod
-from reprieve.model.shape import CompiledPod
-from reprieve.model.snapshot import Snapshot
-from reprieve.model.whatif import with_pod
-from reprieve.placement.demand import Ask
-from reprieve.placement.place import best, rate, survey
-from reprieve.report.nodes import node_table
-from reprieve.report.placing import fits, fits_nowhere, held_back, pod_heading
-from reprieve.report.text import BLANK, Line, counted, indented
+from reprieve.report.text import BLANK, Line, Tone
 
 UNREADABLE, FITS_NOWHERE = 1, 20
-BUILT_IN = str(files("reprieve") / "demo" / "cluster.yaml")
+BREATH_SECONDS = 0.15
 
 
-@click.command()
+@click.command(
+    epilog="\n\n".join(["Scenes:", *(f"{name}: {text}." for name, text in SCENES.items())]),
+)
+@click.option(
+    "--scene",
+    "scenes",
+    multiple=True,
+    type=click.Choice(tuple(SCENES)),
+    help="Play this scene; can be given several times. Otherwise all are played.",
+)
 @click.option(
     "-f",
     "--filename",
@@ -43,16 +43,46 @@ BUILT_IN = str(files("reprieve") / "demo" / "cluster.yaml")
     metavar="FILE",
     help="Place them in this cluster, as 'kubectl get nodes,pods -A -o yaml' prints it.",
 )
-@click.option("--no-input", is_flag=True, help="Do not wait for Enter between pods.")
+@click.option("--no-input", is_flag=True, help="Do not wait for anybody to read along.")
 @click.pass_context
-def demo(ctx: click.Context, filenames: tuple[str, ...], cluster: str | None, no_input: bool) -> None:
-    """Place a few pods in a small cluster, and say why they went there.
+def demo(
+    ctx: click.Context,
+    scenes: tuple[str, ...],
+    filenames: tuple[str, ...],
+    cluster: str | None,
+    no_input: bool,
+) -> None:
+    """Show in a few scenes what Reprieve does.
 
-    Without FILE this is a made-up cluster and the pods that wait in it. Nothing is changed anywhere.
+    With FILE it places your own pods instead. Nothing is changed anywhere.
 
     Of your own pods the exit status tells: 0 if each found a place, 20 if one fits nowhere, 1 if something
     could not be read.
     """
+    own = [name for name in (cluster, *filenames) if name is not None]
+    pace = pace_for(no_input or STDIN in own)
+    if not own:
+        play_scenes(scenes or tuple(SCENES), pace, ctx.command_path)
+        return
+    if set(scenes) - {"placing"}:
+        raise click.UsageError("files of your own are for the scene placing")
+    ctx.exit(place_own(cluster, filenames, pace))
+
+
+def play_scenes(names: tuple[str, ...], pace: Pace, command: str) -> None:
+    for number, name in enumerate(names, start=1):
+        if number > 1:
+            pace.wait("the next scene")
+            show([BLANK])
+        show([Line(f"Scene {number} of {len(names)}: {name}", Tone.HEADING), BLANK])
+        play: Callable[[Pace, str], None] = import_module(f"reprieve.cli.scenes.{name}").play
+        play(pace, command)
+
+
+def place_own(cluster: str | None, filenames: tuple[str, ...], pace: Pace) -> int:
+    """Places somebody's own pods; the exit status."""
+    from reprieve.cli.scenes.placing import ask_for_all, set_scene
+
     scene = set_scene(cluster, filenames)
     for sentence in scene.complaints:
         note(sentence)
@@ -60,105 +90,25 @@ def demo(ctx: click.Context, filenames: tuple[str, ...], cluster: str | None, no
         raise click.ClickException(f"{cluster}: expected at least one node")
     if filenames and not scene.asking:
         raise click.ClickException(f"{', '.join(filenames)}: expected at least one pod without a node")
-    own = cluster is not None or bool(filenames)
-    if not own:
-        show(introduction(ctx.command_path))
-    interactive = not no_input and STDIN not in (cluster, *filenames) and is_terminal(sys.stdin)
-    everybody_fits = play(scene, wait_for_enter if interactive else go_on)
+    everybody_fits = ask_for_all(scene, pace)
     if scene.complaints:
-        ctx.exit(UNREADABLE)
-    if own and not everybody_fits:
-        ctx.exit(FITS_NOWHERE)
+        return UNREADABLE
+    return 0 if everybody_fits else FITS_NOWHERE
 
 
-# --- who asks, and in which cluster --------------------------------------------------------------
+# --- somebody who reads along --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scene:
-    view: Snapshot
-    asking: tuple[int, ...]  # rows of pods
-    complaints: tuple[str, ...]
+def pace_for(alone: bool) -> Pace:
+    """Nobody has to wait for a file, or for a reader who is not there."""
+    if alone or not is_terminal(sys.stdin) or not is_terminal(sys.stdout):
+        return Pace(lambda _: None, lambda: None)
+    return Pace(wait_for_enter, lambda: time.sleep(BREATH_SECONDS))
 
 
-def set_scene(cluster: str | None, filenames: Sequence[str]) -> Scene:
-    base = read_input(cluster or BUILT_IN)
-    more = [read_input(name) for name in filenames]
-    added = [thing for one in more for thing in one.objects]
-    built = build(latest([*base.objects, *added]))
-    # What else there is in a cluster is not asked about; what somebody wants placed is.
-    malformed = [*base.malformed, *(s for one in more for s in (*one.malformed, *one.strange))]
-    return Scene(
-        view=built.snapshot,
-        asking=waiting(built.snapshot, added if filenames else base.objects),
-        complaints=(*malformed, *map(str, built.problems)),
-    )
-
-
-def waiting(view: Snapshot, objects: Iterable[KubernetesObject]) -> tuple[int, ...]:
-    keys = dict.fromkeys((o.metadata.namespace, o.metadata.name) for o in objects if isinstance(o, Pod))
-    rows = (view.pods.rows[key] for key in keys if key in view.pods.rows)
-    return tuple(row for row in rows if asks(view.pods.compiled[row]))
-
-
-def asks(compiled: CompiledPod) -> bool:
-    """A pod asks until it has a node; one of which something cannot be read is not placed by halves."""
-    pod = compiled.pod
-    leaving = pod.metadata.deletion_timestamp is not None
-    return not (pod.spec.node_name or leaving or compiled.problems)
-
-
-# --- what is said --------------------------------------------------------------------------------
-
-
-def introduction(command: str) -> list[Line]:
-    return [
-        Line("Pods ask for a place in a cluster, one after another. The cluster is made up:"),
-        *indented([Line(BUILT_IN)]),
-        Line("For yours: kubectl get nodes,pods -A -o yaml > cluster.yaml"),
-        Line(f"           {command} --cluster cluster.yaml -f pods.yaml"),
-        BLANK,
-    ]
-
-
-def play(scene: Scene, pause: Callable[[], None]) -> bool:
-    """Shows the nodes, each pod in turn, and the nodes that got some; tells whether all found a place."""
-    view, used = scene.view, []
-    show([*node_table(view), BLANK])
-    for pod in scene.asking:
-        if pod != scene.asking[0]:
-            pause()
-        lines, node = answer(view, pod)
-        show([*pod_heading(view, pod), *lines, BLANK])
-        if node is not None:
-            view = with_pod(view, pod, node)
-            used.append(node)
-    show([Line(f"{len(used)} of {counted(len(scene.asking), 'pod')} found a place.")])
-    if used:
-        show([BLANK, *node_table(view, used)])
-    return len(used) == len(scene.asking)
-
-
-def answer(view: Snapshot, pod: int) -> tuple[list[Line], int | None]:
-    """What is to be said to a pod, and the node that it gets."""
-    asked = view.pods.compiled[pod].pod
-    gates = [gate.name for gate in asked.spec.scheduling_gates]
-    if gates or unserved_fields(asked):
-        return held_back(gates, unserved_fields(asked)), None
-    ask = Ask(view, pod)
-    found = survey(ask)
-    if not found.feasible.any():
-        return fits_nowhere(view, found), None
-    return fits(view, found, rate(ask, found.feasible)), best(ask, found.feasible)
-
-
-def wait_for_enter() -> None:
-    click.echo("Enter shows the next pod. ", nl=False, err=True)
+def wait_for_enter(what: str) -> None:
+    click.echo(f"Enter shows {what}. ", nl=False, err=True)
     sys.stdin.readline()
-
-
-def go_on() -> None:
-    pass
 
 
 def is_terminal(stream: TextIO | None) -> bool:

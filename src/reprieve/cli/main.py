@@ -14,7 +14,7 @@ import click
 # Name: the one line that the overview shows. The command is the function of that name in the module of
 # that name beside this one.
 COMMANDS = {
-    "demo": "Place a few pods in a small cluster, and say why they went there.",
+    "demo": "Show in a few scenes what Reprieve does.",
     "up": "Start a cluster on this machine that kubectl can use.",
 }
 

@@ -89,14 +89,16 @@ def place(
             continue
         asks = [Ask(view, pod, profile) for view in views]
         found = in_all([survey(ask, demand.constraints, demand.allowed) for ask in asks])
+        nominated = demand.nominated[i] if demand.nominated else NOWHERE
         if not found.feasible.any():
             nodes.append(NOWHERE)
             failed.append((pod, found, views[-1]))
             if len(demand.pods) - len(failed) < demand.needed:
                 first, refusals, seen = failed[0]
                 return Unplaceable(first, i + 1 - len(failed), refusals, seen)
+            if nominated != NOWHERE:  # its room is being made, and not for those after it
+                views = [with_pod(view, pod, nominated) for view in views]
             continue
-        nominated = demand.nominated[i] if demand.nominated else NOWHERE
         is_kept = nominated != NOWHERE and found.feasible[nominated]
         nodes.append(nominated if is_kept else choose(asks[0], found.feasible))
         if i + 1 < len(demand.pods):

@@ -4,7 +4,8 @@ A budget allows so many more disruptions. ``Joint`` counts all who would go toge
 spared; ``InOrder`` spends budgets on everybody in order of importance, as kube-scheduler does.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,9 +24,6 @@ class Stock:
 
     budget: Budget
     pods: Mask
-
-    def share(self, unit: Unit) -> int:
-        return int(self.pods[list(unit.pods)].sum())
 
     def shares(self, units: Units) -> Ints:
         """[unit] how many of its pods the budget would have to pay for."""
@@ -67,6 +65,26 @@ def unaffordable(stocks: Iterable[Stock], units: Units) -> Mask:
     return mask
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Accounts:
+    """Which of the budgets pay for a pod. Most pods have one or none, however many budgets there are."""
+
+    stocks: tuple[Stock, ...]
+    of_pod: Mapping[int, Sequence[int]]  # by place among the stocks
+
+    def charged(self, units: Iterable[Unit]) -> Counter[int]:
+        """For how many pods each budget pays."""
+        return Counter(i for unit in units for pod in unit.pods for i in self.of_pod.get(pod, ()))
+
+
+def accounts(stocks: tuple[Stock, ...]) -> Accounts:
+    of_pod: dict[int, list[int]] = {}
+    for i, stock in enumerate(stocks):
+        for pod in np.flatnonzero(stock.pods).tolist():
+            of_pod.setdefault(pod, []).append(i)
+    return Accounts(stocks, of_pod)
+
+
 class Counting(Protocol):
     """Knows who would go, and is told who is spared."""
 
@@ -84,33 +102,25 @@ class Counting(Protocol):
 class Joint:
     """A unit breaks a budget if that is exceeded by all who are not spared yet going together."""
 
-    def __init__(self, stocks: Sequence[Stock], going: Iterable[Unit]) -> None:
-        self._stocks = stocks
-        self._going = [0] * len(stocks)
-        for unit in going:
-            self._add(unit, 1)
+    def __init__(self, accounts: Accounts, going: Iterable[Unit]) -> None:
+        self._accounts = accounts
+        self._going = accounts.charged(going)
 
     def breaks(self, unit: Unit) -> bool:
-        return any(
-            going > stock.budget.allowed and stock.share(unit)
-            for stock, going in zip(self._stocks, self._going, strict=True)
-        )
+        return any(self._exceeds(i, self._going[i]) for i in self._accounts.charged([unit]))
 
     def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
         """Who does the most damage even if he goes alone comes first, then the more important."""
         return sorted(units, key=lambda unit: -self.broken([unit]))
 
     def spare(self, unit: Unit) -> None:
-        self._add(unit, -1)
+        self._going.subtract(self._accounts.charged([unit]))
 
     def broken(self, victims: Iterable[Unit]) -> int:
-        counted = Joint(self._stocks, victims)
-        pairs = zip(self._stocks, counted._going, strict=True)
-        return sum(max(0, going - max(0, stock.budget.allowed)) for stock, going in pairs)
+        return sum(self._exceeds(i, going) for i, going in self._accounts.charged(victims).items())
 
-    def _add(self, unit: Unit, sign: int) -> None:
-        for i, stock in enumerate(self._stocks):
-            self._going[i] += sign * stock.share(unit)
+    def _exceeds(self, i: int, going: int) -> int:
+        return max(0, going - max(0, self._accounts.stocks[i].budget.allowed))
 
 
 class InOrder:
@@ -119,10 +129,10 @@ class InOrder:
     As in kube-scheduler, a pod counts for the budgets up to the first that cannot pay.
     """
 
-    def __init__(self, stocks: Sequence[Stock], going: Iterable[Unit], view: Snapshot) -> None:
+    def __init__(self, accounts: Accounts, going: Iterable[Unit], view: Snapshot) -> None:
         self._view = view
-        self._stocks = stocks
-        self._left = [stock.budget.allowed for stock in stocks]
+        self._accounts = accounts
+        self._left = [stock.budget.allowed for stock in accounts.stocks]
         self._weights = {unit.name: self._weigh(unit) for unit in going}
 
     def _weigh(self, unit: Unit) -> int:
@@ -134,11 +144,10 @@ class InOrder:
 
     def _spend(self, pod: int) -> bool:
         """Whether the pod breaks a budget."""
-        for i, stock in enumerate(self._stocks):
-            if stock.pods[pod]:
-                self._left[i] -= 1
-                if self._left[i] < 0:
-                    return True
+        for i in self._accounts.of_pod.get(pod, ()):
+            self._left[i] -= 1
+            if self._left[i] < 0:
+                return True
         return False
 
     def breaks(self, unit: Unit) -> bool:

@@ -24,11 +24,37 @@ from reprieve.preemption.units import Units
 _WORTH_A_PLAN = 20  # as many as a decision reports
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Prices:
+    """What a plan on each node would cost, by the criteria that rank plans. None of them breaks a budget."""
+
+    nodes: Ints  # rows
+    highest: Ints
+    total: Ints
+    pods: Ints
+    start: Floats
+
+    def cheapest(self, rank: Ints) -> Ints:
+        order = np.lexsort((rank[self.nodes], -self.start, self.pods, self.total, self.highest))
+        return self.nodes[order[:_WORTH_A_PLAN]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Glance:
+    prices: Prices
+    unclear: Ints  # nodes (rows) where only planning tells
+
+
 def worth_planning(question: Question, takeable: Takeable) -> Ints | None:
     """The nodes (rows) among which the best plan is found; None if a glance cannot tell."""
-    demand, view, units = question.demand, question.view, takeable.units
-    if not counts_room(demand):
+    if not counts_room(question.demand):
         return None
+    seen = glance(question, takeable)
+    return np.concatenate([seen.prices.cheapest(question.view.nodes.rank), seen.unclear])
+
+
+def glance(question: Question, takeable: Takeable) -> Glance:
+    demand, view, units = question.demand, question.view, takeable.units
     taken = _pods_of(units, takeable.allowed)
     special = taken & _pods_of(units, units.with_any(takeable.matter))
     emptied = Ask(without(view, np.flatnonzero(taken & ~special)), demand.pods[0], question.profile)
@@ -39,8 +65,7 @@ def worth_planning(question: Question, takeable: Takeable) -> Ints | None:
     tenants = _tenants(emptied, units, taken, nodes)
     may_break = _may_break(tenants, takeable)
     prices = _prices(emptied, units, tenants.on(~may_break))
-    cheapest = prices.cheapest(view.nodes.rank)
-    return np.concatenate([cheapest, tenants.nodes[may_break], np.flatnonzero(unclear)])
+    return Glance(prices, np.concatenate([nodes[may_break], np.flatnonzero(unclear)]))
 
 
 def _pods_of(units: Units, chosen: Mask) -> Mask:
@@ -116,7 +141,7 @@ def _blocking(ask: Ask) -> Mask:
 def _may_break(tenants: _Tenants, takeable: Takeable) -> Mask:
     """Nodes where a budget would be exceeded if everybody went."""
     over = np.zeros(len(tenants.nodes), np.bool_)
-    for stock in takeable.stocks:
+    for stock in takeable.accounts.stocks:
         shares = stock.shares(takeable.units)[tenants.unit]
         going = np.where(tenants.table != NOBODY, shares[tenants.table], 0).sum(axis=0)
         over |= going > max(0, stock.budget.allowed)
@@ -126,22 +151,7 @@ def _may_break(tenants: _Tenants, takeable: Takeable) -> Mask:
 # --- what it would cost --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Prices:
-    """What a plan on each node would cost, by the criteria that rank plans."""
-
-    nodes: Ints  # rows
-    highest: Ints
-    total: Ints
-    pods: Ints
-    start: Floats
-
-    def cheapest(self, rank: Ints) -> Ints:
-        order = np.lexsort((rank[self.nodes], -self.start, self.pods, self.total, self.highest))
-        return self.nodes[order[:_WORTH_A_PLAN]]
-
-
-def _prices(ask: Ask, units: Units, tenants: _Tenants) -> _Prices:
+def _prices(ask: Ask, units: Units, tenants: _Tenants) -> Prices:
     base, nodes, asked = units.view, tenants.nodes, _asked(ask)
     left = (base.allocatable - base.requested)[asked][:, nodes] - base.pods.requests[asked][:, [ask.pod]]
     left += (tenants.room[:, tenants.table] * (tenants.table != NOBODY)).sum(axis=1)
@@ -161,4 +171,4 @@ def _prices(ask: Ask, units: Units, tenants: _Tenants) -> _Prices:
         total += np.where(goes, (priority + OFFSET) * size, 0)
         pods += np.where(goes, size, 0)
     costly = pods > 0
-    return _Prices(nodes[costly], highest[costly], total[costly], pods[costly], start[costly])
+    return Prices(nodes[costly], highest[costly], total[costly], pods[costly], start[costly])

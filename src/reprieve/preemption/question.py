@@ -7,7 +7,7 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import Survey
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
-from reprieve.preemption.budgets import Stock
+from reprieve.preemption.budgets import Accounts
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.units import Units
 
@@ -32,5 +32,5 @@ class Takeable:
 
     units: Units
     allowed: Mask  # [unit]
-    stocks: tuple[Stock, ...]
+    accounts: Accounts
     matter: Mask  # [pod] who may matter to the demand beyond the room and the ports he leaves

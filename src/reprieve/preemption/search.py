@@ -12,7 +12,7 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
-from reprieve.preemption.budgets import Counting, InOrder, Joint, unaffordable
+from reprieve.preemption.budgets import Counting, InOrder, Joint, accounts, unaffordable
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.glance import worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
@@ -55,7 +55,7 @@ def _takeable(question: Question, units: Units, allowed: Mask) -> Takeable:
     if question.policy.breaks_no_budget:
         allowed = allowed & ~unaffordable(budgets, units)
     matter = who_matters(question.demand, question.view, question.profile)
-    return Takeable(units, allowed, budgets, matter)
+    return Takeable(units, allowed, accounts(budgets), matter)
 
 
 def _why_not(question: Question, now: float) -> NoPlan:
@@ -203,8 +203,8 @@ class Planning:
 
     def _counting(self, going: Sequence[Unit]) -> Counting:
         if self.question.policy.budgets is BudgetCounting.UPSTREAM:
-            return InOrder(self.takeable.stocks, going, self.question.view)
-        return Joint(self.takeable.stocks, going)
+            return InOrder(self.takeable.accounts, going, self.question.view)
+        return Joint(self.takeable.accounts, going)
 
     def _trial(self, placement: Placement, gone: Iterable[Unit]) -> Trial:
         question, view = self.question, self._without(gone)

@@ -51,7 +51,8 @@ def _outcome(decision: Decision) -> Iterator[Line]:
         case Outcome.PLACED:
             yield Line(f"It fits, and nobody has to go: {_places(decision)}.", Tone.GOOD)
         case Outcome.PREEMPTS | Outcome.WAITING:
-            yield Line(f"{_price(room)} Then {_places(decision)}.", Tone.GOOD)
+            yield Line(_price(room), Tone.GOOD)
+            yield Line(f"Then {_places(decision)}.", Tone.GOOD)
             yield from _preemption_lines(room)
         case Outcome.UNSCHEDULABLE:
             yield from _refusal_lines(decision)

@@ -216,7 +216,8 @@ class Scheduler:
             case NotYet(text, pods):
                 self._queue.add(key, 0, now, gated=True)
                 if text and self._synced:
-                    yield from self._say(pods, self._world.group(key[1:]), text)
+                    ours = [pod for pod in pods if self._is_ours(pod.pod)]
+                    yield from self._say(ours, self._world.group(key[1:]), text)
             case Asker(priority=priority):
                 standing = self._queue.standing(key)
                 if standing is Standing.DECIDING:
@@ -331,6 +332,8 @@ class Scheduler:
         return replace(decided, effects=(*decided.effects, *taken))
 
     def _case(self, who: Asker) -> Case:
+        """Those for whom room is reserved come first."""
+        who = replace(who, pods=tuple(sorted(who.pods, key=lambda p: _target(p.pod) not in self._nominated)))
         view = self._world.snapshot()
         profile = self._settings.profiles[who.pods[0].pod.spec.scheduler_name]
         demand = demand_of(who, view, profile, self._nominated, topology=self._settings.topology)

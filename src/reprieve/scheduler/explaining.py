@@ -177,7 +177,7 @@ def _why_spared(unit: Unit, plan: Plan, going: Sequence[_Going], *, is_near: boo
     if plan.ceiling is not None and unit.priority > plan.ceiling:
         return Because("AboveCeiling", f"nobody above priority {plan.ceiling} has to go")
     for one in going:
-        share = one.stock.share(unit)
+        share = int(one.stock.pods[list(unit.pods)].sum())
         if share and one.exceeded_by(share):
             text = f"its going would exceed the disruption budget {one.name}, and there is room beside it"
             return Because("SparedForBudget", text)

@@ -29,7 +29,8 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_help_lists_every_command() -> None:
     shown = call("reprieve", "--help").stdout
-    assert all(f"  {name}  {line}" in shown for name, line in COMMANDS.items())
+    width = max(map(len, COMMANDS))
+    assert all(f"  {name:{width}}  {line}" in shown for name, line in COMMANDS.items())
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -1,4 +1,4 @@
-"""A pod that needs existing volumes and new ones: the existing ones first, since somebody else may want them."""
+"""A pod that needs existing volumes and new ones: the existing ones first, which others may want, too."""
 
 from reprieve.model.effects import BindVolume, SelectNode
 from reprieve.model.events import Done, Failed

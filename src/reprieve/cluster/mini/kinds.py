@@ -22,6 +22,7 @@ class Kind:
 
     ``also``: where else, and as what API version, the same objects are served.
     ``short``: names for those who type. ``shown_in_all``: whether "all" means these, too.
+    ``first_phase``, ``counts``: with which phase, and with which fields at zero, its status begins.
     ``drains``: an object of the kind that is in use goes only when a kubelet says so.
     ``content``: the fields beside apiVersion, kind, metadata and status.
     ``selectable``: fields by which clients may select, beside the name and the namespace.
@@ -38,6 +39,7 @@ class Kind:
     shown_in_all: bool = False
     status: Status = Status.NONE
     first_phase: str = ""
+    counts: tuple[str, ...] = ()
     drains: bool = False
     content: tuple[str, ...] = ("spec",)
     selectable: tuple[str, ...] = ()
@@ -150,6 +152,7 @@ KINDS = (
         short=("rc",),
         shown_in_all=True,
         status=APART,
+        counts=("replicas",),
         selectable=("status.replicas",),
     ),
     Kind(
@@ -168,10 +171,19 @@ KINDS = (
         short=("rs",),
         shown_in_all=True,
         status=APART,
+        counts=("replicas",),
         selectable=("status.replicas",),
         parts=("scale",),
     ),
-    Kind("StatefulSet", "statefulsets", "apps", short=("sts",), shown_in_all=True, status=APART),
+    Kind(
+        "StatefulSet",
+        "statefulsets",
+        "apps",
+        short=("sts",),
+        shown_in_all=True,
+        status=APART,
+        counts=("replicas", "availableReplicas"),
+    ),
     Kind(
         "Job",
         "jobs",
@@ -181,7 +193,14 @@ KINDS = (
         selectable=("status.successful",),
         orphans=True,
     ),
-    Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy", short=("pdb",), status=APART),
+    Kind(
+        "PodDisruptionBudget",
+        "poddisruptionbudgets",
+        "policy",
+        short=("pdb",),
+        status=APART,
+        counts=("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"),
+    ),
     Kind("Workload", "workloads", _SCHEDULING, _GROUPS),
     Kind("CompositePodGroup", "compositepodgroups", _SCHEDULING, ("v1alpha3",), status=APART),
     Kind("PodGroup", "podgroups", _SCHEDULING, _GROUPS, status=APART),

@@ -72,6 +72,7 @@ def _container(container: Json, state: Json) -> Json:
     status: Json = {
         "name": container.get("name", ""),
         "image": container.get("image", ""),
+        "imageID": "",
         "ready": True,
         "started": True,
         "restartCount": 0,

@@ -234,7 +234,8 @@ def check_preconditions(old: Stored, uid: str, version: str) -> None:
 
 def _start_status(kind: Kind, body: Json) -> None:
     if kind.status is Status.APART:
-        body["status"] = {"phase": kind.first_phase} if kind.first_phase else {}
+        phase = {"phase": kind.first_phase} if kind.first_phase else {}
+        body["status"] = {**phase, **dict.fromkeys(kind.counts, 0)}
 
 
 def _merged(kind: Kind, before: Json, sent: Json, part: Part) -> Json:

@@ -3,7 +3,7 @@
 import pytest
 
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kubelet import RUN_SECONDS, STOP_SECONDS, Kubelets
+from reprieve.cluster.mini.kubelet import RUN_SECONDS, STOP_SECONDS, Kubelets, Pace
 from tests.unit.cluster.mini.scene import Json, Scene, condition, container, node, pod, pod_key
 
 
@@ -64,6 +64,18 @@ def test_declared_work_ends(scene: Scene) -> None:
     assert phase(scene, "a") == "Succeeded"
     (reported,) = scene.read(pod_key("a"))["status"]["containerStatuses"]
     assert reported["state"]["terminated"]["exitCode"] == 0
+
+
+def test_time_can_pass_faster_for_pods(scene: Scene) -> None:
+    scene.kubelets = Kubelets(scene.store, scene.clock, Pace(speed=10))
+    scene.add(pod("a", on="n1", annotations={RUN_SECONDS: "20"}), pod("b", on="n1"))
+    scene.pass_time(0.1)
+    assert phase(scene, "a") == "Running"
+    scene.store.delete(pod_key("b"), grace=30)
+    scene.pass_time(2)
+    assert (phase(scene, "a"), phase(scene, "b")) == ("Succeeded", "Running")
+    scene.pass_time(1)
+    assert phase(scene, "b") == "gone"
 
 
 @pytest.mark.parametrize("declared", ["soon", "nan", "inf", ""])

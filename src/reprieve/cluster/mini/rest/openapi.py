@@ -19,6 +19,7 @@ from reprieve.cluster.mini.rest.patches import JSON_PATCH, MERGE_PATCH
 from reprieve.cluster.mini.rest.routes import SERVED
 from reprieve.cluster.mini.spelling import in_client_words
 
+_TITLE = "Kubernetes, as the mini cluster of Reprieve serves it"
 _GVK = "x-kubernetes-group-version-kind"
 _REF = "#/components/schemas/"
 _OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -31,6 +32,35 @@ _SIMPLE: dict[type, Json] = {
     inspect.BoolType: {"type": "boolean"},
     inspect.DateTimeType: {"type": "string", "format": "date-time"},
 }
+
+
+# --- version 2 -------------------------------------------------------------------------------------
+
+# What clients ask for is no media type by the rules, and so what they get has a name of its own.
+OLDER_ASKED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+OLDER_GIVEN = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+def older_document() -> Json:
+    """A page without content: kubectl 1.28 insists on it and then goes by the newer one."""
+    return {"swagger": "2.0", "info": {"title": _TITLE, "version": f"v{RELEASE}"}, "paths": {}}
+
+
+def older_document_in_protobuf() -> bytes:
+    info = _text(1, _TITLE) + _text(2, f"v{RELEASE}")
+    return _text(1, "2.0") + _field(2, info)
+
+
+def _text(number: int, text: str) -> bytes:
+    return _field(number, text.encode())
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A field of a protobuf message; everything here is shorter than 128 bytes."""
+    return bytes((number << 3 | 2, len(content))) + content
+
+
+# --- version 3 -------------------------------------------------------------------------------------
 
 
 def paths() -> Json:
@@ -46,10 +76,7 @@ def document(api_version: str) -> bytes:
     return msgspec.json.encode(
         {
             "openapi": "3.0.0",
-            "info": {
-                "title": "Kubernetes, as the mini cluster of Reprieve serves it",
-                "version": f"v{RELEASE}",
-            },
+            "info": {"title": _TITLE, "version": f"v{RELEASE}"},
             "paths": {path: item for kind in served for path, item in _of_paths(api_version, kind).items()},
             "components": {"schemas": schemas},
         }

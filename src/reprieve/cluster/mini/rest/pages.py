@@ -25,6 +25,8 @@ def page(asked: Page, request: Request) -> Response:
             return answer(discovery.group(group))
         case ("apis", group, version) if f"{group}/{version}" in SERVED:
             return answer(discovery.resource_list(f"{group}/{version}"))
+        case ("openapi", "v2"):
+            return _older_openapi(request)
         case ("openapi", "v3", *rest):
             return _openapi(rest)
     raise lost()
@@ -48,6 +50,12 @@ def _openapi(steps: list[str]) -> Response:
         case ["apis", group, version] if f"{group}/{version}" in SERVED:
             return answer(openapi.document(f"{group}/{version}"))
     raise lost()
+
+
+def _older_openapi(request: Request) -> Response:
+    if openapi.OLDER_ASKED in request.accept:
+        return Response(200, openapi.older_document_in_protobuf(), content_type=openapi.OLDER_GIVEN)
+    return answer(openapi.older_document())
 
 
 def _paths() -> list[str]:

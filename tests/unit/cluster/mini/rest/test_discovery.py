@@ -82,6 +82,13 @@ def test_references_in_openapi_lead_somewhere(asker: Asker) -> None:
             assert reference.split('"')[0] in schemas
 
 
+def test_the_older_openapi_has_no_content_and_can_be_read(asker: Asker) -> None:
+    assert asker.get("/openapi/v2")["paths"] == {}
+    media = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+    answer = asker.ask("GET", "/openapi/v2", accept=media)
+    assert (answer.content_type, answer.body[:5]) == (media.replace("@", "."), b"\x0a\x032.0")
+
+
 @pytest.mark.parametrize("path", ["/nothing", "/apis/nobody", "/api/v2", "/apis/apps/v9", "/openapi/v3/x"])
 def test_a_page_that_is_not_there(asker: Asker, path: str) -> None:
     assert asker.refused("GET", path)[:2] == (404, "NotFound")

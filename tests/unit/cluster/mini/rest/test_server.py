@@ -162,6 +162,25 @@ def test_a_port_is_had_by_one() -> None:
     run(main())
 
 
+@pytest.mark.parametrize(
+    "noise", [b"\0\xff\n\n", b"GET\r\n\r\n", b"BREW /api HTTP/9.9\r\n\r\n", b"GET /\xff\xfe HTTP/1.1\r\n\r\n"]
+)
+def test_what_is_no_http_is_turned_away(noise: bytes) -> None:
+    async def main() -> None:
+        async with served() as (server, _):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(noise)
+            writer.write_eof()
+            answer = await reader.read()
+            assert b"Traceback" not in answer
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 4") or answer.startswith(b"HTTP/1.0 4")
+            writer.close()
+            async with calling(server) as session, session.get("/version") as response:
+                assert response.status == 200
+
+    run(main())
+
+
 def test_a_mistake_of_ours_is_a_status_too(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with served() as (server, cluster), calling(server) as session:

@@ -1,0 +1,146 @@
+"""A story about preemption: who runs, who comes, what becomes of both, and why.
+
+Knows how a story is told, and none of the stories. Time is simulated.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from reprieve import config
+from reprieve.assembly import cluster_in_process, submit
+from reprieve.cli.scenes import Pace
+from reprieve.cli.screen import show
+from reprieve.cluster.api.codec import Decoded, decode_value
+from reprieve.cluster.api.documents import documents
+from reprieve.cluster.port import Sight
+from reprieve.model.build import build
+from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.report.decisions import decision_lines
+from reprieve.report.happenings import Witness, at, decided
+from reprieve.report.nodes import node_table
+from reprieve.report.pods import pod_table
+from reprieve.report.text import BLANK, Line, Tone, indented, table
+from reprieve.runtime.virtual_time import clock, run
+from reprieve.scheduler.decision import Decision, Outcome
+
+Json = dict[str, Any]
+Listing = Callable[[str], list[Json]]
+
+_MARGIN = " " * 11  # below the time
+_TOLD = ("Preempted", "Preempting")
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something is applied, and for a while it is told what comes of it."""
+
+    file: str  # in the folder of the demo
+    says: tuple[str, ...]
+    seconds: float = 45.0
+
+    @property
+    def path(self) -> str:
+        return str(files("reprieve") / "demo" / self.file)
+
+    @property
+    def text(self) -> str:
+        return (files("reprieve") / "demo" / self.file).read_text(encoding="utf-8")
+
+
+def tell(pace: Pace, before: Act, acts: Sequence[Act], args: Json | None = None) -> None:
+    """``before`` is what runs when the story begins; ``args`` are those of Reprieve."""
+    run(Story(pace).unfold(before, acts, args or {}))
+
+
+class Story:
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._begin: float | None = None  # before that, nothing is told
+        self._witness = Witness()
+
+    async def unfold(self, before: Act, acts: Sequence[Act], args: Json) -> None:
+        async with cluster_in_process(_configured(args), clock, self._decided) as cluster:
+            watching = asyncio.create_task(self._watch(cluster.watch()))
+            submit(cluster, _objects(before))
+            await asyncio.sleep(before.seconds)
+            show([*map(Line, before.says), *indented([Line(before.path)]), BLANK])
+            show([*_nodes(cluster.list), BLANK, *_pods(cluster.list)])
+            self._begin = clock()
+            for act in acts:
+                self._pace.wait("what comes next")
+                known = len(cluster.list("Event"))
+                show([BLANK, *map(Line, act.says), BLANK, *_command(act), BLANK])
+                submit(cluster, _objects(act))
+                await asyncio.sleep(act.seconds)
+                show([BLANK, *_messages(cluster.list, known), *_pods(cluster.list)])
+            watching.cancel()
+
+    async def _watch(self, sights: AsyncIterator[Sight]) -> None:
+        async for sight in sights:
+            line = self._witness.sees(sight)
+            if line is not None:
+                self._tell([line])
+
+    def _decided(self, decision: Decision) -> None:
+        if decision.outcome is not Outcome.WAITING:
+            placed = decision.outcome is Outcome.PLACED
+            self._tell([decided(decision)] if placed else decision_lines(decision))
+
+    def _tell(self, lines: Sequence[Line]) -> None:
+        if self._begin is None:
+            return
+        first, *others = lines
+        show([at(clock() - self._begin, first)])
+        show(Line(f"{_MARGIN}{line.text}".rstrip(), line.tone) for line in others)
+        if others:
+            show([BLANK])
+        self._pace.breathe()
+
+
+def _configured(args: Json) -> config.Configuration:
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": args}]}],
+    }
+    return config.parse_configuration(document)
+
+
+def _command(act: Act) -> list[Line]:
+    text = ("$ kubectl apply -f - <<'EOF'", *act.text.splitlines(), "EOF")
+    return [Line(line, Tone.FAINT) for line in text]
+
+
+def _objects(act: Act) -> Iterator[Json]:
+    return (document for document in documents(act.text) if isinstance(document, dict))
+
+
+# --- how things stand ----------------------------------------------------------------------------
+
+
+def _nodes(listing: Listing) -> list[Line]:
+    return node_table(build(_read(listing, "Node", "Pod")).snapshot)
+
+
+def _pods(listing: Listing) -> list[Line]:
+    return pod_table(thing for thing in _read(listing, "Pod") if isinstance(thing, Pod))
+
+
+def _read(listing: Listing, *kinds: str) -> list[KubernetesObject]:
+    found = (decode_value(body) for kind in kinds for body in listing(kind))
+    return [one.object for one in found if isinstance(one, Decoded)]
+
+
+def _messages(listing: Listing, known: int) -> list[Line]:
+    """What both sides of a preemption find in their events."""
+    events = sorted(listing("Event"), key=lambda event: int(event["metadata"]["resourceVersion"]))
+    rows = [_message(event) for event in events[known:] if event["reason"] in _TOLD]
+    return [*table(["EVENT ON", "REASON", "MESSAGE"], rows), BLANK] if rows else []
+
+
+def _message(event: Json) -> list[str]:
+    about = event["involvedObject"]
+    return [f"{about['kind']} {about['namespace']}/{about['name']}", event["reason"], event["message"]]

@@ -1,0 +1,85 @@
+"""What happens in a cluster, as a line for each thing that somebody would want to know.
+
+Made from what the cluster shows and from decisions. Most changes say nothing to people, and give no line.
+"""
+
+from collections.abc import Iterable
+
+from reprieve.model.events import Gone, Seen, Synced, Unread
+from reprieve.model.objects import KubernetesObject, Node, Pod, ref_of
+from reprieve.model.resources import Problems, node_capacity
+from reprieve.report.text import Line, Tone, amount
+from reprieve.scheduler.decision import Decision, Outcome
+
+
+def at(seconds: float, line: Line) -> Line:
+    """When it happened, counted from the beginning of the story."""
+    return Line(f"{seconds:7.1f} s  {line.text}", line.tone)
+
+
+def decided(decision: Decision) -> Line:
+    """In one line: where it goes, or why it waits."""
+    match decision.outcome:
+        case Outcome.PLACED:
+            return Line(decision.text, Tone.GOOD)
+        case Outcome.PREEMPTS | Outcome.WAITING:
+            return Line(decision.text)
+        case Outcome.UNSCHEDULABLE:
+            why = ", ".join(finding.reason.said_of(finding.nodes) for finding in decision.findings)
+            return Line(f"{decision.demand} has to wait: {why or 'there is no node'}", Tone.BAD)
+
+
+_LEAVING = "Leaving"
+
+
+class Witness:
+    """Remembers what an object was, to tell what became of it."""
+
+    def __init__(self) -> None:
+        self._phases: dict[str, str] = {}
+
+    def sees(self, sight: Seen | Unread | Gone | Synced) -> Line | None:
+        match sight:
+            case Seen(Node() as node) if self._is_new(node):
+                return Line(f"Node {node.metadata.name} joins with {_offer(node)}")
+            case Seen(Pod() as pod):
+                return self._sees_pod(pod)
+            case Unread(target, problem):
+                return Line(f"{target} cannot be read: {problem}", Tone.BAD)
+            case Gone(target) if self._phases.pop(target.uid, "") and target.kind == "Pod":
+                return Line(f"{target} is gone")
+            case _:
+                return None
+
+    def _sees_pod(self, pod: Pod) -> Line | None:
+        before = self._phases.get(pod.metadata.uid, "")
+        phase = self._phases[pod.metadata.uid] = pod.status.phase or "Pending"
+        who, where = ref_of(pod), pod.spec.node_name
+        if pod.metadata.deletion_timestamp is not None and where and before != _LEAVING:
+            self._phases[pod.metadata.uid] = _LEAVING
+            return Line(f"{who} is asked to leave {where}")
+        if before in (phase, _LEAVING):
+            return None
+        match phase:
+            case "Running":
+                return Line(f"{who} runs on {where}")
+            case "Succeeded":
+                return Line(f"{who} has done its work on {where}")
+            case "Failed":
+                return Line(f"{who} has failed on {where}", Tone.BAD)
+            case _:
+                return None
+
+    def _is_new(self, thing: KubernetesObject) -> bool:
+        known = thing.metadata.uid in self._phases
+        self._phases[thing.metadata.uid] = ""
+        return not known
+
+
+def _offer(node: Node) -> str:
+    offered = node_capacity(node, Problems(ref_of(node)))
+    return ", ".join(_amounts(offered.items()))
+
+
+def _amounts(amounts: Iterable[tuple[str, int]]) -> Iterable[str]:
+    return (f"{name} {amount(name, number)}" for name, number in amounts if number)

@@ -1,0 +1,26 @@
+"""How far have Deployments and Jobs come? A table of them, from the objects as the API has them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from reprieve.report.text import Line, table
+
+Json = dict[str, Any]
+
+
+def workload_table(workloads: Iterable[Json]) -> list[Line]:
+    return table(["WORKLOAD", "PODS", "STATE"], [_row(workload) for workload in workloads])
+
+
+def _row(workload: Json) -> list[str]:
+    meta, spec, status = workload["metadata"], workload["spec"], workload.get("status", {})
+    name = f"{workload['kind']} {meta['namespace']}/{meta['name']}"
+    if workload["kind"] == "Job":
+        return [name, f"{status.get('succeeded', 0)}/{spec.get('completions', 1)} done", _job_state(status)]
+    ready, asked = status.get("readyReplicas", 0), spec.get("replicas", 1)
+    return [name, f"{ready}/{asked} ready", "available" if ready >= asked else "progressing"]
+
+
+def _job_state(status: Json) -> str:
+    ended = [c["type"] for c in status.get("conditions", ()) if c["status"] == "True"]
+    return next((state.lower() for state in ("Complete", "Failed") if state in ended), "running")

@@ -1,0 +1,146 @@
+"""The scenes of `reprieve demo` about preemption, and what they show pasted into a cluster."""
+
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.up import REPRIEVE, Kubectl, cluster_up
+
+DEMO = files("reprieve") / "demo"
+
+
+def shown(scene: str) -> str:
+    command = [REPRIEVE, "demo", "--scene", scene, "--no-input"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def acts(text: str) -> list[str]:
+    """What follows each command up to the next."""
+    return text.split("\n$ kubectl apply -f - <<'EOF'\n")[1:]
+
+
+def happenings(act: str) -> list[tuple[float, str]]:
+    """The lines of an act that have a time."""
+    found = re.findall(r"^ +([\d.]+) s  (.*)$", act, re.MULTILINE)
+    return [(float(seconds), text) for seconds, text in found]
+
+
+def pods(act: str) -> dict[str, str]:
+    """The table at the end of an act: pods and their nodes."""
+    table = act[act.rindex("\nPOD ") :].strip().split("\n\n")[0].splitlines()[1:]
+    return {row.split()[0]: row.split()[3] for row in table}
+
+
+# --- gangs ---------------------------------------------------------------------------------------
+
+
+def test_a_gang_preempts_as_a_whole() -> None:
+    first, _ = acts(shown("gang"))
+    assert "2 pods on gpu-1 give way, 1 pod on gpu-2 gives way." in first
+    told = happenings(first)
+    assert [text for at, text in told if at == 0.0][1:] == [
+        "Pod ml/sweep-0 is asked to leave gpu-1",
+        "Pod ml/sweep-1 is asked to leave gpu-1",
+        "Pod ml/sweep-3 is asked to leave gpu-2",
+    ]
+    gone = max(at for at, text in told if text.endswith("is gone"))
+    runs = [at for at, text in told if re.match(r"Pod ml/llm-\d runs", text)]
+    assert len(runs) == 3
+    assert set(runs) == {gone + 1}, "all start together, when the last victim is gone"
+    assert pods(first).keys() == {"ml/llm-0", "ml/llm-1", "ml/llm-2", "ml/sweep-2"}
+    assert re.search(r"Pod/ml/sweep-2 +1 +10 +there is room beside it", first)
+
+
+def test_nobody_is_disturbed_for_a_gang_that_cannot_start() -> None:
+    _, second = acts(shown("gang"))
+    assert "Nobody gives way: even if all 4 pods of lower priority went, pod giant-2 would not fit" in second
+    assert not any("leave" in text for _, text in happenings(second))
+
+
+# --- groups --------------------------------------------------------------------------------------
+
+
+def test_a_group_is_spared_whole() -> None:
+    first, _ = acts(shown("groups"))
+    assert re.search(r"PodGroup/lab/train +3 +100 +there is room beside it", first)
+    assert [text for _, text in happenings(first) if "leave" in text] == [
+        "Pod lab/crawl-0 is asked to leave node-1"
+    ]
+
+
+def test_a_group_goes_whole() -> None:
+    _, second = acts(shown("groups"))
+    left = {text.split()[1] for _, text in happenings(second) if "asked to leave" in text}
+    assert left == {"lab/train-0", "lab/train-1", "lab/train-2", "lab/crawl-1"}
+    assert "PodGroup/lab/train stays or goes as a whole" in second
+
+
+# --- budgets -------------------------------------------------------------------------------------
+
+
+def test_a_budget_sways_the_choice() -> None:
+    first, _ = acts(shown("budgets"))
+    assert "node-2 won over 1 other plan by: fewest disruption budgets broken." in first
+    assert pods(first)["shop/report"] == "node-2"
+
+
+def test_a_budget_that_must_hold() -> None:
+    _, second = acts(shown("budgets"))
+    assert "1 beyond disruption budgets, and respectBudgets is Always." in second
+    assert pods(second)["shop/index"] == "-"
+
+
+# --- all of them ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scene", ["gang", "groups", "budgets"])
+def test_events_tell_both_sides_and_no_names(scene: str) -> None:
+    first = acts(shown(scene))[0]
+    events = first[first.index("EVENT ON") :].split("\n\n")[0].splitlines()[1:]
+    (preemptor,) = (line for line in events if " Preempting " in line)
+    assert re.search(r"\d pods? on [\w-]+ gives? way.* \(decision d-\w+\)$", preemptor)
+    victims = [line for line in events if " Preempted " in line]
+    assert victims
+    form = r"Preempted by (pod|podgroup) [0-9a-f-]{36} on node [\w-]+ \(decision d-\w+\)$"
+    assert all(re.search(form, line) for line in victims)
+
+
+@pytest.mark.parametrize("scene", ["gang", "groups", "budgets"])
+def test_two_runs_say_the_same(scene: str) -> None:
+    assert shown(scene) == shown(scene)
+
+
+# --- pasted into a cluster -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def empty_cluster() -> Iterator[Path]:
+    with cluster_up("--nodes", "0") as path:
+        yield path
+
+
+def test_what_a_scene_shows_can_be_pasted(empty_cluster: Path, home: Path) -> None:
+    kubectl = Kubectl(empty_cluster, home, "ml")
+    for name in ("gang-before.yaml", "gang-asks.yaml"):
+        kubectl("apply", "-f", "-", stdin=(DEMO / name).read_text())
+        until(lambda: set(phases(kubectl)) == {"Running"})
+    assert phases(kubectl).count("Running") == 4
+    assert {"llm-0", "llm-1", "llm-2"} < set(kubectl.names("pods"))
+
+
+def phases(kubectl: Kubectl) -> list[str]:
+    return [pod["status"]["phase"] for pod in kubectl.get("pods")["items"]]
+
+
+def until(holds: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.2)

@@ -1,0 +1,207 @@
+"""What can happen to a simulated cluster behind the scheduler's back."""
+
+import asyncio
+from dataclasses import dataclass
+
+from reprieve.cluster.mini.calls import bind
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.faults import WatchFault
+from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.model.effects import Target
+from reprieve.model.objects import Pod
+from reprieve.runtime.virtual_time import clock
+from tests.simulation.invariants import pods_in, waiting_in
+from tests.simulation.objects import Json, pod, pod_spec
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    objects: tuple[Json, ...]
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        cluster.apply(self.objects)
+
+    def __str__(self) -> str:
+        names = (f"{thing['kind']} {thing['metadata']['name']}" for thing in self.objects)
+        return f"Apply {', '.join(names)}"
+
+
+# --- nodes ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LoseNode:
+    """It vanishes with everything on it, and comes back."""
+
+    name: str
+    seconds: float
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        lost = parsed(cluster.store.get(_node(self.name)))
+        cluster.delete("Node", "", self.name)
+        await asyncio.sleep(self.seconds)
+        meta = {name: value for name, value in lost["metadata"].items() if name in ("name", "labels")}
+        cluster.apply([{**lost, "metadata": meta}])
+
+
+@dataclass(frozen=True, slots=True)
+class Cordon:
+    name: str
+    seconds: float
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        _write(cluster.store, _node(self.name), unschedulable=True)
+        await asyncio.sleep(self.seconds)
+        _write(cluster.store, _node(self.name), unschedulable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    name: str
+    seconds: float
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        _write(cluster.store, _node(self.name), taints=[{"key": "example.com/ill", "effect": "NoSchedule"}])
+        await asyncio.sleep(self.seconds)
+        _write(cluster.store, _node(self.name), taints=[])
+
+
+@dataclass(frozen=True, slots=True)
+class Grow:
+    """No node shrinks: what runs there would not fit any more, and that is nobody's fault."""
+
+    name: str
+    cpu: int
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        cluster.store.patch(_node(self.name), self._grown, Part.STATUS)
+
+    def _grown(self, body: Json) -> Json:
+        offered = body["status"]["allocatable"]
+        offered["cpu"] = str(max(int(offered["cpu"]), self.cpu))
+        return body
+
+
+# --- pods ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """One of those that are there, by its place in the list."""
+
+    which: int
+    grace: int | None
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        key = _one_of(pods_in(cluster.store), self.which)
+        if key is not None:
+            cluster.store.delete(key, grace=self.grace)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacePod:
+    """A pod makes room for a namesake at once."""
+
+    name: str
+    cpu: str
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        cluster.store.delete(_pod(self.name), grace=0)
+        cluster.apply([pod(self.name, pod_spec(self.cpu))])
+
+
+@dataclass(frozen=True, slots=True)
+class SpoilPod:
+    """What a waiting pod asks for cannot be read for a while."""
+
+    which: int
+    seconds: float
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        key = _one_of(waiting_in(cluster.store), self.which)
+        if key is not None:
+            sound = _write(cluster.store, key, tolerations=3)
+            await asyncio.sleep(self.seconds)
+            _write(cluster.store, key, tolerations=sound.get("tolerations", []))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGate:
+    name: str
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        _write(cluster.store, _pod(self.name), schedulingGates=[])
+
+
+@dataclass(frozen=True, slots=True)
+class BindElsewhere:
+    """Somebody else gives a waiting pod a node of his own."""
+
+    which: int
+    node: str
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        key = _one_of(waiting_in(cluster.store), self.which)
+        if key is not None:
+            target = Target("Pod", key.namespace, key.name, cluster.store.get(key).uid)
+            bind(cluster.store, target, self.node, clock())
+
+
+# --- the scheduler and its connection ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    fault: WatchFault
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        cluster.disconnect(self.fault)
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """The scheduler dies in the middle of whatever it does, and is started again."""
+
+    seconds: float
+
+
+OnCluster = (
+    Apply
+    | LoseNode
+    | Cordon
+    | Taint
+    | Grow
+    | DeletePod
+    | ReplacePod
+    | SpoilPod
+    | OpenGate
+    | BindElsewhere
+    | Disconnect
+)
+Act = OnCluster | Restart
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def _pod(name: str) -> Key:
+    return Key("pods", "default", name)
+
+
+def _node(name: str) -> Key:
+    return Key("nodes", "", name)
+
+
+def _one_of(pods: list[Pod], which: int) -> Key | None:
+    if not pods:
+        return None
+    meta = pods[which % len(pods)].metadata
+    return Key("pods", meta.namespace, meta.name)
+
+
+def _write(store: Store, key: Key, **spec: object) -> Json:
+    """Changes fields of an object's spec; gives the spec as it was."""
+    before: Json = parsed(store.get(key))["spec"]
+    store.patch(key, lambda body: {**body, "spec": {**body["spec"], **spec}}, Part.MAIN)
+    return before

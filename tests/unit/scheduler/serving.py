@@ -1,0 +1,203 @@
+"""A stage with an API server: it keeps the objects, and carries out what is wanted when it is told to."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
+from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
+from reprieve.model.objects import Condition, KubernetesObject, Pod, PodGroup
+from reprieve.scheduler.core import Scheduler, Settings
+from reprieve.scheduler.handover import Handover
+from tests.unit.scheduler.making import later, target
+from tests.unit.scheduler.stage import Stage
+
+TIME = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Served:
+    stage: Stage
+    objects: dict[Target, KubernetesObject] = field(default_factory=dict)
+
+    # --- what happens in the cluster ---
+
+    def show(self, *things: KubernetesObject) -> "Served":
+        self.objects.update((target(thing), thing) for thing in things)
+        self.stage.see(*things)
+        return self
+
+    def gone(self, *names: str, kind: str = "Pod") -> "Served":
+        """Objects vanish, for whatever reason."""
+        for name in names:
+            self._remove(self.named(name, kind))
+        return self
+
+    def drained(self) -> "Served":
+        """All pods that are being deleted are gone."""
+        return self.gone(*(pod.metadata.name for pod in self.pods() if pod.metadata.deletion_timestamp))
+
+    def deleted(self, name: str) -> "Served":
+        """Somebody deletes a pod, which takes its time."""
+        pod = self.pod(name)
+        return self.show(later(pod, deletion_timestamp=TIME))
+
+    def pods(self) -> list[Pod]:
+        return [thing for thing in self.objects.values() if isinstance(thing, Pod)]
+
+    def pod(self, name: str) -> Pod:
+        found = self.objects[self.named(name)]
+        assert isinstance(found, Pod)
+        return found
+
+    def places(self) -> dict[str, str]:
+        return {pod.metadata.name: pod.spec.node_name for pod in self.pods() if pod.spec.node_name}
+
+    def conditions(self, name: str, kind: str = "Pod") -> dict[str, str]:
+        """Types and values of the conditions of an object."""
+        thing = self.objects[self.named(name, kind)]
+        assert isinstance(thing, Pod | PodGroup)
+        return {condition.type: condition.status for condition in thing.status.conditions}
+
+    # --- what the scheduler wants ---
+
+    def wanted(self, kind: type[Effect]) -> list[str]:
+        """On whom effects of a kind are wanted."""
+        return [effect.target.name for effect in self.stage.wanted if isinstance(effect, kind)]
+
+    def does(self, *kinds: type[Effect]) -> "Served":
+        """Carries out what is wanted of these kinds, or all that is wanted, and shows what came of it."""
+        for effect in self.take(*kinds):
+            self.stage.happens(Done(effect), *self.applied(effect))
+        return self
+
+    def fails(self, kind: type[Effect], *names: str) -> "Served":
+        """What is wanted of a kind is refused for good, on these or on everybody."""
+        events = [Failed(effect, "refused") for effect in self.take(kind, names=names)]
+        self.stage.happens(*events)
+        return self
+
+    def loses(self, kind: type[Effect], *, done: bool) -> "Served":
+        """No answer comes to what is wanted; it may be done all the same."""
+        for effect in self.take(kind):
+            shown = self.applied(effect) if done else []
+            self.stage.happens(Unknown(effect, "no answer"), *shown)
+        return self
+
+    def take(self, *kinds: type[Effect], names: Iterable[str] = ()) -> list[Effect]:
+        """What is wanted of these kinds, on these; it stays undone."""
+        chosen, named = kinds or (object,), set(names)
+        taken = [
+            e
+            for e in self.stage.wanted
+            if isinstance(e, chosen) and e.target.name in (named or {e.target.name})
+        ]
+        self.stage.wanted = [effect for effect in self.stage.wanted if effect not in taken]
+        return taken
+
+    def comes_true(self) -> "Served":
+        """All that is wanted is done, and all that follows from it; whoever is being deleted goes."""
+        while self.stage.wanted or any(pod.metadata.deletion_timestamp for pod in self.pods()):
+            self.does().drained()
+        return self
+
+    def plan(self) -> Handover:
+        """The only plan that is being carried out."""
+        (handover,) = self.stage.scheduler._handovers.values()
+        return handover
+
+    def plan_of(self, name: str) -> Handover:
+        """The plan that is carried out for a demand of this name."""
+        (handover,) = (h for key, h in self.stage.scheduler._handovers.items() if key[2] == name)
+        return handover
+
+    def places_wanted(self) -> dict[str, str]:
+        """Pods that are to be bound, and where."""
+        return {effect.target.name: effect.node for effect in self.stage.wanted if isinstance(effect, Bind)}
+
+    def nominations(self) -> list[tuple[str, str]]:
+        """Who is to be nominated to which node, or to none any more."""
+        return [(e.target.name, e.node) for e in self.stage.wanted if isinstance(e, Nominate)]
+
+    def outcomes(self) -> list[str]:
+        return [decision.outcome.value for decision in self.stage.decisions]
+
+    def unfinished(self) -> dict[str, object]:
+        """What the scheduler still has in mind, its picture of the cluster aside."""
+        scheduler = self.stage.scheduler
+        minds = {
+            "plans": scheduler._handovers,
+            "reserved": scheduler._nominated,
+            "marked": scheduler._marked,
+            "in line": [*scheduler._queue.keys(), *scheduler._parts],
+            "promised": [*scheduler._ledger],
+        }
+        return {name: mind for name, mind in minds.items() if mind}
+
+    def restarted(self) -> "Served":
+        """Another scheduler takes over, and knows nothing but what the API server holds."""
+        scheduler = Scheduler(self.stage.scheduler._settings)
+        return served(*self.objects.values(), scheduler=scheduler)
+
+    # --- inside ---
+
+    def named(self, name: str, kind: str = "Pod") -> Target:
+        (found,) = (known for known in self.objects if known.name == name and known.kind == kind)
+        return found
+
+    def _remove(self, known: Target) -> None:
+        del self.objects[known]
+        self.stage.happens(Gone(known))
+
+    def applied(self, effect: Effect) -> list[Event]:
+        thing = self.objects.get(effect.target)
+        match effect, thing:
+            case Bind(node=node), Pod():
+                changed = _with(thing, spec=msgspec.structs.replace(thing.spec, node_name=node))
+            case Nominate(node=node), Pod():
+                changed = _with(thing, status=msgspec.structs.replace(thing.status, nominated_node_name=node))
+            case SetCondition(), Pod() | PodGroup():
+                changed = _with(thing, status=_with_condition(thing.status, effect))
+            case Evict(), Pod():
+                changed = later(thing, deletion_timestamp=TIME)
+            case _:
+                return []
+        self.objects[effect.target] = changed
+        return [Seen(changed)]
+
+
+def _with(thing: Any, **fields: Any) -> Any:
+    return msgspec.structs.replace(later(thing), **fields)
+
+
+def conditioned(pod: Pod, *conditions: Condition) -> Pod:
+    """A pod with these conditions."""
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=conditions))
+
+
+def nominated_to(pod: Pod, node: str) -> Pod:
+    """A pod that waits for a node, as it shows itself."""
+    status = msgspec.structs.replace(pod.status, nominated_node_name=node)
+    return msgspec.structs.replace(later(pod), status=status)
+
+
+def _with_condition(status: Any, effect: SetCondition) -> Any:
+    new = Condition(effect.type, effect.status, effect.reason, effect.message)
+    others = (condition for condition in status.conditions if condition.type != effect.type)
+    return msgspec.structs.replace(status, conditions=(*others, new))
+
+
+def served(
+    *things: KubernetesObject, scheduler: Scheduler | None = None, settings: Settings | None = None
+) -> Served:
+    """All this is there when the scheduler starts."""
+    stage = Stage(scheduler or Scheduler(settings))
+    stage.happens(*map(Seen, things), Synced())
+    return Served(stage, {target(thing): thing for thing in things})
+
+
+def settings(**changes: Any) -> Settings:
+    return replace(Settings(), **changes)

@@ -1,0 +1,162 @@
+"""Who asks: pods for themselves or as a group, for how many, and what they still wait for."""
+
+from typing import Any
+
+import pytest
+
+from reprieve.model.objects import KubernetesObject
+from reprieve.placement.demand import Demand
+from reprieve.placement.profile import DEFAULT_PROFILE
+from reprieve.scheduler.demands import Asker, NotYet, asker, demand_of, is_complete, key_of
+from reprieve.scheduler.queue import Key
+from reprieve.scheduler.world import World
+from tests.unit.scheduler.crowds import a_group, a_member
+from tests.unit.scheduler.making import a_node, a_pod, leaving, target
+
+POD, GROUP = ("Pod", "default", "p"), ("PodGroup", "default", "g")
+
+
+def world_of(*things: KubernetesObject) -> World:
+    world = World()
+    for thing in things:
+        world.see(thing)
+    return world
+
+
+def asks(*things: KubernetesObject, key: Key = GROUP, **options: Any) -> Asker:
+    found = asker(world_of(*things), key, **options)
+    assert isinstance(found, Asker)
+    return found
+
+
+def waits(*things: KubernetesObject, key: Key = GROUP) -> NotYet:
+    found = asker(world_of(*things), key)
+    assert isinstance(found, NotYet)
+    return found
+
+
+# --- whose part a pod is -------------------------------------------------------------------------
+
+
+def test_a_pod_is_part_of_its_group_where_there_are_groups() -> None:
+    assert key_of(a_member("p", "g"), groups=True) == GROUP
+    assert key_of(a_member("p", "g"), groups=False) == POD
+    assert key_of(a_pod("p"), groups=True) == POD
+
+
+def test_the_label_is_a_link_too() -> None:
+    assert key_of(a_pod("p", labels={"scheduling.x-k8s.io/pod-group": "g"}), groups=True) == GROUP
+
+
+# --- pods ----------------------------------------------------------------------------------------
+
+
+def test_a_pod_asks_for_itself() -> None:
+    found = asks(a_pod("p", priority=7), key=POD)
+    assert (found.priority, found.may_preempt, found.needed, found.group) == (7, True, 1, None)
+
+
+@pytest.mark.parametrize("pod", [a_pod("p", on="n1"), leaving(a_pod("p")), a_pod("other")])
+def test_who_has_a_node_or_is_leaving_or_unknown_asks_for_nothing(pod: KubernetesObject) -> None:
+    assert asker(world_of(pod), POD) is None
+
+
+def test_a_pod_that_counts_as_placed_asks_for_nothing() -> None:
+    world = world_of(a_node("n1"), a_pod("p"))
+    world.assume(("default", "p"), "n1")
+    assert asker(world, POD) is None
+
+
+def test_a_gate_is_somebody_elses_to_explain() -> None:
+    assert waits(a_pod("p", schedulingGates=[{"name": "quota"}]), key=POD) == NotYet("")
+
+
+def test_a_pod_may_be_told_never_to_preempt() -> None:
+    assert not asks(a_pod("p", preemptionPolicy="Never"), key=POD).may_preempt
+
+
+# --- groups --------------------------------------------------------------------------------------
+
+
+def test_a_group_asks_for_all_who_wait_in_the_order_of_their_names() -> None:
+    found = asks(a_group("g", 9, 1), *(a_member(name, priority=9) for name in ("b", "a", "c")))
+    assert [pod.pod.metadata.name for pod in found.pods] == ["a", "b", "c"]
+
+
+def test_the_more_important_come_first_where_priorities_may_differ() -> None:
+    pods = [a_member("a", priority=1), a_member("b", priority=9)]
+    found = asks(a_group("g", 9, 1), *pods, divergence_allowed=True)
+    assert [pod.pod.metadata.name for pod in found.pods] == ["b", "a"]
+    assert found.priority == 9
+
+
+@pytest.mark.parametrize(("running", "needed"), [(0, 3), (2, 1), (3, 1), (5, 1)])
+def test_running_pods_reduce_what_is_needed_and_surplus_needs_one(running: int, needed: int) -> None:
+    others = [a_member(f"r-{i}", on="n1") for i in range(running)]
+    found = asks(a_node("n1"), a_group("g", 0, 3), *others, *(a_member(f"w-{i}") for i in range(3)))
+    assert (found.running, found.needed) == (running, needed)
+
+
+def test_a_basic_group_needs_one() -> None:
+    assert asks(a_group("g"), a_member("a"), a_member("b")).needed == 1
+
+
+def test_who_is_leaving_neither_runs_nor_waits() -> None:
+    going = [leaving(a_member("a", on="n1")), leaving(a_member("b"))]
+    assert "waits until 2" in waits(a_node("n1"), a_group("g", 0, 2), *going, a_member("c")).text
+
+
+def test_a_group_of_which_nobody_waits_asks_for_nothing() -> None:
+    assert asker(world_of(a_node("n1"), a_group("g", 0, 1), a_member("a", on="n1")), GROUP) is None
+    assert asker(world_of(a_group("g", 0, 1)), GROUP) is None
+
+
+def test_pods_of_other_namespaces_are_no_members() -> None:
+    assert asker(world_of(a_group("g", 0, 1), a_member("a")), ("PodGroup", "other", "g")) is None
+
+
+def test_a_member_that_never_preempts_keeps_its_group_from_it() -> None:
+    pods = [a_member(name, preemptionPolicy="Never") for name in ("a", "b")]
+    assert not asks(a_group("g", 0, 2), *pods).may_preempt
+
+
+def test_a_group_is_complete_when_as_many_run_as_it_needs() -> None:
+    gang, pods = a_group("g", 0, 2), [a_member(f"r-{i}", on="n1") for i in range(2)]
+    assert not is_complete(world_of(a_node("n1"), gang, pods[0], a_member("w")), gang)
+    assert is_complete(world_of(a_node("n1"), gang, *pods), gang)
+    basic = a_group("g")
+    assert not is_complete(world_of(basic, a_member("w")), basic)
+    assert is_complete(world_of(a_node("n1"), basic, pods[0]), basic)
+
+
+# --- in rows -------------------------------------------------------------------------------------
+
+
+def demand(world: World, *nominated: tuple[KubernetesObject, str]) -> Demand:
+    found = asker(world, GROUP)
+    assert isinstance(found, Asker)
+    reserved = {target(pod): node for pod, node in nominated}
+    return demand_of(found, world.snapshot(), DEFAULT_PROFILE, reserved)
+
+
+def test_pods_try_the_nodes_that_are_reserved_for_them() -> None:
+    """Not those that they show, which may be out of date."""
+    pods = [a_member(name) for name in ("a", "b", "c")]
+    world = world_of(a_node("n1"), a_node("n2"), a_group("g", 0, 2), *pods)
+    made = demand(world, (pods[0], "n2"), (pods[2], "n9"))
+    rows = world.snapshot().nodes.rows
+    assert made.nominated == (rows["n2"], -1, -1)
+    assert (len(made.pods), made.needed) == (3, 2)
+
+
+def test_members_that_run_decide_the_domain() -> None:
+    zones = [a_node(f"n{i}", labels={"zone": zone}) for i, zone in enumerate("aab")]
+    group = a_group("g", 0, 2, topologyKey="zone")
+    runs = world_of(*zones, group, a_member("r", on="n1"), a_member("w"))
+    allowed = demand(runs).allowed
+    assert allowed is not None
+    assert allowed.tolist() == [True, True, False]
+    torn = world_of(*zones, group, a_member("r", on="n1"), a_member("s", on="n2"), a_member("w"))
+    allowed = demand(torn).allowed
+    assert allowed is not None
+    assert not allowed.any(), "in two zones at once"

@@ -1,0 +1,83 @@
+"""Another scheduler takes over in the middle of a plan, and knows nothing but what the API server holds."""
+
+import pytest
+
+from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition
+from tests.unit.scheduler.crowds import a_group, a_member
+from tests.unit.scheduler.making import a_node, a_pod
+from tests.unit.scheduler.serving import nominated_to, served
+from tests.unit.scheduler.stage import notes
+
+NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9)
+STEPS: list[type[Effect]] = [Nominate, SetCondition, Evict]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+def test_another_scheduler_goes_on_where_the_first_was(steps: int) -> None:
+    cluster = served(NODE, OLD, NEW)
+    for step in STEPS[:steps]:
+        cluster.does(step)
+    cluster = cluster.restarted()
+    assert cluster.comes_true().places() == {"new": "n1"}
+    assert cluster.unfinished() == {}
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+def test_after_a_restart_nobody_is_evicted_beyond_the_plan(steps: int) -> None:
+    """Somebody who would cost less came in the meantime."""
+    cluster = served(NODE, a_pod("old", cpu="3", priority=5, on="n1"), NEW)
+    for step in STEPS[:steps]:
+        cluster.does(step)
+    cluster.show(a_node("n2"), a_pod("cheap", cpu="4", on="n2"))
+    cluster.take()
+    cluster = cluster.restarted()
+    assert cluster.comes_true().places() == {"new": "n1", "cheap": "n2"}
+
+
+def test_after_a_restart_reserved_room_is_respected() -> None:
+    halves = [a_pod(name, cpu="2", on="n1") for name in ("old", "older")]
+    cluster = served(NODE, *halves, a_pod("new", cpu="4", priority=9))
+    for step in STEPS:
+        cluster.does(step)
+    cluster.gone("old").show(a_pod("peer", cpu="2", priority=9))
+    cluster = cluster.restarted()
+    assert cluster.wanted(Bind) == []
+    assert cluster.comes_true().places() == {"new": "n1"}
+
+
+def test_a_nomination_from_before_that_leads_nowhere_is_cleared() -> None:
+    cluster = served(NODE, a_pod("dear", cpu="3", priority=9, on="n1"), nominated_to(NEW, "n1"))
+    assert cluster.nominations() == [("new", "")]
+    assert cluster.show(a_pod("small", cpu="1")).wanted(Bind) == ["small"]
+
+
+def test_a_nomination_to_a_node_that_is_gone_reserves_nothing() -> None:
+    cluster = served(NODE, nominated_to(NEW, "n0"), OLD, a_pod("older", cpu="1", priority=9, on="n1"))
+    assert cluster.comes_true().places() == {"new": "n1", "older": "n1"}
+
+
+# --- groups --------------------------------------------------------------------------------------
+
+
+def test_a_gang_does_not_care_in_which_order_it_is_listed() -> None:
+    """Its running pods may be listed after those that wait, and the group itself at last."""
+    pods = [a_member("g-0", cpu="2", priority=9), a_member("g-1", cpu="2", priority=9, on="n1")]
+    cluster = served(NODE, *pods, a_group("g", 9, 2))
+    assert notes(cluster.stage.wanted) == []
+    assert cluster.does(Bind).places() == {"g-0": "n1", "g-1": "n1"}
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+def test_another_scheduler_goes_on_with_the_plan_of_a_gang(steps: int) -> None:
+    old = [a_pod(f"old-{i}", cpu="3", priority=5, on=f"n{i}") for i in (1, 2)]
+    pods = [a_member(f"g-{i}", cpu="3", priority=9) for i in range(2)]
+    cluster = served(NODE, a_node("n2"), *old, a_group("g", 9, 2), *pods)
+    for step in STEPS[:steps]:
+        cluster.does(step)
+    if steps >= 2:
+        cluster.show(a_node("n3"), a_pod("cheap", cpu="4", on="n3"))
+    cluster.take()
+    cluster = cluster.restarted().comes_true()
+    assert {cluster.places()[name] for name in ("g-0", "g-1")} == {"n1", "n2"}
+    assert steps < 2 or cluster.places()["cheap"] == "n3"
+    assert cluster.unfinished() == {}
