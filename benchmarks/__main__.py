@@ -7,6 +7,7 @@ from statistics import median
 
 from benchmarks.measure import machine
 from benchmarks.placement import SIZES, decoding, placement
+from benchmarks.preemption import POLICIES, preemption
 from benchmarks.serving import large_cluster, serving
 
 _COLUMNS = ("fit mask", "filters", "decision")
@@ -26,9 +27,20 @@ def main() -> None:
         times = "".join(f"{row[c]:14.1f}" for c in _COLUMNS)
         print(f"{row['nodes']:>6}  {row['shape']:26}{times}", flush=True)
     _print_medians(rows)
-    results |= {"placement": rows, "serving": _serving(), "large cluster": _large_cluster()}
+    results |= {"placement": rows, "preemption": _preemption()}
+    results |= {"serving": _serving(), "large cluster": _large_cluster()}
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def _preemption() -> list[dict[str, object]]:
+    print(f"\n{'shape':>6}  {'variant':12}" + "".join(f"{p + ', ms':>14}" for p in POLICIES))
+    rows = []
+    for row in preemption():
+        rows.append(row)
+        times = "".join(f"{float(str(row[p])) / 1000:14.1f}" for p in POLICIES)
+        print(f"{row['shape']:>6}  {row['variant']:12}{times}", flush=True)
+    return rows
 
 
 def _serving() -> list[dict[str, object]]:

@@ -10,6 +10,7 @@ import multiprocessing
 import resource
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -29,7 +30,8 @@ from reprieve.scheduler.decision import Decided
 SIZES = (100, 1000, 5000)
 NEWCOMERS = 2000
 EVENTS = 20_000
-_BATCH = 200  # events that arrive together
+_BATCH = 200  # events that are observed together
+_WAVE = 50  # pods that arrive together
 _SHAPES = 20  # of newcomers, from as many templates
 
 Row = dict[str, Any]
@@ -65,6 +67,7 @@ def _decoded(raw: bytes) -> KubernetesObject:
 
 def scheduling(sizes: tuple[int, ...] = SIZES) -> Iterator[Row]:
     for nodes in sizes:
+        gc.unfreeze()
         yield {
             "nodes": nodes,
             "pods": nodes * PODS_PER_NODE,
@@ -78,8 +81,10 @@ def scheduling(sizes: tuple[int, ...] = SIZES) -> Iterator[Row]:
 
 
 def _filled(nodes: int) -> Scheduler:
+    """A scheduler that has seen a cluster, as the loop would show it."""
     scheduler = Scheduler()
     scheduler.observe([*map(Seen, decoded(cluster(nodes))), Synced()], 0.0)
+    gc.freeze()
     return scheduler
 
 
@@ -155,11 +160,13 @@ async def _end_to_end(nodes: int) -> Row:
         await asyncio.sleep(5.0)
         scheduler.reset()
         begin = process_time()
-        mini.apply(map(newcomer, range(NEWCOMERS)))
+        for start in range(0, NEWCOMERS, _WAVE):
+            mini.apply(map(newcomer, range(start, start + _WAVE)))
+            await asyncio.sleep(0.01)
         while scheduler.decided < NEWCOMERS:
-            await asyncio.sleep(0.1)
-        spent = process_time() - begin
+            await asyncio.sleep(0.01)
         await asyncio.sleep(10.0)
+        spent = process_time() - begin
     await mini.stop()
     return {
         "decisions a second, in the cluster": round(NEWCOMERS / spent),
@@ -175,13 +182,10 @@ def _events(nodes: int) -> float:
     """Events a second, from JSON: half of them new pods, and reports about nodes and running pods."""
     scheduler = _filled(nodes)
     raw = [raw_of(value, 1_000_000 + i) for i, value in enumerate(_mixture(nodes))]
-    gc.freeze()
     begin = process_time()
     for start in range(0, EVENTS, _BATCH):
         scheduler.observe([Seen(_decoded(one)) for one in raw[start : start + _BATCH]], float(start))
-    spent = process_time() - begin
-    gc.unfreeze()
-    return EVENTS / spent
+    return EVENTS / (process_time() - begin)
 
 
 def _mixture(nodes: int) -> Iterator[Json]:
@@ -205,6 +209,7 @@ def memory(nodes: int) -> Row:
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_measure, args=(nodes, theirs))
     process.start()
+    theirs.close()
     found: Row = ours.recv()
     process.join()
     return found
@@ -221,5 +226,5 @@ def _measure(nodes: int, answer: Connection) -> None:
 
 
 def _resident() -> int:
-    """At its highest so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()

@@ -34,7 +34,7 @@ def happenings(act: str) -> list[tuple[float, str]]:
 
 def pods(act: str) -> dict[str, str]:
     """The table at the end of an act: pods and their nodes."""
-    table = act[act.rindex("\nPOD ") :].strip().split("\n\n")[0].splitlines()[1:]
+    table = act[act.index("\nPOD ") :].strip().split("\n\n")[0].splitlines()[1:]
     return {row.split()[0]: row.split()[3] for row in table}
 
 

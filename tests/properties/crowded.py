@@ -84,11 +84,12 @@ def _inhabitants(
     """So many that little is left, and now and then more than the node has room for."""
     name, most = node["metadata"]["name"], int(node["status"]["allocatable"]["pods"])
     room, pods = 1000 * int(node["status"]["allocatable"]["cpu"]), list[Json]()
-    while len(pods) < min(size.pods_per_node, most) and room > 250:
-        pod = _pod(rng, f"{name}-p{len(pods)}", around, rng.choice(_SIZES))
+    while len(pods) < min(size.pods_per_node, most) and room > 0:
+        is_last = len(pods) + 1 == size.pods_per_node and chance(rng, 0.97)
+        pod = _pod(rng, f"{name}-p{len(pods)}", around, f"{room}m" if is_last else rng.choice(_SIZES))
         _settle(rng, pod, name, groups)
-        room -= _millis(pod)
-        if room >= 0 or chance(rng, 0.02):
+        if _millis(pod) <= room or chance(rng, 0.02):
+            room -= _millis(pod)
             pods.append(pod)
     if groups and chance(rng, 0.05):
         stray = _pod(rng, f"{name}-stray", around, "1")

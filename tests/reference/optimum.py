@@ -7,6 +7,7 @@ costs, in pods beyond budgets, in the highest priority that is hit, and in pods 
 """
 
 import argparse
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -97,7 +98,9 @@ def lines(kind: str, tallies: dict[str, Tally]) -> Iterator[str]:
         losses = []
         for measure in MEASURES:
             found = counted.by.get(measure, [])
-            mean = sum(found) / len(found) if found else 0
+            # A plan that evicts somebody although nobody had to go exceeds the ceiling beyond measure.
+            finite = [loss for loss in found if math.isfinite(loss)]
+            mean = sum(finite) / len(finite) if finite else 0
             losses.append(f"{measure} {len(found):>4} by {mean:6.1f}")
         shares = f"{counted.worlds:>6} worlds, {counted.missed:>4} missed, {counted.worse:>4} worse"
         yield f"{kind:22} {name:9} {shares}: {', '.join(losses)}"

@@ -11,7 +11,9 @@ from reprieve.runtime.performer import DEFAULT_LIMITS, Limits, Performer
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 
-_DECISIONS_IN_A_ROW = 16  # then sockets and timers get their turn
+# Then sockets and timers get their turn.
+_EVENTS_IN_A_ROW = 500
+_DECISIONS_IN_A_ROW = 16
 _FAREWELL_SECONDS = 5.0  # for what is under way when scheduling ends
 
 
@@ -73,13 +75,14 @@ class Loop:
     async def _consume(self) -> None:
         while True:
             self._observe()
-            if self._decide_some():
+            if self._inbox or self._decide_some():
                 await asyncio.sleep(0)
-            elif not self._inbox:
+            else:
                 await self._wait()
 
     def _observe(self) -> None:
-        events, self._inbox = self._inbox, []
+        """Looks at what has arrived, all of it before anything is decided."""
+        events, self._inbox = self._inbox[:_EVENTS_IN_A_ROW], self._inbox[_EVENTS_IN_A_ROW:]
         self._arrived.clear()
         self._performer.submit(self._scheduler.observe(events, self._clock()))
         if not self._knows_all and Synced() in events:
@@ -88,15 +91,13 @@ class Loop:
             gc.freeze()
 
     def _decide_some(self) -> bool:
-        """What arrived in the meantime is looked at before the next decision. True if more may follow."""
+        """True if more may follow."""
         for _ in range(_DECISIONS_IN_A_ROW):
             decided = self._scheduler.decide(self._clock())
             if decided is None:
                 return False
             self._record(decided.decision)
             self._performer.submit(decided.effects)
-            if self._inbox:
-                break
         return True
 
     async def _wait(self) -> None:

@@ -10,7 +10,7 @@ from reprieve.placement.reasons import Code, Reason
 from reprieve.report.happenings import Witness, at, decided
 from reprieve.report.text import Line, Tone
 from reprieve.scheduler.decision import Decision, Finding, Outcome
-from tests.unit.scheduler.making import a_node, a_pod, target
+from tests.unit.scheduler.making import a_node, a_pod, leaving, target
 
 POD = a_pod("p")
 
@@ -77,3 +77,10 @@ def test_what_cannot_be_read() -> None:
     problem = Problem(ref=Ref(kind="Pod", namespace="default", name="p"), path="spec", expected="wrong")
     line = Witness().sees(Unread(target(POD), problem))
     assert line == Line("Pod default/p cannot be read: Pod default/p: spec: wrong", Tone.BAD)
+
+
+def test_a_pod_is_asked_to_leave_once() -> None:
+    witness, pod = Witness(), with_phase(a_pod("p", on="n1"), "Running")
+    witness.sees(Seen(pod))
+    told = [text_of(witness.sees(Seen(leaving(pod)))) for _ in range(2)]
+    assert told == ["Pod default/p is asked to leave n1", ""]
