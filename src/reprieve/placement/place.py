@@ -143,15 +143,15 @@ def survey(
     kept: list[Rejection] = []
     if allowed is not None:
         kept.append(Rejection(~allowed, Reason(Code.OUTSIDE_DOMAIN), curable=False))
-    for constraint in constraints:
+    for constraint in constraints if left.any() else ():
+        refused = [Rejection(r.rows & left, r.reason, r.curable) for r in constraint(ask)]
+        if not refused:
+            continue  # most have nothing to say about most pods
+        kept += refused
+        for rejection in refused:
+            left &= ~rejection.rows
         if not left.any():
             break
-        refused = np.zeros(len(left), np.bool_)
-        for rejection in constraint(ask):
-            rows = rejection.rows & left
-            refused |= rows
-            kept.append(Rejection(rows, rejection.reason, rejection.curable))
-        left &= ~refused
     return Survey(left, tuple(kept))
 
 

@@ -47,7 +47,7 @@ def plans_worth_ranking(question: Question, now: float) -> list[Plan] | NoPlan:
     plans = [plan for d in domains(question, takeable) if (plan := plan_in(d, question, takeable))]
     if not question.policy.breaks_no_budget:
         return plans or NoPlan(Why.NO_HELP, verdict.until)
-    return [plan for plan in plans if not plan.broken] or _why_not(question, now)
+    return [plan for plan in plans if not plan.broken] or _why_not(question, verdict.until, now)
 
 
 def _takeable(question: Question, units: Units, allowed: Mask) -> Takeable:
@@ -58,13 +58,13 @@ def _takeable(question: Question, units: Units, allowed: Mask) -> Takeable:
     return Takeable(units, allowed, accounts(budgets), matter)
 
 
-def _why_not(question: Question, now: float) -> NoPlan:
+def _why_not(question: Question, until: float | None, now: float) -> NoPlan:
     """Whether it is for the budgets that there is no plan."""
     heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False))
     found = plans_worth_ranking(heedless, now)
     if isinstance(found, NoPlan):
         return found
-    return NoPlan(Why.BUDGETS, forbidden=min(found, key=lambda plan: rank(plan, question.policy.ranking)))
+    return NoPlan(Why.BUDGETS, until, min(found, key=lambda plan: rank(plan, question.policy.ranking)))
 
 
 def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:

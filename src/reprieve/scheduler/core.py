@@ -46,12 +46,12 @@ from reprieve.scheduler.handover import (
     Step,
     abandoned,
     acknowledged,
-    is_marked,
     opened,
     unmark,
     vanished,
 )
 from reprieve.scheduler.ledger import Assumed, Ledger, Promise, VolumeStep
+from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.pod_rows import PodKey
 from reprieve.scheduler.preempting import Case, RoomFor, Weighed, awaited, plans_for, rows_of, still_feasible
 from reprieve.scheduler.queue import DEFAULT_BACKOFF, Backoff, Key, Queue, Standing
@@ -92,9 +92,8 @@ class Scheduler:
         self._world = World()
         self._ledger = Ledger()
         self._queue = Queue(self._settings.backoff)
-        self._handovers: dict[Key, Handover] = {}
+        self._plans = Plans()
         self._nominated: dict[Target, str] = {}  # pods that wait for a node, and which
-        self._marked: set[Target] = set()  # pods that are marked as victims, by us or by whom we replace
         self._parts: dict[Target, Key] = {}  # pods in line, and the demand they are part of
         self._faults: dict[Target, str] = {}  # pods whose spec we cannot honour
         self._telling = Telling()
@@ -108,6 +107,7 @@ class Scheduler:
         for event in events:
             effects.extend(self._observe(event, now))
         effects.extend(self._overdue(now))
+        effects.extend(self._plans.sweep(now))
         effects.extend(self._priorities_compared())
         return effects
 
@@ -144,7 +144,7 @@ class Scheduler:
 
     def next_time(self) -> float | None:
         """When something is to be done even if nothing happens."""
-        times = (self._queue.next_time(), self._ledger.next_time())
+        times = (self._queue.next_time(), self._ledger.next_time(), self._plans.next_time())
         return min((time for time in times if time is not None), default=None)
 
     def _all_are_here(self, now: float) -> Iterator[Effect]:
@@ -174,7 +174,7 @@ class Scheduler:
             before = None
         if known is None:
             return effects
-        self._note_mark(pod)
+        self._plans.saw(pod)
         if pod.spec.node_name:
             return [*effects, *self._forget(_target(pod), now), *self._regroup(pod, now)]
         if self._ledger.of(_target(pod)) is not None:
@@ -250,12 +250,6 @@ class Scheduler:
         if group is not None and not self._telling.is_scheduled(group) and is_complete(self._world, group):
             yield from self._telling.group_scheduled(group)
 
-    def _note_mark(self, pod: Pod) -> None:
-        if is_marked(pod):
-            self._marked.add(_target(pod))
-        else:
-            self._marked.discard(_target(pod))
-
     def _is_ours(self, pod: Pod) -> bool:
         return pod.spec.scheduler_name in self._settings.profiles and not pod.metadata.deletion_timestamp
 
@@ -288,7 +282,8 @@ class Scheduler:
             return
         self._unreserve([pod], key, now)
         del self._parts[pod]
-        if key in self._handovers and pod in dict(self._handovers[key].places):
+        plan = self._plans.of(key)
+        if plan is not None and pod in dict(plan.places):
             yield from self._plan_anew(key, now)
         yield from self._stand_in_line(key, now, changed=False)
 
@@ -341,7 +336,7 @@ class Scheduler:
 
     def _crowd_out(self, who: Asker, nodes: Collection[str], now: float) -> Iterator[Effect]:
         """Who waits for room that somebody more important has taken plans anew, if it no longer suffices."""
-        for key, handover in list(self._handovers.items()):
+        for key, handover in self._plans:
             other = self._asker(key) if key != who.key else None
             if not isinstance(other, Asker) or other.priority >= who.priority:
                 continue
@@ -368,7 +363,7 @@ class Scheduler:
 
     def _doomed(self, view: Snapshot) -> tuple[int, ...]:
         """Pods that are going to be evicted, and cannot be seen leaving yet."""
-        rows = rows_of(view, sorted(self._marked.union(*(h.victims for h in self._handovers.values()))))
+        rows = rows_of(view, self._plans.doomed())
         return tuple(r for r in rows if view.where[r] != NOWHERE and not view.pods.terminating[r])
 
     def _placed(self, case: Case, nodes: tuple[int, ...], now: float) -> Decided:
@@ -389,7 +384,7 @@ class Scheduler:
 
     def _makes_room_for_another(self, key: Key) -> bool:
         """Whether a plan is for one pod alone, which still waits while others of its group have a node."""
-        handover = self._handovers.get(key)
+        handover = self._plans.of(key)
         if handover is None or not handover.is_open or len(handover.places) > 1:
             return False
         return handover.places[0][0] in self._nominated
@@ -414,7 +409,7 @@ class Scheduler:
         helps = helpful(rejection.reason.code for rejection in found.survey.rejections)
         self._queue.wait(case.who.key, helps, now)
         effects: list[Effect] = []
-        handover = self._handovers.get(case.who.key)
+        handover = self._plans.of(case.who.key)
         if handover is not None and handover.is_open and still_feasible(case, handover):
             waits = self._decision(case.who, Outcome.WAITING, now)
             return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
@@ -470,7 +465,8 @@ class Scheduler:
         for pod in filter(self._is_preparing, going):
             effects.extend(self._give_up(pod, f"it gives way to others (decision {decision.id})", now))
         self._nominated.update(places)
-        self._handovers[case.who.key], first = opened(handover)
+        handover, first = opened(handover)
+        self._plans.keep(case.who.key, handover)
         self._queue.hold(case.who.key)
         effects.extend(first)
         effects.extend(self._say_all(case.who, decision.text))
@@ -503,18 +499,15 @@ class Scheduler:
 
     # --- handovers ---
 
-    def _step(self, key: Key, step: Step, now: float) -> tuple[Effect, ...]:
+    def _step(self, key: Key, before: Handover, step: Step, now: float) -> tuple[Effect, ...]:
         """A plan goes on; the preemptor is looked at again when calls are over, and when all are gone."""
-        before, (handover, effects) = self._handovers[key], step
-        self._handovers[key] = handover
+        handover, effects = step
+        self._plans.keep(key, handover)
         if handover.stage is Stage.READY:
             self._queue.again(key)
         elif handover.stage is Stage.DRAINING and before.is_settling:
             self._queue.let_wait(key, now)
         return effects
-
-    def _handovers_with(self, effect: Effect) -> list[Key]:
-        return [key for key, handover in self._handovers.items() if effect in handover.pending]
 
     def _lost_room(self, node: str, now: float) -> Iterator[Effect]:
         """Nobody waits for a node that is no more."""
@@ -522,10 +515,9 @@ class Scheduler:
             yield from self._plan_anew(key, now)
 
     def _vanished(self, target: Target, now: float) -> Iterator[Effect]:
-        self._marked.discard(target)
-        for key, handover in list(self._handovers.items()):
-            if handover.is_open and handover.concerns(target):
-                yield from self._step(key, vanished(handover, target), now)
+        self._plans.lost(target)
+        for key, handover in self._plans.concerned(target):
+            yield from self._step(key, handover, vanished(handover, target), now)
 
     def _plan_anew(self, key: Key, now: float) -> Iterator[Effect]:
         yield from self._call_off(key, now)
@@ -536,13 +528,10 @@ class Scheduler:
         waiting = [pod for pod in self._nominated if self._parts[pod] == key]
         self._unreserve(waiting, key, now)
         withdrawn = tuple(Nominate(pod, "") for pod in waiting)
-        handover = self._handovers.pop(key, None)
-        return withdrawn if handover is None else (*withdrawn, *abandoned(handover, self._held())[1])
-
-    def _held(self) -> set[Target]:
-        """Whoever has to go for an open plan."""
-        plans = (handover for handover in self._handovers.values() if handover.is_open)
-        return {target for plan in plans for target in (*plan.victims, *plan.marks)}
+        handover = self._plans.drop(key)
+        if handover is None:
+            return withdrawn
+        return (*withdrawn, *abandoned(handover, self._plans.needed())[1])
 
     def _unreserve(self, pods: Iterable[Target], key: Key, now: float) -> None:
         """Room that nobody waits for any more: to others it is as if somebody had left."""
@@ -551,7 +540,7 @@ class Scheduler:
 
     def _wake_others(self, changes: Iterable[Change], now: float, pod: Target) -> None:
         """Of those who wait for this very pod to go, nobody is woken before the last of them is gone."""
-        held = {k for k, h in self._handovers.items() if h.is_open and h.waits_for(pod)}
+        held = self._plans.waiting_for(pod)
         for change in changes:
             self._queue.wake(change, now, held)
 
@@ -590,12 +579,16 @@ class Scheduler:
             case SelectNode():
                 return self._saw_volumes(now)
             case Nominate() | SetCondition() | Evict():
-                steps = [
-                    (key, acknowledged(self._handovers[key], effect)) for key in self._handovers_with(effect)
-                ]
-                return [effect for key, step in steps for effect in self._step(key, step, now)]
+                return self._acknowledged(effect, now)
             case Announce():
                 return ()
+
+    def _acknowledged(self, effect: Effect, now: float) -> tuple[Effect, ...]:
+        key = self._plans.answered(effect)
+        handover = self._plans.of(key) if key is not None else None
+        if key is None or handover is None:
+            return ()
+        return self._step(key, handover, acknowledged(handover, effect), now)
 
     def _bound(self, pod: Target, now: float) -> Iterator[Effect]:
         """The pod stays assumed until it is seen there; its demand may be complete by now."""
@@ -634,13 +627,14 @@ class Scheduler:
 
     def _handover_failed(self, effect: Effect, error: str, now: float) -> Iterator[Effect]:
         """Nothing further is evicted; the demand is in line again, and told why."""
-        for key in self._handovers_with(effect):
+        key = self._plans.answered(effect)
+        if key is not None:
             found = self._asker(key)
             yield from self._plan_anew(key, now)
             self._queue.retry(key, now)
             if isinstance(found, Asker):
                 yield from self._say_all(found, failure_text(effect.target, error, found.key[1]))
-        if isinstance(effect, Evict) and effect.target in self._marked - self._held():
+        if isinstance(effect, Evict) and effect.target in self._plans.unused_marks():
             yield unmark(effect.target)
 
     def _unknown(self, effect: Effect, now: float) -> Iterable[Effect]:
@@ -655,7 +649,7 @@ class Scheduler:
                 return (effect,) if self._preparing(effect) else ()
             case Nominate() | SetCondition() | Evict():
                 self._telling.forget(effect.target)
-                return (effect,) if self._handovers_with(effect) else ()
+                return (effect,) if self._plans.must_know(effect) else ()
             case Announce():
                 return ()
 
@@ -675,7 +669,7 @@ class Scheduler:
 
     def _not_in_the_way(self, pod: Target, now: float) -> Iterator[Effect]:
         """A pod that came back is not evicted any more for the room that it was to have."""
-        if any(handover.is_settling and pod in handover.victims for handover in self._handovers.values()):
+        if any(handover.is_settling and pod in handover.victims for _, handover in self._plans):
             yield from self._vanished(pod, now)
             yield unmark(pod)
 

@@ -15,6 +15,7 @@ from reprieve.scheduler.decision import Preemption, by_node, giving_way_text
 
 MARK = "DisruptionTarget"
 MARK_REASON = "PreemptionByScheduler"
+_OURS = "reprieve: "  # other schedulers mark their victims, too
 
 
 class Stage(Enum):
@@ -122,15 +123,14 @@ def abandoned(handover: Handover, held: Container[Target] = ()) -> Step:
 
 def _mark(target: Target, handover: Handover) -> SetCondition:
     kind = handover.preemptor.kind.lower()
-    text = f"reprieve: preempting to accommodate a higher priority {kind} (decision {handover.id})"
+    text = f"{_OURS}preempting to accommodate a higher priority {kind} (decision {handover.id})"
     return SetCondition(target, MARK, "True", MARK_REASON, text)
 
 
 def is_marked(pod: Pod) -> bool:
-    """Whether somebody is about to evict the pod, and has not yet."""
-    marked = any(
-        c.type == MARK and c.status == "True" and c.reason == MARK_REASON for c in pod.status.conditions
-    )
+    """Whether we are about to evict the pod, and have not yet."""
+    marks = (c for c in pod.status.conditions if c.type == MARK and c.reason == MARK_REASON)
+    marked = any(mark.status == "True" and mark.message.startswith(_OURS) for mark in marks)
     return marked and pod.metadata.deletion_timestamp is None
 
 

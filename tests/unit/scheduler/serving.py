@@ -1,7 +1,7 @@
 """A stage with an API server: it keeps the objects, and carries out what is wanted when it is told to."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -106,12 +106,12 @@ class Served:
 
     def plan(self) -> Handover:
         """The only plan that is being carried out."""
-        (handover,) = self.stage.scheduler._handovers.values()
+        ((_, handover),) = self.stage.scheduler._plans
         return handover
 
     def plan_of(self, name: str) -> Handover:
         """The plan that is carried out for a demand of this name."""
-        (handover,) = (h for key, h in self.stage.scheduler._handovers.items() if key[2] == name)
+        (handover,) = (plan for key, plan in self.stage.scheduler._plans if key[2] == name)
         return handover
 
     def places_wanted(self) -> dict[str, str]:
@@ -129,9 +129,9 @@ class Served:
         """What the scheduler still has in mind, its picture of the cluster aside."""
         scheduler = self.stage.scheduler
         minds = {
-            "plans": scheduler._handovers,
+            "plans": [*scheduler._plans, *scheduler._plans._strays],
             "reserved": scheduler._nominated,
-            "marked": scheduler._marked,
+            "marked": scheduler._plans._marked,
             "in line": [*scheduler._queue.keys(), *scheduler._parts],
             "promised": [*scheduler._ledger],
         }
@@ -197,7 +197,3 @@ def served(
     stage = Stage(scheduler or Scheduler(settings))
     stage.happens(*map(Seen, things), Synced())
     return Served(stage, {target(thing): thing for thing in things})
-
-
-def settings(**changes: Any) -> Settings:
-    return replace(Settings(), **changes)

@@ -200,9 +200,14 @@ def test_before_marks_and_after_evictions_there_is_nothing_to_clear(stage: Stage
     assert abandoned(reached(plan(OLD), stage))[1] == ()
 
 
+def a_mark(**fields: Any) -> Condition:
+    ours: dict[str, Any] = {"type": MARK, "status": "True", "reason": MARK_REASON, "message": "reprieve: …"}
+    return Condition(**{**ours, **fields})
+
+
 def test_what_is_marked() -> None:
-    running, mark = a_pod("old", on="n1"), Condition(type=MARK, status="True", reason=MARK_REASON)
-    marked = conditioned(running, mark)
+    running = a_pod("old", on="n1")
+    marked = conditioned(running, a_mark())
     assert is_marked(marked)
     assert not is_marked(running)
     assert not is_marked(leaving(marked)), "it is on its way already"
@@ -211,9 +216,10 @@ def test_what_is_marked() -> None:
 @pytest.mark.parametrize(
     "condition",
     [
-        Condition(type=MARK, status="False", reason=MARK_REASON),
-        Condition(type=MARK, status="True", reason="DeletionByTaintManager"),
-        Condition(type="PodScheduled", status="True", reason=MARK_REASON),
+        a_mark(type="PodScheduled"),
+        a_mark(status="False"),
+        a_mark(reason="DeletionByTaintManager"),
+        a_mark(message="default-scheduler: preempting to accommodate a higher priority pod"),
     ],
 )
 def test_what_is_not_our_mark(condition: Condition) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition
+from reprieve.scheduler.handover import MARK
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod
 from tests.unit.scheduler.serving import nominated_to, served
@@ -80,4 +81,16 @@ def test_another_scheduler_goes_on_with_the_plan_of_a_gang(steps: int) -> None:
     cluster = cluster.restarted().comes_true()
     assert {cluster.places()[name] for name in ("g-0", "g-1")} == {"n1", "n2"}
     assert steps < 2 or cluster.places()["cheap"] == "n3"
+    assert cluster.unfinished() == {}
+
+
+def test_marks_whose_preemptor_is_gone_are_cleared_after_a_while() -> None:
+    cluster = served(NODE, OLD, NEW).does(Nominate).does(SetCondition)
+    cluster.take()
+    del cluster.objects[cluster.named("new")]
+    cluster = cluster.restarted()
+    cluster.stage.after(29.0)
+    assert cluster.wanted(SetCondition) == []
+    cluster.stage.after(1.0)
+    assert cluster.does().conditions("old") == {MARK: "False"}
     assert cluster.unfinished() == {}

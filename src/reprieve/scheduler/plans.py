@@ -1,0 +1,111 @@
+"""The plans under way: whom they concern, which of them an answer is for, and whose marks nobody needs.
+
+Knows how a plan goes on only from ``handover``, and nothing of queues or snapshots.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from reprieve.model.effects import Effect, SetCondition, Target
+from reprieve.model.objects import Pod
+from reprieve.scheduler.handover import Handover, is_marked, unmark
+from reprieve.scheduler.queue import Key
+
+_SWEEP_AFTER = 30.0  # seconds; who takes over from a scheduler that died has made its plans by then
+
+
+class Plans:
+    def __init__(self) -> None:
+        self._plans: dict[Key, Handover] = {}
+        self._strays: Counter[Effect] = Counter()  # sent for plans that were called off since
+        self._marked: set[Target] = set()  # pods that are marked, by us or by whom we replace
+        self._sweep_at: float | None = None
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def __iter__(self) -> Iterator[tuple[Key, Handover]]:
+        """A plan may be changed or dropped on the way."""
+        return iter(list(self._plans.items()))
+
+    def of(self, key: Key) -> Handover | None:
+        return self._plans.get(key)
+
+    def keep(self, key: Key, handover: Handover) -> None:
+        """A new plan, or a plan that went on."""
+        self._plans[key] = handover
+
+    def drop(self, key: Key) -> Handover | None:
+        handover = self._plans.pop(key, None)
+        if handover is not None:
+            self._strays.update(handover.pending)
+        return handover
+
+    # --- answers ---
+
+    def answered(self, effect: Effect) -> Key | None:
+        """The plan that waited for this, and does not any more."""
+        key = self._sender(effect)
+        if key is not None:
+            plan = self._plans[key]
+            self._plans[key] = replace(plan, pending=plan.pending - {effect})
+        return key
+
+    def must_know(self, effect: Effect) -> bool:
+        """Whether an answer that was lost has to be asked for again."""
+        return self._sender(effect) is not None
+
+    def _sender(self, effect: Effect) -> Key | None:
+        """On one object, what was sent first ends first: so answers to what was sent in vain come before."""
+        if effect in self._strays:
+            self._strays -= Counter((effect,))  # those of which none is left are not kept
+            return None
+        return next((key for key, plan in self._plans.items() if effect in plan.pending), None)
+
+    # --- whom they concern ---
+
+    def concerned(self, target: Target) -> list[tuple[Key, Handover]]:
+        return [(key, plan) for key, plan in self._plans.items() if plan.is_open and plan.concerns(target)]
+
+    def waiting_for(self, pod: Target) -> set[Key]:
+        """Demands that cannot go on before this pod is gone."""
+        return {key for key, plan in self._plans.items() if plan.is_open and plan.waits_for(pod)}
+
+    def needed(self) -> set[Target]:
+        """Whoever has to go for an open plan."""
+        plans = [plan for plan in self._plans.values() if plan.is_open]
+        return {target for plan in plans for target in (*plan.victims, *plan.marks)}
+
+    def doomed(self) -> list[Target]:
+        """Pods that are going to be evicted, as far as anybody knows."""
+        return sorted(self._marked.union(*(plan.victims for plan in self._plans.values())))
+
+    # --- marks ---
+
+    def saw(self, pod: Pod) -> None:
+        meta = pod.metadata
+        target = Target("Pod", meta.namespace, meta.name, meta.uid)
+        if is_marked(pod):
+            self._marked.add(target)
+        else:
+            self._marked.discard(target)
+
+    def lost(self, target: Target) -> None:
+        self._marked.discard(target)
+
+    def unused_marks(self) -> set[Target]:
+        return self._marked - self.needed() if self._marked else self._marked
+
+    def sweep(self, now: float) -> list[SetCondition]:
+        """Clears marks that are left from an earlier run, or could not be cleared at their time."""
+        unused = self.unused_marks()
+        due = self._sweep_at is not None and now >= self._sweep_at
+        if not unused or due:
+            self._sweep_at = None
+        if unused and self._sweep_at is None:
+            self._sweep_at = now + _SWEEP_AFTER
+        return [unmark(target) for target in sorted(unused)] if due else []
+
+    def next_time(self) -> float | None:
+        return self._sweep_at

@@ -1,0 +1,117 @@
+"""Crowded clusters, drawn from a seed: pods and gangs of several priorities, more than there is room for.
+
+`python -m tests.simulation.crowd SEED` plays one again and tells its story.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+
+from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
+from reprieve.runtime.virtual_time import EPOCH
+from tests.simulation.acts import Act, Apply, Cordon, DeletePod, Disconnect, LoseNode, Restart
+from tests.simulation.objects import Json, deployment, node, pod, pod_spec
+from tests.simulation.scenario import TROUBLED_SECONDS, Scenario
+
+PRIORITIES = (0, 5, 10, 20)
+
+
+def crowd(seed: int) -> Scenario:
+    rng = Random(f"crowd {seed}")
+    nodes = [node(f"n{i}", f"z{i % 2}", cpu=4) for i in range(rng.randint(1, 4))]
+    names = [body["metadata"]["name"] for body in nodes]
+    troubles = [(0.0, Apply((*nodes, *_budgets(rng)))), *_arrivals(rng), *_mishaps(rng, names)]
+    return Scenario(seed, _faults(rng, seed), tuple(troubles), ())
+
+
+def _faults(rng: Random, seed: int) -> FaultPlan:
+    return replace(
+        everything(seed, rate=rng.choice((0.0, 0.0, 0.02, 0.07)), until=EPOCH + TROUBLED_SECONDS),
+        late_seconds=rng.choice((0.5, 2.0, 20.0)),
+        reconnect_seconds=rng.choice((0.0, 1.0, 15.0)),
+        timeout_seconds=rng.choice((0.1, 1.0, 5.0)),
+    )
+
+
+# --- who comes -----------------------------------------------------------------------------------
+
+
+def _budgets(rng: Random) -> Iterator[Json]:
+    for app in ("a", "b"):
+        if rng.random() < 0.5:
+            spec = {"minAvailable": rng.randint(0, 2), "selector": {"matchLabels": {"app": app}}}
+            meta = {"name": app, "namespace": "default"}
+            yield {"kind": "PodDisruptionBudget", "metadata": meta, "spec": spec}
+
+
+def _arrivals(rng: Random) -> Iterator[tuple[float, Act]]:
+    for i in range(rng.choice((5, 10, 20))):
+        make = rng.choices((_bare, _gang, _service), weights=(4, 4, 1))[0]
+        at = rng.choice((0.0, rng.uniform(0, TROUBLED_SECONDS)))
+        for late, thing in make(rng, f"w{i}"):
+            yield at + late, Apply((thing,))
+
+
+def _spec(rng: Random, **more: object) -> Json:
+    drain = rng.choice((0, 3, 10))
+    return pod_spec(rng.choice(("1", "2", "3", "4")), terminationGracePeriodSeconds=drain, **more)
+
+
+def _bare(rng: Random, name: str) -> Iterator[tuple[float, Json]]:
+    more: Json = {"priority": rng.choice(PRIORITIES)}
+    if rng.random() < 0.1:
+        more["preemptionPolicy"] = "Never"
+    yield 0.0, pod(name, _spec(rng, **more), labels={"app": rng.choice("abc")})
+
+
+def _service(rng: Random, name: str) -> Iterator[tuple[float, Json]]:
+    """Whoever is evicted comes again."""
+    yield 0.0, deployment(name, rng.randint(1, 3), _spec(rng, priority=0), {"app": rng.choice("ab")})
+
+
+def _gang(rng: Random, name: str) -> Iterator[tuple[float, Json]]:
+    """The group may come after its pods, its pods one after the other, and some never."""
+    size, priority = rng.randint(1, 4), rng.choice(PRIORITIES)
+    least = rng.randint(0, size + (rng.random() < 0.1))
+    policy: Json = {"gang": {"minCount": least}} if least else {"basic": {}}
+    mode = rng.choice(("all", "single"))
+    yield rng.choice((0.0, 1.0)), a_group(name, priority, policy, mode)
+    spec = _spec(rng, priority=priority, schedulingGroup={"podGroupName": name})
+    for i in range(size):
+        yield rng.choice((0.0, 0.0, rng.uniform(0, 5))), pod(f"{name}-{i}", spec)
+
+
+def a_group(name: str, priority: int, policy: Json, mode: str) -> Json:
+    spec = {"priority": priority, "schedulingPolicy": policy, "disruptionMode": {mode: {}}}
+    meta = {"name": name, "namespace": "default"}
+    return {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": meta, "spec": spec}
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+
+def _mishaps(rng: Random, nodes: list[str]) -> Iterator[tuple[float, Act]]:
+    for _ in range(rng.choice((0, 3, 8))):
+        yield rng.uniform(0, TROUBLED_SECONDS), rng.choice(_MISHAPS)(rng, rng.choice(nodes))
+
+
+_MISHAPS: tuple[Callable[[Random, str], Act], ...] = (
+    lambda rng, name: LoseNode(name, rng.uniform(0, 20)),
+    lambda rng, name: Cordon(name, rng.uniform(0, 20)),
+    lambda rng, name: DeletePod(rng.randrange(100), rng.choice((None, 0, 3))),
+    lambda rng, name: Disconnect(rng.choice((WatchFault.DROP, WatchFault.RELIST, WatchFault.STALE))),
+    lambda rng, name: Restart(rng.choice((0.0, rng.uniform(0, 5)))),
+)
+
+
+def main() -> None:
+    from tests.simulation.crowded_play import play_crowd
+
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.crowd", description=__doc__)
+    parser.add_argument("seed", type=int)
+    print(play_crowd(parser.parse_args().seed, print))
+
+
+if __name__ == "__main__":
+    main()
