@@ -2,39 +2,69 @@
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 from benchmarks.measure import machine
 from benchmarks.placement import SIZES, decoding, placement
 from benchmarks.preemption import POLICIES, preemption
+from benchmarks.scheduling import memory, scheduling
 from benchmarks.serving import large_cluster, serving
 
 _COLUMNS = ("fit mask", "filters", "decision")
 
 
+Sizes = tuple[int, ...]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--nodes", type=int, action="append", help=f"cluster sizes, instead of {SIZES}")
+    parser.add_argument(
+        "--only", choices=PARTS, action="append", help="this part; can be given several times"
+    )
     parser.add_argument("--json", type=Path, help="write the results there")
     arguments = parser.parse_args()
-    results: dict[str, object] = {"machine": machine(), "placement": [], "decoding": decoding()}
-    print(f"decoding: {results['decoding']}")
-    rows: list[dict[str, object]] = []
-    print(f"\n{'nodes':>6}  {'shape':26}" + "".join(f"{c + ', us':>14}" for c in _COLUMNS))
-    for row in placement(tuple(arguments.nodes or SIZES)):
-        rows.append(row)
-        times = "".join(f"{row[c]:14.1f}" for c in _COLUMNS)
-        print(f"{row['nodes']:>6}  {row['shape']:26}{times}", flush=True)
-    _print_medians(rows)
-    results |= {"placement": rows, "preemption": _preemption()}
-    results |= {"serving": _serving(), "large cluster": _large_cluster()}
+    sizes = tuple(arguments.nodes or SIZES)
+    results: dict[str, object] = {"machine": machine()}
+    for name in arguments.only or PARTS:
+        print(f"\n{name}")
+        results[name] = PARTS[name](sizes)
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n")
 
 
+def _decoding() -> dict[str, object]:
+    found = decoding()
+    print(found)
+    return found
+
+
+def _placement(sizes: Sizes) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    print(f"{'nodes':>6}  {'shape':26}" + "".join(f"{c + ', us':>14}" for c in _COLUMNS))
+    for row in placement(sizes):
+        rows.append(row)
+        times = "".join(f"{row[c]:14.1f}" for c in _COLUMNS)
+        print(f"{row['nodes']:>6}  {row['shape']:26}{times}", flush=True)
+    _print_medians(rows)
+    return rows
+
+
+def _scheduling(sizes: Sizes) -> list[dict[str, object]]:
+    rows = []
+    for nodes in sizes:
+        row = {**scheduling(nodes), **memory(nodes)}
+        rows.append(row)
+        for name, value in row.items():
+            print(f"{name:>40}  {value}")
+        print(flush=True)
+    return rows
+
+
 def _preemption() -> list[dict[str, object]]:
-    print(f"\n{'shape':>6}  {'variant':12}" + "".join(f"{p + ', ms':>14}" for p in POLICIES))
+    print(f"{'shape':>6}  {'variant':12}" + "".join(f"{p + ', ms':>14}" for p in POLICIES))
     rows = []
     for row in preemption():
         rows.append(row)
@@ -45,7 +75,7 @@ def _preemption() -> list[dict[str, object]]:
 
 def _serving() -> list[dict[str, object]]:
     columns = ("writes a second", "deliveries a second")
-    print(f"\n{'watchers':>8}" + "".join(f"{column:>22}" for column in columns))
+    print(f"{'watchers':>8}" + "".join(f"{column:>22}" for column in columns))
     rows = []
     for row in serving():
         rows.append(row)
@@ -54,7 +84,6 @@ def _serving() -> list[dict[str, object]]:
 
 
 def _large_cluster() -> dict[str, object]:
-    print()
     found = large_cluster()
     for name, value in found.items():
         print(f"{name:>22}  {value:.6g}")
@@ -66,6 +95,16 @@ def _print_medians(rows: list[dict[str, object]]) -> None:
     for nodes in dict.fromkeys(row["nodes"] for row in rows):
         times = [[float(str(row[c])) for row in rows if row["nodes"] == nodes] for c in _COLUMNS]
         print(f"{nodes:>6}  {'median of all shapes':26}" + "".join(f"{median(t):14.1f}" for t in times))
+
+
+PARTS: dict[str, Callable[[Sizes], object]] = {
+    "decoding": lambda _: _decoding(),
+    "placement": _placement,
+    "scheduling": _scheduling,
+    "preemption": lambda _: _preemption(),
+    "serving": lambda _: _serving(),
+    "large cluster": lambda _: _large_cluster(),
+}
 
 
 if __name__ == "__main__":

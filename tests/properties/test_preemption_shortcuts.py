@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 
 from reprieve.model.objects import Pod
 from reprieve.model.whatif import without
+from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain
-from reprieve.placement.place import Placement, place
+from reprieve.placement.place import Placement, place, survey
 from reprieve.preemption.budgets import Joint, accounts
 from reprieve.preemption.glance import glance, worth_planning
 from reprieve.preemption.plan import Plan
@@ -31,8 +33,11 @@ from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
 from tests.properties.preempting import POLICIES, pods_of, question_of, takeable_of
 from tests.properties.worlds import decoded
 from tests.reference.plain.victims import excess
+from tests.scenarios.making import demand_of, snapshot_of
+from tests.scenarios.reading import read_scenario
 
 SEEDS = st.integers(0, 2**32 - 1)
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
 MANY = Size(nodes=45, pods_per_node=3)
 
 
@@ -122,6 +127,17 @@ def test_a_glance_does_not_lose_the_best_plan(crowd: Crowd, policy: Policy) -> N
 @given(crowds(ROOM_ONLY, MANY, gang=False), POLICIES)
 def test_a_glance_at_many_nodes_leaves_a_few(crowd: Crowd, policy: Policy) -> None:
     assert_glance_suffices(crowd, policy)
+
+
+def test_a_glance_sees_whom_a_unit_takes_with_it() -> None:
+    """A unit on the node has a pod on another, and only that one is in the way."""
+    path = SCENARIOS / "interactions" / "a-unit-leaves-with-its-constraints.yaml"
+    view = snapshot_of(read_scenario(path))
+    demand = demand_of(read_scenario(path), view)
+    question = Question(demand, view, survey(Ask(view, demand.pods[0])))
+    promising = worth_planning(question, takeable_of(question))
+    assert promising is not None
+    assert view.nodes.rows["n1"] in promising
 
 
 # --- budgets -------------------------------------------------------------------------------------

@@ -30,8 +30,10 @@ ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NEWCOMER = "newcomer"
 
 
-def snapshot_of(scenario: Scenario) -> Snapshot:
-    built = build([_decoded(thing) for thing in _objects(scenario)])
+def snapshot_of(scenario: Scenario, *, backwards: bool = False) -> Snapshot:
+    """Told from its beginning or from its end; that must not make a difference."""
+    things = [_decoded(thing) for thing in _objects(scenario)]
+    built = build(things[::-1] if backwards else things)
     assert not built.problems
     return built.snapshot
 
@@ -85,11 +87,13 @@ def _group(name: str, line: GroupLine) -> Json:
 
 
 def _budget(name: str, line: BudgetLine) -> Json:
-    selector = {} if line.selects is None else {"selector": {"matchLabels": line.selects}}
+    spec: Json = {} if line.selects is None else {"selector": {"matchLabels": line.selects}}
+    if line.lacks:
+        spec["selector"] = {"matchExpressions": [{"key": line.lacks, "operator": "DoesNotExist"}]}
     disrupted = dict.fromkeys(line.disrupted, "2026-01-01T00:00:00Z")
     status = {"disruptionsAllowed": line.allowed, "disruptedPods": disrupted}
     meta = {"name": name, "namespace": line.namespace}
-    return _thing("policy/v1", "PodDisruptionBudget", meta, spec=selector, status=status)
+    return _thing("policy/v1", "PodDisruptionBudget", meta, spec=spec, status=status)
 
 
 def _pod(name: str, line: PodLine, groups: dict[str, GroupLine]) -> Json:

@@ -62,6 +62,7 @@ class DemandLine(PodLine, frozen=True):
 
 class BudgetLine(_Line, frozen=True):
     selects: Labels | None = None  # an empty selector selects everybody, none nobody
+    lacks: str = ""  # instead: pods without this label
     allowed: int = 0
     disrupted: list[str] = []
     namespace: str = "default"

@@ -24,12 +24,24 @@ def test_there_are_some() -> None:
     assert FILES
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+EVERY_FILE = pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+
+
+@EVERY_FILE
 def test_scenario(path: Path) -> None:
     scenario = read_scenario(path)
     assert scenario.name == path.stem
     assert scenario.why
-    view = snapshot_of(scenario)
+    play(scenario, snapshot_of(scenario))
+
+
+@EVERY_FILE
+def test_scenario_told_backwards(path: Path) -> None:
+    scenario = read_scenario(path)
+    play(scenario, snapshot_of(scenario, backwards=True))
+
+
+def play(scenario: Scenario, view: Snapshot) -> None:
     demand = demand_of(scenario, view)
     match place_together(demand, view):
         case Placement() as placement:

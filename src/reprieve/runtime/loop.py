@@ -71,6 +71,8 @@ class Loop:
     async def _watch(self) -> None:
         async for sight in self._cluster.watch():
             self._put(sight)
+            if len(self._inbox) >= _EVENTS_IN_A_ROW:
+                await asyncio.sleep(0)  # a first list can be long
 
     async def _consume(self) -> None:
         while True:

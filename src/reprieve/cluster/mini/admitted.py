@@ -1,11 +1,18 @@
-"""The door for those who live in the cluster: what a controller makes is admitted as what a client sends."""
+"""The door of the store: what a client sends, or a controller makes, is admitted before it is stored."""
 
 from collections.abc import Iterator
 
-from reprieve.cluster.api.admission import Features, Operation, Refusal, Request, admit
+from reprieve.cluster.api.admission import (
+    Features,
+    Operation,
+    Refusal,
+    RefusalReason,
+    Request,
+    admit,
+)
 from reprieve.cluster.mini.errors import ApiError, Cause
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, Json, Kind, peek
+from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, Json, peek
 from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Store, parsed
 
@@ -33,18 +40,26 @@ def admitted(store: Store, resource: str, body: Json, features: Features) -> Jso
     request = Request(
         Operation.CREATE, group, version, kind.kind, body, namespace=namespace, features=features
     )
+    return stored_form(kind, api_version, admitted_request(store, request))
+
+
+def admitted_request(store: Store, request: Request) -> Json:
+    """The object of a request as it may be stored, in the spelling of the request."""
     answer = admit(request, StoreLookup(store))
     match answer:
         case dict():
-            return stored_form(kind, api_version, answer)
+            return answer
         case Refusal(reason, sentence):
-            raise ApiError(404 if reason == "NotFound" else 403, reason, sentence)
+            raise ApiError(404 if reason is RefusalReason.NOT_FOUND else 403, reason.value, sentence)
         case errors:
             causes = tuple(Cause(error.reason.cause, error.message, error.path) for error in errors)
-            raise _invalid(kind, body, causes)
+            raise _invalid(request, causes)
 
 
-def _invalid(kind: Kind, body: Json, causes: tuple[Cause, ...]) -> ApiError:
-    name = peek(body, "metadata").get("name") or ""
-    complaints = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
-    return ApiError(422, "Invalid", f'{kind.kind} "{name}" is invalid: {complaints}', causes)
+def _invalid(request: Request, causes: tuple[Cause, ...]) -> ApiError:
+    name = str(request.name or peek(request.new, "metadata").get("name") or "")
+    complaints = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
+    told = complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"
+    error = ApiError(422, "Invalid", f'{request.kind} "{name}" is invalid: {told}', causes)
+    error.name = name
+    return error

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from reprieve.cluster.api.admission import Features, Operation, Refusal, RefusalReason, admit
+from reprieve.cluster.api.admission import Features, Operation
 from reprieve.cluster.api.admission import Request as Admission
-from reprieve.cluster.mini.admitted import StoreLookup
-from reprieve.cluster.mini.errors import ApiError, Cause
+from reprieve.cluster.mini.admitted import admitted_request
 from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.reading import Lists
 from reprieve.cluster.mini.rest.routes import Place
@@ -44,23 +43,4 @@ class Api:
             subresource=place.part if place.part != "scale" else "",
             features=self.features,
         )
-        answer = admit(request, StoreLookup(self.store))
-        match answer:
-            case dict():
-                return answer
-            case Refusal(reason, sentence):
-                status = 404 if reason is RefusalReason.NOT_FOUND else 403
-                raise ApiError(status, reason.value, sentence)
-            case errors:
-                causes = tuple(Cause(e.reason.cause, e.message, e.path) for e in errors)
-                raise _invalid(place, new, causes)
-
-
-def _invalid(place: Place, new: Json, causes: tuple[Cause, ...]) -> ApiError:
-    meta = new.get("metadata")
-    name = place.name or (meta.get("name", "") if isinstance(meta, dict) else "")
-    complaints = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
-    told = complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"
-    error = ApiError(422, "Invalid", f'{place.kind.kind} "{name}" is invalid: {told}', causes)
-    error.name = str(name)
-    return error
+        return admitted_request(self.store, request)

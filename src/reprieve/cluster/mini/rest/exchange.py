@@ -2,18 +2,20 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import msgspec
 
 from reprieve.cluster.mini.kinds import Json
 
 JSON = "application/json"
+_MOST_WARNED = 4096  # characters: clients refuse long headers
 _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """``path`` is still percent-encoded; of a parameter that is given twice, the last counts."""
+    """``path`` is still percent-encoded; of a parameter that is given twice, the first counts."""
 
     method: str
     path: str
@@ -49,7 +51,13 @@ def answer(body: Json | bytes, status: int = 200, warnings: tuple[str, ...] = ()
 
 
 def warning_header(warnings: tuple[str, ...]) -> dict[str, str]:
-    """As kubectl reads it and shows it to people."""
-    quoted = (w.replace("\\", "\\\\").replace('"', '\\"') for w in warnings)
-    text = ", ".join(f'299 - "{w}"' for w in quoted)
-    return {"Warning": "".join(c for c in text if c.isprintable())} if text else {}
+    """As kubectl reads it and shows it to people; of very many, the first."""
+    quoted = [f'299 - "{_quoted(warning)}"' for warning in warnings]
+    ends = accumulate(len(text) for text in quoted)
+    text = ", ".join(text for text, end in zip(quoted, ends, strict=True) if end <= _MOST_WARNED)
+    return {"Warning": text} if text else {}
+
+
+def _quoted(text: str) -> str:
+    plain = "".join(c for c in text if c.isascii() and c.isprintable())
+    return plain.replace("\\", "\\\\").replace('"', '\\"')

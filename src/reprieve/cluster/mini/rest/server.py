@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
 
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.errors import ApiError, bad_request
 from reprieve.cluster.mini.rest.access import check_token
 from reprieve.cluster.mini.rest.bodies import LARGEST
 from reprieve.cluster.mini.rest.exchange import JSON, Answer, Request, Response, Stream
@@ -125,6 +125,8 @@ class Server:
             return refusal(
                 ApiError(413, "RequestEntityTooLarge", f"the body of a request may have {LARGEST} bytes")
             )
+        except web.RequestPayloadError:
+            return refusal(bad_request("the body of the request is not encoded as it says"))
         try:
             return self._front.answer(_understood(request, body))
         except Exception:

@@ -93,6 +93,21 @@ def test_a_body_that_is_too_large() -> None:
     run(main())
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_body_that_is_not_encoded_as_it_says(encoding: str) -> None:
+    async def main() -> None:
+        headers = {**BEARER, "Content-Encoding": encoding}
+        async with (
+            served() as (server, _),
+            calling(server, headers) as session,
+            session.post(MAPS, data=b"nonsense", compress=False) as response,
+        ):
+            status, body = await answered(response)
+            assert (status, body["kind"]) == (400, "Status")
+
+    run(main())
+
+
 def test_a_watch_over_the_wire_in_virtual_time() -> None:
     async def main() -> None:
         query = {"watch": "true", "timeoutSeconds": "60"}

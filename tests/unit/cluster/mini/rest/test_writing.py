@@ -183,6 +183,14 @@ def test_misspelt_fields_are_warned_of(asker: Asker) -> None:
         assert f'unknown field \\"{path}\\"' in answer.headers["Warning"]
 
 
+def test_not_everything_is_warned_of(asker: Asker) -> None:
+    many = {f'wrong{i}\n"ü': 1 for i in range(10_000)}
+    answer = asker.ask("POST", PODS, {**pod("a"), **many})
+    assert answer.status == 201
+    assert 3000 < len(answer.headers["Warning"]) < 5000
+    assert answer.headers["Warning"].isascii()
+
+
 def test_misspelt_fields_are_refused_by_the_strict(asker: Asker) -> None:
     status, _, sentence = asker.refused("POST", PODS, misspelt(), fieldValidation="Strict")
     assert status == 400
