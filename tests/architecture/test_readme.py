@@ -13,7 +13,10 @@ from tests.architecture.source import ROOT, code_blocks
 INSTEAD = {
     "make test": "make --dry-run test",
     "make demo": "make --dry-run demo && reprieve demo --no-input",
-    ".venv/bin/reprieve up": "timeout --signal=INT --preserve-status 3 reprieve up",
+    ".venv/bin/reprieve up": (
+        "told=$(mktemp); reprieve up > $told & "
+        "until grep -q 'get nodes' $told || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!"
+    ),
 }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 REPRIEVE = str(Path(sys.executable).with_name("reprieve"))
+SCENES = ("placing", "cluster", "gang", "groups", "budgets")
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +64,10 @@ def test_placing_ends_with_a_count(shown: str) -> None:
 
 def test_the_scenes_are_played_in_order(shown: str) -> None:
     headings = [line for line in shown.splitlines() if line.startswith("Scene ")]
-    assert headings == ["Scene 1 of 2: placing", "Scene 2 of 2: cluster"]
+    assert headings == [f"Scene {number} of 5: {name}" for number, name in enumerate(SCENES, start=1)]
 
 
-@pytest.mark.parametrize("scene", ["placing", "cluster"])
+@pytest.mark.parametrize("scene", SCENES)
 def test_one_scene(shown: str, scene: str) -> None:
     command = [REPRIEVE, "demo", "--no-input", "--scene", scene]
     alone = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -81,7 +82,11 @@ def test_one_scene(shown: str, scene: str) -> None:
 @pytest.fixture(scope="module")
 def happened(shown: str) -> list[str]:
     """What happened in the cluster, in order."""
-    return re.findall(r"^ *[\d.]+ s  (.*)$", shown, re.MULTILINE)
+    return re.findall(r"^ *[\d.]+ s  (.*)$", scene_of(shown, "cluster"), re.MULTILINE)
+
+
+def scene_of(shown: str, name: str) -> str:
+    return shown[shown.index(f": {name}\n") :].split("\nScene ", maxsplit=1)[0]
 
 
 def about(happened: list[str], pattern: str) -> list[str]:
@@ -111,7 +116,8 @@ def test_who_found_no_room_gets_it_when_somebody_ends(happened: list[str]) -> No
 
 
 def test_time_goes_forward_and_the_end_is_a_table(shown: str) -> None:
-    moments = [float(found) for found in re.findall(r"^ *([\d.]+) s  ", shown, re.MULTILINE)]
+    cluster = scene_of(shown, "cluster")
+    moments = [float(found) for found in re.findall(r"^ *([\d.]+) s  ", cluster, re.MULTILINE)]
     assert moments == sorted(moments)
     assert "Deployment shop/web  3/3 ready  available" in shown
     assert "Job shop/report      4/4 done   complete" in shown
@@ -147,7 +153,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> Iterator[str]:
         text = ""
         while chunk := read(controller):
             text += chunk
-            if text.endswith(("next pod. ", "next scene. ")):
+            if text.endswith(("next pod. ", "next act. ", "next scene. ")):
                 yield text
                 text = ""
                 os.write(controller, b"\n")
@@ -172,7 +178,7 @@ def test_on_a_terminal_it_waits_between_pods_and_shows_colour(monkeypatch: pytes
 
 
 def test_on_a_terminal_it_waits_between_scenes() -> None:
-    *_, last = on_a_terminal()
+    *_, last = on_a_terminal("--scene", "gang", "--scene", "cluster")
     assert "Scene 2 of 2: cluster" in last
 
 

@@ -117,11 +117,12 @@ def test_binding_evicting_and_deleting(core: Any) -> None:
     bound(core, "a")
     running(core, "a")
     eviction = client.V1Eviction(
-        metadata=client.V1ObjectMeta(name="a"), delete_options=client.V1DeleteOptions(grace_period_seconds=1)
+        metadata=client.V1ObjectMeta(name="a"),
+        delete_options=client.V1DeleteOptions(grace_period_seconds=600),
     )
     core.create_namespaced_pod_eviction("a", NAMESPACE, eviction, _preload_content=False)
     leaving = core.read_namespaced_pod("a", NAMESPACE)
-    assert leaving.metadata.deletion_grace_period_seconds == 1
+    assert leaving.metadata.deletion_grace_period_seconds == 600
     made(core, "b")
     core.delete_namespaced_pod("b", NAMESPACE)
     with pytest.raises(ApiException) as error:

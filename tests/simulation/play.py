@@ -133,10 +133,11 @@ class Play:
         self._scheduler.check_queue(waiting_in(self._cluster.store))
 
     async def _check_nobody_waits_in_vain(self) -> None:
-        """Whoever would fit may be woken a moment ago and wait out his backoff, but no longer."""
+        """Who would fit may wait out a backoff, and find somebody faster a few times, but not for ever."""
         await asyncio.sleep(PATIENCE_SECONDS)
         vain = waiting_in_vain(self._cluster.store)
-        if vain:
+        end = clock() + BOUND_SECONDS
+        while vain and clock() < end:
             await asyncio.sleep(PATIENCE_SECONDS)
             vain &= waiting_in_vain(self._cluster.store)
         hold(not vain, f"there is room, and these wait: {sorted(vain)}")

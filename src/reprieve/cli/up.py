@@ -99,9 +99,9 @@ def node_template(shape: str) -> dict[str, Any]:
 
 
 async def keep(wanted: LocalCluster, *, scheduled: bool) -> None:
-    async with cluster_up(wanted, scheduled=scheduled) as address:
-        welcome(wanted, address)
-        with interruption() as interrupted:
+    with interruption() as interrupted:
+        async with cluster_up(wanted, scheduled=scheduled) as address:
+            welcome(wanted, address)
             await interrupted.wait()
     note("The cluster is gone.")
 

@@ -120,3 +120,11 @@ def test_profiles_that_differ_in_gang_support_are_refused() -> None:
     ]
     profiles[0]["plugins"] = off
     assert not any(p.gang_scheduling for p in configuration(profiles=profiles).profiles)
+
+
+def test_profiles_that_differ_in_how_long_volumes_may_take_are_refused() -> None:
+    slow = [{"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 30}}]
+    profiles = [{"schedulerName": "a"}, {"schedulerName": "b", "pluginConfig": slow}]
+    assert complaints(lambda: configuration(profiles=profiles)) == [
+        "profiles: the bindTimeoutSeconds of VolumeBinding has to be the same in all of them"
+    ]

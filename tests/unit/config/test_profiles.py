@@ -94,6 +94,10 @@ def test_a_profile_that_disables_preemption_never_evicts(point: str) -> None:
             ".bind: DefaultBinder cannot be disabled: Reprieve does not work without it",
         ),
         (
+            sets("filter", off=["VolumeBinding"]),
+            ".filter: VolumeBinding cannot be disabled: Reprieve does not work without it",
+        ),
+        (
             {"score": {"enabled": [{"name": "NodeAffinity", "weight": -1}]}},
             ".score.enabled[0].weight: expected a whole number of at least 0, got -1",
         ),

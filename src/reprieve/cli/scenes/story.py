@@ -70,7 +70,7 @@ class Story:
             show([*_nodes(cluster.list), BLANK, *_pods(cluster.list)])
             self._begin = clock()
             for act in acts:
-                self._pace.wait("what comes next")
+                self._pace.wait("the next act")
                 known = len(cluster.list("Event"))
                 show([BLANK, *map(Line, act.says), BLANK, *_command(act), BLANK])
                 submit(cluster, _objects(act))
