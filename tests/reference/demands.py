@@ -18,7 +18,7 @@ def gang_demand(view: Snapshot, pods: Iterable[int], *, everybody: bool = False)
     group = view.groups.root(key)
     assert group is not None
     running = int(((view.pods.groups.codes == view.pods.groups.index[key]) & (view.where != NOWHERE)).sum())
-    needed = max(0, _needed(group) - running)
+    needed = max(1, _needed(group) - running)
     return Demand(
         pods=tuple(ordered),
         constraints=CONSTRAINTS,
@@ -26,7 +26,7 @@ def gang_demand(view: Snapshot, pods: Iterable[int], *, everybody: bool = False)
         priority=group.spec.priority or 0,
         may_preempt=group.spec.preemption_policy != "Never",
         topology_key=group.spec.topology_key,
-        most=None if everybody else max(1, needed),
+        most=None if everybody else needed,
     )
 
 

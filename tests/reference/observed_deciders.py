@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from reprieve.model.columns import Mask
-from reprieve.model.objects import GangPolicy
 from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.placement.constraints import CONSTRAINTS
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import Choose, Placement, Unplaceable, best, place, pod_demand, rate
 from reprieve.placement.profile import DEFAULT_PROFILE
@@ -20,6 +18,7 @@ from reprieve.preemption.policy import UPSTREAM
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import rank
 from reprieve.preemption.search import plans_worth_ranking
+from tests.reference.demands import gang_demand
 from tests.reference.observed_cases import Case, Observation
 
 
@@ -70,7 +69,7 @@ def preempt_for_pod(case: Case, recorded: Observation) -> Observation:
 
 
 def place_gang(case: Case, recorded: Observation) -> Observation:
-    demand = _gang_demand(case)
+    demand = gang_demand(case.view, case.newcomers, everybody=True)
     match place(demand, case.view, choose=_as(recorded)):
         case Placement() as placement:
             return Observation("placed", placed=_nodes(case.view, demand, placement))
@@ -81,22 +80,6 @@ def place_gang(case: Case, recorded: Observation) -> Observation:
 def _pod_demand(case: Case) -> Demand:
     (pod,) = case.newcomers
     return pod_demand(case.view, pod)
-
-
-def _gang_demand(case: Case) -> Demand:
-    """All members at once, as kube-scheduler has it: the most important first, then by name."""
-    view = case.view
-    pods = sorted(case.newcomers, key=lambda pod: (-int(view.pods.priority[pod]), _name(view, pod)))
-    group = view.groups.root(view.pods.groups[pods[0]])
-    assert group is not None
-    gang = group.spec.gang or GangPolicy(min_count=1)
-    return Demand(
-        pods=tuple(pods),
-        constraints=CONSTRAINTS,
-        needed=gang.min_count,
-        priority=group.spec.priority or 0,
-        may_preempt=group.spec.preemption_policy != "Never",
-    )
 
 
 def _preempting(view: Snapshot, demand: Demand, recorded: Observation) -> Observation:

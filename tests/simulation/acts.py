@@ -148,6 +148,16 @@ class BindElsewhere:
             bind(cluster.store, target, self.node, clock())
 
 
+@dataclass(frozen=True, slots=True)
+class DeleteGroup:
+    """Its pods wait for another one then, if they wait at all."""
+
+    name: str
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        cluster.delete("PodGroup", "default", self.name)
+
+
 # --- the scheduler and its connection ------------------------------------------------------------
 
 
@@ -177,6 +187,7 @@ OnCluster = (
     | SpoilPod
     | OpenGate
     | BindElsewhere
+    | DeleteGroup
     | Disconnect
 )
 Act = OnCluster | Restart

@@ -9,19 +9,64 @@ from dataclasses import replace
 from random import Random
 
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
+from reprieve.preemption.policy import UPSTREAM, Policy
+from reprieve.preemption.units import pods_alone
 from reprieve.runtime.virtual_time import EPOCH
-from tests.simulation.acts import Act, Apply, Cordon, DeletePod, Disconnect, LoseNode, Restart
-from tests.simulation.objects import Json, deployment, node, pod, pod_spec
-from tests.simulation.scenario import TROUBLED_SECONDS, Scenario
+from reprieve.scheduler.core import SCHEDULER_NAME, Settings
+from tests.simulation.acts import (
+    Act,
+    Apply,
+    BindElsewhere,
+    Cordon,
+    DeleteGroup,
+    DeletePod,
+    Disconnect,
+    LoseNode,
+    ReplacePod,
+    Restart,
+    SpoilPod,
+)
+from tests.simulation.objects import (
+    DRIVER,
+    Json,
+    alone,
+    claim,
+    csi_node,
+    deployment,
+    foreign_node,
+    node,
+    pod,
+    pod_spec,
+    storage_class,
+    volumes,
+)
+from tests.simulation.scenario import FOREIGN, TROUBLED_SECONDS, Scenario
 
 PRIORITIES = (0, 5, 10, 20)
+
+SETTINGS = (
+    Settings(),
+    Settings(whole_gangs=True),
+    Settings(gangs_preempt=False),
+    Settings(policies={SCHEDULER_NAME: UPSTREAM}),
+    Settings(policies={SCHEDULER_NAME: Policy(breaks_no_budget=True)}),
+    Settings(policies={SCHEDULER_NAME: Policy(units=pods_alone)}, groups=False),
+)
+
+
+def settings_of(seed: int) -> Settings:
+    """Most clusters are scheduled in the usual way."""
+    return Random(f"settings {seed}").choices(SETTINGS, weights=(5, 1, 1, 1, 1, 1))[0]
 
 
 def crowd(seed: int) -> Scenario:
     rng = Random(f"crowd {seed}")
-    nodes = [node(f"n{i}", f"z{i % 2}", cpu=4) for i in range(rng.randint(1, 4))]
-    names = [body["metadata"]["name"] for body in nodes]
-    troubles = [(0.0, Apply((*nodes, *_budgets(rng)))), *_arrivals(rng), *_mishaps(rng, names)]
+    names = [f"n{i}" for i in range(rng.randint(1, 4))]
+    nodes = [
+        thing for i, name in enumerate(names) for thing in (node(name, f"z{i % 2}", cpu=4), csi_node(name))
+    ]
+    beginning = Apply((*nodes, foreign_node(FOREIGN), storage_class("made", DRIVER), *_budgets(rng)))
+    troubles = [(0.0, beginning), *_arrivals(rng), *_mishaps(rng, names)]
     return Scenario(seed, _faults(rng, seed), tuple(troubles), ())
 
 
@@ -60,9 +105,16 @@ def _spec(rng: Random, **more: object) -> Json:
 
 def _bare(rng: Random, name: str) -> Iterator[tuple[float, Json]]:
     more: Json = {"priority": rng.choice(PRIORITIES)}
-    if rng.random() < 0.1:
-        more["preemptionPolicy"] = "Never"
-    yield 0.0, pod(name, _spec(rng, **more), labels={"app": rng.choice("abc")})
+    labels = {"app": rng.choice("abc")}
+    match rng.randrange(10):
+        case 0:
+            more["preemptionPolicy"] = "Never"
+        case 1:
+            more["affinity"], labels["alone"] = alone("x"), "x"
+        case 2:
+            yield 0.0, claim(f"{name}-data", "made")
+            more["volumes"] = volumes(f"{name}-data")
+    yield 0.0, pod(name, _spec(rng, **more), labels=labels)
 
 
 def _service(rng: Random, name: str) -> Iterator[tuple[float, Json]]:
@@ -102,6 +154,10 @@ _MISHAPS: tuple[Callable[[Random, str], Act], ...] = (
     lambda rng, name: DeletePod(rng.randrange(100), rng.choice((None, 0, 3))),
     lambda rng, name: Disconnect(rng.choice((WatchFault.DROP, WatchFault.RELIST, WatchFault.STALE))),
     lambda rng, name: Restart(rng.choice((0.0, rng.uniform(0, 5)))),
+    lambda rng, name: SpoilPod(rng.randrange(100), rng.uniform(0, 10)),
+    lambda rng, name: ReplacePod(f"w{rng.randrange(20)}", rng.choice(("1", "3"))),
+    lambda rng, name: BindElsewhere(rng.randrange(100), FOREIGN),
+    lambda rng, name: DeleteGroup(f"w{rng.randrange(20)}"),
 )
 
 

@@ -14,12 +14,12 @@ from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
-from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.core import Scheduler, Settings
 from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.demands import GROUP
 from reprieve.scheduler.handover import Handover
 from reprieve.scheduler.queue import Standing
-from tests.simulation.crowd import crowd
+from tests.simulation.crowd import crowd, settings_of
 from tests.simulation.invariants import Auditor, Tell, check_everybody_started, hold, is_waiting, pods_in
 from tests.simulation.play import BOUND_SECONDS, Play, silent
 from tests.simulation.scenario import TROUBLED_SECONDS
@@ -49,8 +49,9 @@ def _first(error: BaseException) -> BaseException:
 class CrowdedPlay(Play):
     def __init__(self, seed: int, tell: Tell) -> None:
         super().__init__(crowd(seed), tell)
+        self._settings = settings_of(seed)
         self._counted: Counter[str] = Counter()
-        self._watched = WatchedScheduler(self._auditor, self._counted)
+        self._watched = WatchedScheduler(self._settings, self._auditor, self._counted)
 
     async def act(self) -> Tally:
         self._cluster.start()
@@ -68,7 +69,7 @@ class CrowdedPlay(Play):
         return Tally(counted["Placed"], counted["Preempts"], counted["Evict"], self._auditor.mishaps)
 
     def _start(self) -> None:
-        self._watched = WatchedScheduler(self._auditor, self._counted)
+        self._watched = WatchedScheduler(self._settings, self._auditor, self._counted)
         loop = Loop(self._watched, self._cluster, clock, self._decided)
         self._running = loop, asyncio.create_task(loop.run())
 
@@ -82,12 +83,14 @@ class CrowdedPlay(Play):
         check_everybody_started(self._cluster.store)
         self._watched.check_rest()
         self._watched.check_nobody_is_forgotten(pods_in(self._cluster.store))
-        fresh = Scheduler()
+        fresh = Scheduler(self._settings)
         fresh.observe([*_all_there_is(self._cluster), Synced()], clock())
         while (decided := fresh.decide(clock())) is not None:
             decision = decided.decision
+            # If each pod of a gang preempts for itself, it may never be enough, and it tries again.
+            torn = decision.outcome is Outcome.PREEMPTS and not self._settings.gangs_preempt
             hold(
-                decision.outcome is Outcome.UNSCHEDULABLE,
+                torn or decision.outcome is Outcome.UNSCHEDULABLE,
                 f"{decision.demand} waits, and could go on: {decision.outcome} {decision.text}",
             )
 
@@ -100,8 +103,8 @@ def _all_there_is(cluster: MiniCluster) -> list[Event]:
 class WatchedScheduler(Scheduler):
     """A scheduler that is looked at after every step."""
 
-    def __init__(self, auditor: Auditor, counted: Counter[str]) -> None:
-        super().__init__()
+    def __init__(self, settings: Settings, auditor: Auditor, counted: Counter[str]) -> None:
+        super().__init__(settings)
         self._auditor = auditor
         self._counted = counted
         self._unended: Counter[Effect] = Counter()
@@ -193,7 +196,7 @@ class WatchedScheduler(Scheduler):
         for victim in plan.victims:
             pod = self._world.pod((victim.namespace, victim.name))
             assert pod is not None
-            group = self._world.group(group_key(pod.pod) or ("", ""))
+            group = self._world.group(group_key(pod.pod) or ("", "")) if self._settings.groups else None
             own = pod.pod.spec.priority or 0
             theirs = own if group is None else self._world.priority_of(group)
             hold(theirs < priority, f"{victim} has priority {theirs} and goes for {priority}")

@@ -45,8 +45,7 @@ class Books:
     pods: dict[str, Pod] = field(default_factory=dict)  # by uid; those that need their room
     places: dict[str, str] = field(default_factory=dict)  # by uid, of everybody who ever got one
 
-    def enter(self, change: Change) -> None:
-        thing = _read(change.object)
+    def enter(self, change: Change, thing: KubernetesObject | None) -> None:
         hold(b'"reason":"OutOf' not in change.object.raw, f"the kubelet refused {change.object.key}")
         if isinstance(thing, Node):
             self._enter_node(thing, change.verb)
@@ -112,13 +111,10 @@ class Auditor:
 
     def look(self) -> None:
         for change in self._watch.poll():
-            self.tell(f"      {change.verb} {change.object.key}{_place(change)}")
-            self._books.enter(change)
-
-
-def _place(change: Change) -> str:
-    thing = _read(change.object)
-    return f" {thing.spec.node_name} {thing.status.phase}" if isinstance(thing, Pod) else ""
+            thing = _read(change.object)
+            where = f" {thing.spec.node_name} {thing.status.phase}" if isinstance(thing, Pod) else ""
+            self.tell(f"      {change.verb} {change.object.key}{where}")
+            self._books.enter(change, thing)
 
 
 # --- what the scheduler does ---------------------------------------------------------------------

@@ -19,4 +19,4 @@ def test_all_is_well_in_the_end(seed: int) -> None:
 def test_enough_is_going_on() -> None:
     outcomes = [play(seed) for seed in range(20)]
     assert sum(outcome.ran for outcome in outcomes) > 300
-    assert sum(outcome.mishaps for outcome in outcomes) > 200
+    assert sum(outcome.mishaps for outcome in outcomes) > 50

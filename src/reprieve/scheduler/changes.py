@@ -24,6 +24,7 @@ class Change(Enum):
     STORAGE = auto()
     NAMESPACES = auto()
     OWNERS = auto()
+    BUDGETS = auto()  # of those who evict nobody beyond them
 
 
 _NEW_NODE = frozenset({Change.NODE_ADDED})

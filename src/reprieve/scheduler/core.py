@@ -176,7 +176,8 @@ class Scheduler:
             return effects
         self._plans.saw(pod)
         if pod.spec.node_name:
-            return [*effects, *self._forget(_target(pod), now), *self._regroup(pod, now)]
+            effects.extend(self._forget(_target(pod), now))
+            return [*effects, *self._regroup(pod, now, changed=before is None)]
         if self._ledger.of(_target(pod)) is not None:
             return effects
         return [*effects, *self._line_up(before, known, unserved, now)]
@@ -204,7 +205,8 @@ class Scheduler:
             yield from self._telling.waits(target, "Unschedulable", self._faults[target])
         if before is None and pod.status.nominated_node_name:
             self._nominated[target] = pod.status.nominated_node_name  # as an earlier run of ours left it
-        yield from self._stand_in_line(self._parts[target], now, changed=changed)
+        if changed or self._queue.standing(self._parts[target]) in (None, Standing.GATED, Standing.DECIDING):
+            yield from self._stand_in_line(self._parts[target], now, changed=changed)
 
     def _stand_in_line(self, key: Key, now: float, *, changed: bool) -> Iterator[Effect]:
         found = self._asker(key)
@@ -239,13 +241,13 @@ class Scheduler:
         key = (GROUP, namespace, name)
         return self._stand_in_line(key, now, changed=True) if key in self._queue else ()
 
-    def _regroup(self, pod: Pod, now: float) -> Iterator[Effect]:
+    def _regroup(self, pod: Pod, now: float, *, changed: bool = False) -> Iterator[Effect]:
         """What became of a pod that does not wait may matter to others of its group who do."""
         key = key_of(pod, groups=self._settings.groups)
         if key[0] != GROUP:
             return
         if key in self._queue:
-            yield from self._stand_in_line(key, now, changed=False)
+            yield from self._stand_in_line(key, now, changed=changed)
         group = self._world.group(key[1:]) if self._synced else None
         if group is not None and not self._telling.is_scheduled(group) and is_complete(self._world, group):
             yield from self._telling.group_scheduled(group)
@@ -276,7 +278,7 @@ class Scheduler:
         """A pod needs nothing from us any more: it is bound, finished or gone."""
         self._telling.forget(pod)
         self._faults.pop(pod, None)
-        self._settle(pod, now)
+        surprising = self._settle(pod, now) is None
         key = self._parts.get(pod)
         if key is None:
             return
@@ -285,7 +287,7 @@ class Scheduler:
         plan = self._plans.of(key)
         if plan is not None and pod in dict(plan.places):
             yield from self._plan_anew(key, now)
-        yield from self._stand_in_line(key, now, changed=False)
+        yield from self._stand_in_line(key, now, changed=surprising)
 
     def _settle(self, pod: Target, now: float) -> Assumed | None:
         assumed = self._ledger.settle(pod)
@@ -406,7 +408,10 @@ class Scheduler:
         return volumes.first(steps) or (assumed.bind,)
 
     def _unplaced(self, case: Case, found: Unplaceable, now: float) -> Decided:
+        policy = self._settings.policies.get(case.who.pods[0].pod.spec.scheduler_name)
         helps = helpful(rejection.reason.code for rejection in found.survey.rejections)
+        if policy is not None and policy.breaks_no_budget:
+            helps |= {Change.BUDGETS}
         self._queue.wait(case.who.key, helps, now)
         effects: list[Effect] = []
         handover = self._plans.of(case.who.key)
@@ -414,7 +419,6 @@ class Scheduler:
             waits = self._decision(case.who, Outcome.WAITING, now)
             return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
         effects.extend(self._call_off(case.who.key, now))
-        policy = self._settings.policies.get(case.who.pods[0].pod.spec.scheduler_name)
         weighed = plans_for(case, found, policy, now, self._settings.room_for)
         if weighed.plans:
             return self._make_room(case, found, weighed, effects, now)

@@ -112,6 +112,8 @@ def awaited(case: Case, plan: Plan, kept: tuple[tuple[int, int], ...]) -> Ints:
     """
     going, places = _going(case.view, plan), (*kept, *plan.places)
     near = going[np.isin(case.view.where[going], [node for _, node in places])]
+    if len(near) == len(going):
+        return going
     view = without(with_promises(case.view, case.promised), near)
     demand = replace(case.demand, pods=tuple(pod for pod, _ in places))
     placement = Placement(tuple(node for _, node in places))

@@ -372,6 +372,7 @@ class World:
             self._groups = None
         if kind is PodDisruptionBudget:
             self._budgets = None
+            return frozenset({Change.BUDGETS})
         return NONE
 
     def _all(self, kinds: Iterable[type]) -> Iterator[KubernetesObject]:

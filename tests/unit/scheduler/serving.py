@@ -12,10 +12,15 @@ from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unkno
 from reprieve.model.objects import Condition, KubernetesObject, Pod, PodGroup
 from reprieve.scheduler.core import Scheduler, Settings
 from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.handover import Stage as Step
 from tests.unit.scheduler.making import later, target
 from tests.unit.scheduler.stage import Stage
 
 TIME = datetime(2026, 1, 1, tzinfo=UTC)
+
+STEPS: list[type[Effect]] = [Nominate, SetCondition, Evict]  # of a plan, in order
+SETTLING = [Step.NOMINATING, Step.MARKING, Step.EVICTING]  # while they are under way
+OPEN = [*SETTLING, Step.DRAINING]
 
 
 @dataclass(slots=True)
@@ -71,7 +76,11 @@ class Served:
     def does(self, *kinds: type[Effect]) -> "Served":
         """Carries out what is wanted of these kinds, or all that is wanted, and shows what came of it."""
         for effect in self.take(*kinds):
-            self.stage.happens(Done(effect), *self.applied(effect))
+            needs_it = isinstance(effect, Bind | Nominate | SetCondition)
+            if needs_it and effect.target not in self.objects:
+                self.stage.happens(Failed(effect, "not found"))
+            else:
+                self.stage.happens(Done(effect), *self.applied(effect))
         return self
 
     def fails(self, kind: type[Effect], *names: str) -> "Served":
@@ -197,3 +206,13 @@ def served(
     stage = Stage(scheduler or Scheduler(settings))
     stage.happens(*map(Seen, things), Synced())
     return Served(stage, {target(thing): thing for thing in things})
+
+
+def until(cluster: Served, stage: Step) -> Served:
+    """The steps of the only plan are carried out until this stage begins."""
+    for step in STEPS:
+        if cluster.plan().stage is stage:
+            return cluster
+        cluster.does(step)
+    assert cluster.plan().stage is stage
+    return cluster

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition
+from reprieve.model.effects import Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen
 from reprieve.model.objects import Named, Node, Pod, PodGroup, PriorityClass
 from reprieve.preemption.policy import Policy
@@ -12,11 +12,10 @@ from reprieve.scheduler.core import SCHEDULER_NAME, Settings
 from reprieve.scheduler.handover import MARK, Stage
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import Json, a_node, a_pod, bound, later, leaving, respecified
-from tests.unit.scheduler.serving import Served, served
+from tests.unit.scheduler.serving import STEPS, Served, served
 from tests.unit.scheduler.stage import notes
 
 SCHEDULED = "PodGroupInitiallyScheduled"
-STEPS: list[type[Effect]] = [Nominate, SetCondition, Evict]
 
 
 def nodes(count: int) -> list[Node]:
@@ -120,6 +119,16 @@ def test_a_member_that_somebody_else_started_counts_as_soon_as_it_is_seen() -> N
     cluster = served(*nodes(2), GANG, second)
     assert cluster.outcomes() == []
     assert cluster.show(bound(first, "n0")).places_wanted() == {"g-1": "n1"}
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_gang_needs_less_when_somebody_else_starts_one_of_it(known: bool) -> None:
+    """One node is too few for two, and enough for the other one."""
+    first, second = members(2)
+    cluster = served(*nodes(1), a_node("theirs", cpu="1"), GANG, first, second)
+    assert cluster.outcomes() == ["Unschedulable"]
+    cluster.show(bound(first if known else a_member("g-9", priority=9), "theirs"))
+    assert cluster.does(Bind).places().get("g-1" if known else "g-0") == "n0"
 
 
 def test_members_that_are_being_deleted_do_not_count() -> None:
@@ -353,6 +362,16 @@ def test_another_member_takes_the_place_of_one_that_is_deleted_while_the_plan_ru
     cluster.gone("g-0")
     assert cluster.comes_true().places().keys() & {"g-1", "g-2"} == {"g-1", "g-2"}
     assert cluster.unfinished() == {}
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_nobody_is_evicted_for_a_member_that_is_gone(steps: int) -> None:
+    """The one that is left is too large for any node."""
+    pods = [a_member("g-0", cpu="3", priority=9), a_member("g-1", cpu="9", priority=9)]
+    cluster = served(*nodes(1), *old(1), a_group("g", 9), *pods)
+    for step in STEPS[:steps]:
+        cluster.does(step)
+    assert cluster.gone("g-0").comes_true().places() == {"old-0": "n0"}
 
 
 def test_when_too_few_are_left_nobody_is_evicted() -> None:

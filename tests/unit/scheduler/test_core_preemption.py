@@ -1,38 +1,25 @@
 """From a decision to evict to the bind: who is reserved what, and what happens when something goes wrong."""
 
+import msgspec
 import pytest
 
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Failed
-from reprieve.model.objects import KubernetesObject
-from reprieve.scheduler.core import Settings
+from reprieve.model.objects import NodeSpec
+from reprieve.preemption.policy import Policy
+from reprieve.scheduler.core import SCHEDULER_NAME, Settings
 from reprieve.scheduler.handover import MARK, Stage
-from tests.unit.scheduler.crowds import a_budget, a_group, a_member
-from tests.unit.scheduler.making import a_claim, a_class, a_node, a_pod, later, leaving
-from tests.unit.scheduler.serving import Served, nominated_to, served
+from tests.unit.scheduler.crowds import a_budget
+from tests.unit.scheduler.making import a_node, a_pod, later, leaving
+from tests.unit.scheduler.serving import OPEN, SETTLING, STEPS, Served, nominated_to, served, until
 from tests.unit.scheduler.stage import notes
 
 NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9)
-STEPS: list[type[Effect]] = [Nominate, SetCondition, Evict]
 
 
 def a_plan() -> Served:
     """``new`` waits for the room of ``old``."""
     return served(NODE, OLD, NEW)
-
-
-def until(cluster: Served, stage: Stage) -> Served:
-    """The steps of the only plan are carried out until this stage begins."""
-    for step in STEPS:
-        if cluster.plan().stage is stage:
-            return cluster
-        cluster.does(step)
-    assert cluster.plan().stage is stage
-    return cluster
-
-
-SETTLING = [Stage.NOMINATING, Stage.MARKING, Stage.EVICTING]
-OPEN = [*SETTLING, Stage.DRAINING]
 
 
 # --- step by step --------------------------------------------------------------------------------
@@ -129,6 +116,13 @@ def test_a_nomination_that_is_no_longer_feasible_is_cleared_and_planned_anew() -
     assert [victim.name for victim in cluster.plan_of("new").victims] == ["dear"]
     assert ("new", "") in cluster.nominations()
     assert cluster.comes_true().places() == {"newest": "n1", "new": "n2", "tiny": "n2"}
+
+
+def test_a_node_that_is_closed_is_given_up_at_the_next_look() -> None:
+    cluster = two_nodes().show(msgspec.structs.replace(later(NODE), spec=NodeSpec(unschedulable=True)))
+    cluster.gone("tiny").stage.after(5.0)
+    assert ("new", "") in cluster.nominations()
+    assert [victim.name for victim in cluster.plan().victims] == ["dear"]
 
 
 def test_a_nomination_that_is_no_longer_feasible_is_cleared_also_if_there_is_no_other_plan() -> None:
@@ -349,9 +343,8 @@ def test_a_plan_that_is_called_off_strands_no_other_that_shares_its_victim(steps
 
 def test_a_mark_that_another_plan_needs_is_not_cleared() -> None:
     cluster = shared().does(Nominate)
-    marks = [e for e in cluster.take(SetCondition) if isinstance(e, SetCondition) and e.type == MARK]
-    assert len(marks) == 2
-    cluster.stage.happens(Done(marks[0]), *cluster.applied(marks[0]))
+    assert cluster.plan_of("new").stage is Stage.MARKING
+    cluster.take(SetCondition)
     cluster.gone("new")
     assert not [e for e in cluster.stage.wanted if isinstance(e, SetCondition) and e.type == MARK]
 
@@ -397,40 +390,6 @@ def test_nobody_counts_on_a_pod_that_only_waits_for_its_node() -> None:
     assert cluster.comes_true().places() == {"db": "n1", "app": "n1"}
 
 
-# --- victims that are not bound yet --------------------------------------------------------------
-
-
-def test_a_victim_whose_bind_is_under_way_is_evicted_after_it() -> None:
-    cluster = served(NODE, a_pod("low", cpu="3"))
-    cluster.show(NEW)
-    assert cluster.outcomes() == ["Placed", "Preempts"]
-    for step in STEPS:
-        cluster.does(Bind, step)
-    assert cluster.pod("low").metadata.deletion_timestamp is not None
-    assert cluster.comes_true().places() == {"new": "n1"}
-
-
-@pytest.mark.parametrize("stage", [Stage.NOMINATING, Stage.MARKING])
-def test_a_victim_whose_bind_failed_is_not_evicted_any_more(stage: Stage) -> None:
-    cluster = served(NODE, a_pod("low", cpu="3")).show(NEW)
-    until(cluster, stage).fails(Bind)
-    assert cluster.comes_true().places() == {"new": "n1"}
-    assert cluster.conditions("low").get(MARK, "False") == "False"
-    cluster.stage.after(10.0)
-    assert cluster.show(a_node("n2")).comes_true().places() == {"new": "n1", "low": "n2"}
-
-
-def test_a_victim_whose_volumes_are_being_prepared_is_withdrawn() -> None:
-    low = a_pod("low", cpu="3", claims=["data"])
-    cluster = served(NODE, a_class(), a_claim("data"), low).show(NEW)
-    assert cluster.wanted(Evict) == []
-    cluster.does(Nominate)
-    assert cluster.wanted(Evict) == []
-    assert cluster.does(Bind).places() == {"new": "n1"}
-    assert cluster.conditions("low") == {}, "nobody marked it"
-    assert "it gives way to others" in " ".join(notes(cluster.stage.wanted))
-
-
 # --- who evicts nobody ---------------------------------------------------------------------------
 
 
@@ -446,39 +405,15 @@ def test_a_scheduler_without_a_policy_evicts_nobody() -> None:
     assert (cluster.outcomes(), cluster.wanted(Nominate)) == (["Unschedulable"], [])
 
 
+def test_a_budget_that_must_not_be_broken_is_waited_for() -> None:
+    web, strict = a_pod("web", cpu="3", on="n1", labels={"app": "web"}), Policy(breaks_no_budget=True)
+    budget, policies = a_budget("web", 0, app="web"), {SCHEDULER_NAME: strict}
+    cluster = served(NODE, web, budget, NEW, settings=Settings(policies=policies))
+    assert cluster.outcomes() == ["Unschedulable"]
+    allowed = msgspec.structs.replace(budget.status, disruptions_allowed=1)
+    cluster.show(msgspec.structs.replace(later(budget), status=allowed)).stage.after(1.0)
+    assert cluster.comes_true().places() == {"new": "n1"}
+
+
 def test_equals_are_not_evicted() -> None:
     assert served(NODE, a_pod("old", cpu="3", priority=9, on="n1"), NEW).outcomes() == ["Unschedulable"]
-
-
-# --- groups as victims ---------------------------------------------------------------------------
-
-
-def a_whole_group() -> list[KubernetesObject]:
-    group = a_group("train", 5, disruptedWhole=True)
-    return [group, *(a_member(f"t{i}", "train", cpu="3", priority=5, on=f"n{i + 1}") for i in range(2))]
-
-
-def test_a_group_that_goes_as_a_whole_is_marked_and_evicted_together() -> None:
-    cluster = served(NODE, a_node("n2"), *a_whole_group(), NEW)
-    assert until(cluster, Stage.EVICTING).wanted(Evict) == ["t0", "t1"]
-    assert cluster.conditions("train", "PodGroup")[MARK] == "True"
-    assert cluster.comes_true().places() == {"new": "n1"}
-
-
-def test_nobody_waits_for_members_on_other_nodes() -> None:
-    cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.DRAINING)
-    assert cluster.gone("t0").does(Bind).places() == {"new": "n1", "t1": "n2"}
-    assert cluster.gone("t1").comes_true().unfinished() == {}
-
-
-@pytest.mark.parametrize("stage", OPEN)
-def test_a_group_of_victims_may_be_deleted_in_the_meantime(stage: Stage) -> None:
-    cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), stage)
-    cluster.gone("train", kind="PodGroup")
-    assert cluster.comes_true().places() == {"new": "n1"}
-
-
-def test_a_member_on_a_node_that_is_gone_stops_nobody() -> None:
-    cluster = served(NODE, *a_whole_group(), NEW)
-    assert until(cluster, Stage.EVICTING).wanted(Evict) == ["t0"]
-    assert cluster.comes_true().places() == {"new": "n1", "t1": "n2"}

@@ -84,6 +84,16 @@ def test_room_that_others_wait_for_is_not_free_when_somebody_leaves() -> None:
     assert weighed(case).plans == ()
 
 
+def test_nobody_counts_on_who_only_waits_for_a_node() -> None:
+    """There is room beside the pod it wants to be with, but that is not there yet."""
+    term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "db"}}}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    node, going = a_node("n1", cpu="8", labels={"host": "n1"}), being_deleted(a_pod("old", cpu="8", on="n1"))
+    db = a_pod("db", cpu="3", priority=9, labels={"app": "db"})
+    new = a_pod("new", cpu="3", priority=9, affinity=near)
+    assert weighed(case_of(node, going, db, new, promised=[("db", "n1")])).plans == ()
+
+
 def test_those_who_are_asked_to_go_already_are_taken_first() -> None:
     things: list[KubernetesObject] = [
         NODE,

@@ -2,15 +2,14 @@
 
 import pytest
 
-from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition
+from reprieve.model.effects import Bind, Nominate, SetCondition
 from reprieve.scheduler.handover import MARK
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod
-from tests.unit.scheduler.serving import nominated_to, served
+from tests.unit.scheduler.serving import STEPS, nominated_to, served
 from tests.unit.scheduler.stage import notes
 
 NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9)
-STEPS: list[type[Effect]] = [Nominate, SetCondition, Evict]
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 3])

@@ -1,0 +1,81 @@
+"""Victims of all kinds: bound or on their way, single or as a group."""
+
+import pytest
+
+from reprieve.model.effects import Bind, Evict, Nominate
+from reprieve.model.objects import KubernetesObject
+from reprieve.scheduler.handover import MARK, Stage
+from tests.unit.scheduler.crowds import a_group, a_member
+from tests.unit.scheduler.making import a_claim, a_class, a_node, a_pod
+from tests.unit.scheduler.serving import OPEN, STEPS, served, until
+from tests.unit.scheduler.stage import notes
+
+NODE, NEW = a_node("n1"), a_pod("new", cpu="2", priority=9)
+
+
+# --- victims that are not bound yet --------------------------------------------------------------
+
+
+def test_a_victim_whose_bind_is_under_way_is_evicted_after_it() -> None:
+    cluster = served(NODE, a_pod("low", cpu="3"))
+    cluster.show(NEW)
+    assert cluster.outcomes() == ["Placed", "Preempts"]
+    for step in STEPS:
+        cluster.does(Bind, step)
+    assert cluster.pod("low").metadata.deletion_timestamp is not None
+    assert cluster.comes_true().places() == {"new": "n1"}
+
+
+@pytest.mark.parametrize("stage", [Stage.NOMINATING, Stage.MARKING])
+def test_a_victim_whose_bind_failed_is_not_evicted_any_more(stage: Stage) -> None:
+    cluster = served(NODE, a_pod("low", cpu="3")).show(NEW)
+    until(cluster, stage).fails(Bind)
+    assert cluster.comes_true().places() == {"new": "n1"}
+    assert cluster.conditions("low").get(MARK, "False") == "False"
+    cluster.stage.after(10.0)
+    assert cluster.show(a_node("n2")).comes_true().places() == {"new": "n1", "low": "n2"}
+
+
+def test_a_victim_whose_volumes_are_being_prepared_is_withdrawn() -> None:
+    low = a_pod("low", cpu="3", claims=["data"])
+    cluster = served(NODE, a_class(), a_claim("data"), low).show(NEW)
+    assert cluster.wanted(Evict) == []
+    cluster.does(Nominate)
+    assert cluster.wanted(Evict) == []
+    assert cluster.does(Bind).places() == {"new": "n1"}
+    assert cluster.conditions("low") == {}, "nobody marked it"
+    assert "it gives way to others" in " ".join(notes(cluster.stage.wanted))
+
+
+# --- groups as victims ---------------------------------------------------------------------------
+
+
+def a_whole_group() -> list[KubernetesObject]:
+    group = a_group("train", 5, disruptedWhole=True)
+    return [group, *(a_member(f"t{i}", "train", cpu="3", priority=5, on=f"n{i + 1}") for i in range(2))]
+
+
+def test_a_group_that_goes_as_a_whole_is_marked_and_evicted_together() -> None:
+    cluster = served(NODE, a_node("n2"), *a_whole_group(), NEW)
+    assert until(cluster, Stage.EVICTING).wanted(Evict) == ["t0", "t1"]
+    assert cluster.conditions("train", "PodGroup")[MARK] == "True"
+    assert cluster.comes_true().places() == {"new": "n1"}
+
+
+def test_nobody_waits_for_members_on_other_nodes() -> None:
+    cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.DRAINING)
+    assert cluster.gone("t0").does(Bind).places() == {"new": "n1", "t1": "n2"}
+    assert cluster.gone("t1").comes_true().unfinished() == {}
+
+
+@pytest.mark.parametrize("stage", OPEN)
+def test_a_group_of_victims_may_be_deleted_in_the_meantime(stage: Stage) -> None:
+    cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), stage)
+    cluster.gone("train", kind="PodGroup")
+    assert cluster.comes_true().places() == {"new": "n1"}
+
+
+def test_a_member_on_a_node_that_is_gone_stops_nobody() -> None:
+    cluster = served(NODE, *a_whole_group(), NEW)
+    assert until(cluster, Stage.EVICTING).wanted(Evict) == ["t0"]
+    assert cluster.comes_true().places() == {"new": "n1", "t1": "n2"}
