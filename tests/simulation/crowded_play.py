@@ -16,7 +16,7 @@ from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler, Settings
 from reprieve.scheduler.decision import Decided, Decision, Outcome
-from reprieve.scheduler.demands import GROUP
+from reprieve.scheduler.demands import GROUP, priority_of
 from reprieve.scheduler.handover import Handover
 from reprieve.scheduler.queue import Standing
 from tests.simulation.crowd import crowd, settings_of
@@ -188,7 +188,7 @@ class WatchedScheduler(Scheduler):
                 same = theirs is not None and theirs[1:] == (decision.demand.namespace, decision.demand.name)
                 if name != node or pod in own or known is None or theirs is None or same:
                     continue
-                if self._priority_of(theirs) >= decision.priority:
+                if priority_of(self._world, theirs) >= decision.priority:
                     room = room - view.pods.requests[:, known]
             hold(bool((room >= 0).all()), f"{decision.demand} is placed on {node} into room of others")
 

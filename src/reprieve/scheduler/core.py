@@ -31,7 +31,17 @@ from reprieve.preemption.units import Kind
 from reprieve.scheduler import volumes
 from reprieve.scheduler.changes import Change, helpful
 from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption, decision_id, findings_of
-from reprieve.scheduler.demands import GROUP, Asker, NotYet, asker, demand_of, divergence, is_complete, key_of
+from reprieve.scheduler.demands import (
+    GROUP,
+    Asker,
+    NotYet,
+    asker,
+    demand_of,
+    divergence,
+    is_complete,
+    key_of,
+    priority_of,
+)
 from reprieve.scheduler.explaining import (
     eviction_of,
     failure_text,
@@ -339,29 +349,24 @@ class Scheduler:
     def _crowd_out(self, who: Asker, nodes: Collection[str], now: float) -> Iterator[Effect]:
         """Who waits for room that somebody more important has taken plans anew, if it no longer suffices."""
         for key, handover in self._plans:
-            other = self._asker(key) if key != who.key else None
+            if key == who.key or not any(node in nodes for _, node in handover.places):
+                continue
+            other = self._asker(key)
             if not isinstance(other, Asker) or other.priority >= who.priority:
                 continue
-            if any(node in nodes for _, node in handover.places) and not still_feasible(
-                self._case(other), handover
-            ):
+            if not still_feasible(self._case(other), handover):
                 yield from self._plan_anew(key, now)
 
     def _promised(self, view: Snapshot, demand: Demand) -> Promised:
         """Room that others of equal or higher priority wait for."""
-        priorities = {key: self._priority_of(key) for key in {self._parts[pod] for pod in self._nominated}}
         pods, nodes = [], []
         for target, name in self._nominated.items():
             row, node = view.pods.rows[target.namespace, target.name], view.nodes.rows.get(name)
-            outranks = priorities[self._parts[target]] >= demand.priority
+            outranks = priority_of(self._world, self._parts[target]) >= demand.priority
             if node is not None and row not in demand.pods and outranks:
                 pods.append(row)
                 nodes.append(node)
         return Promised(tuple(pods), tuple(nodes))
-
-    def _priority_of(self, key: Key) -> int:
-        found = self._asker(key)
-        return found.priority if isinstance(found, Asker) else 0
 
     def _doomed(self, view: Snapshot) -> tuple[int, ...]:
         """Pods that are going to be evicted, and cannot be seen leaving yet."""

@@ -82,6 +82,15 @@ def _members(world: World, group: GroupKey) -> tuple[list[CompiledPod], int]:
     return sorted(waiting, key=_urgency), running
 
 
+def priority_of(world: World, key: Key) -> int:
+    """How important a demand is, whether or not it can ask yet."""
+    if key[0] == GROUP:
+        group = world.group(key[1:])
+        return world.priority_of(group) if group is not None else 0
+    pod = world.pod(key[1:])
+    return pod.pod.spec.priority or 0 if pod is not None else 0
+
+
 def is_complete(world: World, group: PodGroup) -> bool:
     """Whether as many of its pods have their node as it needs."""
     _, running = _members(world, (group.metadata.namespace, group.metadata.name))

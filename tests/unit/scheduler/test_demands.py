@@ -7,7 +7,7 @@ import pytest
 from reprieve.model.objects import KubernetesObject
 from reprieve.placement.demand import Demand
 from reprieve.placement.profile import DEFAULT_PROFILE
-from reprieve.scheduler.demands import Asker, NotYet, asker, demand_of, is_complete, key_of
+from reprieve.scheduler.demands import Asker, NotYet, asker, demand_of, is_complete, key_of, priority_of
 from reprieve.scheduler.queue import Key
 from reprieve.scheduler.world import World
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -118,6 +118,12 @@ def test_pods_of_other_namespaces_are_no_members() -> None:
 def test_a_member_that_never_preempts_keeps_its_group_from_it() -> None:
     pods = [a_member(name, preemptionPolicy="Never") for name in ("a", "b")]
     assert not asks(a_group("g", 0, 2), *pods).may_preempt
+
+
+def test_how_important_a_demand_is() -> None:
+    world = world_of(a_pod("p", priority=7), a_group("g", 9, 3), a_member("a", priority=9))
+    assert (priority_of(world, POD), priority_of(world, GROUP)) == (7, 9)
+    assert priority_of(World(), POD) == priority_of(World(), GROUP) == 0
 
 
 def test_a_group_is_complete_when_as_many_run_as_it_needs() -> None:
