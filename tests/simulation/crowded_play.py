@@ -38,8 +38,10 @@ class Tally:
 def play_crowd(seed: int, tell: Tell = silent) -> Tally:
     try:
         return run(CrowdedPlay(seed, tell).act())
-    except BaseExceptionGroup as group:
-        raise _first(group) from None
+    except Exception as error:
+        first = _first(error)
+        first.add_note(f"to see it happen: python -m tests.simulation.crowd {seed}")
+        raise first from None
 
 
 def _first(error: BaseException) -> BaseException:
