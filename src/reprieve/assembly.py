@@ -33,9 +33,10 @@ from reprieve.preemption.budgets import stocks, stocks_as_upstream
 from reprieve.preemption.policy import BudgetCounting, Policy, Search
 from reprieve.preemption.units import pods_alone, pods_and_groups
 from reprieve.runtime.loop import Loop, ignore
-from reprieve.scheduler.core import Scheduler, Settings
+from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.queue import Backoff
+from reprieve.scheduler.settings import Settings
 
 DEFAULT_GATES = config.Gates()
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
-from reprieve.scheduler.core import Settings
+from reprieve.scheduler.settings import Settings
 from tests.properties.troubled import Troubled
 from tests.unit.scheduler.stage import remains
 

@@ -15,7 +15,8 @@ from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, 
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
 from reprieve.model.objects import KubernetesObject, Node, Pod
 from reprieve.model.snapshot import Snapshot
-from reprieve.scheduler.core import Scheduler, Settings
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.settings import Settings
 from tests.properties.vocabulary import some
 from tests.unit.scheduler.making import a_node, a_pod, bound, finished, later, leaving, target
 

@@ -12,7 +12,7 @@ from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
 from reprieve.preemption.policy import UPSTREAM, Policy
 from reprieve.preemption.units import pods_alone
 from reprieve.runtime.virtual_time import EPOCH
-from reprieve.scheduler.core import SCHEDULER_NAME, Settings
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.simulation.acts import (
     Act,
     Apply,

@@ -14,11 +14,12 @@ from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
-from reprieve.scheduler.core import Scheduler, Settings
+from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.demands import GROUP, priority_of
 from reprieve.scheduler.handover import Handover
 from reprieve.scheduler.queue import Standing
+from reprieve.scheduler.settings import Settings
 from tests.simulation.crowd import crowd, settings_of
 from tests.simulation.invariants import Auditor, Tell, check_everybody_started, hold, is_waiting, pods_in
 from tests.simulation.play import BOUND_SECONDS, Play, silent
@@ -120,7 +121,7 @@ class WatchedScheduler(Scheduler):
         return effects
 
     def decide(self, now: float) -> Decided | None:
-        reserved = dict(self._nominated)
+        reserved = dict(self._state.nominated)
         decided = super().decide(now)
         if decided is not None:
             self._check_decision(decided.decision, reserved)
@@ -144,16 +145,22 @@ class WatchedScheduler(Scheduler):
             if isinstance(effect, Evict):
                 self._counted["Evict"] += 1
                 self._check_eviction(effect.target)
-        hold(self._nominated.keys() <= self._parts.keys(), "room is reserved for somebody who does not wait")
-        for pod, key in self._parts.items():
-            in_line = self._queue.standing(key) not in (None, Standing.DECIDING)
-            hold(in_line or self._ledger.of(pod) is not None, f"{pod} is forgotten")
-        for key, handover in self._plans:
-            held = self._queue.standing(key) is Standing.HELD
-            hold(held == handover.is_settling, f"{key} is {self._queue.standing(key)} in {handover.stage}")
+        hold(
+            self._state.nominated.keys() <= self._state.parts.keys(),
+            "room is reserved for somebody who does not wait",
+        )
+        for pod, key in self._state.parts.items():
+            in_line = self._state.queue.standing(key) not in (None, Standing.DECIDING)
+            hold(in_line or self._state.ledger.of(pod) is not None, f"{pod} is forgotten")
+        for key, handover in self._state.plans:
+            held = self._state.queue.standing(key) is Standing.HELD
+            hold(
+                held == handover.is_settling,
+                f"{key} is {self._state.queue.standing(key)} in {handover.stage}",
+            )
 
     def _check_eviction(self, victim: Target) -> None:
-        plans = [plan for _, plan in self._plans if plan.is_open and victim in plan.victims]
+        plans = [plan for _, plan in self._state.plans if plan.is_open and victim in plan.victims]
         hold(bool(plans), f"{victim} is evicted without a plan")
 
     # --- decisions ---
@@ -164,68 +171,75 @@ class WatchedScheduler(Scheduler):
             self._check_no_gang_is_torn(key)
             self._check_reserved_room(decision, reserved)
         elif decision.outcome is Outcome.PREEMPTS:
-            plan = self._plans.of(key)
+            plan = self._state.plans.of(key)
             assert plan is not None
             self._check_plan(plan, decision.priority)
 
     def _check_no_gang_is_torn(self, key: tuple[str, str, str]) -> None:
-        group = self._world.group(key[1:]) if key[0] == GROUP else None
+        group = self._state.world.group(key[1:]) if key[0] == GROUP else None
         if group is None or group.spec.gang is None:
             return
-        pods = [(member, self._world.pod(member)) for member in self._world.members(key[1:])]
+        pods = [(member, self._state.world.pod(member)) for member in self._state.world.members(key[1:])]
         staying = [m for m, pod in pods if pod is not None and pod.pod.metadata.deletion_timestamp is None]
-        runs = sum(map(self._world.is_placed, staying))
+        runs = sum(map(self._state.world.is_placed, staying))
         hold(runs >= group.spec.gang.min_count, f"{key} runs with {runs} of {group.spec.gang.min_count}")
 
     def _check_reserved_room(self, decision: Decision, reserved: dict[Target, str]) -> None:
         """Those who were placed fit beside everybody there and those who wait to come there."""
-        view = self._world.snapshot()
+        view = self._state.world.snapshot()
         own = {pod for pod, _ in decision.places}
         for node in set(decision.nodes):
             row = view.nodes.rows[node]
             room = view.allocatable[:, row] - view.requested[:, row]
             for pod, name in reserved.items():
                 known = view.pods.rows.get((pod.namespace, pod.name))
-                theirs = self._parts.get(pod)
+                theirs = self._state.parts.get(pod)
                 same = theirs is not None and theirs[1:] == (decision.demand.namespace, decision.demand.name)
                 if name != node or pod in own or known is None or theirs is None or same:
                     continue
-                if priority_of(self._world, theirs) >= decision.priority:
+                if priority_of(self._state.world, theirs) >= decision.priority:
                     room = room - view.pods.requests[:, known]
             hold(bool((room >= 0).all()), f"{decision.demand} is placed on {node} into room of others")
 
     def _check_plan(self, plan: Handover, priority: int) -> None:
         for victim in plan.victims:
-            pod = self._world.pod((victim.namespace, victim.name))
+            pod = self._state.world.pod((victim.namespace, victim.name))
             assert pod is not None
-            group = self._world.group(group_key(pod.pod) or ("", "")) if self._settings.groups else None
+            group = (
+                self._state.world.group(group_key(pod.pod) or ("", ""))
+                if self._state.settings.groups
+                else None
+            )
             own = pod.pod.spec.priority or 0
-            theirs = own if group is None else self._world.priority_of(group)
+            theirs = own if group is None else self._state.world.priority_of(group)
             hold(theirs < priority, f"{victim} has priority {theirs} and goes for {priority}")
             if group is not None and group.spec.disrupted_whole:
                 self._check_whole(plan, (group.metadata.namespace, group.metadata.name))
 
     def _check_whole(self, plan: Handover, group: tuple[str, str]) -> None:
-        for member in self._world.members(group):
-            pod = self._world.pod(member)
+        for member in self._state.world.members(group):
+            pod = self._state.world.pod(member)
             if pod is None or pod.pod.metadata.deletion_timestamp is not None:
                 continue
             meta = pod.pod.metadata
-            somewhere = self._world.snapshot().where[self._world.row(member)] >= 0
+            somewhere = self._state.world.snapshot().where[self._state.world.row(member)] >= 0
             goes = Target("Pod", meta.namespace, meta.name, meta.uid) in plan.victims
             hold(goes or not somewhere, f"{member} stays when its group goes")
 
     # --- at the end ---
 
     def check_rest(self) -> None:
-        hold(not len(self._plans), f"plans are left: {list(self._plans)}")
-        hold(not self._nominated, f"room is reserved: {self._nominated}")
-        hold(not self._plans.doomed(), f"marks are left: {self._plans.doomed()}")
-        hold(not len(self._ledger), f"promises are left: {[str(a.pod) for a in self._ledger]}")
+        hold(not len(self._state.plans), f"plans are left: {list(self._state.plans)}")
+        hold(not self._state.nominated, f"room is reserved: {self._state.nominated}")
+        hold(not self._state.plans.doomed(), f"marks are left: {self._state.plans.doomed()}")
+        hold(not len(self._state.ledger), f"promises are left: {[str(a.pod) for a in self._state.ledger]}")
         under_way = [effect for effect, number in self._unended.items() if number]
         hold(not under_way, f"effects did not end: {under_way}")
 
     def check_nobody_is_forgotten(self, pods: Iterable[Pod]) -> None:
         waiting = {(p.metadata.namespace, p.metadata.name) for p in pods if is_waiting(p)}
-        hold({(pod.namespace, pod.name) for pod in self._parts} == waiting, f"waiting are {waiting}")
-        hold(set(self._queue.keys()) == set(self._parts.values()), f"in line are {list(self._queue.keys())}")
+        hold({(pod.namespace, pod.name) for pod in self._state.parts} == waiting, f"waiting are {waiting}")
+        hold(
+            set(self._state.queue.keys()) == set(self._state.parts.values()),
+            f"in line are {list(self._state.queue.keys())}",
+        )

@@ -17,9 +17,10 @@ from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown, Unread
 from reprieve.model.objects import KubernetesObject, Node, Pod, runs
 from reprieve.placement.place import Placement, place, pod_demand
-from reprieve.scheduler.core import SCHEDULER_NAME, Scheduler
+from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.queue import Standing
+from reprieve.scheduler.settings import SCHEDULER_NAME
 from tests.reference.plain.ports import host_ports_of
 from tests.reference.plain.requests import Amounts, plus, read, requests, whole_units
 from tests.simulation.objects import OTHERS
@@ -161,12 +162,12 @@ class AuditedScheduler(Scheduler):
     def _check(self, effects: Iterable[Effect]) -> None:
         self._unended.update(effects)
         self._auditor.look()
-        promises = {promise.pod for promise in self._ledger}
+        promises = {promise.pod for promise in self._state.ledger}
         for key, pod in self._shown.items():
             if pod is None or not is_waiting(pod):
                 continue
             promised = Target("Pod", *key, pod.metadata.uid) in promises
-            standing = self._queue.standing(("Pod", *key))
+            standing = self._state.queue.standing(("Pod", *key))
             in_line = standing not in (None, Standing.DECIDING)
             hold(promised != in_line, f"{key[1]} is {'promised, and ' if promised else ''}{standing}")
         for target in promises:
@@ -175,14 +176,14 @@ class AuditedScheduler(Scheduler):
 
     def check_rest(self) -> None:
         """Nothing is under way and nothing is promised: everybody knows everything."""
-        hold(not len(self._ledger), f"promises are left: {[str(a.pod) for a in self._ledger]}")
+        hold(not len(self._state.ledger), f"promises are left: {[str(a.pod) for a in self._state.ledger]}")
         under_way = [effect for effect, number in self._unended.items() if number]
         hold(not under_way, f"effects did not end: {under_way}")
 
     def check_queue(self, pods: Iterable[Pod]) -> None:
         """Nobody is in line but these."""
         expected = sorted(("Pod", pod.metadata.namespace, pod.metadata.name) for pod in pods)
-        hold(sorted(self._queue.keys()) == expected, f"in line are {sorted(self._queue.keys())}")
+        hold(sorted(self._state.queue.keys()) == expected, f"in line are {sorted(self._state.queue.keys())}")
 
 
 def is_waiting(pod: Pod) -> bool:

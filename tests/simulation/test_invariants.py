@@ -70,7 +70,7 @@ def test_an_effect_that_ends_twice() -> None:
 def test_a_pod_that_nobody_remembers() -> None:
     scheduler = AuditedScheduler(audited())
     scheduler.observe([Seen(a_pod("p")), Synced()], 0.0)
-    scheduler._queue.remove(("Pod", "default", "p"))
+    scheduler._state.queue.remove(("Pod", "default", "p"))
     with pytest.raises(BrokenInvariantError, match="p is None"):
         scheduler.observe([], 0.0)
 

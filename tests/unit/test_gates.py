@@ -17,8 +17,9 @@ from reprieve.model.objects import (
 )
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
 from reprieve.preemption.policy import BudgetCounting, Search
-from reprieve.scheduler.core import Scheduler, Settings
+from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.settings import Settings
 from tests.unit.config import complaints, configuration, with_args
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod

@@ -13,6 +13,7 @@ from reprieve.model.words import counted
 from reprieve.placement.constraints import constraints_under
 from reprieve.placement.demand import Demand
 from reprieve.placement.profile import Profile
+from reprieve.scheduler.pod_rows import PodKey
 from reprieve.scheduler.queue import Key
 from reprieve.scheduler.world import World
 
@@ -156,7 +157,7 @@ def demand_of(
     """The demand in rows of a snapshot. Pods try the nodes that are reserved for them first."""
     rows = tuple(view.pods.rows[p.pod.metadata.namespace, p.pod.metadata.name] for p in asker.pods)
     topology_key = asker.group.spec.topology_key if asker.group is not None and topology else ""
-    nominated = (reserved.get(_target(pod.pod), "") for pod in asker.pods)
+    nominated = (reserved.get(pod_target(pod.pod), "") for pod in asker.pods)
     return Demand(
         pods=rows,
         constraints=constraints_under(profile),
@@ -169,7 +170,11 @@ def demand_of(
     )
 
 
-def _target(pod: Pod) -> Target:
+def pod_key(pod: Pod) -> PodKey:
+    return pod.metadata.namespace, pod.metadata.name
+
+
+def pod_target(pod: Pod) -> Target:
     return Target("Pod", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
 
 

@@ -7,8 +7,9 @@ import msgspec
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod, PodDisruptionBudget, PodGroup
 from reprieve.preemption.policy import Policy
-from reprieve.scheduler.core import SCHEDULER_NAME, Scheduler, Settings
+from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.making import a_pod
 from tests.unit.scheduler.stage import Stage
 

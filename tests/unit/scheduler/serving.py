@@ -10,9 +10,10 @@ import msgspec
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
 from reprieve.model.objects import Condition, KubernetesObject, Pod, PodGroup
-from reprieve.scheduler.core import Scheduler, Settings
+from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.handover import Handover
 from reprieve.scheduler.handover import Stage as Step
+from reprieve.scheduler.settings import Settings
 from tests.unit.scheduler.making import later, target
 from tests.unit.scheduler.stage import Stage
 
@@ -115,12 +116,12 @@ class Served:
 
     def plan(self) -> Handover:
         """The only plan that is being carried out."""
-        ((_, handover),) = self.stage.scheduler._plans
+        ((_, handover),) = self.stage.scheduler._state.plans
         return handover
 
     def plan_of(self, name: str) -> Handover:
         """The plan that is carried out for a demand of this name."""
-        (handover,) = (plan for key, plan in self.stage.scheduler._plans if key[2] == name)
+        (handover,) = (plan for key, plan in self.stage.scheduler._state.plans if key[2] == name)
         return handover
 
     def places_wanted(self) -> dict[str, str]:
@@ -138,17 +139,17 @@ class Served:
         """What the scheduler still has in mind, its picture of the cluster aside."""
         scheduler = self.stage.scheduler
         minds = {
-            "plans": [*scheduler._plans, *scheduler._plans._strays],
-            "reserved": scheduler._nominated,
-            "marked": scheduler._plans._marked,
-            "in line": [*scheduler._queue.keys(), *scheduler._parts],
-            "promised": [*scheduler._ledger],
+            "plans": [*scheduler._state.plans, *scheduler._state.plans._strays],
+            "reserved": scheduler._state.nominated,
+            "marked": scheduler._state.plans._marked,
+            "in line": [*scheduler._state.queue.keys(), *scheduler._state.parts],
+            "promised": [*scheduler._state.ledger],
         }
         return {name: mind for name, mind in minds.items() if mind}
 
     def restarted(self) -> "Served":
         """Another scheduler takes over, and knows nothing but what the API server holds."""
-        scheduler = Scheduler(self.stage.scheduler._settings)
+        scheduler = Scheduler(self.stage.scheduler._state.settings)
         return served(*self.objects.values(), scheduler=scheduler)
 
     # --- inside ---

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from reprieve.model.effects import Announce, Bind, Effect, SetCondition
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
 from reprieve.model.objects import KubernetesObject
-from reprieve.scheduler.core import Scheduler, Settings
+from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.settings import Settings
 from tests.unit.scheduler.making import target
 
 NOBODY_IS_EVICTED = Settings(policies={})
@@ -66,12 +67,12 @@ def stage_with(*things: KubernetesObject) -> Stage:
 
 def promises(stage: Stage) -> int:
     """How many pods count as running somewhere because we said so."""
-    return len(stage.scheduler._ledger)
+    return len(stage.scheduler._state.ledger)
 
 
 def remains(scheduler: Scheduler) -> list[str]:
     """Where the scheduler still remembers something, its picture of the cluster aside."""
-    return [path for path in _memories(scheduler, "scheduler") if "._world" not in path]
+    return [path for path in _memories(scheduler, "scheduler") if "._state.world" not in path]
 
 
 def _memories(thing: object, path: str) -> Iterator[str]:

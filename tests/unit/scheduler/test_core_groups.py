@@ -8,8 +8,8 @@ from reprieve.model.events import Done, Seen
 from reprieve.model.objects import Named, Node, Pod, PodGroup, PriorityClass
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import pods_alone
-from reprieve.scheduler.core import SCHEDULER_NAME, Settings
 from reprieve.scheduler.handover import MARK, Stage
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import Json, a_node, a_pod, bound, later, leaving, respecified
 from tests.unit.scheduler.serving import STEPS, Served, served

@@ -7,8 +7,8 @@ from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Failed
 from reprieve.model.objects import NodeSpec
 from reprieve.preemption.policy import Policy
-from reprieve.scheduler.core import SCHEDULER_NAME, Settings
 from reprieve.scheduler.handover import MARK, Stage
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget
 from tests.unit.scheduler.making import a_node, a_pod, later, leaving
 from tests.unit.scheduler.serving import OPEN, SETTLING, STEPS, Served, nominated_to, served, until

@@ -1,0 +1,194 @@
+"""One decision: where a demand goes, who gives way to it, or why it must wait."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from reprieve.model.effects import Effect, Target
+from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.placement.demand import Demand, Promised
+from reprieve.placement.domains import place_together
+from reprieve.placement.place import Placement, Unplaceable
+from reprieve.preemption.plan import Plan
+from reprieve.preemption.units import Kind
+from reprieve.scheduler.binding import assume, give_up
+from reprieve.scheduler.carrying_out import call_off, plan_anew
+from reprieve.scheduler.changes import Change, helpful
+from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption, decision_id, findings_of
+from reprieve.scheduler.demands import Asker, demand_of, pod_target, priority_of
+from reprieve.scheduler.explaining import eviction_of, homes_of, miss_of, preemption_of, target_at
+from reprieve.scheduler.handover import Handover, opened
+from reprieve.scheduler.preempting import Case, Weighed, awaited, plans_for, rows_of, still_feasible
+from reprieve.scheduler.queue import Key
+from reprieve.scheduler.state import State
+from reprieve.scheduler.telling import group_target
+
+
+def decide(state: State, who: Asker, now: float) -> Decided:
+    case = _case(state, who)
+    found = place_together(case.demand, case.view, case.profile, promised=case.promised)
+    if isinstance(found, Placement):
+        decided = _placed(state, case, found.nodes, now)
+    else:
+        decided = _unplaced(state, case, found, now)
+    taken = _crowd_out(state, who, set(decided.decision.nodes), now)
+    return replace(decided, effects=(*decided.effects, *taken))
+
+
+def _case(state: State, who: Asker) -> Case:
+    """Those for whom room is reserved come first."""
+    who = replace(who, pods=tuple(sorted(who.pods, key=lambda p: pod_target(p.pod) not in state.nominated)))
+    view = state.world.snapshot()
+    profile = state.settings.profiles[who.pods[0].pod.spec.scheduler_name]
+    demand = demand_of(who, view, profile, state.nominated, topology=state.settings.topology)
+    return Case(who, demand, view, profile, _promised(state, view, demand), _doomed(state, view))
+
+
+def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> Iterator[Effect]:
+    """Who waits for room that somebody more important has taken plans anew, if it no longer suffices."""
+    for key, handover in state.plans:
+        if key == who.key or not any(node in nodes for _, node in handover.places):
+            continue
+        other = state.asker(key)
+        if not isinstance(other, Asker) or other.priority >= who.priority:
+            continue
+        if not still_feasible(_case(state, other), handover):
+            yield from plan_anew(state, key, now)
+
+
+def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:
+    """Room that others of equal or higher priority wait for."""
+    pods, nodes = [], []
+    for target, name in state.nominated.items():
+        row, node = view.pods.rows[target.namespace, target.name], view.nodes.rows.get(name)
+        outranks = priority_of(state.world, state.parts[target]) >= demand.priority
+        if node is not None and row not in demand.pods and outranks:
+            pods.append(row)
+            nodes.append(node)
+    return Promised(tuple(pods), tuple(nodes))
+
+
+def _doomed(state: State, view: Snapshot) -> tuple[int, ...]:
+    """Pods that are going to be evicted, and cannot be seen leaving yet."""
+    rows = rows_of(view, state.plans.doomed())
+    return tuple(r for r in rows if view.where[r] != NOWHERE and not view.pods.terminating[r])
+
+
+def _placed(state: State, case: Case, nodes: tuple[int, ...], now: float) -> Decided:
+    names = case.view.nodes.names
+    effects: list[Effect] = []
+    placed = [(member, node) for member, node in enumerate(nodes) if node >= 0]
+    for member, node in placed:
+        effects.extend(assume(state, case, member, node, now))
+    places = tuple((pod_target(case.who.pods[member].pod), names[node]) for member, node in placed)
+    decision = replace(_decision(state, case.who, Outcome.PLACED, now), places=places)
+    if not _makes_room_for_another(state, case.who.key):
+        effects.extend(call_off(state, case.who.key, now))
+    if len(placed) < len(case.who.pods):
+        state.queue.again(case.who.key)
+    return Decided(decision, tuple(effects))
+
+
+def _makes_room_for_another(state: State, key: Key) -> bool:
+    """Whether a plan is for one pod alone, which still waits while others of its group have a node."""
+    handover = state.plans.of(key)
+    if handover is None or not handover.is_open or len(handover.places) > 1:
+        return False
+    return handover.places[0][0] in state.nominated
+
+
+def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decided:
+    policy = state.settings.policies.get(case.who.pods[0].pod.spec.scheduler_name)
+    helps = helpful(rejection.reason.code for rejection in found.survey.rejections)
+    if policy is not None and policy.breaks_no_budget:
+        helps |= {Change.BUDGETS}
+    state.queue.wait(case.who.key, helps, now)
+    handover = state.plans.of(case.who.key)
+    if handover is not None and handover.is_open and still_feasible(case, handover):
+        waits = _decision(state, case.who, Outcome.WAITING, now)
+        return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
+    withdrawn = call_off(state, case.who.key, now)
+    weighed = plans_for(case, found, policy, now, state.settings.room_for)
+    if weighed.plans:
+        decided = _make_room(state, case, found, weighed, now)
+        return replace(decided, effects=(*withdrawn, *decided.effects))
+    decision = _refused(state, case, found, weighed, now)
+    return Decided(decision, (*withdrawn, *state.say_all(case.who, decision.text)))
+
+
+def _refused(state: State, case: Case, found: Unplaceable, weighed: Weighed, now: float) -> Decision:
+    return replace(
+        _decision(state, case.who, Outcome.UNSCHEDULABLE, now),
+        findings=findings_of(found.survey),
+        miss=miss_of(found, case.demand, case.profile),
+        eviction=eviction_of(weighed.refusal, weighed.question, now) if weighed.refusal else None,
+        retry_at=weighed.refusal.retry_at if weighed.refusal else None,
+    )
+
+
+def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, now: float) -> Decided:
+    """Room is reserved from now on; the rest follows step by step."""
+    plan, view = weighed.plans[0], case.view
+    places = tuple(
+        (target_at(view, row), view.nodes.names[node]) for row, node in (*weighed.kept, *plan.places)
+    )
+    going = [target_at(view, row) for unit in plan.victims for row in unit.pods]
+    before = [target_at(view, int(row)) for row in awaited(case, plan, weighed.kept)]
+    anyway = [pod for pod in before if pod not in going]
+    price = Preemption(leaving=len(anyway))
+    if weighed.question is not None:
+        price = preemption_of(weighed.plans, weighed.question, len(anyway))
+    decision = replace(
+        _decision(state, case.who, Outcome.PREEMPTS, now),
+        places=places,
+        findings=findings_of(found.survey),
+        preemption=price,
+    )
+    handover = Handover(
+        id=decision.id,
+        preemptor=decision.demand,
+        places=places,
+        victims=tuple(pod for pod in going if not state.is_preparing(pod)),
+        leaving=tuple(anyway),
+        elsewhere=frozenset(going).difference(before),
+        homes=homes_of(plan, view),
+        price=price,
+        marks=tuple(_groups_of(state, plan)),
+    )
+    effects: list[Effect] = []
+    for pod in filter(state.is_preparing, going):
+        effects.extend(give_up(state, pod, f"it gives way to others (decision {decision.id})", now))
+    state.nominated.update(places)
+    handover, first = opened(handover)
+    state.plans.keep(case.who.key, handover)
+    state.queue.hold(case.who.key)
+    effects.extend(first)
+    effects.extend(state.say_all(case.who, decision.text))
+    return Decided(decision, tuple(effects))
+
+
+def _decision(state: State, who: Asker, outcome: Outcome, now: float) -> Decision:
+    target = _target_of(state, who)
+    return Decision(
+        id=decision_id(target.uid, state.world.version),
+        demand=target,
+        priority=who.priority,
+        at=now,
+        outcome=outcome,
+        considered=state.world.node_count(),
+        pods=len(who.pods),
+    )
+
+
+def _target_of(state: State, who: Asker) -> Target:
+    if who.group is None:
+        return pod_target(who.pods[0].pod)
+    return group_target(who.group)
+
+
+def _groups_of(state: State, plan: Plan) -> Iterator[Target]:
+    """Whole groups that go."""
+    for unit in plan.victims:
+        _, namespace, name = unit.name.split("/")
+        group = state.world.group((namespace, name))
+        if unit.kind is Kind.POD_GROUP and group is not None:
+            yield group_target(group)

@@ -1,0 +1,162 @@
+"""Who stands in line: pods that come, change and go, and the demands that they are part of."""
+
+from collections.abc import Iterable, Iterator
+
+from reprieve.model.effects import Effect, Target
+from reprieve.model.groups import group_key
+from reprieve.model.objects import Pod
+from reprieve.model.shape import CompiledPod
+from reprieve.scheduler.carrying_out import call_off, has_left, plan_anew, wake_others
+from reprieve.scheduler.demands import (
+    GROUP,
+    Asker,
+    NotYet,
+    divergence,
+    is_complete,
+    key_of,
+    pod_key,
+    pod_target,
+)
+from reprieve.scheduler.queue import Key, Standing
+from reprieve.scheduler.state import State
+
+
+def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> Iterable[Effect]:
+    before = state.world.pod(pod_key(pod))
+    wake_others(state, state.world.see(pod), now, pod_target(pod))
+    known = state.world.pod(pod_key(pod))
+    if known is not None and known is before:
+        return ()  # older than what we know
+    if before is None or known is None:
+        note_member(state, pod)
+    effects: list[Effect] = []
+    if before is not None and (known is None or pod_target(known.pod) != pod_target(before.pod)):
+        # It is finished, or a namesake has taken its place.
+        effects.extend(forget(state, pod_target(before.pod), now))
+        effects.extend(has_left(state, pod_target(before.pod), now))
+        before = None
+    if known is None:
+        return effects
+    state.plans.saw(pod)
+    if pod.spec.node_name:
+        effects.extend(forget(state, pod_target(pod), now))
+        return [*effects, *regroup(state, pod, now, changed=before is None)]
+    if state.ledger.of(pod_target(pod)) is not None:
+        return effects
+    return [*effects, *_line_up(state, before, known, unserved, now)]
+
+
+def _line_up(
+    state: State, before: CompiledPod | None, known: CompiledPod, unserved: tuple[str, ...], now: float
+) -> Iterator[Effect]:
+    """Puts the demand of a waiting pod in line, if the pod is new or asks differently than before."""
+    pod, target = known.pod, pod_target(known.pod)
+    if not state.is_ours(pod):
+        yield from forget(state, target, now)
+        return
+    faults = [
+        *map(str, known.problems),
+        *(f"{path}: not supported by this scheduler" for path in unserved),
+    ]
+    changed = before is None or target not in state.parts or _asks(before) != _asks(known)
+    changed |= bool(faults) != (target in state.faults)
+    left, state.parts[target] = state.parts.get(target), key_of(pod, groups=state.settings.groups)
+    if left not in (None, state.parts[target]):
+        yield from stand_in_line(state, left, now, changed=True)
+    state.faults.pop(target, None)
+    if faults:
+        state.faults[target] = "; ".join(faults)
+        yield from state.telling.waits(target, "Unschedulable", state.faults[target])
+    if before is None and pod.status.nominated_node_name:
+        state.nominated[target] = pod.status.nominated_node_name  # as an earlier run of ours left it
+    if changed or state.queue.standing(state.parts[target]) in (None, Standing.GATED, Standing.DECIDING):
+        yield from stand_in_line(state, state.parts[target], now, changed=changed)
+
+
+def stand_in_line(state: State, key: Key, now: float, *, changed: bool) -> Iterator[Effect]:
+    found = state.asker(key)
+    if not isinstance(found, Asker) and state.synced:
+        yield from call_off(state, key, now)
+    match found:
+        case None:
+            state.queue.remove(key)
+        case NotYet(text, pods):
+            state.queue.add(key, 0, now, gated=True)
+            if text and state.synced:
+                ours = [pod for pod in pods if state.is_ours(pod.pod)]
+                yield from state.say(ours, state.world.group(key[1:]), text)
+        case Asker(priority=priority):
+            standing = state.queue.standing(key)
+            if standing is Standing.DECIDING:
+                state.queue.again(key)  # the others have their nodes, and somebody joins them
+            elif changed or standing in (None, Standing.GATED):
+                state.queue.add(key, priority, now)
+
+
+def group_changed(state: State, namespace: str, name: str, now: float) -> Iterable[Effect]:
+    key = (GROUP, namespace, name)
+    return stand_in_line(state, key, now, changed=True) if key in state.queue else ()
+
+
+def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Iterator[Effect]:
+    """What became of a pod that does not wait may matter to others of its group who do."""
+    key = key_of(pod, groups=state.settings.groups)
+    if key[0] != GROUP:
+        return
+    if key in state.queue:
+        yield from stand_in_line(state, key, now, changed=changed)
+    group = state.world.group(key[1:]) if state.synced else None
+    if group is not None and not state.telling.is_scheduled(group) and is_complete(state.world, group):
+        yield from state.telling.group_scheduled(group)
+
+
+def all_are_here(state: State, now: float) -> Iterator[Effect]:
+    """Before that nobody could know who was missing."""
+    for key in dict.fromkeys(state.parts.values()):
+        yield from stand_in_line(state, key, now, changed=False)
+
+
+def forget(state: State, pod: Target, now: float) -> Iterator[Effect]:
+    """A pod needs nothing from us any more: it is bound, finished or gone."""
+    state.telling.forget(pod)
+    state.faults.pop(pod, None)
+    surprising = state.settle(pod, now) is None
+    key = state.parts.get(pod)
+    if key is None:
+        return
+    state.unreserve([pod], key, now)
+    del state.parts[pod]
+    plan = state.plans.of(key)
+    if plan is not None and pod in dict(plan.places):
+        yield from plan_anew(state, key, now)
+    yield from stand_in_line(state, key, now, changed=surprising)
+
+
+def unread(state: State, target: Target, problem: str, now: float) -> Iterable[Effect]:
+    """The last version that could be read goes on counting as load; nobody is placed by it."""
+    if target in state.parts and state.ledger.of(target) is None:
+        state.faults[target] = problem
+        yield from stand_in_line(state, state.parts[target], now, changed=False)
+    yield from state.telling.warn(target, problem)
+
+
+def note_member(state: State, pod: Pod) -> None:
+    """A pod joins a group, or leaves it."""
+    group = group_key(pod) if pod.spec.scheduler_name in state.settings.profiles else None
+    if group is not None:
+        state.regrouped.add(group)
+
+
+def priorities_compared(state: State) -> Iterator[Effect]:
+    """Tells when pods of a group have other priorities than it, and when they do not any more."""
+    if not state.synced:
+        return
+    groups, state.regrouped = sorted(state.regrouped), set()
+    for group in filter(None, map(state.world.group, groups)):
+        yield from state.telling.divergence(group, divergence(state.world, group))
+
+
+def _asks(compiled: CompiledPod) -> tuple[object, ...]:
+    """What of a waiting pod, if it changes, deserves another look."""
+    spec = compiled.pod.spec
+    return compiled.shape, spec.priority, spec.scheduling_gates, spec.scheduler_name, compiled.problems

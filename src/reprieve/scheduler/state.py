@@ -1,0 +1,77 @@
+"""All that the scheduler remembers, and the small steps that keep its parts in agreement.
+
+What follows from events is decided elsewhere: `line` (who asks), `binding` (who has a place), `carrying_out`
+(open plans), `deciding`.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from reprieve.model.effects import Effect, Target
+from reprieve.model.groups import GroupKey
+from reprieve.model.objects import Pod, PodGroup
+from reprieve.model.shape import CompiledPod
+from reprieve.scheduler.changes import Change
+from reprieve.scheduler.demands import Asker, NotYet, asker, pod_target
+from reprieve.scheduler.ledger import Assumed, Ledger, Promise
+from reprieve.scheduler.plans import Plans
+from reprieve.scheduler.queue import Key, Queue
+from reprieve.scheduler.settings import Settings
+from reprieve.scheduler.telling import Telling
+from reprieve.scheduler.world import World
+
+
+class State:
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.world = World()
+        self.ledger = Ledger()
+        self.queue = Queue(settings.backoff)
+        self.plans = Plans()
+        self.nominated: dict[Target, str] = {}  # pods that wait for a node, and which
+        self.parts: dict[Target, Key] = {}  # pods in line, and the demand they are part of
+        self.faults: dict[Target, str] = {}  # pods whose spec we cannot honour
+        self.telling = Telling()
+        self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
+        self.synced = False
+
+    def asker(self, key: Key) -> Asker | NotYet | None:
+        found = asker(self.world, key, divergence_allowed=self.settings.divergence_allowed)
+        if not isinstance(found, Asker):
+            return found
+        faulty = [pod for pod in found.pods if pod_target(pod.pod) in self.faults]
+        if not faulty:
+            return found
+        text = f"PodGroup {key[1]}/{key[2]} waits for pod {faulty[0].pod.metadata.name}, which is faulty"
+        return NotYet(text, tuple(pod for pod in found.pods if pod not in faulty))
+
+    def is_ours(self, pod: Pod) -> bool:
+        return pod.spec.scheduler_name in self.settings.profiles and not pod.metadata.deletion_timestamp
+
+    def wake(self, changes: Iterable[Change], now: float) -> None:
+        for change in changes:
+            self.queue.wake(change, now)
+
+    def settle(self, pod: Target, now: float) -> Assumed | None:
+        assumed = self.ledger.settle(pod)
+        if assumed is not None and assumed.steps:
+            shared = {step for other in self.ledger for step in other.steps}
+            self.wake(self.world.release(s for s in assumed.steps if s not in shared), now)
+        return assumed
+
+    def unreserve(self, pods: Iterable[Target], key: Key, now: float) -> None:
+        """Room that nobody waits for any more: to others it is as if somebody had left."""
+        if [pod for pod in pods if self.nominated.pop(pod, None) is not None]:
+            self.queue.wake(Change.POD_LEFT, now, {key})
+
+    def say(self, pods: Iterable[CompiledPod], group: PodGroup | None, text: str) -> Iterator[Effect]:
+        for pod in pods:
+            yield from self.telling.waits(pod_target(pod.pod), "Unschedulable", text)
+        if group is not None:
+            yield from self.telling.group_waits(group, text)
+
+    def say_all(self, who: Asker, text: str) -> Iterator[Effect]:
+        yield from self.say(who.pods, who.group, text)
+
+    def is_preparing(self, pod: Target) -> bool:
+        assumed = self.ledger.of(pod)
+        return assumed is not None and assumed.state is Promise.PREPARING
