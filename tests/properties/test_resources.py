@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.model import resources as model
+from reprieve.model.footprint import footprint
 from reprieve.model.objects import Pod, ref_of
 from reprieve.placement.constraints import resources
 from reprieve.placement.profile import Profile
@@ -41,7 +42,7 @@ def test_quantities(number: str, suffix: str) -> None:
 @given(WORLDS)
 def test_requests(world: World) -> None:
     for pod in (p for p in cluster_of(world).objects if isinstance(p, Pod)):
-        weight = model.footprint(pod, model.Problems(ref_of(pod)))
+        weight = footprint(pod, model.Problems(ref_of(pod)))
         floored = {"cpu": weight.nonzero_cpu, "memory": weight.nonzero_memory}
         assert weight.charged == requests.requests(pod)
         assert floored == requests.nonzero_requests(pod)

@@ -303,6 +303,25 @@ class ContainerStatus(Record, frozen=True):
     resources: ResourceRequirements | None = None
 
 
+class MappedResource(Record, frozen=True):
+    name: str = ""
+    quantity: Quantity = 0
+
+
+class OverheadResource(Record, frozen=True):
+    name: str = ""
+    per_pod: Quantity = 0
+    per_container: Quantity = 0
+
+
+class ClaimedResources(Record, frozen=True):
+    """What of the node's own resources a pod was given through a claim."""
+
+    containers: tuple[str, ...] = ()
+    mapping: tuple[MappedResource, ...] = ()
+    overhead: tuple[OverheadResource, ...] = ()
+
+
 class PodStatus(Record, frozen=True):
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
@@ -312,6 +331,7 @@ class PodStatus(Record, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     allocated_resources: dict[str, Quantity] | None = None
     resources: ResourceRequirements | None = None
+    node_allocatable_resource_claim_statuses: tuple[ClaimedResources, ...] = ()
 
 
 class Pod(Record, frozen=True):

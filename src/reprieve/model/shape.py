@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from reprieve.model.footprint import Footprint, footprint
 from reprieve.model.migration import Attachment, moved_disk
 from reprieve.model.objects import (
     Container,
@@ -22,7 +23,7 @@ from reprieve.model.objects import (
     Volume,
     ref_of,
 )
-from reprieve.model.resources import PODS, Footprint, Problems, footprint
+from reprieve.model.resources import PODS, Problems
 from reprieve.model.selectors import (
     ANYWHERE,
     NOTHING,

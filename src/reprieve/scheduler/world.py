@@ -27,7 +27,8 @@ from reprieve.model.objects import (
     runs,
 )
 from reprieve.model.owners import OWNER_KINDS, Namespaces, Owners, namespaces_table, owners_table
-from reprieve.model.resources import Amounts, Problems, ResourceAxis, node_capacity, resize_reason
+from reprieve.model.resizing import resize_reason
+from reprieve.model.resources import Amounts, Problems, ResourceAxis, node_capacity
 from reprieve.model.shape import CompiledPod, compile_pod
 from reprieve.model.slots import importance
 from reprieve.model.snapshot import NOWHERE, Snapshot
@@ -453,6 +454,7 @@ def _reported(pod: Pod) -> tuple[object, ...]:
         status.init_container_statuses,
         status.allocated_resources,
         status.resources,
+        status.node_allocatable_resource_claim_statuses,
         resize_reason(pod),
     )
 

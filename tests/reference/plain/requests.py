@@ -93,11 +93,20 @@ def thousandths(pod: Pod, floors: Mapping[str, int]) -> Amounts:
 
     status = pod.status
     if status.resources is None or status.resources.requests is None or status.allocated_resources is None:
-        held = [by(allocated), by(actual)]
+        held = [plus(by(allocated), claimed(pod)), by(actual)]
     else:
         held = [read(status.allocated_resources), read(status.resources.requests)]
-    total = largest(held if is_infeasible(pod) else [by(desired), *held])
+    total = largest(held if is_infeasible(pod) else [plus(by(desired), claimed(pod)), *held])
     return plus({**total, **pod_level(pod)}, read(pod.spec.overhead))
+
+
+def claimed(pod: Pod) -> Amounts:
+    """What claims take of the node's own resources, for the pod and for each container that uses them."""
+    claims = pod.status.node_allocatable_resource_claim_statuses
+    mapped = [read({m.name: m.quantity}) for claim in claims for m in claim.mapping]
+    once = [read({o.name: o.per_pod}) for claim in claims for o in claim.overhead]
+    each = [read({o.name: o.per_container}) for c in claims for o in c.overhead for _ in c.containers]
+    return plus(*mapped, *once, *each)
 
 
 def pod_level(pod: Pod) -> Amounts:

@@ -26,6 +26,7 @@ from reprieve.cluster.api.groups import (
     keep_workload,
     unserved_in,
 )
+from reprieve.cluster.api.nodes import SpelledNode, keep_node
 from reprieve.cluster.api.pod_fields import unknown_fields, unserved_fields
 from reprieve.cluster.api.reader import (
     HEADER,
@@ -113,6 +114,10 @@ def _decoded_pod(pod: Pod) -> Decoded[Pod]:
     return Decoded(object=pod, unserved=unserved_fields(pod))
 
 
+def _decoded_node(node: SpelledNode) -> Decoded[Node]:
+    return Decoded(object=keep_node(node))
+
+
 def _decoded_group(group: NewerGroup | OlderGroup) -> Decoded[PodGroup]:
     return Decoded(object=keep_group(group), unserved=unserved_in(group))
 
@@ -142,7 +147,7 @@ _CLUSTER_SCOPED = frozenset(
     }
 )
 _PLAIN: dict[str, tuple[type[KubernetesObject], ...]] = {
-    "v1": (Node, Namespace, PersistentVolume, PersistentVolumeClaim, Service, ReplicationController),
+    "v1": (Namespace, PersistentVolume, PersistentVolumeClaim, Service, ReplicationController),
     "apps/v1": (ReplicaSet, StatefulSet),
     "policy/v1": (PodDisruptionBudget,),
     "scheduling.k8s.io/v1": (PriorityClass,),
@@ -154,6 +159,7 @@ AnyReader = Reader[Any, KubernetesObject]
 
 READERS: dict[tuple[str, str], AnyReader] = {
     ("v1", "Pod"): _POD,
+    ("v1", "Node"): _reader("Node", SpelledNode, _decoded_node),
     **{
         (version, kind.__name__): _reader(kind.__name__, kind, _decoded)
         for version, kinds in _PLAIN.items()

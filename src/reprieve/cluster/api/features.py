@@ -83,7 +83,7 @@ def _of_pods(features: Features) -> Iterator[str]:
 
 def _of_nodes(features: Features) -> Iterator[str]:
     if not features.in_place_pod_vertical_scaling_scheduler_preemption:
-        yield "podPreemptionPolicy"
+        yield from ("podPreemptionPolicy", "preemptionPolicy")
 
 
 def _of_groups(features: Features) -> Iterator[str]:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reprieve.cluster.mini.history import Key
+from reprieve.model.footprint import footprint
 from reprieve.model.objects import Node, Pod, ref_of
-from reprieve.model.resources import CPU, PODS, STANDARD, Amounts, Problems, footprint, node_capacity
+from reprieve.model.resources import CPU, PODS, STANDARD, Amounts, Problems, node_capacity
 
 
 @dataclass(frozen=True, slots=True)

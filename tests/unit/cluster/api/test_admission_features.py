@@ -28,6 +28,7 @@ REF = {"workloadName": "job", "templateName": "workers"}
 
 GUARDED = [
     (NODE, "spec.podPreemptionPolicy", {"disableResizePreemption": ["example.com/me"]}, DEFAULT_FEATURES),
+    (NODE, "spec.preemptionPolicy", {"disablePodResizePreemption": ["example.com/me"]}, DEFAULT_FEATURES),
     (GROUP, "spec.preemptionPolicy", "PreemptLowerPriority", DEFAULT_FEATURES),
     (GROUP, "spec.schedulingConstraints", TOPOLOGY, DEFAULT_FEATURES),
     (with_value(GROUP, "spec.workloadRef", REF), "spec.parentCompositePodGroupName", "top", DEFAULT_FEATURES),

@@ -245,3 +245,17 @@ def test_kinds_are_what_they_say() -> None:
     thing = decoded(PRIORITY_CLASS)
     assert isinstance(thing, PriorityClass)
     assert (thing.value, thing.global_default) == (900, False)
+
+
+def test_who_disabled_preemption_for_resizes_is_read_from_both_places() -> None:
+    newer = changed(NODE, "spec.podPreemptionPolicy", {"disableResizePreemption": ["a", "b"]})
+    both = changed(newer, "spec.preemptionPolicy", {"disablePodResizePreemption": ["b", "c"]})
+    older = without(both, "spec.podPreemptionPolicy")
+    owners = [
+        node.spec.pod_preemption_policy.disable_resize_preemption for node in _nodes(newer, both, older)
+    ]
+    assert owners == [("a", "b"), ("a", "b", "c"), ("b", "c")]
+
+
+def _nodes(*examples: dict[str, Any]) -> list[Node]:
+    return [thing for example in examples if isinstance(thing := decoded(example), Node)]

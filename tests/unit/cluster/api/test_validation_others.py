@@ -26,6 +26,7 @@ from tests.unit.cluster.api.admitting import (
 )
 
 OWNERS = "spec.podPreemptionPolicy.disableResizePreemption"
+OLDER_OWNERS = "spec.preemptionPolicy.disablePodResizePreemption"
 TWO_PORTS = [{"port": 80}, {"port": 81}]
 
 REFUSED: list[tuple[Json, str, object, str]] = [
@@ -37,6 +38,8 @@ REFUSED: list[tuple[Json, str, object, str]] = [
     (NODE, OWNERS, ["example.com/me"] * 2, f"{OWNERS}[1]"),
     (NODE, OWNERS, ["not a key"], f"{OWNERS}[0]"),
     (NODE, OWNERS, [f"example.com/a{i}" for i in range(21)], OWNERS),
+    (NODE, OLDER_OWNERS, ["not a key"], f"{OLDER_OWNERS}[0]"),
+    (NODE, OLDER_OWNERS, [f"example.com/a{i}" for i in range(21)], OLDER_OWNERS),
     (NODE, "status.capacity.cpu", "-1", "status.capacity[cpu]"),
     (NODE, "status.declaredFeatures", ["B", "A"], "status.declaredFeatures"),
     (CONFIG_MAP, "data", {"bad key": "x"}, "data[bad key]"),

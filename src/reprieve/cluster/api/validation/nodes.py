@@ -14,12 +14,16 @@ def check_node(node: At) -> None:
     spec = node["spec"]
     check_taints(spec["taints"])
     spec["unschedulable"].flag()
-    owners = spec["podPreemptionPolicy"]["disableResizePreemption"]
+    _check_owners(spec["podPreemptionPolicy"]["disableResizePreemption"])
+    _check_owners(spec["preemptionPolicy"]["disablePodResizePreemption"])  # where it stood before
+    check_node_status(node, {})
+
+
+def _check_owners(owners: At) -> None:
     owners.at_most_items(_MOST_OWNERS)
     for owner in owners.items():
         owner.must_name(label_key)
     check_distinct(owners)
-    check_node_status(node, {})
 
 
 def check_node_change(node: At, old: Json) -> None:

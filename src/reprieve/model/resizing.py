@@ -1,0 +1,36 @@
+"""What the objects say of a resize in place: that it waits, why, and who forbids preemption for it.
+
+How much a pod holds while it is resized is a footprint's matter; who makes room for it is not known here.
+"""
+
+from reprieve.model.objects import Condition, Node, Pod
+
+PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
+DEFERRED, INFEASIBLE = "Deferred", "Infeasible"
+PREEMPTION_DISABLED = "PodResizePreemptionDisabled"
+
+
+def resize_reason(pod: Pod) -> str:
+    """Why a resize is pending: Deferred, Infeasible, or nothing."""
+    condition = _first(pod, PENDING)
+    return condition.reason if condition is not None else ""
+
+
+def is_deferred(pod: Pod) -> bool:
+    """Whether the node would grant the resize if it had the room. The condition's status says nothing."""
+    return resize_reason(pod) == DEFERRED
+
+
+def resize_preemption_disabled(pod: Pod) -> bool:
+    """Whether the kubelet reports that nobody is to be preempted for this resize, for whatever reason."""
+    condition = _first(pod, PREEMPTION_DISABLED)
+    return condition is not None and condition.status == "True"
+
+
+def resize_preemption_opponents(node: Node) -> tuple[str, ...]:
+    """Who has disabled preemption for resizes on this node; one is enough."""
+    return node.spec.pod_preemption_policy.disable_resize_preemption
+
+
+def _first(pod: Pod, kind: str) -> Condition | None:
+    return next((c for c in pod.status.conditions if c.type == kind), None)
