@@ -33,6 +33,7 @@ from reprieve.preemption.budgets import stocks, stocks_as_upstream
 from reprieve.preemption.policy import BudgetCounting, Policy, Search
 from reprieve.preemption.units import pods_alone, pods_and_groups
 from reprieve.runtime.loop import Loop, ignore
+from reprieve.runtime.performer import Limits
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.queue import Backoff
@@ -63,15 +64,21 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
     )
 
 
+def limits_of(gates: config.Gates) -> Limits:
+    """How effects are carried out."""
+    return Limits(decide_meanwhile=gates.scheduler_async_preemption)
+
+
 @asynccontextmanager
 async def cluster_in_process(
     configured: config.Configuration,
     clock: Callable[[], float],
     record: Callable[[Decision], None] = ignore,
+    gates: config.Gates = DEFAULT_GATES,
 ) -> AsyncIterator[MiniCluster]:
     """A cluster that lives in this process, and is scheduled, for as long as the context is open."""
     cluster = MiniCluster(clock)
-    loop = Loop(Scheduler(settings_of(configured)), cluster, clock, record)
+    loop = Loop(Scheduler(settings_of(configured, gates)), cluster, clock, record, limits_of(gates))
     cluster.start()
     try:
         async with loop.running():

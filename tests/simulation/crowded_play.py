@@ -73,8 +73,11 @@ class CrowdedPlay(Play):
 
     def _start(self) -> None:
         self._watched = WatchedScheduler(self._settings, self._auditor, self._counted)
-        loop = Loop(self._watched, self._cluster, clock, self._decided)
+        loop = self._loop(self._watched)
         self._running = loop, asyncio.create_task(loop.run())
+
+    def _loop(self, scheduler: Scheduler) -> Loop:
+        return Loop(scheduler, self._cluster, clock, self._decided)
 
     def _decided(self, decision: Decision) -> None:
         self._counted[decision.outcome] += 1

@@ -95,6 +95,8 @@ class Loop:
     def _decide_some(self) -> bool:
         """True if more may follow."""
         for _ in range(_DECISIONS_IN_A_ROW):
+            if self._performer.holds_up:
+                return False
             decided = self._scheduler.decide(self._clock())
             if decided is None:
                 return False
@@ -103,7 +105,8 @@ class Loop:
         return True
 
     async def _wait(self) -> None:
-        until = self._scheduler.next_time()
+        # Whoever's time comes while decisions are held up cannot be helped before something arrives.
+        until = None if self._performer.holds_up else self._scheduler.next_time()
         pause = None if until is None else max(until - self._clock(), 0.0)
         try:
             async with asyncio.timeout(pause):

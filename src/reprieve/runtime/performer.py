@@ -19,6 +19,7 @@ class Limits:
     attempts: int = 5
     first_pause: float = 0.05  # doubles with every attempt
     seconds_per_attempt: float = 10.0
+    decide_meanwhile: bool = True  # otherwise what was decided is done before the next decision
 
 
 DEFAULT_LIMITS = Limits()
@@ -49,6 +50,11 @@ class Performer:
             task = asyncio.create_task(self._work_off(effect.target))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    @property
+    def holds_up(self) -> bool:
+        """Whether the next decision has to wait for what is under way; the end of that is an event."""
+        return bool(self._lines) and not self._limits.decide_meanwhile
 
     async def finish(self, seconds: float) -> int:
         """Gives what is under way some time to end; says how many objects had to be given up."""
