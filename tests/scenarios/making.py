@@ -16,11 +16,13 @@ from tests.reference.demands import gang_demand
 from tests.scenarios.reading import (
     Amount,
     BudgetLine,
+    ClassLine,
     GroupLine,
     NodeLine,
     PodLine,
     PolicyLine,
     Scenario,
+    WorldLine,
     node_line,
 )
 
@@ -32,28 +34,30 @@ NEWCOMER = "newcomer"
 
 def snapshot_of(scenario: Scenario, *, backwards: bool = False) -> Snapshot:
     """Told from its beginning or from its end; that must not make a difference."""
-    things = [_decoded(thing) for thing in _objects(scenario)]
+    things = [decoded(thing) for thing in (*world_objects(scenario, scenario.groups), *_newcomers(scenario))]
     built = build(things[::-1] if backwards else things)
     assert not built.problems
     return built.snapshot
 
 
-def _decoded(thing: Json) -> KubernetesObject:
+def decoded(thing: Json) -> KubernetesObject:
     result = decode_value(thing)
     assert isinstance(result, Decoded), result
     return result.object
 
 
-def _objects(scenario: Scenario) -> Iterator[Json]:
-    for name, line in scenario.nodes.items():
+def world_objects(world: WorldLine, groups: dict[str, GroupLine]) -> Iterator[Json]:
+    """All that a world is made of. ``groups`` are those that its pods may belong to."""
+    for name, line in world.nodes.items():
         yield _node(name, node_line(line))
-    for name, group in scenario.groups.items():
+    for name, group in world.groups.items():
         yield _group(name, group)
-    for name, pod in scenario.pods.items():
-        yield _pod(name, pod, scenario.groups)
-    for name, budget in scenario.budgets.items():
+    for name, pod in world.pods.items():
+        yield _pod(name, pod, groups)
+    for name, budget in world.budgets.items():
         yield _budget(name, budget)
-    yield from _newcomers(scenario)
+    for name, of_class in world.classes.items():
+        yield _class(name, of_class)
 
 
 # --- objects -------------------------------------------------------------------------------------
@@ -72,6 +76,7 @@ def _group(name: str, line: GroupLine) -> Json:
         "schedulingPolicy": {"basic": {}} if line.min is None else {"gang": {count: line.min}},
         "disruptionMode": {line.disruption: {}},
         "priority": line.priority,
+        "priorityClassName": line.class_name,
     }
     if line.preemption:
         spec["preemptionPolicy"] = line.preemption
@@ -84,6 +89,11 @@ def _group(name: str, line: GroupLine) -> Json:
     kind = "CompositePodGroup" if line.composite else "PodGroup"
     meta = {"name": name, "namespace": "default"}
     return _thing("scheduling.k8s.io/v1alpha3", kind, meta, spec=spec)
+
+
+def _class(name: str, line: ClassLine) -> Json:
+    fields: Json = {"value": line.value, "preemptionPolicy": line.preemption}
+    return _thing("scheduling.k8s.io/v1", "PriorityClass", {"name": name}, **fields)
 
 
 def _budget(name: str, line: BudgetLine) -> Json:
@@ -100,7 +110,12 @@ def _pod(name: str, line: PodLine, groups: dict[str, GroupLine]) -> Json:
     meta: Json = {"name": name, "namespace": line.namespace, "labels": line.labels}
     if line.terminating:
         meta["deletionTimestamp"] = "2026-01-02T00:00:00Z"
-    spec: Json = {"containers": [_container(line)], "priority": _priority(line, groups), **line.spec}
+    spec: Json = {
+        "schedulerName": "reprieve",
+        "containers": [_container(line)],
+        "priority": _priority(line, groups),
+        **line.spec,
+    }
     if line.on:
         spec["nodeName"] = line.on
     if line.group:
@@ -141,8 +156,9 @@ def _priority(line: PodLine, groups: dict[str, GroupLine]) -> int:
     return line.priority or (group.priority if group is not None and line.priority is None else 0)
 
 
-def _thing(version: str, kind: str, meta: Json, **rest: Json) -> Json:
-    return {"apiVersion": version, "kind": kind, "metadata": meta, **rest}
+def _thing(version: str, kind: str, meta: Json, **rest: Any) -> Json:
+    identity = {"uid": f"{kind}-{meta['name']}", "resourceVersion": "1"}
+    return {"apiVersion": version, "kind": kind, "metadata": identity | meta, **rest}
 
 
 # --- who asks ------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ class GroupLine(_Line, frozen=True):
     parent: str = ""
     composite: bool = False
     preemption: str = ""
+    class_name: str = msgspec.field(name="class", default="")
 
 
 class PodLine(_Line, frozen=True):
@@ -68,6 +69,11 @@ class BudgetLine(_Line, frozen=True):
     namespace: str = "default"
 
 
+class ClassLine(_Line, frozen=True):
+    value: int = 0
+    preemption: str = "PreemptLowerPriority"
+
+
 class PolicyLine(_Line, frozen=True):
     """The keys of the configuration, and whether groups are known at all."""
 
@@ -92,16 +98,60 @@ class Expected(_Line, frozen=True):
     nothing: str = ""  # why there is no plan
 
 
-class Scenario(_Line, frozen=True):
-    name: str
-    why: str
-    nodes: dict[str, str | NodeLine]
-    demand: DemandLine
-    expect: Expected
+class WorldLine(_Line, frozen=True, kw_only=True):
+    nodes: dict[str, str | NodeLine] = {}
     pods: dict[str, PodLine] = {}
     groups: dict[str, GroupLine] = {}
     budgets: dict[str, BudgetLine] = {}
+    classes: dict[str, ClassLine] = {}
+
+
+class Scenario(WorldLine, frozen=True, kw_only=True):
+    """One demand at one moment."""
+
+    name: str
+    why: str
+    demand: DemandLine
+    expect: Expected
     policy: Literal["Upstream"] | PolicyLine = PolicyLine()
+
+
+# --- over time -----------------------------------------------------------------------------------
+
+Step = Literal["nominate", "mark", "evict", "bind"]
+
+
+class Seen(_Line, frozen=True):
+    """What the cluster shows. Only what is written is compared, except that evictions are always."""
+
+    evicted: list[str] = []  # everybody who was asked to go so far
+    on: dict[str, str] | None = None  # pods, and the nodes they have
+    nominated: dict[str, str] = {}  # pods, and the nodes they wait for; empty: none
+    conditions: dict[str, dict[str, str]] = {}  # pods or groups, and the conditions they have
+    says: dict[str, str] = {}  # pods, and words that their last event has
+
+
+class StepLine(_Line, frozen=True):
+    """Something happens, and then something can be seen. What stands first happens first."""
+
+    restart: bool = False  # another scheduler takes over
+    show: WorldLine = WorldLine()  # these are there from now on, or are like this
+    lose: dict[str, list[str]] = {}  # these are gone, by kind: pods, nodes, …
+    drain: bool = False  # whoever is being deleted is gone
+    after: float = 0  # seconds pass
+    fail: dict[Step, list[str]] = {}  # what is wanted of these is refused
+    do: list[Step] | Literal["", "all"] = ""  # what is wanted is carried out, of these kinds in turn
+    expect: Seen | None = None
+
+
+class Story(WorldLine, frozen=True, kw_only=True):
+    """A cluster, and what happens in it from then on."""
+
+    name: str
+    why: str
+    steps: list[StepLine]
+    gates: str = ""
+    args: dict[str, Any] = {}  # arguments of Reprieve
 
 
 class _Loader(yaml.SafeLoader):
@@ -115,8 +165,9 @@ _Loader.yaml_implicit_resolvers = {
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"true|false"), list("tf"))
 
 
-def read_scenario(path: Path) -> Scenario:
-    return msgspec.convert(yaml.load(path.read_text(), _Loader), Scenario)
+def read_scenario(path: Path) -> Scenario | Story:
+    document = yaml.load(path.read_text(), _Loader)
+    return msgspec.convert(document, Story if "steps" in document else Scenario)
 
 
 def node_line(line: str | NodeLine) -> NodeLine:

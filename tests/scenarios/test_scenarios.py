@@ -14,7 +14,8 @@ from reprieve.preemption.ranking import decided_by, rank
 from reprieve.preemption.search import plans_worth_ranking
 from reprieve.preemption.units import Unit
 from tests.scenarios.making import demand_of, policy_of, snapshot_of
-from tests.scenarios.reading import Expected, Scenario, read_scenario
+from tests.scenarios.reading import Expected, Scenario, Story, read_scenario
+from tests.scenarios.telling import Telling
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*/*.yaml"))
@@ -32,13 +33,19 @@ def test_scenario(path: Path) -> None:
     scenario = read_scenario(path)
     assert scenario.name == path.stem
     assert scenario.why
-    play(scenario, snapshot_of(scenario))
+    told(scenario, backwards=False)
 
 
 @EVERY_FILE
 def test_scenario_told_backwards(path: Path) -> None:
-    scenario = read_scenario(path)
-    play(scenario, snapshot_of(scenario, backwards=True))
+    told(read_scenario(path), backwards=True)
+
+
+def told(scenario: Scenario | Story, *, backwards: bool) -> None:
+    if isinstance(scenario, Story):
+        Telling(scenario, backwards=backwards).play()
+    else:
+        play(scenario, snapshot_of(scenario, backwards=backwards))
 
 
 def play(scenario: Scenario, view: Snapshot) -> None:
