@@ -34,7 +34,7 @@ from tests.properties.preempting import POLICIES, pods_of, question_of, takeable
 from tests.properties.worlds import decoded
 from tests.reference.plain.victims import excess
 from tests.scenarios.making import demand_of, snapshot_of
-from tests.scenarios.reading import read_scenario
+from tests.scenarios.reading import Scenario, read_scenario
 
 SEEDS = st.integers(0, 2**32 - 1)
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
@@ -132,8 +132,10 @@ def test_a_glance_at_many_nodes_leaves_a_few(crowd: Crowd, policy: Policy) -> No
 def test_a_glance_sees_whom_a_unit_takes_with_it() -> None:
     """A unit on the node has a pod on another, and only that one is in the way."""
     path = SCENARIOS / "interactions" / "a-unit-leaves-with-its-constraints.yaml"
-    view = snapshot_of(read_scenario(path))
-    demand = demand_of(read_scenario(path), view)
+    scenario = read_scenario(path)
+    assert isinstance(scenario, Scenario)
+    view = snapshot_of(scenario)
+    demand = demand_of(scenario, view)
     question = Question(demand, view, survey(Ask(view, demand.pods[0])))
     promising = worth_planning(question, takeable_of(question))
     assert promising is not None

@@ -167,7 +167,9 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"true|false"
 
 def read_scenario(path: Path) -> Scenario | Story:
     document = yaml.load(path.read_text(), _Loader)
-    return msgspec.convert(document, Story if "steps" in document else Scenario)
+    if "steps" in document:
+        return msgspec.convert(document, Story)
+    return msgspec.convert(document, Scenario)
 
 
 def node_line(line: str | NodeLine) -> NodeLine:

@@ -1,4 +1,4 @@
-"""Stories: the real scheduler, an API server that does what it is told when it is told, and time that jumps."""
+"""Stories: a whole scheduler, an API server that does what is wanted when a step says so, time that jumps."""
 
 from datetime import UTC, datetime
 
