@@ -5,13 +5,13 @@ Each one tries once and either happened, had happened before, or is refused with
 
 from http import HTTPStatus
 
+from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.mini.conditions import Condition, set_condition
 from reprieve.cluster.mini.errors import ApiError, conflict, not_found
 from reprieve.cluster.mini.history import Key, Stored
 from reprieve.cluster.mini.kinds import BY_NAME, Json, peek, section
 from reprieve.cluster.mini.metadata import suffix_at
 from reprieve.cluster.mini.store import Part, Store
-from reprieve.cluster.mini.timestamps import micro_stamp
 from reprieve.model.effects import (
     Announce,
     Bind,

@@ -9,6 +9,7 @@ from typing import get_args
 
 from reprieve.cluster.api.codec import Decoded, decode
 from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
+from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.calls import call
 from reprieve.cluster.mini.cascade import Cascade
 from reprieve.cluster.mini.controllers import DEFAULT_DELAYS, Controllers, Delays
@@ -23,7 +24,6 @@ from reprieve.cluster.mini.metadata import key_of, metadata_of
 from reprieve.cluster.mini.namespaces import Namespaces
 from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Part, Store, parsed
-from reprieve.cluster.mini.timestamps import Clock
 from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Gone, Seen, Synced, Unread

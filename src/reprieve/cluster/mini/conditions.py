@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.kinds import Json
-from reprieve.cluster.mini.timestamps import stamp
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from reprieve.cluster.api.codec import Decoded, decode, decode_pod
+from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini import pod_status
 from reprieve.cluster.mini.agenda import Agenda
 from reprieve.cluster.mini.conditions import Condition, set_condition
@@ -24,7 +25,6 @@ from reprieve.cluster.mini.kinds import Json, section
 from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.mini.rooms import Room, weight_of
 from reprieve.cluster.mini.store import DEFAULT_GRACE_SECONDS, Part, Store
-from reprieve.cluster.mini.timestamps import Clock
 from reprieve.model.objects import Node, Record
 
 RUN_SECONDS = "reprieve.dev/run-seconds"

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.observer import Observer
-from reprieve.cluster.mini.timestamps import Clock
 
 
 async def live(step: Callable[[], float | None], observer: Observer, clock: Clock) -> None:

@@ -7,11 +7,11 @@ import asyncio
 import heapq
 from collections.abc import Sequence
 
+from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault
 from reprieve.cluster.mini.history import Change, Key
 from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.mini.store import Store
-from reprieve.cluster.mini.timestamps import Clock
 
 _STALE_BY = 50  # versions by which a list from the past is behind
 

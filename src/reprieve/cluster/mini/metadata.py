@@ -6,10 +6,10 @@ Nothing is random: identities come from the version at which an object was creat
 from collections.abc import Mapping
 from uuid import UUID, uuid5
 
+from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.errors import invalid
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json, Kind
-from reprieve.cluster.mini.timestamps import stamp
 
 # What a client may send and never change.
 SYSTEM_FIELDS = (

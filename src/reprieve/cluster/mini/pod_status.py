@@ -1,8 +1,8 @@
 """What a kubelet writes into the status of a pod: running, finished, rejected. Nothing of when."""
 
+from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.conditions import Condition, set_condition
 from reprieve.cluster.mini.kinds import Json, peek, section
-from reprieve.cluster.mini.timestamps import stamp
 
 _RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 _NO_LONGER_READY = ("Ready", "ContainersReady")

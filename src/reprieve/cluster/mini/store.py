@@ -11,11 +11,11 @@ from operator import attrgetter
 
 import msgspec
 
+from reprieve.cluster.api.timestamps import Clock, stamp
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found
 from reprieve.cluster.mini.history import Change, History, Key, Stored, Verb, Watch
 from reprieve.cluster.mini.kinds import BY_RESOURCE, Json, Kind, Status, peek
 from reprieve.cluster.mini.metadata import born, kept, key_of, metadata_of, named
-from reprieve.cluster.mini.timestamps import Clock, stamp
 
 DEFAULT_GRACE_SECONDS = 30
 KEPT_CHANGES = 20_000

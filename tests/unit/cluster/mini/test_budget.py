@@ -2,8 +2,8 @@
 
 import pytest
 
+from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.timestamps import stamp
 from tests.unit.cluster.mini.scene import Json, Scene, node, pod, pod_key, template
 
 BUDGET = Key("poddisruptionbudgets.policy", "default", "web")

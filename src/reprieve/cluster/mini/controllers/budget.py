@@ -9,13 +9,13 @@ from functools import lru_cache
 
 import msgspec
 
+from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.conditions import Condition
 from reprieve.cluster.mini.controllers.mirror import BUDGETS, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import Budget, Deployment, PodFacts, ReplicaSet, controller_uid
 from reprieve.cluster.mini.controllers.templates import scaled
 from reprieve.cluster.mini.controllers.writes import LookAgain, Report, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.timestamps import stamp
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import Selector, compile_selector

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reprieve.cluster.api.templates import job_labels, pod_of
+from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.conditions import Condition
 from reprieve.cluster.mini.controllers.mirror import JOBS, PODS, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import Job, PodFacts, controller_uid
@@ -15,7 +16,6 @@ from reprieve.cluster.mini.controllers.templates import maker
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json
-from reprieve.cluster.mini.timestamps import stamp
 
 TRACKED = "batch.kubernetes.io/job-tracking"
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from reprieve.cluster.api.admission import DEFAULT_FEATURES, Features
+from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.agenda import Agenda
 from reprieve.cluster.mini.controllers import (
     budget,
@@ -26,7 +27,6 @@ from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.mini.store import Store
-from reprieve.cluster.mini.timestamps import Clock
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ that has a NoExecute taint when their toleration ends. Pods of a node that is go
 from collections.abc import Iterator
 from math import inf
 
+from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.conditions import Condition
 from reprieve.cluster.mini.controllers.mirror import NODES, PODS, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import Node, PodFacts, TimedTaint
 from reprieve.cluster.mini.controllers.writes import Amend, LookAgain, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json, section
-from reprieve.cluster.mini.timestamps import stamp
 from reprieve.model.selectors import tolerates
 
 FAIL = "reprieve.dev/fail"

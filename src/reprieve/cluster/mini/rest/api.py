@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 from reprieve.cluster.api.admission import Features, Operation
 from reprieve.cluster.api.admission import Request as Admission
+from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.admitted import admitted_request
 from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.reading import Lists
 from reprieve.cluster.mini.rest.routes import Place
 from reprieve.cluster.mini.store import Store
-from reprieve.cluster.mini.timestamps import Clock
 
 
 @dataclass(frozen=True, slots=True)

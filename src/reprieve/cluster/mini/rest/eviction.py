@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.conditions import Condition, set_condition
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.history import Stored
@@ -14,7 +15,6 @@ from reprieve.cluster.mini.rest.removals import Removal, removal_from
 from reprieve.cluster.mini.rest.statuses import success
 from reprieve.cluster.mini.rest.writing import Call, remove
 from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed
-from reprieve.cluster.mini.timestamps import stamp
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import compile_selector

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
+from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.rest.api import Api
 from reprieve.cluster.mini.rest.exchange import Answer, Request
@@ -15,7 +16,6 @@ from reprieve.cluster.mini.rest.verbs import handler
 from reprieve.cluster.mini.rest.views import view_of
 from reprieve.cluster.mini.rest.writing import Call
 from reprieve.cluster.mini.store import Store
-from reprieve.cluster.mini.timestamps import Clock
 
 
 class Front:
