@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from reprieve import config
+from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.mini import setup
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
@@ -85,6 +86,27 @@ async def cluster_in_process(
             yield cluster
     finally:
         await cluster.stop()
+
+
+@asynccontextmanager
+async def scheduling(
+    configured: config.Configuration,
+    access: Access,
+    clock: Callable[[], float],
+    record: Callable[[Decision], None] = ignore,
+    gates: config.Gates = DEFAULT_GATES,
+) -> AsyncIterator[None]:
+    """Schedules the cluster behind an API server, for as long as the context is open."""
+    from reprieve.cluster.kube.client import Limits  # an HTTP client, which most who come here do not need
+    from reprieve.cluster.kube.cluster import kube_cluster
+
+    settings, client = settings_of(configured, gates), configured.settings.client_connection
+    limits = Limits(rate=client.qps, burst=client.burst)
+    async with (
+        kube_cluster(access, clock, limits) as cluster,
+        Loop(Scheduler(settings), cluster, clock, record).running(),
+    ):
+        yield
 
 
 def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:

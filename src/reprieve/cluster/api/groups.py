@@ -283,6 +283,11 @@ class OldestWorkload(Record, frozen=True, kw_only=True):
 Spelling = NewerGroup | NewerComposite | NewerWorkload | OlderGroup | OlderWorkload | OldestWorkload
 
 
+def spelled_condition(api_version: str, condition: str) -> str:
+    """The name of a type of condition in a version of the API."""
+    return _OLDER_SCHEDULED if (api_version, condition) == (OLDER, _SCHEDULED) else condition
+
+
 def keep_group(group: NewerGroup | OlderGroup) -> PodGroup:
     status = group.status
     if isinstance(group, OlderGroup):

@@ -1,0 +1,1 @@
+"""The side of a real Kubernetes API server, spoken to over HTTP."""

@@ -1,0 +1,202 @@
+"""One connection to an API server: requests out, responses in, at a bounded pace and within bounded time.
+
+What a request is about is not known here; of a failure, only whether the server may have acted on it.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import aiohttp
+from yarl import URL
+
+from reprieve.cluster.kube.auth import Access, AccessError
+from reprieve.cluster.kube.pace import TokenBucket
+from reprieve.cluster.kube.requests import Conversation, Request, Response
+from reprieve.cluster.port import Answer, Lost, Refused
+
+_USER_AGENT = f"reprieve/{version('reprieve')}"
+_BUSY, _UNAVAILABLE, _UNAUTHORIZED = 429, 503, 401
+_LONGEST_REST = 60.0  # however long a server asks us to stay away
+
+
+class NoAnswerError(Exception):
+    """The server was not reached, the connection broke, or the time was over.
+
+    ``harmless``: whatever was asked cannot have happened, or would have changed nothing.
+    """
+
+    def __init__(self, message: str, *, harmless: bool = True) -> None:
+        super().__init__(message)
+        self.harmless = harmless
+
+
+class RefusedError(Exception):
+    """A stream was asked for and something else was the answer."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.message)
+        self.response = response
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``rate``, ``burst``: of requests, per second and at once. The rest are seconds.
+
+    ``silence``: after which a stream is held to be dead although nobody closed it. Servers say something
+    about every minute.
+    """
+
+    rate: float = 50.0
+    burst: int = 100
+    request_seconds: float = 30.0
+    connect_seconds: float = 10.0
+    silence_seconds: float = 150.0
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class Connection:
+    """Made by ``connected``; requests may be made side by side."""
+
+    def __init__(self, session: aiohttp.ClientSession, access: Access, limits: Limits) -> None:
+        self._session = session
+        self._access = access
+        self._limits = limits
+        self._bucket = TokenBucket(limits.rate, limits.burst)
+        self._resting_until = 0.0
+
+    async def converse(self, conversation: Conversation) -> Answer:
+        """Carries on a conversation until it has ended."""
+        try:
+            request = next(conversation)
+            while True:
+                request = conversation.send(await self.send(request))
+        except StopIteration as end:
+            answer: Answer = end.value
+            return answer
+        except NoAnswerError as error:
+            return Refused(str(error), again=True) if error.harmless else Lost(str(error))
+
+    async def send(self, request: Request) -> Response:
+        """NoAnswerError if there is no response."""
+        response = await self._send(request)
+        if response.status == _UNAUTHORIZED and self._access.renew():
+            return await self._send(request)
+        return response
+
+    async def _send(self, request: Request) -> Response:
+        timeout = aiohttp.ClientTimeout(
+            total=self._limits.request_seconds, sock_connect=self._limits.connect_seconds
+        )
+        async with self._opened(request, timeout) as response:
+            return await self._read(response)
+
+    async def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]:
+        """Whole lines as they come, until the server ends the stream.
+
+        NoAnswerError if it does not begin or breaks off, RefusedError if it is none.
+        """
+        limits = self._limits
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=limits.connect_seconds, sock_read=limits.silence_seconds
+        )
+        async with self._opened(request, timeout) as response:
+            if response.status != 200:
+                if response.status == _UNAUTHORIZED:
+                    self._access.renew()
+                raise RefusedError(await self._read(response))
+            splitter = LineSplitter()
+            async for chunk in response.content.iter_any():
+                if found := splitter.feed(chunk):
+                    yield found
+
+    @asynccontextmanager
+    async def _opened(
+        self, request: Request, timeout: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        await self._wait_for_turn()
+        try:
+            granted = await self._access.grant()
+        except AccessError as error:
+            raise NoAnswerError(str(error)) from error
+        access = self._access
+        url = URL(access.server + request.path, encoded=True).with_query(request.query)
+        try:
+            async with self._session.request(
+                request.method,
+                url,
+                data=request.body or None,
+                headers=_headers(request, granted.headers),
+                timeout=timeout,
+                ssl=granted.tls if granted.tls is not None else True,
+                server_hostname=access.server_name or None,
+                proxy=access.proxy or None,
+                allow_redirects=False,
+            ) as response:
+                yield response
+        except (
+            aiohttp.ClientConnectorError,
+            aiohttp.ClientHttpProxyError,
+            aiohttp.ConnectionTimeoutError,
+        ) as error:
+            raise NoAnswerError(f"{access.server} cannot be reached: {_reason(error)}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            sentence = f"{request.method} {request.path}: {_reason(error)}"
+            raise NoAnswerError(sentence, harmless=not request.writes) from error
+
+    async def _wait_for_turn(self) -> None:
+        now = asyncio.get_running_loop().time()
+        pause = max(self._bucket.take(now), self._resting_until - now)
+        if pause > 0:
+            await asyncio.sleep(pause)
+
+    async def _read(self, response: aiohttp.ClientResponse) -> Response:
+        body = await response.read()
+        if response.status in (_BUSY, _UNAVAILABLE):
+            self._rest(response.headers.get("Retry-After", ""))
+        return Response(response.status, body)
+
+    def _rest(self, retry_after: str) -> None:
+        """A server that asks to be left alone for a while is left alone, by everybody here."""
+        if retry_after.isascii() and retry_after.isdigit():
+            seconds = min(float(retry_after), _LONGEST_REST)
+            self._resting_until = max(self._resting_until, asyncio.get_running_loop().time() + seconds)
+
+
+def _headers(request: Request, granted: Mapping[str, str]) -> dict[str, str]:
+    headers = {"Accept": "application/json", "User-Agent": _USER_AGENT, **granted}
+    return {**headers, "Content-Type": request.content_type} if request.body else headers
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+class LineSplitter:
+    """Bytes in, whole lines out. A line may come in any number of pieces."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        first, *rest = chunk.split(b"\n")
+        self._pieces.append(first)
+        if not rest:
+            return []
+        lines = [b"".join(self._pieces), *rest[:-1]]
+        self._pieces = [rest[-1]]
+        return [line for line in lines if line]
+
+
+@asynccontextmanager
+async def connected(access: Access, limits: Limits = DEFAULT_LIMITS) -> AsyncIterator[Connection]:
+    """Connections are kept and used again; each watch has one of its own."""
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=90.0)
+    async with aiohttp.ClientSession(
+        connector=connector, auto_decompress=True, cookie_jar=aiohttp.DummyCookieJar()
+    ) as session:
+        yield Connection(session, access, limits)

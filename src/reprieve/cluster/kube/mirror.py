@@ -1,0 +1,71 @@
+"""What was shown of one kind of object, so that nothing is shown twice, and what vanished is missed.
+
+Lists and changes in, sights out. Where they come from is not known here.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from reprieve.cluster.api.reader import Decoded, Unreadable
+from reprieve.cluster.port import Sight
+from reprieve.model.effects import Target
+from reprieve.model.events import Gone, Seen, Unread
+from reprieve.model.objects import KubernetesObject, ObjectMeta
+
+Result = Decoded[KubernetesObject] | Unreadable
+
+
+class Known(NamedTuple):
+    """``object`` is None for one that could not be read."""
+
+    uid: str
+    version: str
+    object: KubernetesObject | None
+
+
+class Mirror:
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._known: dict[tuple[str, str], Known] = {}
+        self._missing: set[tuple[str, str]] = set()
+
+    def find(self, target: Target) -> KubernetesObject | None:
+        """An object as it was shown last."""
+        known = self._known.get((target.namespace, target.name))
+        return known.object if known is not None and known.uid == target.uid else None
+
+    def begin_list(self) -> None:
+        """What follows is everything that there is, until the list ends."""
+        self._missing = set(self._known)
+
+    def end_list(self) -> Iterator[Sight]:
+        missing, self._missing = sorted(self._missing), set()
+        for key in missing:
+            yield self._forgotten(key)
+
+    def show(self, meta: ObjectMeta, result: Result) -> Iterator[Sight]:
+        """An object as it is now."""
+        key = (meta.namespace, meta.name)
+        self._missing.discard(key)
+        known = self._known.get(key)
+        if known is not None and known.uid != meta.uid:
+            yield self._forgotten(key)
+        elif known is not None and known.version == meta.resource_version:
+            return
+        match result:
+            case Decoded(object=thing, unserved=unserved):
+                self._known[key] = Known(meta.uid, meta.resource_version, thing)
+                yield Seen(thing, unserved)
+            case Unreadable(problem=problem):
+                self._known[key] = Known(meta.uid, meta.resource_version, None)
+                yield Unread(Target(self._kind, *key, meta.uid), problem)
+
+    def remove(self, meta: ObjectMeta) -> Iterator[Sight]:
+        key = (meta.namespace, meta.name)
+        known = self._known.get(key)
+        if known is not None and known.uid == meta.uid:
+            self._missing.discard(key)
+            yield self._forgotten(key)
+
+    def _forgotten(self, key: tuple[str, str]) -> Gone:
+        return Gone(Target(self._kind, *key, self._known.pop(key).uid))

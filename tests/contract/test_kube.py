@@ -1,0 +1,55 @@
+"""The contract of every cluster, spoken over HTTP: the kube adapter against the mini cluster's front."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from enum import Enum
+from typing import Any
+
+import pytest
+
+from reprieve.cluster.contract import CHECKS, Check, Stage
+from reprieve.cluster.kube.cluster import kube_cluster
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.store import Store
+from reprieve.runtime import virtual_time
+from tests.contract.http import served
+
+NAMESPACE = "contract"
+
+
+class History(Enum):
+    """How much of what happened the server still knows when a watch is resumed."""
+
+    LONG = 20_000
+    SHORT = 1
+
+
+Run = Callable[[Coroutine[Any, Any, None]], None]
+CLOCKS: dict[str, tuple[Run, Callable[[], float]]] = {
+    "virtual time": (virtual_time.run, virtual_time.clock),
+    "real time": (asyncio.run, time.time),
+}
+
+
+@asynccontextmanager
+async def stage(clock: Callable[[], float], history: History) -> AsyncIterator[Stage]:
+    mini = MiniCluster(clock)
+    mini.store = Store(clock, kept_changes=history.value)
+    async with served(mini) as operator, kube_cluster(operator.access, clock) as cluster:
+        await operator.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        yield Stage(cluster, operator, NAMESPACE)
+
+
+@pytest.mark.parametrize("history", History)
+@pytest.mark.parametrize("time_of", CLOCKS)
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_contract_is_kept_over_http(check: Check, time_of: str, history: History) -> None:
+    run, clock = CLOCKS[time_of]
+
+    async def main() -> None:
+        async with stage(clock, history) as made:
+            await check(made)
+
+    run(main())

@@ -1,0 +1,28 @@
+"""How fast, and how long to wait."""
+
+import pytest
+
+from reprieve.cluster.kube.pace import Pauses, TokenBucket
+
+
+def test_a_burst_and_then_the_rate() -> None:
+    bucket = TokenBucket(rate=10, burst=3)
+    assert [bucket.take(0.0) for _ in range(5)] == pytest.approx([0, 0, 0, 0.1, 0.2])
+    assert bucket.take(0.2) == pytest.approx(0.1)
+    assert [bucket.take(100.0) for _ in range(4)] == pytest.approx([0, 0, 0, 0.1])
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0])
+def test_no_limit(rate: float) -> None:
+    bucket = TokenBucket(rate, burst=1)
+    assert [bucket.take(0.0) for _ in range(50)] == [0.0] * 50
+
+
+def test_pauses_double_up_to_a_limit_and_differ_by_name() -> None:
+    pauses = Pauses("Pod", first=1, longest=10)
+    lengths = [pauses.after(failures) for failures in range(1, 8)]
+    assert lengths == sorted(lengths)
+    assert lengths[1] == pytest.approx(2 * lengths[0])
+    assert lengths[-1] == lengths[-2] <= 15
+    assert len({Pauses(name).after(1) for name in ("Pod", "Node", "Service")}) == 3
+    assert pauses.after(10_000) == lengths[-1]

@@ -1,0 +1,201 @@
+"""Effects as conversations: what is sent, and what each answer of a server means."""
+
+import json
+from typing import Any
+
+import pytest
+
+from reprieve.cluster.kube.places import CANDIDATES, Place
+from reprieve.cluster.kube.requests import (
+    MERGE,
+    STRATEGIC,
+    Moment,
+    Request,
+    Response,
+    StoredEffect,
+    conversation,
+    ended,
+)
+from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
+from reprieve.model.effects import Bind, BindVolume, Evict, Nominate, SelectNode, SetCondition, Target
+
+Json = dict[str, Any]
+
+POD = Target("Pod", "team", "web", "u1")
+VOLUME, CLAIM = Target("PersistentVolume", "", "v", "u2"), Target("PersistentVolumeClaim", "team", "c", "u3")
+GROUP = Target("PodGroup", "team", "train", "u4")
+PODS, VOLUMES, CLAIMS = (CANDIDATES[t.kind][0] for t in (POD, VOLUME, CLAIM))
+MOMENT = Moment(now="2026-01-01T00:10:00Z", since="2026-01-01T00:00:00Z")
+CONFLICT = Response(409, b'{"message": "no"}')
+
+
+def answer(code: int = 200, **body: Any) -> Response:
+    return Response(code, json.dumps(body).encode())
+
+
+def talk(effect: StoredEffect, place: Place, *answers: Response) -> tuple[list[Request], Answer]:
+    """All that was said, and how it ended, when the server answers like that."""
+    said, talking = [], conversation(effect, place, MOMENT)
+    try:
+        said.append(next(talking))
+        for response in answers:
+            said.append(talking.send(response))
+    except StopIteration as end:
+        result: Answer = end.value
+        return said, result
+    raise AssertionError(f"one answer more was expected after {said}")
+
+
+def body_of(request: Request) -> Json:
+    body: Json = json.loads(request.body)
+    return body
+
+
+def test_a_pod_is_bound_with_one_request_that_names_its_uid() -> None:
+    (request,), result = talk(Bind(POD, "n1"), PODS, answer(201))
+    assert (request.method, request.path) == ("POST", "/api/v1/namespaces/team/pods/web/binding")
+    assert body_of(request)["metadata"]["uid"] == "u1"
+    assert body_of(request)["target"]["name"] == "n1"
+    assert result == Succeeded()
+
+
+@pytest.mark.parametrize(
+    ("current", "expected"),
+    [
+        (answer(metadata={"uid": "u1"}, spec={"nodeName": "n1"}), Succeeded()),
+        (answer(metadata={"uid": "u1"}, spec={"nodeName": "n2"}), Refused("no", again=False)),
+        (answer(metadata={"uid": "u1"}, spec={}), Refused("no", again=False)),
+        (answer(metadata={"uid": "other"}, spec={"nodeName": "n1"}), Refused("no", again=False)),
+        (answer(404), Refused("no", again=False)),
+        (answer(503), Refused("no", again=True)),
+    ],
+)
+def test_who_is_bound_already_is_looked_at(current: Response, expected: Answer) -> None:
+    said, result = talk(Bind(POD, "n1"), PODS, CONFLICT, current)
+    assert [r.method for r in said] == ["POST", "GET"]
+    assert result == expected
+
+
+def test_a_condition_is_one_patch_and_keeps_its_time() -> None:
+    effect = SetCondition(POD, "PodScheduled", "False", "Unschedulable", "full")
+    (request,), result = talk(effect, PODS, answer())
+    assert (request.method, request.content_type) == ("PATCH", STRATEGIC)
+    assert request.path == "/api/v1/namespaces/team/pods/web/status"
+    body = body_of(request)
+    assert body["metadata"] == {"uid": "u1"}
+    (condition,) = body["status"]["conditions"]
+    assert condition == {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "full",
+        "lastTransitionTime": MOMENT.since,
+    }
+    assert result == Succeeded()
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("scheduling.k8s.io/v1beta1", "PodGroupInitiallyScheduled"),
+        ("scheduling.k8s.io/v1alpha2", "PodGroupScheduled"),
+    ],
+)
+def test_conditions_of_groups_in_the_words_of_the_version(version: str, expected: str) -> None:
+    place = next(p for p in CANDIDATES["PodGroup"] if p.api_version == version)
+    effect = SetCondition(GROUP, "PodGroupInitiallyScheduled", "True", "Scheduled", "")
+    (request,), _ = talk(effect, place, answer())
+    assert request.path == f"/apis/{version}/namespaces/team/podgroups/train/status"
+    assert body_of(request)["status"]["conditions"][0]["type"] == expected
+
+
+def test_conditions_of_kinds_by_definition_are_read_first_and_replaced_together() -> None:
+    place = next(p for p in CANDIDATES["PodGroup"] if p.is_custom)
+    there = [{"type": "Other"}, {"type": "Mine", "status": "True", "lastTransitionTime": "then"}]
+    current = answer(metadata={"uid": "u4", "resourceVersion": "7"}, status={"conditions": there})
+    (_, patch), result = talk(SetCondition(GROUP, "Mine", "True", "R", "m"), place, current, answer())
+    assert patch.content_type == MERGE
+    body = body_of(patch)
+    assert body["metadata"] == {"uid": "u4", "resourceVersion": "7"}
+    assert [c["type"] for c in body["status"]["conditions"]] == ["Other", "Mine"]
+    assert body["status"]["conditions"][1]["lastTransitionTime"] == "then"
+    assert result == Succeeded()
+
+
+@pytest.mark.parametrize(
+    ("current", "again"), [(answer(metadata={"uid": "u1"}), True), (answer(metadata={"uid": "x"}), False)]
+)
+def test_a_conflict_about_a_status(current: Response, again: bool) -> None:
+    _, result = talk(Nominate(POD, "n1"), PODS, CONFLICT, current)
+    assert result == Refused("no", again=again)
+
+
+@pytest.mark.parametrize(("node", "written"), [("n1", "n1"), ("", None)])
+def test_nominations_are_written_and_cleared(node: str, written: str | None) -> None:
+    (request,), _ = talk(Nominate(POD, node), PODS, answer())
+    assert request.content_type == MERGE
+    assert body_of(request) == {"metadata": {"uid": "u1"}, "status": {"nominatedNodeName": written}}
+
+
+def test_an_eviction_deletes_only_whom_it_means_and_with_its_own_grace() -> None:
+    (request,), result = talk(Evict(POD), PODS, answer())
+    assert (request.method, request.path) == ("DELETE", "/api/v1/namespaces/team/pods/web")
+    assert body_of(request)["preconditions"] == {"uid": "u1"}
+    assert "gracePeriodSeconds" not in body_of(request)
+    assert result == Succeeded()
+
+
+def test_who_is_gone_has_been_evicted() -> None:
+    assert talk(Evict(POD), PODS, answer(404))[1] == Succeeded()
+    namesake = answer(metadata={"uid": "other"})
+    assert talk(Evict(POD), PODS, CONFLICT, namesake)[1] == Succeeded()
+    still_there = answer(metadata={"uid": "u1"})
+    assert talk(Evict(POD), PODS, CONFLICT, still_there)[1] == Refused("no", again=True)
+
+
+def volume(**spec: Any) -> Response:
+    return answer(metadata={"uid": "u2", "resourceVersion": "5"}, spec=spec)
+
+
+def test_a_volume_is_promised_as_it_was_read() -> None:
+    (_, patch), result = talk(BindVolume(VOLUME, CLAIM), VOLUMES, volume(), answer())
+    body = body_of(patch)
+    assert body["metadata"]["resourceVersion"] == "5"
+    assert body["spec"]["claimRef"]["uid"] == "u3"
+    assert result == Succeeded()
+    assert talk(BindVolume(VOLUME, CLAIM), VOLUMES, volume(), CONFLICT)[1] == Refused("no", again=True)
+
+
+def test_a_volume_of_somebody_else_is_left_alone() -> None:
+    theirs = volume(claimRef={"namespace": "team", "name": "other", "uid": "u9"})
+    said, result = talk(BindVolume(VOLUME, CLAIM), VOLUMES, theirs)
+    assert len(said) == 1
+    assert isinstance(result, Refused)
+    assert not result.again
+    ours = volume(claimRef={"namespace": "team", "name": "c", "uid": "u3"})
+    assert talk(BindVolume(VOLUME, CLAIM), VOLUMES, ours)[1] == Succeeded()
+
+
+def test_a_claim_is_told_its_node_unless_it_has_a_volume() -> None:
+    waiting = answer(metadata={"uid": "u3", "resourceVersion": "5"}, spec={})
+    (_, patch), _ = talk(SelectNode(CLAIM, "n1"), CLAIMS, waiting, answer())
+    assert body_of(patch)["metadata"]["annotations"] == {"volume.kubernetes.io/selected-node": "n1"}
+    bound = answer(metadata={"uid": "u3"}, spec={"volumeName": "v"})
+    result = talk(SelectNode(CLAIM, "n1"), CLAIMS, bound)[1]
+    assert isinstance(result, Refused)
+    assert not result.again
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 408])
+def test_an_error_of_the_server_may_come_after_the_deed(status: int) -> None:
+    assert isinstance(ended(Response(status)), Lost)
+
+
+@pytest.mark.parametrize(
+    ("status", "again"), [(429, True), (401, True), (403, False), (404, False), (422, False)]
+)
+def test_a_refusal_comes_before_it(status: int, again: bool) -> None:
+    result = ended(Response(status, b"<html>"))
+    assert isinstance(result, Refused)
+    assert result.again == again
+    assert str(status) in result.error
