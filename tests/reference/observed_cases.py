@@ -69,7 +69,8 @@ def read_case(path: Path) -> Case:
         file = msgspec.json.decode(path.read_bytes(), type=_File)
     except (OSError, ValueError) as error:
         raise UnreadableCaseError(f"{path.name}: expected a recorded case: {error}") from error
-    around = (file.nodes, file.pods, file.pod_groups, file.pod_disruption_budgets, file.new_pod_groups)
+    pods = [_resized(pod, file.resize) for pod in file.pods]
+    around = (file.nodes, pods, file.pod_groups, file.pod_disruption_budgets, file.new_pod_groups)
     cluster = [_decoded(value, path) for values in around for value in values]
     newcomers = [_decoded(value, path) for value in file.new_pods]
     built = build([*cluster, *newcomers])
@@ -85,6 +86,20 @@ def read_case(path: Path) -> Case:
         resize=file.resize,
         observed=file.observed,
     )
+
+
+def _resized(pod: Any, resize: Resize | None) -> Any:
+    """As the API server shows a pod whose resize its node has put off: its status tells what it still has."""
+    if resize is None or pod["metadata"]["name"] != resize.pod:
+        return pod
+    (container,) = pod["spec"]["containers"]
+    has = container["resources"]["requests"]
+    wants = {**container, "resources": {**container["resources"], "requests": {**has, **resize.to}}}
+    granted = {"name": container["name"], "allocatedResources": has, "resources": container["resources"]}
+    pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
+    conditions = [*pod["status"].get("conditions", ()), pending]
+    status = {**pod["status"], "containerStatuses": [granted], "conditions": conditions}
+    return {**pod, "spec": {**pod["spec"], "containers": [wants]}, "status": status}
 
 
 def _decoded(value: object, path: Path) -> KubernetesObject:

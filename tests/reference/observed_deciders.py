@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+import msgspec
+
 from reprieve.model.columns import Mask
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Ask, Demand
@@ -17,6 +19,7 @@ from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import UPSTREAM
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import rank
+from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.search import plans_worth_ranking
 from tests.reference.demands import gang_demand
 from tests.reference.observed_cases import Case, Observation
@@ -41,6 +44,7 @@ class NotBuilt:
 Decide = Callable[[Case, Observation], Observation | NotBuilt]
 
 NOTHING = Observation("nothing")
+UPSTREAM_RESIZES = DeferredResizes(Accounting.UPSTREAM)
 
 
 def capability_of(case: Case) -> Capability:
@@ -75,6 +79,19 @@ def place_gang(case: Case, recorded: Observation) -> Observation:
             return Observation("placed", placed=_nodes(case.view, demand, placement))
         case Unplaceable():
             return _preempting(case.view, demand, recorded)
+
+
+def resize_pod(case: Case, recorded: Observation) -> Observation:
+    assert case.resize is not None
+    row = case.view.pods.rows["default", case.resize.pod]
+    pod, node = case.view.pods.compiled[row].pod, case.view.nodes.objects[int(case.view.where[row])]
+    if UPSTREAM_RESIZES.forbidden(pod, node):
+        return NOTHING
+    demand, view = UPSTREAM_RESIZES.asked(case.view, row, now=0)
+    if isinstance(place(demand, view), Placement):
+        return NOTHING
+    decided = _preempting(view, demand, recorded)
+    return msgspec.structs.replace(decided, nominated={})  # it has its node
 
 
 def _pod_demand(case: Case) -> Demand:
@@ -133,4 +150,5 @@ DECIDERS: Mapping[Capability, Decide] = {
     Capability.PLACEMENT: place_pod,
     Capability.PREEMPTION: preempt_for_pod,
     Capability.GANGS: place_gang,
+    Capability.RESIZE: resize_pod,
 }

@@ -21,6 +21,12 @@ def is_deferred(pod: Pod) -> bool:
     return resize_reason(pod) == DEFERRED
 
 
+def deferred_since(pod: Pod) -> float | None:
+    condition = _first(pod, PENDING)
+    since = condition.last_transition_time if condition is not None else None
+    return since.timestamp() if since is not None else None
+
+
 def resize_preemption_disabled(pod: Pod) -> bool:
     """Whether the kubelet reports that nobody is to be preempted for this resize, for whatever reason."""
     condition = _first(pod, PREEMPTION_DISABLED)

@@ -59,3 +59,6 @@ class Demand:
     most: int | None = None  # so many are enough; None: as many as find a node
     # For each pod a node to be tried before all others, or NOWHERE; empty if there is none for any.
     nominated: tuple[int, ...] = ()
+    # Its pod runs there already and asks for more: where it fits, its node acts, and nothing is bound.
+    in_place: bool = False
+    until: float | None = None  # room that comes later is of no use

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from reprieve.model.columns import Mask
+from reprieve.model.objects import Pod
+from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.demand import Demand
 from reprieve.preemption.units import Units
+
+_USUAL_GRACE = 30.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +38,28 @@ def not_itself(units: Units, demand: Demand, _: float) -> Verdict:
     return Verdict((units.size > 0) & ~units.with_any(own))
 
 
-RULES: tuple[Rule, ...] = (not_itself, lower_priority)
+def in_time(units: Units, demand: Demand, now: float) -> Verdict:
+    """Who may take longer to go than the demand can wait makes no room for it."""
+    slow = np.zeros(len(units.view.pods), np.bool_)
+    if demand.until is not None:
+        for row in np.flatnonzero(_where_it_asks(units, demand)).tolist():
+            slow[row] = now + grace_of(units.view.pods.compiled[row].pod) > demand.until
+    return Verdict(~units.with_any(slow))
+
+
+def grace_of(pod: Pod) -> float:
+    """How many seconds a pod may take to go."""
+    seconds = pod.spec.termination_grace_period_seconds
+    return _USUAL_GRACE if seconds is None else seconds
+
+
+def _where_it_asks(units: Units, demand: Demand) -> Mask:
+    """Pods of a group that go along from other nodes need not be waited for."""
+    there: Mask = units.of_pod != NOWHERE
+    return there if demand.allowed is None else there & demand.allowed[units.view.where]
+
+
+RULES: tuple[Rule, ...] = (not_itself, lower_priority, in_time)
 
 
 def eligible(units: Units, demand: Demand, rules: tuple[Rule, ...], now: float) -> Verdict:

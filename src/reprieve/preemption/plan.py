@@ -19,6 +19,7 @@ class Plan:
     broken: int  # pods beyond what budgets allow
     ceiling: int | None = None  # nobody above this priority had to be considered
     pods: tuple[int, ...] = ()  # the rows that the placement is for
+    starved: int = 0  # gangs that would have fewer pods left than they need; only counted in place
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
@@ -35,10 +36,11 @@ class Why(StrEnum):
     NOBODY_ELIGIBLE = "NobodyEligible"
     NO_HELP = "NoHelp"
     BUDGETS = "Budgets"
+    TOO_SLOW = "TooSlow"
 
 
 @dataclass(frozen=True, slots=True)
 class NoPlan:
     why: Why
     retry_at: float | None = None  # when eligibility changes by itself
-    forbidden: Plan | None = None  # what would help, if budgets did not matter
+    forbidden: Plan | None = None  # what would help, if budgets, or the time it takes, did not matter

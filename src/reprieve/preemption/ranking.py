@@ -35,6 +35,10 @@ def pods_disturbed(plan: Plan) -> int:
     return sum(len(unit.pods) for unit in plan.victims)
 
 
+def gangs_starved(plan: Plan) -> int:
+    return plan.starved
+
+
 def longest_run(plan: Plan) -> float:
     """Of the most important victims, the one that has run longest should have run as short as possible."""
     highest = highest_priority(plan)
@@ -50,6 +54,7 @@ RANKING: tuple[Criterion, ...] = (
     Criterion("LowestHighestPriority", "lowest highest victim priority", highest_priority),
     Criterion("SmallestSumOfPriorities", "smallest sum of victim priorities", sum_of_priorities),
     Criterion("FewestPods", "fewest pods disturbed", pods_disturbed),
+    Criterion("FewestGangsStarved", "fewest gangs left with too few pods", gangs_starved),
     Criterion("LatestStart", "most important victims that started latest", longest_run),
     Criterion("Name", "first by name", name_of_domain),
 )

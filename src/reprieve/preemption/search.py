@@ -14,6 +14,7 @@ from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
 from reprieve.preemption.budgets import Counting, InOrder, Joint, accounts, unaffordable
 from reprieve.preemption.eligibility import eligible
+from reprieve.preemption.gangs import starved
 from reprieve.preemption.glance import worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import BudgetCounting, Search
@@ -32,11 +33,24 @@ def search(question: Question, now: float) -> Plan | NoPlan:
     plans = plans_worth_ranking(question, now)
     if isinstance(plans, NoPlan):
         return plans
-    return min(plans, key=lambda plan: rank(plan, question.policy.ranking))
+    return _best(question, plans)
 
 
 def plans_worth_ranking(question: Question, now: float) -> list[Plan] | NoPlan:
     """A plan for every domain that could have the best."""
+    plans = _plans(question, now)
+    if not isinstance(plans, NoPlan) or question.demand.until is None:
+        return plans
+    patient = replace(question, demand=replace(question.demand, until=None))
+    late = _plans(patient, now)
+    return plans if isinstance(late, NoPlan) else NoPlan(Why.TOO_SLOW, plans.retry_at, _best(question, late))
+
+
+def _best(question: Question, plans: Iterable[Plan]) -> Plan:
+    return min(plans, key=lambda plan: rank(plan, question.policy.ranking))
+
+
+def _plans(question: Question, now: float) -> list[Plan] | NoPlan:
     if not question.demand.may_preempt:
         return NoPlan(Why.NEVER_PREEMPTS)
     units = question.policy.units(question.view)
@@ -61,10 +75,8 @@ def _takeable(question: Question, units: Units, allowed: Mask) -> Takeable:
 def _why_not(question: Question, until: float | None, now: float) -> NoPlan:
     """Whether it is for the budgets that there is no plan."""
     heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False))
-    found = plans_worth_ranking(heedless, now)
-    if isinstance(found, NoPlan):
-        return found
-    return NoPlan(Why.BUDGETS, until, min(found, key=lambda plan: rank(plan, question.policy.ranking)))
+    found = _plans(heedless, now)
+    return found if isinstance(found, NoPlan) else NoPlan(Why.BUDGETS, until, _best(question, found))
 
 
 def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
@@ -74,7 +86,7 @@ def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
     on nodes plans can be compared, in the cluster also units that keep it from a node without being there go.
     """
     nodes, demand = question.view.nodes, question.demand
-    is_one, is_group = len(demand.pods) == 1, _is_of_group(question)
+    is_one, is_group = len(demand.pods) == 1, _asks_as_group(question)
     if is_one and not (is_group and question.policy.search is Search.UPSTREAM):
         yield from (_node(nodes, int(row)) for row in _curable_nodes(question, takeable))
     if is_one and not is_group:
@@ -85,9 +97,11 @@ def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
         yield Domain(CLUSTER, np.ones(len(nodes), np.bool_) if demand.allowed is None else demand.allowed)
 
 
-def _is_of_group(question: Question) -> bool:
+def _asks_as_group(question: Question) -> bool:
+    """A pod that asks for more where it runs asks for itself."""
     view = question.view
-    return view.groups.root(view.pods.groups[question.demand.pods[0]]) is not None
+    group = view.pods.groups[question.demand.pods[0]]
+    return not question.demand.in_place and view.groups.root(group) is not None
 
 
 def _node(nodes: Nodes, row: int) -> Domain:
@@ -117,7 +131,8 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | No
     if question.policy.search is Search.UPSTREAM:
         return planning.spare(placement, local)
     plan = planning.below_ceiling(placement, local)
-    return planning.kinder_to_budgets(plan) if plan.broken else plan
+    plan = planning.kinder_to_budgets(plan) if plan.broken else plan
+    return planning.kinder_to_gangs(plan) if plan.starved else plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,6 +171,20 @@ class Planning:
         harmless = [unit for unit in self.local if not counting.broken([unit])]
         placement = self.place(harmless) if len(self.question.demand.pods) > 1 else None
         return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
+
+    def kinder_to_gangs(self, plan: Plan) -> Plan:
+        """Others may give way just as well who leave no gang with too few pods."""
+        view = self.question.view
+        hungry = set(starved(view, (pod for unit in plan.victims for pod in unit.pods)))
+        others = [u for u in self.local if hungry.isdisjoint(view.pods.groups[pod] for pod in u.pods)]
+        placement = self.place(others)
+        return min(plan, self.below_ceiling(placement, others), key=self._rank) if placement else plan
+
+    def _starved(self, victims: Iterable[Unit]) -> int:
+        """A plan for a pod that only wants more ranks behind others that cost the same and harm no gang."""
+        if not self.question.demand.in_place:
+            return 0
+        return len(list(starved(self.question.view, (pod for unit in victims for pod in unit.pods))))
 
     def _lowest(self, left: Sequence[Unit]) -> "_Below | None":
         """The lowest priority such that the demand fits with nobody above it gone."""
@@ -199,6 +228,7 @@ class Planning:
             broken=counting.broken(victims),
             ceiling=ceiling,
             pods=self.question.demand.pods,
+            starved=self._starved(victims),
         )
 
     def _counting(self, going: Sequence[Unit]) -> Counting:
