@@ -11,6 +11,7 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import pod_demand
 from reprieve.preemption.policy import REPRIEVE, UPSTREAM, BudgetCounting, Policy, Search
+from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import pods_alone
 from tests.reference.demands import gang_demand
 from tests.scenarios.reading import (
@@ -108,11 +109,12 @@ def _budget(name: str, line: BudgetLine) -> Json:
 
 def _pod(name: str, line: PodLine, groups: dict[str, GroupLine]) -> Json:
     meta: Json = {"name": name, "namespace": line.namespace, "labels": line.labels}
+    meta["annotations"] = line.annotations
     if line.terminating:
         meta["deletionTimestamp"] = "2026-01-02T00:00:00Z"
     spec: Json = {
         "schedulerName": "reprieve",
-        "containers": [_container(line)],
+        "containers": [_container(line, line.wants)],
         "priority": _priority(line, groups),
         **line.spec,
     }
@@ -127,11 +129,22 @@ def _pod(name: str, line: PodLine, groups: dict[str, GroupLine]) -> Json:
     status: Json = {"phase": "Running" if line.on else "Pending"}
     if line.on and line.start is not None:
         status["startTime"] = f"2026-01-01T{line.start // 60:02}:{line.start % 60:02}:00Z"
+    if line.wants:
+        status |= _put_off(line)
     return _thing("v1", "Pod", meta, spec=spec, status=status)
 
 
-def _container(line: PodLine) -> Json:
-    asked: dict[str, Amount] = {"cpu": line.cpu, "memory": line.memory}
+def _put_off(line: PodLine) -> Json:
+    """What a kubelet says of a resize for which it has no room yet: the pod has what it had."""
+    has = _container(line, {})["resources"]
+    pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
+    pending["lastTransitionTime"] = "2026-01-02T00:00:00Z"
+    granted = {"name": "c", "allocatedResources": has["requests"], "resources": has}
+    return {"conditions": [pending], "containerStatuses": [granted]}
+
+
+def _container(line: PodLine, wants: dict[str, Amount]) -> Json:
+    asked: dict[str, Amount] = {"cpu": line.cpu, "memory": line.memory, **wants}
     requests = {resource: str(amount) for resource, amount in asked.items() if amount}
     container: Json = {"name": "c", "image": "i", "resources": {"requests": requests}}
     if line.port:
@@ -166,6 +179,8 @@ def _thing(version: str, kind: str, meta: Json, **rest: Any) -> Json:
 
 def _newcomers(scenario: Scenario) -> Iterator[Json]:
     demand, groups = scenario.demand, scenario.groups
+    if scenario.resize:
+        return
     lines = demand.members or [demand] * demand.gang
     if not lines:
         yield _pod(NEWCOMER, demand, groups)
@@ -192,13 +207,21 @@ def member(number: int) -> str:
     return f"{NEWCOMER}-{number}"
 
 
-def demand_of(scenario: Scenario, view: Snapshot) -> Demand:
+def demand_of(scenario: Scenario, view: Snapshot, now: float) -> tuple[Demand, Snapshot]:
+    """Who asks, and the cluster as it counts for that."""
     line = scenario.demand
     count = len(line.members) or line.gang
+    if scenario.resize:
+        resizes = DeferredResizes(_accounting(scenario.policy))
+        return resizes.asked(view, view.pods.rows["default", scenario.resize], now)
     if not count:
-        return pod_demand(view, view.pods.rows[line.namespace, NEWCOMER])
+        return pod_demand(view, view.pods.rows[line.namespace, NEWCOMER]), view
     rows = [view.pods.rows["default", member(i)] for i in range(count)]
-    return gang_demand(view, rows, everybody=_is_for_everybody(scenario.policy))
+    return gang_demand(view, rows, everybody=_is_for_everybody(scenario.policy)), view
+
+
+def _accounting(policy: str | PolicyLine) -> Accounting:
+    return Accounting(policy if isinstance(policy, str) else policy.resize_accounting)
 
 
 # --- by which policy -----------------------------------------------------------------------------

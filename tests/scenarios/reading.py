@@ -51,6 +51,8 @@ class PodLine(_Line, frozen=True):
     terminating: bool = False
     preemption: str = ""
     spec: dict[str, Any] = {}
+    wants: dict[str, Amount] = {}  # a resize, which its node has put off
+    annotations: Labels = {}
 
 
 class DemandLine(PodLine, frozen=True):
@@ -81,6 +83,7 @@ class PolicyLine(_Line, frozen=True):
     budgets: Literal["Joint", "Upstream"] = "Joint"
     respect_budgets: Literal["BestEffort", "Always"] = "BestEffort"
     gang_preemption: Literal["MinCount", "All"] = "MinCount"
+    resize_accounting: Literal["Kubelet", "Upstream"] = "Kubelet"
     groups: bool = True
 
 
@@ -111,7 +114,8 @@ class Scenario(WorldLine, frozen=True, kw_only=True):
 
     name: str
     why: str
-    demand: DemandLine
+    demand: DemandLine = DemandLine()
+    resize: str = ""  # instead: this pod asks for what it wants
     expect: Expected
     policy: Literal["Upstream"] | PolicyLine = PolicyLine()
 

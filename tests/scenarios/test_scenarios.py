@@ -15,7 +15,7 @@ from reprieve.preemption.search import plans_worth_ranking
 from reprieve.preemption.units import Unit
 from tests.scenarios.making import demand_of, policy_of, snapshot_of
 from tests.scenarios.reading import Expected, Scenario, Story, read_scenario
-from tests.scenarios.telling import Telling
+from tests.scenarios.telling import BEGIN, Telling
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*/*.yaml"))
@@ -49,7 +49,7 @@ def told(scenario: Scenario | Story, *, backwards: bool) -> None:
 
 
 def play(scenario: Scenario, view: Snapshot) -> None:
-    demand = demand_of(scenario, view)
+    demand, view = demand_of(scenario, view, BEGIN)
     match place_together(demand, view):
         case Placement() as placement:
             assert scenario.expect.fits, "it fits, and nobody has to go"
@@ -61,7 +61,7 @@ def play(scenario: Scenario, view: Snapshot) -> None:
 
 def compare(scenario: Scenario, view: Snapshot, demand: Demand, unplaced: Unplaceable) -> None:
     policy, expect = policy_of(scenario.policy), scenario.expect
-    plans = plans_worth_ranking(Question(demand, view, unplaced.survey, policy=policy), now=0)
+    plans = plans_worth_ranking(Question(demand, view, unplaced.survey, policy=policy), BEGIN)
     if isinstance(plans, NoPlan):
         assert plans.why == expect.nothing
         return
