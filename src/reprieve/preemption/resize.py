@@ -1,8 +1,8 @@
 """A resize in place that its node has put off, as a demand.
 
 It asks on the pod's own node alone, for room and for nothing else, and what follows a fit is waiting for the
-kubelet: nothing is bound, nothing is nominated. Who gives way to it, and in which order things then happen, is
-not known here.
+kubelet: nothing is bound, nothing is nominated. Who gives way to it, and in which order that happens, is not
+known here.
 """
 
 from collections.abc import Iterator

@@ -17,7 +17,7 @@ from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import Profile
 from reprieve.placement.reasons import Code
 from reprieve.preemption.budgets import Stock
-from reprieve.preemption.eligibility import eligible
+from reprieve.preemption.eligibility import eligible, grace_of
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import Criterion, decided_by, pods_disturbed
@@ -207,8 +207,17 @@ def eviction_of(refusal: NoPlan, question: Question | None, now: float) -> Evict
             cost = f"the best plan evicts {counted(pods_disturbed(plan), 'pod')} in {plan.domain}"
             text = f"{cost}, {plan.broken} beyond disruption budgets, and respectBudgets is Always"
             return Eviction(Because(refusal.why, text))
+        case Why.TOO_SLOW if refusal.forbidden is not None and question is not None:
+            return Eviction(Because(refusal.why, _too_slow(refusal.forbidden, question, now)))
         case _:
             return Eviction(Because(refusal.why, _SENTENCES[refusal.why]))
+
+
+def _too_slow(plan: Plan, question: Question, now: float) -> str:
+    pods, until = question.view.pods.compiled, question.demand.until or now
+    grace = max(grace_of(pods[row].pod) for unit in plan.victims for row in unit.pods)
+    cost = f"the best plan evicts {counted(pods_disturbed(plan), 'pod')} in {plan.domain}"
+    return f"{cost} with {grace:g} s to go, and {max(0, until - now):g} s are left"
 
 
 _SENTENCES = {
@@ -217,6 +226,7 @@ _SENTENCES = {
     Why.NOBODY_ELIGIBLE: "nobody may be taken",
     Why.NO_HELP: "no node would do even if all pods of lower priority went",
     Why.BUDGETS: "disruption budgets would be exceeded",
+    Why.TOO_SLOW: "those who could make room may take longer to go than can be waited",
 }
 
 
