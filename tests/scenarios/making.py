@@ -207,17 +207,21 @@ def member(number: int) -> str:
     return f"{NEWCOMER}-{number}"
 
 
-def demand_of(scenario: Scenario, view: Snapshot, now: float) -> tuple[Demand, Snapshot]:
+def asked(scenario: Scenario, view: Snapshot, now: float) -> tuple[Demand, Snapshot]:
     """Who asks, and the cluster as it counts for that."""
+    if not scenario.resize:
+        return demand_of(scenario, view), view
+    resizes = DeferredResizes(_accounting(scenario.policy))
+    return resizes.asked(view, view.pods.rows["default", scenario.resize], now)
+
+
+def demand_of(scenario: Scenario, view: Snapshot) -> Demand:
     line = scenario.demand
     count = len(line.members) or line.gang
-    if scenario.resize:
-        resizes = DeferredResizes(_accounting(scenario.policy))
-        return resizes.asked(view, view.pods.rows["default", scenario.resize], now)
     if not count:
-        return pod_demand(view, view.pods.rows[line.namespace, NEWCOMER]), view
+        return pod_demand(view, view.pods.rows[line.namespace, NEWCOMER])
     rows = [view.pods.rows["default", member(i)] for i in range(count)]
-    return gang_demand(view, rows, everybody=_is_for_everybody(scenario.policy)), view
+    return gang_demand(view, rows, everybody=_is_for_everybody(scenario.policy))
 
 
 def _accounting(policy: str | PolicyLine) -> Accounting:

@@ -13,7 +13,7 @@ from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import decided_by, rank
 from reprieve.preemption.search import plans_worth_ranking
 from reprieve.preemption.units import Unit
-from tests.scenarios.making import demand_of, policy_of, snapshot_of
+from tests.scenarios.making import asked, policy_of, snapshot_of
 from tests.scenarios.reading import Expected, Scenario, Story, read_scenario
 from tests.scenarios.telling import BEGIN, Telling
 
@@ -49,7 +49,7 @@ def told(scenario: Scenario | Story, *, backwards: bool) -> None:
 
 
 def play(scenario: Scenario, view: Snapshot) -> None:
-    demand, view = demand_of(scenario, view, BEGIN)
+    demand, view = asked(scenario, view, BEGIN)
     match place_together(demand, view):
         case Placement() as placement:
             assert scenario.expect.fits, "it fits, and nobody has to go"
