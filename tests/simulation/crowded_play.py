@@ -93,10 +93,8 @@ class CrowdedPlay(Play):
         fresh.observe([*_all_there_is(self._cluster), Synced()], clock())
         while (decided := fresh.decide(clock())) is not None:
             decision = decided.decision
-            # If each pod of a gang preempts for itself, it may never be enough, and it tries again.
-            torn = decision.outcome is Outcome.PREEMPTS and not self._settings.gangs_preempt
             hold(
-                torn or decision.outcome is Outcome.UNSCHEDULABLE,
+                decision.outcome is Outcome.UNSCHEDULABLE,
                 f"{decision.demand} waits, and could go on: {decision.outcome} {decision.text}",
             )
 

@@ -96,15 +96,30 @@ def test_without_it_victims_are_single_pods() -> None:
 
 
 def test_without_it_a_gang_makes_room_pod_by_pod() -> None:
+    """Each pod with its own priority, and yet all at once."""
     world: World = (*two_full_nodes(whole=False), *GANG)
-    assert taken(*world) == ["t-0", "t-1"]
     stage = played(*world, gates="WorkloadAwarePreemption=false")
-    t_0, t_1 = (thing for thing in world if thing.metadata.name in ("t-0", "t-1"))
-    assert evicted(stage) == ["t-0"]
-    stage.lose(t_0)
-    assert evicted(stage) == ["t-1"]
-    stage.lose(t_1)
-    assert stage.binds().keys() == {"g-0", "g-1"}, "it starts together all the same"
+    assert [d.outcome for d in stage.decisions] == [Outcome.PREEMPTS]
+    assert evicted(stage) == ["t-0", "t-1"]
+    stage.lose(*(thing for thing in world if thing.metadata.name in ("t-0", "t-1")))
+    assert stage.binds().keys() == {"g-0", "g-1"}
+
+
+def test_without_it_nobody_is_evicted_for_half_a_gang() -> None:
+    """Room for one could be made, again and again, and never for both."""
+    dear = a_pod("dear", cpu="3", priority=50, on="n1")
+    world: World = (a_node("n0"), a_node("n1"), a_pod("old", cpu="3", on="n0"), dear, *GANG)
+    stage = played(*world, gates="WorkloadAwarePreemption=false")
+    assert [d.outcome for d in stage.decisions] == [Outcome.UNSCHEDULABLE]
+    assert evicted(stage) == []
+
+
+def test_without_it_pods_count_with_their_own_priority() -> None:
+    gang: World = (a_group("g", 9, 2), *(a_member(f"g-{i}", cpu="3", priority=5) for i in range(2)))
+    full: World = tuple(a_pod(f"p{i}", cpu="3", priority=5, on=f"n{i}") for i in range(2))
+    world: World = (a_node("n0"), a_node("n1"), *full, *gang)
+    assert taken(*world, divergence="Report") == ["p0", "p1"]
+    assert taken(*world, divergence="Report", gates="WorkloadAwarePreemption=false") == []
 
 
 def test_without_it_room_that_a_pod_of_the_gang_has_found_is_kept() -> None:

@@ -6,7 +6,7 @@ spared; ``InOrder`` spends budgets on everybody in order of importance, as kube-
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -55,6 +55,17 @@ def _disrupted(view: Snapshot, budget: Budget) -> Mask:
     keys = ((budget.namespace, name) for name in budget.disrupted)
     mask[[view.pods.rows[key] for key in keys if key in view.pods.rows]] = True
     return mask
+
+
+def paid_for(view: Snapshot, going: Sequence[int]) -> Snapshot:
+    """Budgets pay for pods (rows) that are asked to go already, and only once."""
+    return replace(view, budgets=tuple(_paying(b, view, going) for b in view.budgets)) if going else view
+
+
+def _paying(budget: Budget, view: Snapshot, going: Sequence[int]) -> Budget:
+    guarded = view.pods.matching(budget.selector, frozenset({budget.namespace}))
+    names = {view.pods.compiled[row].pod.metadata.name for row in going if guarded[row]} - budget.disrupted
+    return replace(budget, allowed=budget.allowed - len(names), disrupted=budget.disrupted | names)
 
 
 def unaffordable(stocks: Iterable[Stock], units: Units) -> Mask:

@@ -128,11 +128,9 @@ def _refused(state: State, case: Case, found: Unplaceable, weighed: Weighed, now
 def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, now: float) -> Decided:
     """Room is reserved from now on; the rest follows step by step."""
     plan, view = weighed.plans[0], case.view
-    places = tuple(
-        (target_at(view, row), view.nodes.names[node]) for row, node in (*weighed.kept, *plan.places)
-    )
+    places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
     going = [target_at(view, row) for unit in plan.victims for row in unit.pods]
-    before = [target_at(view, int(row)) for row in awaited(case, plan, weighed.kept)]
+    before = [target_at(view, int(row)) for row in awaited(case, plan)]
     anyway = [pod for pod in before if pod not in going]
     price = Preemption(leaving=len(anyway))
     if weighed.question is not None:

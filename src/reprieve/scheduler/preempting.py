@@ -6,7 +6,6 @@ from enum import Enum
 
 import numpy as np
 
-from reprieve.model.budgets import Budget
 from reprieve.model.columns import Ints
 from reprieve.model.effects import Target
 from reprieve.model.shape import Shape
@@ -16,13 +15,14 @@ from reprieve.placement.demand import Demand, Promised
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable, with_promises
 from reprieve.placement.profile import Profile
-from reprieve.placement.reasons import Code
+from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.eligibility import Rule, Verdict
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import rank
 from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.singly import plans_singly
 from reprieve.preemption.sparing import holds, who_matters
 from reprieve.preemption.units import Units
 from reprieve.scheduler.demands import Asker
@@ -62,7 +62,6 @@ class Weighed:
     plans: tuple[Plan, ...] = ()
     question: Question | None = None  # None: nobody had to be asked
     refusal: NoPlan | None = None
-    kept: tuple[tuple[int, int], ...] = ()  # pods besides those of the plan that wait for a node, and which
 
 
 def plans_for(
@@ -81,11 +80,9 @@ def _plans(case: Case, demand: Demand, policy: Policy, now: float, room_for: Roo
     found = place_together(demand, emptied, case.profile, policy.choose, case.promised)
     if isinstance(found, Placement):
         return Weighed((Plan("", found, (), (), 0, pods=demand.pods),))
-    one = room_for is RoomFor.ONE
-    view = found.view if one else with_promises(emptied, case.promised)
-    asks = _alone(demand, found) if one else demand
-    question = Question(asks, _paid_for(view, case.doomed), found.survey, case.profile, policy)
-    weighed = replace(_weighed(question, now, case.doomed), kept=_placed(demand, view))
+    view = paid_for(with_promises(emptied, case.promised), case.doomed)
+    question = Question(demand, view, found.survey, case.profile, policy)
+    weighed = _weighed(question, now, case.doomed, singly=room_for is RoomFor.ONE)
     plans = tuple(plan for plan in weighed.plans if _holds_anyway(case, plan))
     return replace(weighed, plans=plans, refusal=weighed.refusal or NoPlan(Why.NO_HELP))
 
@@ -105,44 +102,46 @@ def _going(view: Snapshot, plan: Plan) -> Ints:
     return np.union1d(leaving(view), np.array(victims, np.int64))
 
 
-def awaited(case: Case, plan: Plan, kept: tuple[tuple[int, int], ...]) -> Ints:
+def awaited(case: Case, plan: Plan) -> Ints:
     """Who must be gone before the demand can be where the plan puts it.
 
     Those on the nodes that it uses; everybody who goes, if constraints look further.
     """
-    going, places = _going(case.view, plan), (*kept, *plan.places)
-    near = going[np.isin(case.view.where[going], [node for _, node in places])]
+    going = _going(case.view, plan)
+    near = going[np.isin(case.view.where[going], [node for _, node in plan.places])]
     if len(near) == len(going):
         return going
     view = without(with_promises(case.view, case.promised), near)
-    demand = replace(case.demand, pods=tuple(pod for pod, _ in places))
-    placement = Placement(tuple(node for _, node in places))
-    return near if holds(demand, placement, view, case.profile) else going
+    demand = replace(case.demand, pods=plan.pods)
+    return near if holds(demand, plan.placement, view, case.profile) else going
 
 
-def _paid_for(view: Snapshot, doomed: Sequence[int]) -> Snapshot:
-    """Budgets pay for those who are asked to go already, and only once."""
-    return replace(view, budgets=tuple(_paying(b, view, doomed) for b in view.budgets)) if doomed else view
-
-
-def _paying(budget: Budget, view: Snapshot, doomed: Sequence[int]) -> Budget:
-    guarded = view.pods.matching(budget.selector, frozenset({budget.namespace}))
-    names = {view.pods.compiled[row].pod.metadata.name for row in doomed if guarded[row]} - budget.disrupted
-    return replace(budget, allowed=budget.allowed - len(names), disrupted=budget.disrupted | names)
-
-
-def _weighed(question: Question, now: float, doomed: Sequence[int]) -> Weighed:
-    """Nobody else is disturbed if it is enough that those go who were asked to already."""
-    if doomed:
-        policy = replace(question.policy, rules=(*question.policy.rules, _one_of(doomed)))
-        found = _weighed(replace(question, policy=policy), now, ())
-        if found.plans:
-            return found
-    plans = plans_worth_ranking(question, now)
+def _weighed(question: Question, now: float, doomed: Sequence[int], *, singly: bool) -> Weighed:
+    if singly and len(question.demand.pods) > 1:
+        plans = plans_singly(question, lambda one: _best(one, now, doomed))
+    else:
+        plans = _plans_with(question, now, doomed)
     if isinstance(plans, NoPlan):
         return Weighed(question=question, refusal=plans)
     ranked = sorted(plans, key=lambda plan: rank(plan, question.policy.ranking))
     return Weighed(tuple(ranked), question)
+
+
+def _best(question: Question, now: float, doomed: Sequence[int]) -> Plan | NoPlan:
+    plans = _plans_with(question, now, doomed)
+    if isinstance(plans, NoPlan):
+        return plans
+    return min(plans, key=lambda plan: rank(plan, question.policy.ranking))
+
+
+def _plans_with(question: Question, now: float, doomed: Sequence[int]) -> list[Plan] | NoPlan:
+    """Nobody else is disturbed if it is enough that those go who were asked to already."""
+    if doomed:
+        policy = replace(question.policy, rules=(*question.policy.rules, _one_of(doomed)))
+        found = plans_worth_ranking(replace(question, policy=policy), now)
+        if not isinstance(found, NoPlan):
+            return found
+    return plans_worth_ranking(question, now)
 
 
 def _one_of(pods: Sequence[int]) -> Rule:
@@ -152,25 +151,6 @@ def _one_of(pods: Sequence[int]) -> Rule:
         return Verdict(units.with_any(mask))
 
     return rule
-
-
-def _alone(demand: Demand, first: Unplaceable) -> Demand:
-    """The first pod without a node, asking for itself; it must not leave the domain of those before it."""
-    outside = [r.rows for r in first.survey.rejections if r.reason.code is Code.OUTSIDE_DOMAIN]
-    return replace(
-        demand,
-        pods=(first.pod,),
-        needed=1,
-        most=None,
-        priority=int(first.view.pods.priority[first.pod]),
-        allowed=~outside[0] if outside else None,
-        topology_key="",
-        nominated=(),
-    )
-
-
-def _placed(demand: Demand, view: Snapshot) -> tuple[tuple[int, int], ...]:
-    return tuple((pod, int(view.where[pod])) for pod in demand.pods if view.where[pod] != NOWHERE)
 
 
 def _to_make_room_for(case: Case, room_for: RoomFor) -> list[Demand]:

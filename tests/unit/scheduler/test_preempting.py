@@ -142,7 +142,7 @@ FULL = [thing for i in (1, 2, 3) for thing in (a_node(f"n{i}"), a_pod(f"old-{i}"
     [
         (2, 0, RoomFor.NEEDED, 2),
         (2, 0, RoomFor.ALL, 3),
-        (2, 0, RoomFor.ONE, 1),
+        (2, 0, RoomFor.ONE, 2),
         (3, 1, RoomFor.NEEDED, 2),
         (2, 2, RoomFor.NEEDED, 1),
         (2, 2, RoomFor.ALL, 3),
@@ -174,7 +174,7 @@ def test_if_nobody_has_a_plan_the_first_is_told_why() -> None:
 
 
 def awaited_names(case: Case) -> list[str]:
-    return names(case.view, awaited(case, weighed(case).plans[0], ()).tolist())
+    return names(case.view, awaited(case, weighed(case).plans[0]).tolist())
 
 
 def test_only_those_on_the_nodes_in_use_are_awaited() -> None:

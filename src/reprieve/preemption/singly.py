@@ -1,0 +1,98 @@
+"""A gang that does not preempt as one: each of its pods in turn makes room for itself.
+
+Yet nobody goes in vain: a plan takes those who give way to any of the pods, and there is none unless enough
+pods have room.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from reprieve.model.snapshot import NOWHERE
+from reprieve.model.whatif import with_pod, without
+from reprieve.placement.demand import Demand
+from reprieve.placement.domains import Domain, topology_domains
+from reprieve.placement.place import Placement, place
+from reprieve.preemption.budgets import paid_for
+from reprieve.preemption.plan import NoPlan, Plan, Why
+from reprieve.preemption.question import Question
+from reprieve.preemption.search import CLUSTER
+from reprieve.preemption.units import Unit
+
+Search = Callable[[Question], Plan | NoPlan]
+
+
+def plans_singly(question: Question, search: Search) -> list[Plan] | NoPlan:
+    """A plan for every domain in which enough pods of the demand can have room."""
+    found = [_plan_in(domain, question, search) for domain in _domains(question)]
+    plans = [plan for plan in found if isinstance(plan, Plan)]
+    return plans or next((no for no in found if isinstance(no, NoPlan)), NoPlan(Why.NO_HELP))
+
+
+def _domains(question: Question) -> Iterator[Domain]:
+    view, demand = question.view, question.demand
+    if demand.topology_key:
+        yield from topology_domains(view, demand)
+    else:
+        everywhere = np.ones(len(view.nodes), np.bool_)
+        yield Domain(CLUSTER, everywhere if demand.allowed is None else demand.allowed)
+
+
+def _plan_in(domain: Domain, question: Question, search: Search) -> Plan | NoPlan:
+    demand, view = question.demand, question.view
+    nodes: list[int] = []
+    plans: list[Plan] = []
+    refusals: list[NoPlan] = []
+    for pod in demand.pods:
+        if demand.most is not None and len(plans) >= demand.most:
+            nodes.append(NOWHERE)
+            continue
+        found = _plan_for(pod, domain, replace(question, view=view), search)
+        if isinstance(found, NoPlan):
+            nodes.append(NOWHERE)
+            refusals.append(found)
+            if len(demand.pods) - len(refusals) < demand.needed:
+                return refusals[0]
+            continue
+        plans.append(found)
+        nodes.append(found.placement.nodes[0])
+        going = [row for unit in found.victims for row in unit.pods]
+        view = with_pod(without(paid_for(view, going), going), pod, nodes[-1])
+    return _joined(domain, demand, nodes, plans)
+
+
+def _plan_for(pod: int, domain: Domain, question: Question, search: Search) -> Plan | NoPlan:
+    """One pod asks for itself, with its own priority."""
+    alone = replace(
+        question.demand,
+        pods=(pod,),
+        needed=1,
+        most=None,
+        priority=int(question.view.pods.priority[pod]),
+        allowed=domain.nodes,
+        topology_key="",
+        nominated=(),
+    )
+    found = place(alone, question.view, question.profile, question.policy.choose)
+    if isinstance(found, Placement):
+        return Plan(domain.name, found, (), (), 0, pods=alone.pods)
+    return search(replace(question, demand=alone, found=found.survey))
+
+
+def _joined(domain: Domain, demand: Demand, nodes: Sequence[int], plans: Sequence[Plan]) -> Plan:
+    victims = {unit.name: unit for plan in plans for unit in plan.victims}
+    spared = {unit.name: unit for plan in plans for unit in plan.spared if unit.name not in victims}
+    return Plan(
+        domain=domain.name,
+        placement=Placement(tuple(nodes)),
+        victims=_by_priority(victims.values()),
+        spared=_by_priority(spared.values()),
+        broken=sum(plan.broken for plan in plans),
+        pods=demand.pods,
+    )
+
+
+def _by_priority(units: Iterable[Unit]) -> tuple[Unit, ...]:
+    """Of equals, who was the first to be found more important."""
+    return tuple(sorted(units, key=lambda unit: -unit.priority))
