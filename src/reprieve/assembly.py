@@ -37,6 +37,7 @@ from reprieve.runtime.loop import Loop, ignore
 from reprieve.runtime.performer import Limits
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.demands import GroupRules
 from reprieve.scheduler.queue import Backoff
 from reprieve.scheduler.settings import Settings
 
@@ -59,7 +60,11 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
         groups=together,
         whole_gangs=args.gang_preemption is GangPreemption.ALL,
         gangs_preempt=gates.workload_aware_preemption,
-        divergence_allowed=args.divergence is Divergence.REPORT,
+        group_rules=GroupRules(
+            divergence_allowed=args.divergence is Divergence.REPORT,
+            own_policy=gates.pod_group_preemption_policy,
+            trees=gates.composite_pod_group,
+        ),
         topology=gates.topology_aware_workload_scheduling,
         unseen=_unseen(gates, together=together),
     )

@@ -44,7 +44,7 @@ def test_the_members_of_a_group_are_known(seed: int, rounds: Rounds) -> None:
     for seeds in rounds:
         now.go_through(seeds)
         for namespace, group in itertools.product(NAMESPACES, GROUPS):
-            assert now.mirror.members((namespace, group)) == now.members(namespace, group)
+            assert now.mirror.groups.members((namespace, group)) == now.members(namespace, group)
 
 
 @given(SEEDS, ROUNDS)

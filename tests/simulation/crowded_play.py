@@ -177,10 +177,12 @@ class WatchedScheduler(Scheduler):
             self._check_plan(plan, decision.priority)
 
     def _check_no_gang_is_torn(self, key: tuple[str, str, str]) -> None:
-        group = self._state.world.group(key[1:]) if key[0] == GROUP else None
+        group = self._state.world.groups.group(key[1:]) if key[0] == GROUP else None
         if group is None or group.spec.gang is None:
             return
-        pods = [(member, self._state.world.pod(member)) for member in self._state.world.members(key[1:])]
+        pods = [
+            (member, self._state.world.pod(member)) for member in self._state.world.groups.members(key[1:])
+        ]
         staying = [m for m, pod in pods if pod is not None and pod.pod.metadata.deletion_timestamp is None]
         runs = sum(map(self._state.world.is_placed, staying))
         hold(runs >= group.spec.gang.min_count, f"{key} runs with {runs} of {group.spec.gang.min_count}")
@@ -207,18 +209,18 @@ class WatchedScheduler(Scheduler):
             pod = self._state.world.pod((victim.namespace, victim.name))
             assert pod is not None
             group = (
-                self._state.world.group(group_key(pod.pod) or ("", ""))
+                self._state.world.groups.group(group_key(pod.pod) or ("", ""))
                 if self._state.settings.groups
                 else None
             )
             own = pod.pod.spec.priority or 0
-            theirs = own if group is None else self._state.world.priority_of(group)
+            theirs = own if group is None else self._state.world.groups.priority_of(group)
             hold(theirs < priority, f"{victim} has priority {theirs} and goes for {priority}")
             if group is not None and group.spec.disrupted_whole:
                 self._check_whole(plan, (group.metadata.namespace, group.metadata.name))
 
     def _check_whole(self, plan: Handover, group: tuple[str, str]) -> None:
-        for member in self._state.world.members(group):
+        for member in self._state.world.groups.members(group):
             pod = self._state.world.pod(member)
             if pod is None or pod.pod.metadata.deletion_timestamp is not None:
                 continue

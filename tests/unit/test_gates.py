@@ -195,7 +195,7 @@ def test_nothing_configured_is_the_default_policy() -> None:
         == plain.policies["reprieve"]
     )
     assert (settings.groups, settings.room_for) == (plain.groups, plain.room_for)
-    assert settings.divergence_allowed is plain.divergence_allowed
+    assert settings.group_rules.divergence_allowed is plain.group_rules.divergence_allowed
 
 
 def test_the_preset_is_what_kube_scheduler_does() -> None:

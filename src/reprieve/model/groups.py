@@ -40,6 +40,24 @@ class Groups:
         chain = [group for _, group in self.chain(key)]
         return chain[-1] if chain else None
 
+    def around(self, key: GroupKey | None) -> list[CompositePodGroup]:
+        """The groups around a pod's group that are known, from the inside out."""
+        return [group for _, group in self.chain(key) if isinstance(group, CompositePodGroup)]
+
+    def missing(self, key: GroupKey | None) -> str:
+        """The name of the group around the outermost known one, if that names any."""
+        root = self.root(key)
+        return root.spec.parent if root is not None and len([*self.chain(key)]) < _DEEPEST else ""
+
+    def beneath(self, composite: GroupKey) -> list[GroupKey]:
+        """The groups of pods that are in a composite group, whether or not that is known."""
+        namespace, name = composite
+        inside = (key for key in self.pod_groups if key[0] == namespace)
+        return sorted(key for key in inside if name in (*self._names_around(key), self.missing(key)))
+
+    def _names_around(self, key: GroupKey) -> list[str]:
+        return [group.metadata.name for group in self.around(key)]
+
     def unit(self, key: GroupKey | None) -> tuple[str, Group] | None:
         """The outermost group that can only be disturbed as a whole."""
         whole = [(name, group) for name, group in self.chain(key) if group.spec.disrupted_whole]

@@ -48,7 +48,7 @@ def bind_failed(state: State, bind: Bind, error: str, now: float) -> Iterator[Ef
     """Others of a gang may have been bound, so the room is kept for those who were not."""
     yield from give_up(state, bind.target, f"binding failed: {error}", now)
     key = state.parts.get(bind.target)
-    group = state.world.group(key[1:]) if key is not None and key[0] == GROUP else None
+    group = state.world.groups.group(key[1:]) if key is not None and key[0] == GROUP else None
     if group is not None and group.spec.gang is not None and state.world.has_node(bind.node):
         state.nominated[bind.target] = bind.node
         yield Nominate(bind.target, bind.node)

@@ -24,7 +24,8 @@ class Change(Enum):
     STORAGE = auto()
     NAMESPACES = auto()
     OWNERS = auto()
-    BUDGETS = auto()  # of those who evict nobody beyond them
+    BUDGETS = auto()  # for those who evict nobody beyond them
+    GROUPS = auto()  # of pods that run, for those who evict: other priorities, or others go together
 
 
 _NEW_NODE = frozenset({Change.NODE_ADDED})

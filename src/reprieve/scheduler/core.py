@@ -16,7 +16,13 @@ from reprieve.model.effects import (
     Tone,
 )
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
-from reprieve.model.objects import PersistentVolume, PersistentVolumeClaim, Pod, PodGroup
+from reprieve.model.objects import (
+    CompositePodGroup,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodGroup,
+)
 from reprieve.scheduler import binding, carrying_out, deciding, line
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demands import Asker, pod_target
@@ -50,11 +56,17 @@ class Scheduler:
                 return line.saw_pod(state, pod, unserved, now)
             case Seen(PodGroup() as group):
                 key = (group.metadata.namespace, group.metadata.name)
-                before = state.world.group(key)
+                before = state.world.groups.group(key)
                 state.regrouped.add(key)
                 state.wake(state.world.see(group), now)
                 news = before is None or before.spec != group.spec
                 return line.group_changed(state, *key, now) if news else ()
+            case Seen(CompositePodGroup() as tree):
+                key = (tree.metadata.namespace, tree.metadata.name)
+                known = state.world.groups.tree().composites.get(key)
+                state.wake(state.world.see(tree), now)
+                news = known is None or known.spec != tree.spec
+                return line.tree_changed(state, *key, now) if news else ()
             case Seen(thing):
                 state.wake(state.world.see(thing), now)
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
@@ -98,6 +110,8 @@ class Scheduler:
             case "PodGroup":
                 yield from carrying_out.has_left(state, target, now)
                 yield from line.group_changed(state, target.namespace, target.name, now)
+            case "CompositePodGroup":
+                yield from line.tree_changed(state, target.namespace, target.name, now)
 
     def decide(self, now: float) -> Decided | None:
         """Decides about the next demand in line; None when nobody's turn has come."""

@@ -99,8 +99,8 @@ def _makes_room_for_another(state: State, key: Key) -> bool:
 def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decided:
     policy = state.settings.policies.get(case.who.pods[0].pod.spec.scheduler_name)
     helps = helpful(rejection.reason.code for rejection in found.survey.rejections)
-    if policy is not None and policy.breaks_no_budget:
-        helps |= {Change.BUDGETS}
+    if policy is not None:
+        helps |= {Change.GROUPS, Change.BUDGETS} if policy.breaks_no_budget else {Change.GROUPS}
     state.queue.wait(case.who.key, helps, now)
     handover = state.plans.of(case.who.key)
     if handover is not None and handover.is_open and still_feasible(case, handover):
@@ -187,6 +187,6 @@ def _groups_of(state: State, plan: Plan) -> Iterator[Target]:
     """Whole groups that go."""
     for unit in plan.victims:
         _, namespace, name = unit.name.split("/")
-        group = state.world.group((namespace, name))
+        group = state.world.groups.group((namespace, name))
         if unit.kind is Kind.POD_GROUP and group is not None:
             yield group_target(group)

@@ -21,6 +21,18 @@ GROUP = "PodGroup"
 
 
 @dataclass(frozen=True, slots=True)
+class GroupRules:
+    """What counts of all that groups say."""
+
+    divergence_allowed: bool = False  # pods may have other priorities than their group
+    own_policy: bool = True  # whether a group says itself that it never preempts; its class may always
+    trees: bool = True  # groups may be in other groups
+
+
+NO_SPECIAL_RULES = GroupRules()
+
+
+@dataclass(frozen=True, slots=True)
 class Asker:
     """A demand in words of the cluster: its pods that wait, the most urgent first."""
 
@@ -54,7 +66,7 @@ def key_of(pod: Pod, *, groups: bool) -> Key:
     return "Pod", pod.metadata.namespace, pod.metadata.name
 
 
-def asker(world: World, key: Key, *, divergence_allowed: bool = False) -> Asker | NotYet | None:
+def asker(world: World, key: Key, rules: GroupRules = NO_SPECIAL_RULES) -> Asker | NotYet | None:
     """None if nobody of it waits any more."""
     if key[0] != GROUP:
         pod = world.pod(key[1:])
@@ -66,13 +78,13 @@ def asker(world: World, key: Key, *, divergence_allowed: bool = False) -> Asker 
     waiting, running = _members(world, key[1:])
     if not waiting:
         return None
-    return _of_group(world, key, waiting, running, divergence_allowed)
+    return _of_group(world, key, waiting, running, rules)
 
 
 def _members(world: World, group: GroupKey) -> tuple[list[CompiledPod], int]:
     """Those who wait, and how many do not have to any more. Who is being deleted is neither."""
     waiting, running = [], 0
-    for key in world.members(group):
+    for key in world.groups.members(group):
         pod = world.pod(key)
         if pod is None or pod.pod.metadata.deletion_timestamp is not None:
             continue
@@ -86,8 +98,8 @@ def _members(world: World, group: GroupKey) -> tuple[list[CompiledPod], int]:
 def priority_of(world: World, key: Key) -> int:
     """How important a demand is, whether or not it can ask yet."""
     if key[0] == GROUP:
-        group = world.group(key[1:])
-        return world.priority_of(group) if group is not None else 0
+        group = world.groups.group(key[1:])
+        return world.groups.priority_of(group) if group is not None else 0
     pod = world.pod(key[1:])
     return pod.pod.spec.priority or 0 if pod is not None else 0
 
@@ -103,9 +115,9 @@ def _urgency(pod: CompiledPod) -> tuple[int, str]:
 
 
 def _of_group(
-    world: World, key: Key, waiting: list[CompiledPod], running: int, divergence_allowed: bool
+    world: World, key: Key, waiting: list[CompiledPod], running: int, rules: GroupRules
 ) -> Asker | NotYet:
-    group = world.group(key[1:])
+    group = world.groups.group(key[1:])
     if group is None:
         return NotYet(f"PodGroup {key[1]}/{key[2]} does not exist yet", tuple(waiting))
     if any(pod.pod.spec.scheduling_gates for pod in waiting):
@@ -115,30 +127,50 @@ def _of_group(
         # The same for every pod that comes, or all who wait would have to be told again.
         text = f"PodGroup {key[1]}/{key[2]} waits until {gang.min_count} of its pods exist"
         return NotYet(text, tuple(waiting))
-    priority = world.priority_of(group)
-    wrong = _disagreement(waiting, priority, divergence_allowed)
+    priority = world.groups.priority_of(group)
+    wrong = _disagreement(waiting, priority, rules)
+    if rules.trees:
+        wrong = _tree_problem(world, key) or wrong
     if wrong:
         return NotYet(f"PodGroup {key[1]}/{key[2]} cannot be scheduled: {wrong}", tuple(waiting))
-    never = world.never_preempts(group) or any(p.pod.spec.preemption_policy == "Never" for p in waiting)
+    of_group = world.groups.never_preempts(group, own_policy=rules.own_policy)
+    never = of_group or any(p.pod.spec.preemption_policy == "Never" for p in waiting)
     return Asker(key, tuple(waiting), priority, not never, group, running)
 
 
-def _disagreement(pods: Sequence[CompiledPod], priority: int, divergence_allowed: bool) -> str:
+def _tree_problem(world: World, key: Key) -> str:
+    """What groups ask for together, beyond what each of them asks for, is not served, and not ignored."""
+    groups = world.groups.tree()
+    missing = groups.missing(key[1:])
+    if missing:
+        return f"CompositePodGroup {key[1]}/{missing} does not exist yet"
+    for group in groups.around(key[1:]):
+        name = f"CompositePodGroup {key[1]}/{group.metadata.name}"
+        if group.spec.gang is not None and group.spec.gang.min_count > 1:
+            return f"{name}: spec.schedulingPolicy.gang.minGroupCount above 1 is not supported"
+        if group.spec.topology_key:
+            return f"{name}: spec.schedulingConstraints.topology is not supported"
+    return ""
+
+
+def _disagreement(pods: Sequence[CompiledPod], priority: int, rules: GroupRules) -> str:
     """A cheap pod must not ride on a dear group, nor two schedulers on one gang."""
     if len({pod.pod.spec.scheduler_name for pod in pods}) > 1:
         return "its pods name different schedulers"
     if len({pod.pod.spec.preemption_policy or "PreemptLowerPriority" for pod in pods}) > 1:
         return "its pods have different preemption policies"
     others = [p for p in pods if (p.pod.spec.priority or 0) != priority]
-    if others and not divergence_allowed:
+    if others and not rules.divergence_allowed:
         return _differs(others[0].pod, priority)
     return ""
 
 
 def divergence(world: World, group: PodGroup) -> str:
     """Which pods of a group have another priority than it; empty if none has."""
-    priority = world.priority_of(group)
-    members = (world.pod(key) for key in world.members((group.metadata.namespace, group.metadata.name)))
+    priority = world.groups.priority_of(group)
+    members = (
+        world.pod(key) for key in world.groups.members((group.metadata.namespace, group.metadata.name))
+    )
     others = [pod.pod for pod in members if pod is not None and (pod.pod.spec.priority or 0) != priority]
     if not others:
         return ""

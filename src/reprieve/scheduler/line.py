@@ -84,7 +84,7 @@ def stand_in_line(state: State, key: Key, now: float, *, changed: bool) -> Itera
             state.queue.add(key, 0, now, gated=True)
             if text and state.synced:
                 ours = [pod for pod in pods if state.is_ours(pod.pod)]
-                yield from state.say(ours, state.world.group(key[1:]), text)
+                yield from state.say(ours, state.world.groups.group(key[1:]), text)
         case Asker(priority=priority):
             standing = state.queue.standing(key)
             if standing is Standing.DECIDING:
@@ -98,6 +98,13 @@ def group_changed(state: State, namespace: str, name: str, now: float) -> Iterab
     return stand_in_line(state, key, now, changed=True) if key in state.queue else ()
 
 
+def tree_changed(state: State, namespace: str, name: str, now: float) -> Iterator[Effect]:
+    """What a composite group says counts for all groups inside."""
+    for inside in state.world.groups.tree().beneath((namespace, name)):
+        state.regrouped.add(inside)
+        yield from group_changed(state, *inside, now)
+
+
 def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Iterator[Effect]:
     """What became of a pod that does not wait may matter to others of its group who do."""
     key = key_of(pod, groups=state.settings.groups)
@@ -105,7 +112,7 @@ def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Ite
         return
     if key in state.queue:
         yield from stand_in_line(state, key, now, changed=changed)
-    group = state.world.group(key[1:]) if state.synced else None
+    group = state.world.groups.group(key[1:]) if state.synced else None
     if group is not None and not state.telling.is_scheduled(group) and is_complete(state.world, group):
         yield from state.telling.group_scheduled(group)
 
@@ -152,7 +159,7 @@ def priorities_compared(state: State) -> Iterator[Effect]:
     if not state.synced:
         return
     groups, state.regrouped = sorted(state.regrouped), set()
-    for group in filter(None, map(state.world.group, groups)):
+    for group in filter(None, map(state.world.groups.group, groups)):
         yield from state.telling.divergence(group, divergence(state.world, group))
 
 

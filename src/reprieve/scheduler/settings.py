@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.scheduler.demands import NO_SPECIAL_RULES, GroupRules
 from reprieve.scheduler.preempting import RoomFor
 from reprieve.scheduler.queue import DEFAULT_BACKOFF, Backoff
 
@@ -21,7 +22,7 @@ class Settings:
     groups: bool = True  # pods of a group ask together
     whole_gangs: bool = False  # room is made for all pods of a gang, not just for as many as it needs
     gangs_preempt: bool = True  # a gang makes room for itself as one; otherwise each pod of it does
-    divergence_allowed: bool = False  # pods of a group may have other priorities than it
+    group_rules: GroupRules = NO_SPECIAL_RULES
     topology: bool = True  # groups keep to a topology domain if they say so
     unseen: frozenset[type] = frozenset()  # kinds of objects that are not looked at
 

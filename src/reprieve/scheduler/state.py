@@ -35,7 +35,7 @@ class State:
         self.synced = False
 
     def asker(self, key: Key) -> Asker | NotYet | None:
-        found = asker(self.world, key, divergence_allowed=self.settings.divergence_allowed)
+        found = asker(self.world, key, self.settings.group_rules)
         if not isinstance(found, Asker):
             return found
         faulty = [pod for pod in found.pods if pod_target(pod.pod) in self.faults]

@@ -11,7 +11,7 @@ import numpy as np
 
 from reprieve.model.budgets import Budget, budgets_table
 from reprieve.model.effects import Target
-from reprieve.model.groups import GROUP_KINDS, GroupKey, Groups, group_key, groups_table
+from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import (
     KubernetesObject,
     Namespace,
@@ -21,8 +21,6 @@ from reprieve.model.objects import (
     PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
-    PodGroup,
-    PriorityClass,
     ref_of,
     runs,
 )
@@ -35,6 +33,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.storage import KINDS as STORAGE_KINDS
 from reprieve.model.storage import InUse, Storage, volumes_in_use
 from reprieve.scheduler.changes import Change
+from reprieve.scheduler.group_mirror import GroupMirror
 from reprieve.scheduler.growing import grown, published
 from reprieve.scheduler.ledger import VolumeStep
 from reprieve.scheduler.node_rows import NodeRows
@@ -54,7 +53,7 @@ class World:
         self._pods.widen(self._axis)
         self._nodes.widen(self._axis)
         self._where = np.full(0, NOWHERE, np.int64)
-        self._members: dict[GroupKey, set[PodKey]] = {}
+        self.groups = GroupMirror()
         self._assumed: dict[PodKey, str] = {}
         self._missed: dict[PodKey, str] = {}  # pods on nodes that are not known, and their nodes
         self._homeless: dict[str, set[PodKey]] = {}  # the same by node
@@ -65,7 +64,6 @@ class World:
         self._storage: Storage | None = None
         self._volumes_in_use: InUse | None = None
         self._owners: Owners | None = None
-        self._groups: Groups | None = None
         self._budgets: tuple[Budget, ...] | None = None
 
     # --- what is shown ---
@@ -104,29 +102,6 @@ class World:
     def is_placed(self, key: PodKey) -> bool:
         """Whether a pod has its node, or counts as if it had."""
         return key in self._assumed or bool(self._pods.compiled[self._pods.rows[key]].pod.spec.node_name)
-
-    def members(self, group: GroupKey) -> list[PodKey]:
-        return sorted(self._members.get(group, ()))
-
-    def group(self, key: GroupKey) -> PodGroup | None:
-        group = self._others.get(PodGroup, {}).get(key)
-        return group if isinstance(group, PodGroup) else None
-
-    def priority_of(self, group: PodGroup) -> int:
-        """The priority of the outermost group around it."""
-        root = self._group_tree().root((group.metadata.namespace, group.metadata.name))
-        return (root or group).spec.priority or 0
-
-    def never_preempts(self, group: PodGroup) -> bool:
-        """As the group says, or its class."""
-        known = self._others.get(PriorityClass, {}).get(("", group.spec.priority_class_name))
-        of_class = known.preemption_policy if isinstance(known, PriorityClass) else ""
-        return "Never" in (group.spec.preemption_policy, of_class)
-
-    def _group_tree(self) -> Groups:
-        if self._groups is None:
-            self._groups = groups_table(self._all(GROUP_KINDS))
-        return self._groups
 
     def node_count(self) -> int:
         return len(self._nodes)
@@ -196,7 +171,7 @@ class World:
         self._where = grown(self._where, len(self._pods), NOWHERE)
         self._where[row] = NOWHERE
         self._pods_changed(compiled)
-        self._join_group(key, compiled.pod)
+        self.groups.join(group_key(compiled.pod), key)
         return self._settle(key)
 
     def _change_pod(self, key: PodKey, old: CompiledPod, new: CompiledPod) -> Changes:
@@ -209,8 +184,8 @@ class World:
             self._move(row, NOWHERE)
             self._widen(name for name, _ in new.shape.requests)
             self._pods.change(row, new, self._axis)
-            self._leave_group(key, old.pod)
-            self._join_group(key, new.pod)
+            self.groups.leave(group_key(old.pod), key)
+            self.groups.join(group_key(new.pod), key)
             self._pods_changed(old)
             self._pods_changed(new)
             self._move(row, before)
@@ -227,7 +202,7 @@ class World:
         self._assumed.pop(key, None)
         self._miss(key, "")
         self._pods.drop(key)
-        self._leave_group(key, compiled.pod)
+        self.groups.leave(group_key(compiled.pod), key)
         self._pods_changed(compiled)
         return changes
 
@@ -266,18 +241,6 @@ class World:
         if name:
             self._missed[key] = name
             self._homeless.setdefault(name, set()).add(key)
-
-    def _join_group(self, key: PodKey, pod: Pod) -> None:
-        if (group := group_key(pod)) is not None:
-            self._members.setdefault(group, set()).add(key)
-
-    def _leave_group(self, key: PodKey, pod: Pod) -> None:
-        group = group_key(pod)
-        members = self._members.get(group) if group is not None else None
-        if group is not None and members is not None:
-            members.discard(key)
-            if not members:
-                del self._members[group]
 
     def _pods_changed(self, compiled: CompiledPod) -> None:
         if compiled.shape.claims or compiled.shape.inline_volumes:
@@ -349,14 +312,19 @@ class World:
         if old is not None and _is_older(thing.metadata, old.metadata):
             return NONE
         known[key] = thing
-        return self._other_changed(type(thing))
+        return self._other_changed(type(thing)) | self._regrouped(self.groups.see(thing))
+
+    def _regrouped(self, groups: Iterable[GroupKey]) -> Changes:
+        """What groups say matters to others only if some of their pods run."""
+        members = (member for group in groups for member in self.groups.members(group))
+        return frozenset({Change.GROUPS}) if any(map(self.is_placed, members)) else NONE
 
     def _lose_other(self, target: Target) -> Changes:
         key = (target.namespace, target.name)
         for kind, known in self._others.items():
             if kind.__name__ == target.kind and key in known and known[key].metadata.uid == target.uid:
                 del known[key]
-                return self._other_changed(kind)
+                return self._other_changed(kind) | self._regrouped(self.groups.lose(kind, key))
         return NONE
 
     def _other_changed(self, kind: type) -> Changes:
@@ -369,8 +337,6 @@ class World:
         if kind is Namespace:
             self._namespaces = None
             return frozenset({Change.NAMESPACES})
-        if kind in GROUP_KINDS:
-            self._groups = None
         if kind is PodDisruptionBudget:
             self._budgets = None
             return frozenset({Change.BUDGETS})
@@ -414,7 +380,7 @@ class World:
             storage=self._storage,
             volumes_in_use=self._volumes_in_use,
             owners=self._owners,
-            groups=self._group_tree(),
+            groups=self.groups.tree(),
             budgets=self._budgets,
             kept=self._nodes.kept(),
         )

@@ -15,7 +15,7 @@ def test_a_new_node_may_always_help() -> None:
 
 def test_every_kind_of_change_helps_somebody() -> None:
     """No node is refused for a budget; those wait for budgets who would evict somebody if they could."""
-    assert frozenset(Change) == frozenset({Change.BUDGETS}).union(*HELPS.values())
+    assert frozenset(Change) == frozenset({Change.BUDGETS, Change.GROUPS}).union(*HELPS.values())
 
 
 def test_several_reasons_wait_for_whatever_helps_one_of_them() -> None:

@@ -8,6 +8,7 @@ from reprieve.model.events import Done, Seen
 from reprieve.model.objects import Named, Node, Pod, PodGroup, PriorityClass
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import pods_alone
+from reprieve.scheduler.demands import GroupRules
 from reprieve.scheduler.handover import MARK, Stage
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -218,7 +219,7 @@ def test_pods_that_disagree_are_not_scheduled(wrong: Json, text: str) -> None:
 
 def test_other_priorities_may_be_allowed_and_the_groups_counts() -> None:
     pods = [members(2)[0], a_member("g-1", cpu="3", priority=3)]
-    allowed = Settings(divergence_allowed=True)
+    allowed = Settings(group_rules=GroupRules(divergence_allowed=True))
     cluster = served(*nodes(2), *old(2, priority=5), GANG, *pods, settings=allowed)
     assert victims(cluster) == ["old-0", "old-1"]
 
@@ -440,6 +441,24 @@ def test_a_group_that_never_preempts_waits(value: str) -> None:
     group, pods, classes = never(value)
     cluster = served(*classes, *nodes(2), *old(2), group, *pods)
     assert (cluster.outcomes(), cluster.wanted(Nominate)) == (["Unschedulable"], [])
+
+
+@pytest.mark.parametrize("when", ["before its pods come", "while it waits", "and comes back otherwise"])
+def test_a_class_that_is_deleted_later_lets_nobody_preempt(when: str) -> None:
+    group, pods, (quiet,) = never("class")
+    cluster = served(group, quiet, *nodes(2), *old(2), *(pods if when == "while it waits" else ()))
+    cluster.gone("quiet", kind="PriorityClass")
+    if when == "and comes back otherwise":
+        cluster.show(msgspec.structs.replace(quiet, preemption_policy="PreemptLowerPriority"))
+    cluster.show(*pods).stage.after(600.0)
+    assert {*cluster.outcomes()} == {"Unschedulable"}
+    assert cluster.wanted(Nominate) == []
+
+
+def test_a_group_that_comes_after_its_class_is_gone_may_preempt() -> None:
+    """Nobody can know what the class said; pods say it themselves if it is theirs, too."""
+    group, pods, _ = never("class")
+    assert served(group, *nodes(2), *old(2), *pods).outcomes() == ["Preempts"]
 
 
 def test_a_class_that_is_deleted_later_takes_no_priority_away() -> None:

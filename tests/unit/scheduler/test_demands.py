@@ -1,13 +1,22 @@
 """Who asks: pods for themselves or as a group, for how many, and what they still wait for."""
 
-from typing import Any
 
 import pytest
 
 from reprieve.model.objects import KubernetesObject
 from reprieve.placement.demand import Demand
 from reprieve.placement.profile import DEFAULT_PROFILE
-from reprieve.scheduler.demands import Asker, NotYet, asker, demand_of, is_complete, key_of, priority_of
+from reprieve.scheduler.demands import (
+    NO_SPECIAL_RULES,
+    Asker,
+    GroupRules,
+    NotYet,
+    asker,
+    demand_of,
+    is_complete,
+    key_of,
+    priority_of,
+)
 from reprieve.scheduler.queue import Key
 from reprieve.scheduler.world import World
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -23,8 +32,8 @@ def world_of(*things: KubernetesObject) -> World:
     return world
 
 
-def asks(*things: KubernetesObject, key: Key = GROUP, **options: Any) -> Asker:
-    found = asker(world_of(*things), key, **options)
+def asks(*things: KubernetesObject, key: Key = GROUP, rules: GroupRules = NO_SPECIAL_RULES) -> Asker:
+    found = asker(world_of(*things), key, rules)
     assert isinstance(found, Asker)
     return found
 
@@ -85,7 +94,7 @@ def test_a_group_asks_for_all_who_wait_in_the_order_of_their_names() -> None:
 
 def test_the_more_important_come_first_where_priorities_may_differ() -> None:
     pods = [a_member("a", priority=1), a_member("b", priority=9)]
-    found = asks(a_group("g", 9, 1), *pods, divergence_allowed=True)
+    found = asks(a_group("g", 9, 1), *pods, rules=GroupRules(divergence_allowed=True))
     assert [pod.pod.metadata.name for pod in found.pods] == ["b", "a"]
     assert found.priority == 9
 

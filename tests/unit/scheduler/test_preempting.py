@@ -38,7 +38,7 @@ def case_of(*things: KubernetesObject, promised: Sequence[tuple[str, str]] = (),
     world = World()
     for thing in things:
         world.see(thing)
-    grouped = world.group(("default", "g")) is not None
+    grouped = world.groups.group(("default", "g")) is not None
     who = asker(world, (GROUP, "default", "g") if grouped else ("Pod", "default", "new"))
     assert isinstance(who, Asker)
     view = world.snapshot()

@@ -1,0 +1,98 @@
+"""Groups as the cluster shows them: who is in which, what they say, and what their classes said for them."""
+
+from collections.abc import Iterable
+
+from reprieve.model.groups import GROUP_KINDS, Group, GroupKey, Groups
+from reprieve.model.objects import CompositePodGroup, KubernetesObject, PodGroup, PriorityClass
+from reprieve.scheduler.pod_rows import PodKey
+
+
+class GroupMirror:
+    def __init__(self) -> None:
+        self._pod_groups: dict[GroupKey, PodGroup] = {}
+        self._composites: dict[GroupKey, CompositePodGroup] = {}
+        self._classes: dict[str, PriorityClass] = {}
+        # What its class said of preemption when a group (by UID) and the class were first known together. As
+        # for pods, who get it when they are created, what becomes of the class later changes nothing.
+        self._policies: dict[str, str] = {}
+        self._members: dict[GroupKey, set[PodKey]] = {}
+        self._tree: Groups | None = None
+
+    def tree(self) -> Groups:
+        if self._tree is None:
+            self._tree = Groups(dict(self._pod_groups), dict(self._composites))
+        return self._tree
+
+    def group(self, key: GroupKey) -> PodGroup | None:
+        return self._pod_groups.get(key)
+
+    # --- who is in them ---
+
+    def members(self, group: GroupKey) -> list[PodKey]:
+        return sorted(self._members.get(group, ()))
+
+    def join(self, group: GroupKey | None, pod: PodKey) -> None:
+        if group is not None:
+            self._members.setdefault(group, set()).add(pod)
+
+    def leave(self, group: GroupKey | None, pod: PodKey) -> None:
+        members = self._members.get(group) if group is not None else None
+        if group is not None and members is not None:
+            members.discard(pod)
+            if not members:
+                del self._members[group]
+
+    # --- what they say ---
+
+    def priority_of(self, group: PodGroup) -> int:
+        """The priority of the outermost group around it."""
+        return self._root(group).spec.priority or 0
+
+    def never_preempts(self, group: PodGroup, *, own_policy: bool = True) -> bool:
+        """As the class of the outermost group said, or that group itself, if that counts."""
+        root = self._root(group)
+        said = root.spec.preemption_policy if own_policy else ""
+        return "Never" in (said, self._policies.get(root.metadata.uid))
+
+    def _root(self, group: PodGroup) -> Group:
+        return self.tree().root((group.metadata.namespace, group.metadata.name)) or group
+
+    # --- what is shown ---
+
+    def see(self, thing: KubernetesObject) -> list[GroupKey]:
+        """The groups of pods of which something new is said."""
+        key = (thing.metadata.namespace, thing.metadata.name)
+        old: Group | None = None
+        match thing:
+            case PodGroup():
+                old, self._pod_groups[key] = self._pod_groups.get(key), thing
+            case CompositePodGroup():
+                old, self._composites[key] = self._composites.get(key), thing
+            case PriorityClass():
+                self._classes[thing.metadata.name] = thing
+                self._settle((*self._pod_groups.values(), *self._composites.values()))
+                return []
+            case _:
+                return []
+        self._tree = None
+        self._settle([thing])
+        return self._inside(type(thing), key) if old is None or old.spec != thing.spec else []
+
+    def lose(self, kind: type, key: GroupKey) -> list[GroupKey]:
+        """The groups of pods that it said something of."""
+        if kind is PriorityClass:
+            self._classes.pop(key[1], None)
+        if kind not in GROUP_KINDS:
+            return []
+        gone = self._pod_groups.pop(key) if kind is PodGroup else self._composites.pop(key)
+        self._policies.pop(gone.metadata.uid, None)
+        self._tree = None
+        return self._inside(kind, key)
+
+    def _inside(self, kind: type, key: GroupKey) -> list[GroupKey]:
+        return [key] if kind is PodGroup else self.tree().beneath(key)
+
+    def _settle(self, groups: Iterable[Group]) -> None:
+        for group in groups:
+            if (known := self._classes.get(group.spec.priority_class_name)) is not None:
+                self._policies.setdefault(group.metadata.uid, known.preemption_policy)

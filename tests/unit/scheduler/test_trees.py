@@ -1,0 +1,107 @@
+"""Groups in groups: whose word counts, what they wait for, and what is refused because it is not served."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from reprieve.model.objects import CompositePodGroup, KubernetesObject, PriorityClass
+from reprieve.scheduler.demands import GroupRules
+from reprieve.scheduler.settings import Settings
+from tests.unit.scheduler.crowds import a_group, a_member
+from tests.unit.scheduler.making import a_node, a_pod, later
+from tests.unit.scheduler.serving import served
+from tests.unit.scheduler.stage import notes
+
+INSIDE = a_group("g", 1, 2, parent="tree")
+PODS = [a_member(f"g-{i}", cpu="3", priority=9) for i in range(2)]
+WORLD: list[KubernetesObject] = [a_node("n1"), a_node("n2"), INSIDE, *PODS]
+
+
+def a_tree(name: str = "tree", priority: int = 9, **spec: Any) -> CompositePodGroup:
+    meta = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": "100"}
+    return msgspec.convert({"metadata": meta, "spec": {"priority": priority, **spec}}, CompositePodGroup)
+
+
+def test_a_group_waits_for_the_group_around_it_and_then_goes_on() -> None:
+    cluster = served(*WORLD)
+    assert any("CompositePodGroup default/tree does not exist yet" in note for note in notes(cluster.take()))
+    assert cluster.show(a_tree()).comes_true().places().keys() == {"g-0", "g-1"}
+
+
+def test_also_for_the_one_around_that() -> None:
+    cluster = served(*WORLD, a_tree(parent="forest"))
+    assert any("CompositePodGroup default/forest does not exist" in note for note in notes(cluster.take()))
+    assert cluster.show(a_tree("forest")).comes_true().places().keys() == {"g-0", "g-1"}
+
+
+def test_a_group_whose_tree_is_gone_waits_again() -> None:
+    cluster = served(a_node("n1", cpu="1"), *WORLD[2:], a_tree())
+    cluster.gone("tree", kind="CompositePodGroup").show(a_node("n1"), a_node("n2")).stage.after(60.0)
+    assert cluster.comes_true().places() == {}
+
+
+def test_a_report_of_a_tree_is_no_news() -> None:
+    cluster = served(a_node("n1"), *WORLD[2:], a_tree())
+    before = len(cluster.outcomes())
+    cluster.show(later(a_tree())).stage.after(0.0)
+    assert len(cluster.outcomes()) == before
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"), [({"gang": {"minCount": 2}}, "minGroupCount"), ({"topologyKey": "zone"}, "topology")]
+)
+def test_what_a_tree_asks_for_and_nobody_serves_is_said_and_not_ignored(spec: Any, field: str) -> None:
+    cluster = served(*WORLD, a_tree(**spec))
+    assert any(field in note and "not supported" in note for note in notes(cluster.take()))
+    assert cluster.outcomes() == []
+
+
+def test_where_trees_are_not_looked_at_a_group_stands_for_itself() -> None:
+    rules = Settings(group_rules=GroupRules(trees=False, divergence_allowed=True))
+    assert served(*WORLD, settings=rules).comes_true().places().keys() == {"g-0", "g-1"}
+
+
+def test_the_class_of_the_outermost_group_says_whether_it_preempts() -> None:
+    quiet = msgspec.convert(
+        {"metadata": {"name": "quiet", "uid": "u"}, "value": 9, "preemptionPolicy": "Never"}, PriorityClass
+    )
+    full = [a_pod(f"old-{i}", cpu="3", on=f"n{i}") for i in (1, 2)]
+    assert served(quiet, *WORLD, *full, a_tree()).outcomes() == ["Preempts"]
+    shy = served(quiet, *WORLD, *full, a_tree(priorityClassName="quiet"))
+    assert shy.gone("quiet", kind="PriorityClass").outcomes() == ["Unschedulable"]
+
+
+# --- those who wait for others to give way -------------------------------------------------------
+
+DEAR = a_pod("dear", cpu="3", priority=5, on="n1")
+MEMBER = a_member("m", "team", cpu="3", priority=5, on="n1")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([], a_group("team", 1)),
+        ([a_group("team", 5, parent="tree")], a_tree(priority=1)),
+    ],
+    ids=["a group", "a tree"],
+)
+def test_who_waits_learns_that_somebody_may_be_taken_now(
+    before: list[KubernetesObject], after: KubernetesObject
+) -> None:
+    cluster = served(a_node("n1"), MEMBER, *before, a_pod("new", cpu="3", priority=5))
+    assert cluster.outcomes() == ["Unschedulable"]
+    cluster.show(after).stage.after(10.0)
+    assert cluster.outcomes() == ["Unschedulable", "Preempts"]
+
+
+def test_and_when_a_group_that_protected_them_is_gone() -> None:
+    cluster = served(a_node("n1"), MEMBER, a_group("team", 50), a_pod("new", cpu="3", priority=9))
+    cluster.gone("team", kind="PodGroup").stage.after(10.0)
+    assert cluster.outcomes() == ["Unschedulable", "Preempts"]
+
+
+def test_a_group_of_which_nobody_runs_wakes_nobody() -> None:
+    cluster = served(a_node("n1"), DEAR, a_pod("new", cpu="3", priority=5))
+    cluster.show(a_group("other", 1)).stage.after(10.0)
+    assert cluster.outcomes() == ["Unschedulable"]
