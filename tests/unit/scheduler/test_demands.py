@@ -1,6 +1,5 @@
 """Who asks: pods for themselves or as a group, for how many, and what they still wait for."""
 
-
 import pytest
 
 from reprieve.model.objects import KubernetesObject
