@@ -133,8 +133,14 @@ def test_rolling_out_and_back(kubectl: Kubectl) -> None:
     kubectl("rollout", "status", "deployment/web", "--timeout=20s")
     kubectl("set", "image", "deployment/web", "main=example/app:2")
     assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=20s")
+    kubectl("rollout", "undo", "deployment/web")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=20s")
+    (container,) = kubectl.get("deployment/web")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "example/app:1"
     kubectl("rollout", "restart", "deployment/web")
     assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=20s")
+    words = kubectl("rollout", "history", "deployment/web").split()
+    assert [word for word in words if word.isdigit()] == ["2", "3", "4"]
 
 
 def test_deleting_waits_until_it_is_gone(kubectl: Kubectl) -> None:

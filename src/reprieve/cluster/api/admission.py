@@ -2,8 +2,8 @@
 
 ``admit`` is the entry point of whoever serves the API, and a pure function of plain JSON values. Call it
 
-- on CREATE with the object as it was sent; metadata.name may still be missing if metadata.generateName is
-  there, and metadata.namespace where ``Request.namespace`` says it;
+- on CREATE with the object as it was sent, and with the UID that it will have; metadata.name may still be
+  missing if metadata.generateName is there, and metadata.namespace where ``Request.namespace`` says it;
 - on UPDATE with the whole object as it will be (patches are applied before) and the stored one as ``old``;
 - with a subresource for ``status`` and ``resize``, both of them updates of the whole object; a change of
   scale is an update of the object itself. Binding and eviction are no business of admission.
@@ -36,6 +36,7 @@ from reprieve.cluster.api.pod_defaults import default_pod_resources, merge_label
 from reprieve.cluster.api.validation import Rules, rules_of
 from reprieve.cluster.api.validation.metadata import check_metadata, check_metadata_change
 from reprieve.cluster.api.validation.pod_changes import check_resize, resized
+from reprieve.cluster.api.validation.resources import quality_of
 from reprieve.cluster.api.values import Json, TooDeepError, made, name_of, part, text_in, without_nulls
 
 __all__ = [
@@ -154,6 +155,8 @@ def _complete_new(request: Request, body: Json, lookup: Lookup) -> Refusal | Non
             return plugins.priority_of_group(body, request.version, request.features, lookup)
         case "CompositePodGroup":
             return plugins.priority_of_group(body, request.version, request.features, lookup)
+        case "Job":
+            plugins.job_selector(body)
         case "PersistentVolumeClaim":
             plugins.default_storage_class(body, lookup)
     return None
@@ -166,6 +169,23 @@ def _finish(request: Request, body: Json) -> None:
         merge_label_keys(body)
     if request.creates or request.subresource == "resize":
         default_pod_resources(made(body, "spec"))
+    if request.creates:
+        body["status"] = _first_status(made(body, "spec"))
+
+
+def _first_status(spec: Json) -> Json:
+    """What is clear before anybody has looked at a pod."""
+    status: Json = {"phase": "Pending", "qosClass": quality_of(spec)}
+    if spec.get("schedulingGates"):
+        status["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "SchedulingGated",
+                "message": "spec.schedulingGates holds it back",
+            }
+        ]
+    return status
 
 
 # --- checking ------------------------------------------------------------------------------------
@@ -219,6 +239,6 @@ def _admit_status(request: Request, sent: Json, old: Json) -> Answer:
     if request.kind == "Pod" and quality and isinstance(body["status"], dict):
         body["status"].setdefault("qosClass", quality)
     thing = At(body)
-    thing["status"].is_object()
-    _rules(request).status(thing, old)
+    if thing["status"].is_object():
+        _rules(request).status(thing, old)
     return tuple(thing.errors or _decoding_errors(body, old)) or body

@@ -12,6 +12,7 @@ from typing import Protocol
 from reprieve.cluster.api import priority
 from reprieve.cluster.api.features import Features
 from reprieve.cluster.api.pod_defaults import default_tolerations
+from reprieve.cluster.api.templates import CONTROLLER_UID, Owner, job_labels
 from reprieve.cluster.api.values import Json, made, name_of, part, text_in, texts
 
 PROTECTION = "scheduling.k8s.io/podgroup-protection"
@@ -117,6 +118,16 @@ def default_storage_class(claim: Json, lookup: Lookup) -> None:
 def _is_default(storage_class: Json) -> bool:
     annotations = part(storage_class, "metadata", "annotations")
     return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(_OLDER_DEFAULT_CLASS))
+
+
+def job_selector(job: Json) -> None:
+    """A job knows its pods by its own UID, unless its maker wants to tell them apart otherwise."""
+    spec, meta = made(job, "spec"), part(job, "metadata")
+    if spec.get("manualSelector") is True or not isinstance(spec.get("template"), dict):
+        return
+    labels = job_labels(Owner("batch/v1", "Job", "", text_in(meta, "name"), text_in(meta, "uid")))
+    made(made(spec["template"], "metadata"), "labels").update(labels)
+    made(made(spec, "selector"), "matchLabels")[CONTROLLER_UID] = labels[CONTROLLER_UID]
 
 
 def group_protection(group: Json) -> None:

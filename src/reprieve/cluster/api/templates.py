@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from reprieve.cluster.api.groups import OLDER, GroupApi
 from reprieve.cluster.api.values import Json, items, part, text_in
 
+CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 _TEMPLATE_LISTS = ("podGroupTemplates", "compositePodGroupTemplates")
 
 
@@ -64,7 +65,7 @@ def pod_of(template: Json, owner: Owner, labels: dict[str, str] | None = None) -
 def job_labels(job: Owner) -> dict[str, str]:
     return {
         "batch.kubernetes.io/job-name": job.name,
-        "batch.kubernetes.io/controller-uid": job.uid,
+        CONTROLLER_UID: job.uid,
         "job-name": job.name,
         "controller-uid": job.uid,
     }

@@ -19,3 +19,7 @@ def _whole_second(second: int) -> str:
 
 def micro_stamp(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

@@ -1,6 +1,7 @@
 """The door of the store: what a client sends, or a controller makes, is admitted before it is stored."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from reprieve.cluster.api.admission import (
     Features,
@@ -13,6 +14,7 @@ from reprieve.cluster.api.admission import (
 from reprieve.cluster.mini.errors import ApiError, Cause
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, Json, peek
+from reprieve.cluster.mini.metadata import named, uid_at
 from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Store, parsed
 
@@ -45,6 +47,8 @@ def admitted(store: Store, resource: str, body: Json, features: Features) -> Jso
 
 def admitted_request(store: Store, request: Request) -> Json:
     """The object of a request as it may be stored, in the spelling of the request."""
+    if request.creates:
+        request = replace(request, new=_foreseen(store, request))
     answer = admit(request, StoreLookup(store))
     match answer:
         case dict():
@@ -54,6 +58,17 @@ def admitted_request(store: Store, request: Request) -> Json:
         case errors:
             causes = tuple(Cause(error.reason.cause, error.message, error.path) for error in errors)
             raise _invalid(request, causes)
+
+
+def _foreseen(store: Store, request: Request) -> Json:
+    """With the identity that the store will give it: some objects speak of their own."""
+    meta, version = request.new.get("metadata"), store.version + 1
+    if not isinstance(meta, dict):
+        return request.new
+    meta = {**meta, "uid": uid_at(version)}
+    if not meta.get("name") and isinstance(meta.get("generateName"), str) and meta["generateName"]:
+        meta = named(BY_NAME[request.kind], meta, version)
+    return {**request.new, "metadata": meta}
 
 
 def _invalid(request: Request, causes: tuple[Cause, ...]) -> ApiError:

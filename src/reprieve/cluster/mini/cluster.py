@@ -23,7 +23,7 @@ from reprieve.cluster.mini.line import Line
 from reprieve.cluster.mini.metadata import key_of, metadata_of
 from reprieve.cluster.mini.namespaces import Namespaces
 from reprieve.cluster.mini.spelling import stored_form
-from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.cluster.mini.store import Part, Store, parsed, without_status
 from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Gone, Seen, Synced, Unread
@@ -127,7 +127,7 @@ class MiniCluster:
         if named and self.store.find(key_of(kind, body)) is not None:
             stored = self.store.update(kind.resource, body)
         else:
-            stored = self.store.create(kind.resource, body)
+            stored = self.store.create(kind.resource, without_status(kind, body))
         if kind.status is Status.NONE or "status" not in body:
             return stored
         return self.store.patch(stored.key, lambda now: {**now, "status": body["status"]}, Part.STATUS)

@@ -31,6 +31,8 @@ class ApiError(Exception):
         self.retry_after = retry_after
         # Of the object that is wrong, where the URL does not tell.
         self.name = ""
+        # With which token a list can be gone on with that is too old to be finished as it was begun.
+        self.go_on = ""
 
 
 def bad_request(message: str) -> ApiError:

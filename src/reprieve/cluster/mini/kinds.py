@@ -8,6 +8,14 @@ from typing import Any
 Json = dict[str, Any]
 
 
+class Generation(Enum):
+    """What makes the generation of an object rise."""
+
+    NONE = "there is none"
+    SPEC = "a change of its spec, and its deletion"
+    NOTES = "a change of its annotations, too: they are passed on"
+
+
 class Status(Enum):
     """How the status of a kind is written."""
 
@@ -27,6 +35,7 @@ class Kind:
     ``content``: the fields beside apiVersion, kind, metadata and status.
     ``selectable``: fields by which clients may select, beside the name and the namespace.
     ``parts``: subresources beside the status. ``orphans``: what it owns survives it unless told otherwise.
+    ``blind``: whether it may be replaced by somebody who does not say which version is to be replaced.
     """
 
     kind: str
@@ -38,6 +47,7 @@ class Kind:
     short: tuple[str, ...] = ()
     shown_in_all: bool = False
     status: Status = Status.NONE
+    generation: Generation = Generation.NONE
     first_phase: str = ""
     counts: tuple[str, ...] = ()
     drains: bool = False
@@ -45,6 +55,7 @@ class Kind:
     selectable: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     orphans: bool = False
+    blind: bool = True
 
     @property
     def resource(self) -> str:
@@ -62,6 +73,7 @@ class Kind:
 
 
 APART, REGISTERED = Status.APART, Status.REGISTERED
+SPEC, NOTES = Generation.SPEC, Generation.NOTES
 _CLUSTER = False
 _SCHEDULING, _STORAGE = "scheduling.k8s.io", "storage.k8s.io"
 _GROUPS = ("v1beta1", "v1alpha3", "v1alpha2")
@@ -77,7 +89,7 @@ _POD_FIELDS = (
 )
 _EVENT_FIELDS = (
     *_paths("involvedObject", "kind namespace name uid apiVersion resourceVersion fieldPath"),
-    *("reason", "reportingComponent", "type"),
+    *("reason", "reportingComponent", "source", "type"),
 )
 
 KINDS = (
@@ -106,6 +118,7 @@ KINDS = (
         namespaced=_CLUSTER,
         short=("pc",),
         content=("value", "globalDefault", "description", "preemptionPolicy"),
+        generation=SPEC,
     ),
     Kind(
         "StorageClass",
@@ -118,13 +131,14 @@ KINDS = (
             *("allowVolumeExpansion", "volumeBindingMode", "allowedTopologies"),
         ),
     ),
-    Kind("CSIDriver", "csidrivers", _STORAGE, namespaced=_CLUSTER),
-    Kind("CSINode", "csinodes", _STORAGE, namespaced=_CLUSTER),
+    Kind("CSIDriver", "csidrivers", _STORAGE, namespaced=_CLUSTER, blind=False),
+    Kind("CSINode", "csinodes", _STORAGE, namespaced=_CLUSTER, blind=False),
     Kind(
         "CSIStorageCapacity",
         "csistoragecapacities",
         _STORAGE,
         content=("storageClassName", "nodeTopology", "capacity", "maximumVolumeSize"),
+        blind=False,
     ),
     Kind(
         "PersistentVolume",
@@ -137,7 +151,14 @@ KINDS = (
     Kind(
         "PersistentVolumeClaim", "persistentvolumeclaims", short=("pvc",), status=APART, first_phase="Pending"
     ),
-    Kind("Service", "services", short=("svc",), shown_in_all=True, status=APART),
+    Kind(
+        "Service",
+        "services",
+        short=("svc",),
+        shown_in_all=True,
+        status=APART,
+        selectable=("spec.clusterIP", "spec.type"),
+    ),
     Kind(
         "ServiceAccount",
         "serviceaccounts",
@@ -154,6 +175,7 @@ KINDS = (
         status=APART,
         counts=("replicas",),
         selectable=("status.replicas",),
+        generation=SPEC,
     ),
     Kind(
         "Deployment",
@@ -163,6 +185,7 @@ KINDS = (
         shown_in_all=True,
         status=APART,
         parts=("scale",),
+        generation=NOTES,
     ),
     Kind(
         "ReplicaSet",
@@ -174,6 +197,7 @@ KINDS = (
         counts=("replicas",),
         selectable=("status.replicas",),
         parts=("scale",),
+        generation=SPEC,
     ),
     Kind(
         "StatefulSet",
@@ -183,6 +207,7 @@ KINDS = (
         shown_in_all=True,
         status=APART,
         counts=("replicas", "availableReplicas"),
+        generation=SPEC,
     ),
     Kind(
         "Job",
@@ -192,6 +217,7 @@ KINDS = (
         status=APART,
         selectable=("status.successful",),
         orphans=True,
+        generation=SPEC,
     ),
     Kind(
         "PodDisruptionBudget",
@@ -200,10 +226,12 @@ KINDS = (
         short=("pdb",),
         status=APART,
         counts=("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"),
+        generation=SPEC,
+        blind=False,
     ),
-    Kind("Workload", "workloads", _SCHEDULING, _GROUPS),
-    Kind("CompositePodGroup", "compositepodgroups", _SCHEDULING, ("v1alpha3",), status=APART),
-    Kind("PodGroup", "podgroups", _SCHEDULING, _GROUPS, status=APART),
+    Kind("Workload", "workloads", _SCHEDULING, _GROUPS, blind=False),
+    Kind("CompositePodGroup", "compositepodgroups", _SCHEDULING, ("v1alpha3",), status=APART, blind=False),
+    Kind("PodGroup", "podgroups", _SCHEDULING, _GROUPS, status=APART, blind=False),
     Kind(
         "Pod",
         "pods",
@@ -214,6 +242,7 @@ KINDS = (
         drains=True,
         selectable=_POD_FIELDS,
         parts=("binding", "eviction", "resize", "log", "exec", "attach", "portforward", "proxy"),
+        generation=SPEC,
     ),
     Kind(
         "Event",
@@ -226,7 +255,7 @@ KINDS = (
         ),
         selectable=_EVENT_FIELDS,
     ),
-    Kind("Lease", "leases", "coordination.k8s.io"),
+    Kind("Lease", "leases", "coordination.k8s.io", blind=False),
 )
 
 BY_RESOURCE: Mapping[str, Kind] = {kind.resource: kind for kind in KINDS}

@@ -22,6 +22,8 @@ SYSTEM_FIELDS = (
     "generation",
     "resourceVersion",
 )
+# What a client may send, and what is not kept: who has written what is not remembered here.
+_IGNORED_FIELDS = ("managedFields", "selfLink")
 _UIDS = UUID("6a1f2b9e-7a3c-5d7e-9c55-0d7b0c2f4e11")
 # Without vowels and look-alikes, as Kubernetes has it, so that no suffix is a word.
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -85,19 +87,22 @@ def _text(kind: Kind, meta: Json, field: str) -> str:
 
 def born(meta: Json, key: Key, version: int, moment: float) -> Json:
     """The metadata of a new object."""
-    kept = {name: value for name, value in meta.items() if name not in SYSTEM_FIELDS}
     scope = {"namespace": key.namespace} if key.namespace else {}
     return {
         "name": key.name,
         **scope,
         "uid": uid_at(version),
         "creationTimestamp": stamp(moment),
-        "generation": 1,
-        **kept,
+        **_own(meta),
     }
 
 
 def kept(before: Mapping[str, object], after: Mapping[str, object]) -> Json:
     """The metadata a client sends, with what it may not change as it was."""
     ours = {name: before[name] for name in SYSTEM_FIELDS if name in before}
-    return {**{name: value for name, value in after.items() if name not in SYSTEM_FIELDS}, **ours}
+    return {**_own(after), **ours}
+
+
+def _own(meta: Mapping[str, object]) -> Json:
+    """What is the client's to say."""
+    return {n: value for n, value in meta.items() if n not in SYSTEM_FIELDS and n not in _IGNORED_FIELDS}

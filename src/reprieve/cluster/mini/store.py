@@ -11,10 +11,10 @@ from operator import attrgetter
 
 import msgspec
 
-from reprieve.cluster.api.timestamps import Clock, stamp
+from reprieve.cluster.api.timestamps import Clock, moment, stamp
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found
 from reprieve.cluster.mini.history import Change, History, Key, Stored, Verb, Watch
-from reprieve.cluster.mini.kinds import BY_RESOURCE, Json, Kind, Status, peek
+from reprieve.cluster.mini.kinds import BY_RESOURCE, Generation, Json, Kind, Status, peek
 from reprieve.cluster.mini.metadata import born, kept, key_of, metadata_of, named
 
 DEFAULT_GRACE_SECONDS = 30
@@ -121,6 +121,8 @@ class Store:
             **body,
             "metadata": born(meta, key, version, self._clock()),
         }
+        if kind.generation is not Generation.NONE:
+            made["metadata"]["generation"] = 1
         _start_status(kind, made)
         return self._put(key, made, None)
 
@@ -155,18 +157,18 @@ class Store:
         check_preconditions(old, uid, version)
         body: Json = _decode(old.raw)
         meta: Json = body["metadata"]
-        seconds = _grace(self._kinds[key.resource], body, grace)
         held = _held(meta, held_by)
-        if seconds == 0 and not meta.get("finalizers"):
+        if "deletionTimestamp" in meta:
+            changed = _shortened(meta, grace, self._clock()) or held
+        else:
+            seconds = _grace(self._kinds[key.resource], body, grace)
+            changed = seconds > 0 or bool(meta.get("finalizers"))
+            if changed:
+                _condemn(meta, seconds, self._clock())
+        if not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds", 0):
             self._remove(old, body)
             return None
-        if "deletionTimestamp" not in meta:
-            meta["generation"] = meta.get("generation", 0) + 1
-        elif seconds >= meta.get("deletionGracePeriodSeconds", 0):
-            return self._put(key, body, old) if held else old
-        meta["deletionTimestamp"] = stamp(self._clock() + seconds)
-        meta["deletionGracePeriodSeconds"] = seconds
-        return self._put(key, body, old)
+        return self._put(key, body, old) if changed else old
 
     def rehearsal(self) -> "Store":
         """A store that answers every write as this one would, and in which nothing stays written."""
@@ -178,7 +180,7 @@ class Store:
         if after == before:
             return old
         meta = after["metadata"]
-        if part is Part.MAIN and after.get("spec") != before.get("spec"):
+        if part is Part.MAIN and _is_another(self._kinds[old.key.resource], after, before):
             meta["generation"] = meta.get("generation", 0) + 1
         if _is_finished(meta):
             return self._remove(old, after)
@@ -223,6 +225,13 @@ def parsed(stored: Stored) -> Json:
     return value
 
 
+def without_status(kind: Kind, body: Json) -> Json:
+    """What a stranger may say of a new object."""
+    if kind.status is not Status.APART:
+        return body
+    return {name: value for name, value in body.items() if name != "status"}
+
+
 def check_preconditions(old: Stored, uid: str, version: str) -> None:
     if uid and uid != old.uid:
         raise conflict(str(old.key), f"the uid is {old.uid}, and the request is meant for {uid}")
@@ -233,9 +242,20 @@ def check_preconditions(old: Stored, uid: str, version: str) -> None:
 
 
 def _start_status(kind: Kind, body: Json) -> None:
+    """As it is given, over what it begins with; of what strangers send, it has been taken away before."""
     if kind.status is Status.APART:
         phase = {"phase": kind.first_phase} if kind.first_phase else {}
-        body["status"] = {**phase, **dict.fromkeys(kind.counts, 0)}
+        body["status"] = {**phase, **dict.fromkeys(kind.counts, 0), **peek(body, "status")}
+
+
+def _is_another(kind: Kind, after: Json, before: Json) -> bool:
+    """Whether a change makes it a new generation."""
+    if kind.generation is Generation.NONE:
+        return False
+    if after.get("spec") != before.get("spec"):
+        return True
+    noted = peek(after["metadata"], "annotations") != peek(before["metadata"], "annotations")
+    return noted and kind.generation is Generation.NOTES
 
 
 def _merged(kind: Kind, before: Json, sent: Json, part: Part) -> Json:
@@ -258,6 +278,28 @@ def _grace(kind: Kind, body: Json, asked: int | None) -> int:
     if not isinstance(seconds, int):
         return DEFAULT_GRACE_SECONDS
     return seconds if seconds >= 0 else 1
+
+
+def _condemn(meta: Json, seconds: int, now: float) -> None:
+    """The first deletion of an object that does not go at once."""
+    meta["deletionTimestamp"] = stamp(now + seconds)
+    meta["deletionGracePeriodSeconds"] = seconds
+    if "generation" in meta:
+        meta["generation"] += 1
+
+
+def _shortened(meta: Json, asked: int | None, now: float) -> bool:
+    """A further deletion: it can only make the time shorter, and counts from when the first one came."""
+    has = meta.get("deletionGracePeriodSeconds", 0)
+    seconds = 1 if asked is not None and asked < 0 else asked
+    if seconds is None or seconds >= has:
+        return False
+    ends = max(moment(meta["deletionTimestamp"]) - has + seconds, now)
+    if ends == now and seconds:
+        seconds = 1
+    meta["deletionTimestamp"] = stamp(ends)
+    meta["deletionGracePeriodSeconds"] = seconds
+    return True
 
 
 def _held(meta: Json, finalizers: Sequence[str]) -> bool:

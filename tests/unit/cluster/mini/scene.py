@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from math import inf
 from typing import Any
 
+from reprieve.cluster.mini.cascade import Cascade
 from reprieve.cluster.mini.controllers import Controllers
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME, Status
@@ -28,6 +29,7 @@ class Scene:
         self.store = Store(self.clock)
         self.kubelets = Kubelets(self.store, self.clock)
         self.controllers = Controllers(self.store, self.clock)
+        self.cascade = Cascade(self.store)
 
     def add(self, *bodies: Json) -> None:
         for body in bodies:
@@ -67,7 +69,7 @@ class Scene:
         moments: Iterable[float | None] = ()
         while version != self.store.version:
             version = self.store.version
-            moments = (self.kubelets.step(), self.controllers.step())
+            moments = (self.kubelets.step(), self.controllers.step(), self.cascade.step())
         return [moment for moment in moments if moment is not None]
 
 

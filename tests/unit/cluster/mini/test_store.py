@@ -29,7 +29,7 @@ def refusal(error: pytest.ExceptionInfo[ApiError]) -> tuple[int, str]:
 
 
 def test_a_new_object_is_stamped(store: Store) -> None:
-    made = store.create("pods", {**pod("a"), "status": {"phase": "Running"}})
+    made = store.create("pods", pod("a"))
     body = parsed(made)
     meta = body["metadata"]
     assert (meta["namespace"], meta["generation"], meta["resourceVersion"]) == ("default", 1, "1")
@@ -178,6 +178,25 @@ def test_labels_do_not_raise_the_generation(store: Store) -> None:
     assert parsed(store.get(pod_key("a")))["metadata"]["generation"] == 1
 
 
+def test_some_kinds_have_no_generation(store: Store) -> None:
+    made = store.create("configmaps", config_map())
+    assert "generation" not in parsed(made)["metadata"]
+    changed = store.update("configmaps", {**config_map(), "data": {}, "spec": {}})
+    assert "generation" not in parsed(changed)["metadata"]
+
+
+@pytest.mark.parametrize(("resource", "generation"), [("deployments.apps", 2), ("replicasets.apps", 1)])
+def test_what_is_passed_on_raises_the_generation(store: Store, resource: str, generation: int) -> None:
+    store.create(resource, {"metadata": {"name": "a"}})
+    noted = store.update(resource, {"metadata": {"name": "a", "annotations": {"why": "because"}}})
+    assert parsed(noted)["metadata"]["generation"] == generation
+
+
+def test_who_wrote_what_is_not_kept(store: Store) -> None:
+    made = store.create("configmaps", config_map(managedFields=[{"manager": "me"}], selfLink="/x"))
+    assert {"managedFields", "selfLink"}.isdisjoint(parsed(made)["metadata"])
+
+
 def test_a_patch_may_refuse(store: Store) -> None:
     store.create("configmaps", config_map())
 
@@ -228,6 +247,27 @@ def test_a_second_delete_can_only_hurry(store: Store) -> None:
         store.delete(pod_key("a"), grace=asked)
         meta = parsed(store.get(pod_key("a")))["metadata"]
         assert meta["deletionGracePeriodSeconds"] == left
+
+
+def test_time_counts_from_the_first_deletion() -> None:
+    clock = HandClock(1_000_000_000)
+    store = Store(clock)
+    store.create("pods", pod("a", on="n1"))
+    store.delete(pod_key("a"), grace=60)
+    clock.now += 20
+    assert _deletion(store) == ("2001-09-09T01:47:40Z", 60)
+    store.delete(pod_key("a"))
+    assert _deletion(store) == ("2001-09-09T01:47:40Z", 60), "the pod's own 30 seconds were not asked for"
+    store.delete(pod_key("a"), grace=50)
+    assert _deletion(store) == ("2001-09-09T01:47:30Z", 50)
+    store.delete(pod_key("a"), grace=10)
+    assert _deletion(store) == ("2001-09-09T01:47:00Z", 1), "over, and still the kubelet's to end"
+    assert store.delete(pod_key("a"), grace=0) is None
+
+
+def _deletion(store: Store) -> tuple[str, int]:
+    meta = parsed(store.get(pod_key("a")))["metadata"]
+    return meta["deletionTimestamp"], meta["deletionGracePeriodSeconds"]
 
 
 def test_a_pod_that_has_ended_needs_no_kubelet(store: Store) -> None:

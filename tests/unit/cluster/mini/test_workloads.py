@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from reprieve.cluster.mini.controllers.deployment import CAUSE, REVISION
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kubelet import Kubelets, Pace
 from tests.unit.cluster.mini.scene import Json, Scene, condition, node, template
@@ -171,3 +172,25 @@ def test_a_deployment_that_cannot_be_read_is_left_alone() -> None:
     scene = scene_of({**deployment(1), "spec": {"replicas": "many"}})
     settle(scene, 1)
     assert scene.all("pods") == []
+
+
+def test_generations_are_numbered_and_going_back_gets_a_new_number() -> None:
+    scene = scene_of(deployment(1))
+    for image in ("example/app:1", "example/app:2", "example/app:1"):
+        use(scene, image)
+        settle(scene, 5)
+    revisions = {
+        b["spec"]["template"]["spec"]["containers"][0]["image"]: b["metadata"]["annotations"][REVISION]
+        for b in scene.all("replicasets.apps")
+    }
+    assert revisions == {"example/app:1": "3", "example/app:2": "2"}
+    assert scene.read(WEB)["metadata"]["annotations"][REVISION] == "3"
+
+
+def test_a_cause_is_passed_on() -> None:
+    scene = scene_of(deployment(1))
+    scene.change(WEB, lambda body: body["metadata"].update(annotations={CAUSE: "first try"}))
+    settle(scene, 3)
+    (replica_set,) = scene.all("replicasets.apps")
+    assert replica_set["metadata"]["annotations"] == {REVISION: "1", CAUSE: "first try"}
+    assert scene.read(WEB)["metadata"]["generation"] == 2, "annotations count, the number does not"

@@ -3,7 +3,7 @@
 Pods count as available as soon as they are ready.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reprieve.cluster.mini.conditions import Condition
@@ -22,6 +22,7 @@ from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json, peek, section
 
 HASH_LABEL = "pod-template-hash"
+REVISION, CAUSE = "deployment.kubernetes.io/revision", "kubernetes.io/change-cause"
 
 
 def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
@@ -73,6 +74,11 @@ class Rollout:
         return sum(g.ready for g in self.generations)
 
     @property
+    def revision(self) -> str:
+        """Of the new generation: one more than any before it. Who goes back gets a new number, too."""
+        return str(1 + max((_revision(g.replica_set) for g in self.old), default=0))
+
+    @property
     def generations(self) -> Sequence[Generation]:
         return [*self.old, self.new] if self.new is not None else self.old
 
@@ -84,6 +90,11 @@ def _rollout(mirror: Mirror, owner: Deployment) -> Rollout:
     current = [g for g in found if g.replica_set.metadata.labels.get(HASH_LABEL) == name]
     old = [g for g in found if g not in current]
     return Rollout(owner, name, old, current[0] if current else None)
+
+
+def _revision(replica_set: ReplicaSet) -> int:
+    text = replica_set.metadata.annotations.get(REVISION, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def _age(replica_set: ReplicaSet) -> tuple[float, str]:
@@ -105,8 +116,41 @@ def _steps(rollout: Rollout) -> Iterator[Write]:
             yield Create(REPLICA_SETS, _new_replica_set(rollout, target))
     elif target != rollout.new.asked:
         yield _scale(rollout.new, target)
+    yield from _numbered(rollout)
     yield from _shrink(rollout)
     yield from _forget_history(rollout)
+
+
+def _numbered(rollout: Rollout) -> Iterator[Write]:
+    """By the number, and by what its owner says of the cause, people find the way back to a generation."""
+    owner, revision = rollout.owner, rollout.revision
+    if rollout.new is None:
+        return
+    replica_set = rollout.new.replica_set
+    if _revision(replica_set) < int(revision):
+        yield Amend(key_in(REPLICA_SETS, replica_set), replica_set.metadata.uid, _noting(rollout))
+    else:
+        revision = str(_revision(replica_set))
+    if owner.metadata.annotations.get(REVISION) != revision:
+        key, uid = key_in(DEPLOYMENTS, owner), owner.metadata.uid
+        yield Amend(key, uid, lambda body: _note(body, REVISION, revision), quietly=True)
+
+
+def _noting(rollout: Rollout) -> Callable[[Json], None]:
+    def change(body: Json) -> None:
+        for name, text in _notes(rollout).items():
+            _note(body, name, text)
+
+    return change
+
+
+def _note(body: Json, name: str, text: str) -> None:
+    section(body["metadata"], "annotations")[name] = text
+
+
+def _notes(rollout: Rollout) -> dict[str, str]:
+    cause = rollout.owner.metadata.annotations.get(CAUSE)
+    return {REVISION: rollout.revision, **({CAUSE: cause} if cause else {})}
 
 
 def _new_size(rollout: Rollout) -> int:
@@ -180,6 +224,7 @@ def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
             "name": f"{owner.metadata.name}-{rollout.hash}",
             "namespace": owner.metadata.namespace,
             "labels": labels,
+            "annotations": _notes(rollout),
             "ownerReferences": [maker("apps/v1", "Deployment", owner.metadata).reference()],
         },
         "spec": {

@@ -13,7 +13,6 @@ from reprieve.cluster.mini.agenda import Agenda
 from reprieve.cluster.mini.controllers import (
     budget,
     deployment,
-    garbage,
     groups,
     job,
     node_lifecycle,
@@ -56,7 +55,6 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
         Controller(replicas.concerned, replicas.reconcile, delays.look),
         Controller(job.concerned, job.reconcile, delays.look),
         Controller(budget.concerned, budget.reconcile, delays.look),
-        Controller(garbage.concerned, garbage.reconcile, delays.look),
         Controller(groups.concerned, groups.reconcile, delays.look),
         Controller(protection.concerned, protection.reconcile, delays.look),
         Controller(node_lifecycle.concerned, node_lifecycle.reconcile, delays.look),

@@ -25,11 +25,12 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Amend:
-    """Change anything but the status."""
+    """Change anything but the status; or, ``quietly``, anything without a new generation."""
 
     key: Key
     uid: str
     change: Callable[[Json], None]
+    quietly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ def carry_out(store: Store, write: Create | Remove | Amend | Report, now: float,
         case Remove():
             store.delete(write.key, write.uid)
         case Amend():
-            store.patch(write.key, lambda body: _amended(body, write.change), Part.MAIN, write.uid)
+            part = Part.WHOLE if write.quietly else Part.MAIN
+            store.patch(write.key, lambda body: _amended(body, write.change), part, write.uid)
         case Report():
             store.patch(write.key, lambda body: _reported(body, write, now), Part.STATUS, write.uid)
 

@@ -1,7 +1,7 @@
 """What there is: the pages from which clients learn which groups, versions and kinds are served."""
 
 from reprieve.cluster.mini.kinds import Json, Kind
-from reprieve.cluster.mini.rest.routes import GROUPS, SERVED, parts_of
+from reprieve.cluster.mini.rest.routes import Catalogue, parts_of
 from reprieve.cluster.mini.rest.scale import SCALE_VERSION
 from reprieve.cluster.mini.rest.verbs import verbs_of
 
@@ -35,18 +35,18 @@ def version() -> Json:
     }
 
 
-def core_versions() -> Json:
-    return {"kind": "APIVersions", "versions": list(GROUPS[""]), "serverAddressByClientCIDRs": []}
+def core_versions(catalogue: Catalogue) -> Json:
+    return {"kind": "APIVersions", "versions": list(catalogue.groups[""]), "serverAddressByClientCIDRs": []}
 
 
-def group_list() -> Json:
-    groups = [group(name) for name in GROUPS if name]
+def group_list(catalogue: Catalogue) -> Json:
+    groups = [group(catalogue, name) for name in catalogue.groups if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def group(name: str) -> Json:
+def group(catalogue: Catalogue, name: str) -> Json:
     """The preferred version of a group is the one that its first kind has first."""
-    versions = [{"groupVersion": v, "version": v.rpartition("/")[2]} for v in GROUPS[name]]
+    versions = [{"groupVersion": v, "version": v.rpartition("/")[2]} for v in catalogue.groups[name]]
     return {
         "kind": "APIGroup",
         "apiVersion": "v1",
@@ -56,14 +56,14 @@ def group(name: str) -> Json:
     }
 
 
-def resource_list(api_version: str) -> Json:
+def resource_list(catalogue: Catalogue, api_version: str) -> Json:
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": api_version,
         "resources": [
             entry
-            for kind in SERVED[api_version].values()
+            for kind in catalogue.kinds[api_version].values()
             for entry in (_resource(kind), *(_part(kind, part) for part in parts_of(kind)))
         ],
     }
@@ -101,25 +101,25 @@ def _part(kind: Kind, part: str) -> Json:
 # --- all at once -----------------------------------------------------------------------------------
 
 
-def aggregated(spelling: str, *, core: bool) -> Json:
+def aggregated(catalogue: Catalogue, spelling: str, *, core: bool) -> Json:
     """Every group with its kinds in one answer, as newer clients ask for it."""
-    names = [name for name in GROUPS if bool(name) != core]
+    names = [name for name in catalogue.groups if bool(name) != core]
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"apidiscovery.k8s.io/{spelling}",
         "metadata": {},
-        "items": [_discovered_group(name) for name in names],
+        "items": [_discovered_group(catalogue, name) for name in names],
     }
 
 
-def _discovered_group(name: str) -> Json:
+def _discovered_group(catalogue: Catalogue, name: str) -> Json:
     versions = [
         {
             "version": api_version.rpartition("/")[2],
-            "resources": [_discovered(api_version, kind) for kind in SERVED[api_version].values()],
+            "resources": [_discovered(api_version, kind) for kind in catalogue.kinds[api_version].values()],
             "freshness": "Current",
         }
-        for api_version in GROUPS[name]
+        for api_version in catalogue.groups[name]
     ]
     return {"metadata": {"name": name} if name else {}, "versions": versions}
 

@@ -22,7 +22,7 @@ from reprieve.model.selectors import compile_selector
 _BUDGETS = "poddisruptionbudgets.policy"
 _CAUSE = "DisruptionBudget"
 _MOST_DISRUPTED = 2000
-_AGAIN_SOON = 1  # seconds until a budget may have been counted anew
+_COUNTED_SOON = 10  # seconds
 _TARGET = Condition(
     "DisruptionTarget", "True", "EvictionByEvictionAPI", "the eviction API was asked to evict it"
 )
@@ -46,8 +46,8 @@ def _check_head(body: Json, name: str) -> None:
     if body.get("apiVersion") not in (None, "", "policy/v1", "policy/v1beta1"):
         raise bad_request(f"an Eviction must be of policy/v1, not {body['apiVersion']!r}")
     said = peek(body, "metadata").get("name")
-    if said not in (None, "", name):
-        raise bad_request(f"the eviction is for {said}, and the URL for {name}")
+    if said != name:
+        raise bad_request(f"metadata.name of the eviction is {said!r}, and the URL is for {name!r}")
     if not isinstance(body.get("deleteOptions", {}), dict):
         raise bad_request("deleteOptions of an eviction must be an object")
 
@@ -126,7 +126,8 @@ def _is_excess(budget: _Budget, pod: Json) -> bool:
 
 def _check(budget: _Budget) -> None:
     if not budget.is_counted:
-        raise _too_many(f"the disruption budget {budget.name} is still being processed by the server")
+        why = f"the disruption budget {budget.name} is still being processed by the server"
+        raise _too_many(why, retry_after=_COUNTED_SOON)
     disrupted = peek(peek(budget.body, "status"), "disruptedPods")
     if len(disrupted) > _MOST_DISRUPTED:
         why = f"the disruption budget {budget.name} has more evictions under way than can be counted"
@@ -138,9 +139,10 @@ def _check(budget: _Budget) -> None:
         )
 
 
-def _too_many(why: str) -> ApiError:
+def _too_many(why: str, retry_after: int | None = None) -> ApiError:
+    """Nobody knows when a budget will allow more: clients that are told to ask again would ask in vain."""
     message = f"cannot evict the pod, as it would violate its disruption budget: {why}"
-    return ApiError(429, "TooManyRequests", message, (Cause(_CAUSE, why),), retry_after=_AGAIN_SOON)
+    return ApiError(429, "TooManyRequests", message, (Cause(_CAUSE, why),), retry_after)
 
 
 def _granted(body: Json, pod: str, now: float) -> Json:

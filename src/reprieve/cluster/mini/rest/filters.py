@@ -22,7 +22,13 @@ from reprieve.cluster.mini.spelling import field_in_store
 
 _LABELS = "metadata.labels"
 _KEYED = ("metadata.name", "metadata.namespace")
-_ALIASES = {"status.successful": "status.succeeded"}
+_ALIASES = {
+    "status.successful": "status.succeeded",
+    "spec.host": "spec.nodeName",
+    "source": "source.component",
+}
+# Where else to look for what is not there.
+_OTHERWISE = {"source.component": "reportingComponent"}
 # What a field that is not there is taken for, if not for empty.
 _ABSENT = {
     "spec.hostNetwork": "false",
@@ -55,20 +61,23 @@ class Filter:
         return not (self.fields or self.labels) or self._takes_content(stored)
 
     def _takes_content(self, stored: Stored) -> bool:
-        paths = tuple(requirement.name for requirement in self.fields)
+        named = tuple(requirement.name for requirement in self.fields)
+        paths = (*named, *(_OTHERWISE[path] for path in named if path in _OTHERWISE))
         content = _read(stored, (*paths, _LABELS) if self.labels else paths)
         if not all_hold(self.labels, _texts(content.get(_LABELS))):
             return False
-        return all_hold(self.fields, {path: _text(path, content.get(path)) for path in paths})
+        texts = {path: _text(path, content.get(path)) for path in paths}
+        return all_hold(self.fields, {p: texts[p] or texts.get(_OTHERWISE.get(p, ""), "") for p in named})
 
 
 def filter_of(place: Place, query: Query) -> Filter:
     fields = []
     for requirement in field_requirements(query.text("fieldSelector")):
         path = field_in_store(place.api_version, requirement.name)
-        if path not in _KEYED and path not in place.kind.selectable:
+        path = _ALIASES.get(path, path)
+        if path not in _KEYED and path not in {_ALIASES.get(p, p) for p in place.kind.selectable}:
             raise bad_request(f"field label not supported: {requirement.name!r}: {_choices(place.kind)}")
-        fields.append(replace(requirement, name=_ALIASES.get(path, path)))
+        fields.append(replace(requirement, name=path))
     return Filter(
         namespace=place.namespace,
         keyed=tuple(r for r in fields if r.name in _KEYED),

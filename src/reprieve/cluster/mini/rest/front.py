@@ -10,7 +10,7 @@ from reprieve.cluster.mini.rest.exchange import Answer, Request
 from reprieve.cluster.mini.rest.pages import page
 from reprieve.cluster.mini.rest.query import Query
 from reprieve.cluster.mini.rest.reading import Lists
-from reprieve.cluster.mini.rest.routes import Page, Place, route
+from reprieve.cluster.mini.rest.routes import Page, Place, catalogue_of, route
 from reprieve.cluster.mini.rest.statuses import NOTHING, Subject, refusal, subject_of
 from reprieve.cluster.mini.rest.verbs import handler
 from reprieve.cluster.mini.rest.views import view_of
@@ -21,11 +21,12 @@ from reprieve.cluster.mini.store import Store
 class Front:
     def __init__(self, store: Store, clock: Clock, features: Features = DEFAULT_FEATURES) -> None:
         self._api = Api(store, Lists(store), clock, features)
+        self._catalogue = catalogue_of(features)
 
     def answer(self, request: Request) -> Answer:
         place: Place | Page = Page(())
         try:
-            place = route(request.path)
+            place = route(request.path, self._catalogue)
             if isinstance(place, Page):
                 return self._page(place, request)
             return handler(place, request.method)(self._call(place, request))
@@ -33,7 +34,7 @@ class Front:
             return refusal(error, _subject(place, error))
 
     def _page(self, place: Page, request: Request) -> Answer:
-        found = page(place, request)
+        found = page(place, request, self._catalogue)
         if request.method != "GET":
             raise ApiError(405, "MethodNotAllowed", f"the server does not allow {request.method} on a page")
         return found

@@ -16,7 +16,7 @@ from reprieve.cluster.api.codec import READERS
 from reprieve.cluster.mini.kinds import Json, Kind, Status
 from reprieve.cluster.mini.rest.discovery import RELEASE
 from reprieve.cluster.mini.rest.patches import JSON_PATCH, MERGE_PATCH
-from reprieve.cluster.mini.rest.routes import SERVED
+from reprieve.cluster.mini.rest.routes import Catalogue
 from reprieve.cluster.mini.spelling import in_client_words
 
 _TITLE = "Kubernetes, as the mini cluster of Reprieve serves it"
@@ -63,14 +63,15 @@ def _field(number: int, content: bytes) -> bytes:
 # --- version 3 -------------------------------------------------------------------------------------
 
 
-def paths() -> Json:
-    return {"paths": {_prefix(v)[1:]: {"serverRelativeURL": f"/openapi/v3{_prefix(v)}"} for v in SERVED}}
+def paths(catalogue: Catalogue) -> Json:
+    prefixes = [_prefix(version) for version in catalogue.kinds]
+    return {"paths": {prefix[1:]: {"serverRelativeURL": f"/openapi/v3{prefix}"} for prefix in prefixes}}
 
 
 @cache
-def document(api_version: str) -> bytes:
+def document(catalogue: Catalogue, api_version: str) -> bytes:
     schemas: dict[str, Json] = {}
-    served = SERVED[api_version].values()
+    served = catalogue.kinds[api_version].values()
     for kind in served:
         schemas[_name(api_version, kind)] = _of_kind(api_version, kind, schemas)
     return msgspec.json.encode(

@@ -3,52 +3,53 @@
 from reprieve.cluster.mini.rest import discovery, openapi
 from reprieve.cluster.mini.rest.accept import wants_aggregated
 from reprieve.cluster.mini.rest.exchange import Request, Response, answer
-from reprieve.cluster.mini.rest.routes import GROUPS, HEALTH, SERVED, Page, lost
+from reprieve.cluster.mini.rest.routes import HEALTH, Catalogue, Page, lost
 
 # Whoever can reach the server may know that it lives, and of what release it is.
 PUBLIC = (*HEALTH, "version")
 
 
-def page(asked: Page, request: Request) -> Response:
+def page(asked: Page, request: Request, catalogue: Catalogue) -> Response:
     match asked.steps:
         case ():
-            return answer({"paths": _paths()})
+            return answer({"paths": _paths(catalogue)})
         case (name, *_) if name in HEALTH:
             return Response(200, b"ok", content_type="text/plain")
         case ("version",):
             return answer(discovery.version())
         case ("api" | "apis" as root,):
-            return _root(root, request)
-        case ("api", version) if version in SERVED:
-            return answer(discovery.resource_list(version))
-        case ("apis", group) if group in GROUPS:
-            return answer(discovery.group(group))
-        case ("apis", group, version) if f"{group}/{version}" in SERVED:
-            return answer(discovery.resource_list(f"{group}/{version}"))
+            return _root(root, request, catalogue)
+        case ("api", version) if version in catalogue.kinds:
+            return answer(discovery.resource_list(catalogue, version))
+        case ("apis", group) if group in catalogue.groups:
+            return answer(discovery.group(catalogue, group))
+        case ("apis", group, version) if f"{group}/{version}" in catalogue.kinds:
+            return answer(discovery.resource_list(catalogue, f"{group}/{version}"))
         case ("openapi", "v2"):
             return _older_openapi(request)
         case ("openapi", "v3", *rest):
-            return _openapi(rest)
+            return _openapi(rest, catalogue)
     raise lost()
 
 
-def _root(root: str, request: Request) -> Response:
+def _root(root: str, request: Request, catalogue: Catalogue) -> Response:
     spelling = wants_aggregated(request.accept)
     if spelling:
         media = f"application/json;g=apidiscovery.k8s.io;v={spelling};as=APIGroupDiscoveryList"
-        body = answer(discovery.aggregated(spelling, core=root == "api")).body
+        body = answer(discovery.aggregated(catalogue, spelling, core=root == "api")).body
         return Response(200, body, content_type=media)
-    return answer(discovery.core_versions() if root == "api" else discovery.group_list())
+    listed = discovery.core_versions if root == "api" else discovery.group_list
+    return answer(listed(catalogue))
 
 
-def _openapi(steps: list[str]) -> Response:
+def _openapi(steps: list[str], catalogue: Catalogue) -> Response:
     match steps:
         case []:
-            return answer(openapi.paths())
-        case ["api", version] if version in SERVED:
-            return answer(openapi.document(version))
-        case ["apis", group, version] if f"{group}/{version}" in SERVED:
-            return answer(openapi.document(f"{group}/{version}"))
+            return answer(openapi.paths(catalogue))
+        case ["api", version] if version in catalogue.kinds:
+            return answer(openapi.document(catalogue, version))
+        case ["apis", group, version] if f"{group}/{version}" in catalogue.kinds:
+            return answer(openapi.document(catalogue, f"{group}/{version}"))
     raise lost()
 
 
@@ -58,7 +59,7 @@ def _older_openapi(request: Request) -> Response:
     return answer(openapi.older_document())
 
 
-def _paths() -> list[str]:
-    groups = [f"/apis/{group}" for group in GROUPS if group]
-    versions = [f"/apis/{v}" if "/" in v else f"/api/{v}" for v in SERVED]
+def _paths(catalogue: Catalogue) -> list[str]:
+    groups = [f"/apis/{group}" for group in catalogue.groups if group]
+    versions = [f"/apis/{v}" if "/" in v else f"/api/{v}" for v in catalogue.kinds]
     return ["/api", "/apis", *sorted([*groups, *versions]), "/openapi/v3", *(f"/{name}" for name in PUBLIC)]

@@ -69,3 +69,8 @@ def unsupported(name: str, given: object, allowed: tuple[str, ...]) -> ApiError:
     sentence = f"Unsupported value: {given!r}: supported values: {choices}"
     cause = Cause("FieldValueNotSupported", sentence, name)
     return ApiError(422, "Invalid", f"the request is invalid: {name}: {sentence}", (cause,))
+
+
+def forbidden(name: str, why: str) -> ApiError:
+    cause = Cause("FieldValueForbidden", why, name)
+    return ApiError(422, "Invalid", f"the request is invalid: {name}: Forbidden: {why}", (cause,))

@@ -7,11 +7,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.history import Stored
 from reprieve.cluster.mini.rest.filters import Filter
-from reprieve.cluster.mini.rest.query import Query, unsupported
+from reprieve.cluster.mini.rest.query import Query, forbidden
 from reprieve.cluster.mini.rest.routes import Place
 from reprieve.cluster.mini.rest.views import Range
 from reprieve.cluster.mini.store import Listing, Store
@@ -21,9 +22,9 @@ _KEPT_LISTINGS = 8
 
 
 class _Token(msgspec.Struct, frozen=True):
-    """Where a list goes on: the version it is of, and the last object of the portion before."""
+    """Where a list goes on: the version it is of (None: now), and the last object of the portion before."""
 
-    version: int
+    version: int | None
     namespace: str
     name: str
 
@@ -42,13 +43,24 @@ class Lists:
         token = _token(query.text("continue"))
         check_version(query, self._store.version)
         limit = query.number("limit") or 0
-        listing = self._listing(place, _exact_version(query, token), partly=limit > 0)
+        listing = self._continued(place, token, _exact_version(query, token), partly=limit > 0)
         start = _after(listing.items, token)
         chosen, rest = _portion(listing.items, start, wanted, limit)
         if rest is None:
             return chosen, Range(listing.version)
         remaining = rest if wanted.takes_all else None
-        return chosen, Range(listing.version, _encoded(listing.version, chosen[-1]), remaining)
+        last = chosen[-1].key
+        token = _Token(listing.version, last.namespace, last.name)
+        return chosen, Range(listing.version, _encoded(token), remaining)
+
+    def _continued(self, place: Place, token: _Token | None, version: int | None, *, partly: bool) -> Listing:
+        """Who comes back too late may go on where it was, in the list of now."""
+        try:
+            return self._listing(place, version, partly=partly)
+        except ApiError as error:
+            if token is not None:
+                error.go_on = _encoded(replace(token, version=None))
+            raise
 
     def _listing(self, place: Place, version: int | None, *, partly: bool) -> Listing:
         at = self._store.version if version is None else version
@@ -85,12 +97,16 @@ def check_version(query: Query, newest: int) -> None:
     version = query.version()
     match = query.choice("resourceVersionMatch", (EXACT, NOT_OLDER))
     if match and version is None:
-        cause = Cause("FieldValueForbidden", "it needs a resourceVersion", "resourceVersionMatch")
-        raise ApiError(422, "Invalid", "resourceVersionMatch is forbidden without resourceVersion", (cause,))
+        raise forbidden("resourceVersionMatch", "it needs a resourceVersion")
     if match == EXACT and version == 0:
-        raise unsupported("resourceVersionMatch", EXACT, (NOT_OLDER,))
-    if match and query.text("continue"):
-        raise bad_request("resourceVersionMatch cannot be combined with continue")
+        raise forbidden("resourceVersionMatch", "no list is of exactly version 0")
+    if query.text("continue"):
+        if match:
+            raise forbidden("resourceVersionMatch", "the parameter continue tells the version")
+        if version:
+            raise bad_request(
+                "resourceVersion cannot be given together with continue, which tells the version"
+            )
     check_reached(version, newest)
 
 
@@ -123,8 +139,7 @@ def _token(text: str) -> _Token | None:
         raise bad_request("the parameter continue is not one that this server has given out") from error
 
 
-def _encoded(version: int, last: Stored) -> str:
-    token = _Token(version, last.key.namespace, last.key.name)
+def _encoded(token: _Token) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode()
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import unquote
 
+from reprieve.cluster.api.features import Features, serves
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME, KINDS, Kind, Status
@@ -41,29 +43,40 @@ class Page:
     steps: tuple[str, ...]
 
 
-# API version: its kinds by their plural.
-SERVED: Mapping[str, Mapping[str, Kind]] = {
-    version: {kind.plural: kind for kind in KINDS if version in kind.served}
-    for version in dict.fromkeys(version for kind in KINDS for version in kind.served)
-}
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    group: tuple(v for v in SERVED if v.rpartition("/")[0] == group)
-    for group in dict.fromkeys(version.rpartition("/")[0] for version in SERVED)
-}
+@dataclass(frozen=True, eq=False, slots=True)
+class Catalogue:
+    """What is served. ``kinds``: by API version and plural. ``groups``: their API versions."""
+
+    kinds: Mapping[str, Mapping[str, Kind]]
+    groups: Mapping[str, tuple[str, ...]]
+
+
+@cache
+def catalogue_of(features: Features) -> Catalogue:
+    """A kind behind a feature that is off is not there at all."""
+    served = [kind for kind in KINDS if serves(features, kind.kind)]
+    versions = dict.fromkeys(version for kind in served for version in kind.served)
+    return Catalogue(
+        kinds={v: {kind.plural: kind for kind in served if v in kind.served} for v in versions},
+        groups={
+            group: tuple(v for v in versions if v.rpartition("/")[0] == group)
+            for group in dict.fromkeys(version.rpartition("/")[0] for version in versions)
+        },
+    )
 
 
 def parts_of(kind: Kind) -> tuple[str, ...]:
     return kind.parts if kind.status is Status.NONE else ("status", *kind.parts)
 
 
-def route(path: str) -> Place | Page:
+def route(path: str, catalogue: Catalogue) -> Place | Page:
     """An ApiError 404 for a path that leads nowhere."""
     steps = tuple(unquote(step) for step in path.split("/") if step)
     match steps:
-        case ("api", version, *rest) if rest and version in SERVED:
-            return _place(version, rest)
-        case ("apis", group, version, *rest) if rest and f"{group}/{version}" in SERVED:
-            return _place(f"{group}/{version}", rest)
+        case ("api", version, *rest) if rest and version in catalogue.kinds:
+            return _place(catalogue, version, rest)
+        case ("apis", group, version, *rest) if rest and f"{group}/{version}" in catalogue.kinds:
+            return _place(catalogue, f"{group}/{version}", rest)
     return Page(steps)
 
 
@@ -71,21 +84,21 @@ def lost() -> ApiError:
     return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
-def _place(api_version: str, steps: list[str]) -> Place:
+def _place(catalogue: Catalogue, api_version: str, steps: list[str]) -> Place:
+    kinds = catalogue.kinds[api_version]
     match steps:
         case ["namespaces", namespace, "bindings"] if api_version == "v1":
             # An older way to bind: the body tells which pod is meant.
             return Place(BY_NAME["Pod"], api_version, namespace, part="binding")
         case ["namespaces", namespace, plural, *rest] if plural not in ("status", "finalize"):
-            return _item(api_version, plural, rest, namespace)
+            return _item(api_version, kinds.get(plural), rest, namespace)
         case [plural, *rest]:
-            return _item(api_version, plural, rest)
+            return _item(api_version, kinds.get(plural), rest)
     raise lost()
 
 
-def _item(api_version: str, plural: str, rest: list[str], namespace: str = "") -> Place:
+def _item(api_version: str, kind: Kind | None, rest: list[str], namespace: str = "") -> Place:
     """Objects in namespaces are named together with theirs; a collection may be that of all."""
-    kind = SERVED[api_version].get(plural)
     if kind is None or len(rest) > 2:
         raise lost()
     if bool(namespace) != kind.namespaced and (namespace or rest):

@@ -35,6 +35,33 @@ class Endpoint:
     tls: ssl.SSLContext | None = None
 
 
+class _Connection(web.RequestHandler):
+    """What is no proper request is answered by a Status as well, and is nothing for the log."""
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer has begun already, and cannot be followed by another")
+        if status < 500:
+            told = " ".join(str(message or "no more is known").split())
+            answer = _carried(refusal(bad_request(f"the request is not proper HTTP: {told}")))
+        else:
+            _log.error("%s %s failed", request.method, request.rel_url.raw_path, exc_info=exc)
+            answer = _carried(refusal(_our_mistake()))
+        answer.force_close()
+        return answer
+
+
+class _Connections(web.Server):
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(self, loop=self._loop, **self._kwargs)
+
+
 class Server:
     """Serves on the running event loop. To be stopped, or used in an ``async with`` statement."""
 
@@ -73,7 +100,7 @@ class Server:
         def request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
             return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=LARGEST)
 
-        return web.Server(
+        return _Connections(
             self._handle,
             request_factory=request,
             handler_cancellation=True,
@@ -107,11 +134,7 @@ class Server:
         answer = await self._answer(request)
         match answer:
             case Response():
-                return web.Response(
-                    status=answer.status,
-                    body=answer.body,
-                    headers={"Content-Type": answer.content_type, **answer.headers},
-                )
+                return _carried(answer)
             case Stream():
                 return await self._stream(request, answer)
 
@@ -132,9 +155,7 @@ class Server:
         except Exception:
             # A mistake of ours. The client is told no more than that, and the log has the rest.
             _log.exception("%s %s failed", request.method, request.rel_url.raw_path)
-            return refusal(
-                ApiError(500, "InternalError", "the mini cluster made a mistake; its log tells more")
-            )
+            return refusal(_our_mistake())
 
     def _admit(self, request: web.BaseRequest) -> None:
         header = request.headers.get("Authorization", "")
@@ -161,6 +182,15 @@ class Server:
         finally:
             self._streams.discard(task)
         return response
+
+
+def _carried(answer: Response) -> web.Response:
+    headers = {"Content-Type": answer.content_type, **answer.headers}
+    return web.Response(status=answer.status, body=answer.body, headers=headers)
+
+
+def _our_mistake() -> ApiError:
+    return ApiError(500, "InternalError", "the mini cluster made a mistake; its log tells more")
 
 
 def _understood(request: web.BaseRequest, body: bytes) -> Request:

@@ -8,6 +8,7 @@ from reprieve.cluster.mini.rest.binding import create_binding
 from reprieve.cluster.mini.rest.eviction import create_eviction
 from reprieve.cluster.mini.rest.exchange import Answer, Response, Stream, answer
 from reprieve.cluster.mini.rest.filters import filter_of
+from reprieve.cluster.mini.rest.query import forbidden
 from reprieve.cluster.mini.rest.reading import check_version
 from reprieve.cluster.mini.rest.routes import Place
 from reprieve.cluster.mini.rest.scale import get_scale, patch_scale, replace_scale
@@ -26,7 +27,7 @@ def list_or_watch(call: Call) -> Answer:
     if call.query.flag("watch"):
         return watch(call)
     if call.query.text("sendInitialEvents"):
-        raise bad_request("sendInitialEvents is for watches, and the parameter watch is not true")
+        raise forbidden("sendInitialEvents", "it is for watches, and the parameter watch is not true")
     items, extent = call.api.lists.list(call.place, call.query, filter_of(call.place, call.query))
     return answer(call.view.many(items, extent))
 

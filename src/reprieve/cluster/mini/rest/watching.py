@@ -8,10 +8,10 @@ from itertools import islice
 
 import msgspec
 
-from reprieve.cluster.mini.errors import ApiError, Cause
+from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Change, Stored, Verb
 from reprieve.cluster.mini.rest.filters import Filter
-from reprieve.cluster.mini.rest.query import Query
+from reprieve.cluster.mini.rest.query import Query, forbidden
 from reprieve.cluster.mini.rest.reading import NOT_OLDER, check_reached
 from reprieve.cluster.mini.rest.statuses import failure
 from reprieve.cluster.mini.rest.views import View
@@ -41,9 +41,9 @@ def wish_of(query: Query, newest: int) -> Wish:
     initial = query.flag("sendInitialEvents")
     match = query.text("resourceVersionMatch")
     if asked and match != NOT_OLDER:
-        raise _forbidden("sendInitialEvents", "it needs resourceVersionMatch=NotOlderThan")
+        raise forbidden("sendInitialEvents", "it needs resourceVersionMatch=NotOlderThan")
     if match and not asked:
-        raise _forbidden("resourceVersionMatch", "a watch has it only together with sendInitialEvents")
+        raise forbidden("resourceVersionMatch", "a watch has it only together with sendInitialEvents")
     if initial:
         check_reached(query.version(), newest)
     version = query.version() or 0
@@ -55,11 +55,6 @@ def wish_of(query: Query, newest: int) -> Wish:
         bookmarks=query.flag("allowWatchBookmarks"),
         seconds=float(seconds) if seconds is not None and 0 < seconds < _LONGEST else _LONGEST,
     )
-
-
-def _forbidden(field: str, why: str) -> ApiError:
-    cause = Cause("FieldValueForbidden", why, field)
-    return ApiError(422, "Invalid", f"the request is invalid: {field}: Forbidden: {why}", (cause,))
 
 
 async def follow(store: Store, view: View, wanted: Filter, wish: Wish) -> AsyncGenerator[bytes, None]:

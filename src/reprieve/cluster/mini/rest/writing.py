@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reprieve.cluster.mini.errors import ApiError, bad_request
+from reprieve.cluster.mini.errors import ApiError, bad_request, invalid
 from reprieve.cluster.mini.history import Stored
 from reprieve.cluster.mini.kinds import BY_RESOURCE, Json, section
 from reprieve.cluster.mini.metadata import metadata_of
@@ -20,7 +20,7 @@ from reprieve.cluster.mini.rest.statuses import subject_of, success
 from reprieve.cluster.mini.rest.unknown_fields import complaints_about, judged
 from reprieve.cluster.mini.rest.views import View
 from reprieve.cluster.mini.spelling import settled, spelled, stored_form
-from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed
+from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed, without_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,15 @@ def create(call: Call) -> Response:
     body = settled(place.api_version, addressed(place, body))
     if metadata_of(body).get("resourceVersion"):
         raise bad_request("metadata.resourceVersion must not be set on objects to be created")
-    form = stored_form(place.kind, place.api_version, api.admit_new(place, body))
+    sent = without_status(place.kind, body)
+    form = stored_form(place.kind, place.api_version, api.admit_new(place, sent))
     return answer(call.view.one(api.store.create(place.kind.resource, form)), 201, warnings)
 
 
 def replace(call: Call) -> Response:
     body = headed(call.place, read_object(call.request))
+    if not call.place.kind.blind and not metadata_of(body).get("resourceVersion"):
+        raise invalid(call.place.kind.kind, "metadata.resourceVersion", "must be specified for an update")
     warnings = _warnings(call, body)
     return answer(call.view.one(written(call, lambda _: body)), 200, warnings)
 

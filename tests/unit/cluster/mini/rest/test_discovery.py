@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from reprieve.cluster.api.features import ALL_FEATURES, Features
 from reprieve.cluster.mini.kinds import KINDS
+from reprieve.cluster.mini.rest.front import Front
 from tests.unit.cluster.mini.rest.asking import Asker
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
@@ -29,6 +31,29 @@ def test_every_kind_is_found_in_every_version_it_is_served_in(asker: Asker) -> N
         resources = asker.get(f"/apis/{version}" if "/" in version else f"/api/{version}")["resources"]
         found |= {(version, r["kind"], r["name"]) for r in resources if "/" not in r["name"]}
     assert found == {(version, kind.kind, kind.plural) for kind in KINDS for version in kind.served}
+
+
+@pytest.mark.parametrize(
+    ("features", "served"),
+    [
+        (ALL_FEATURES, {"compositepodgroups", "podgroups", "workloads"}),
+        (Features(), {"podgroups", "workloads"}),
+        (Features(generic_workload=False, composite_pod_group=True), set()),
+    ],
+)
+def test_kinds_behind_a_feature_that_is_off_are_not_there(features: Features, served: set[str]) -> None:
+    asker = Asker()
+    asker.front = Front(asker.store, asker.clock, features)
+    group = "/apis/scheduling.k8s.io/v1alpha3"
+    found = asker.ask("GET", group)
+    names = {r["name"] for r in json.loads(found.body).get("resources", ())}
+    assert {name for name in names if "/" not in name} == served
+    assert found.status == (200 if served else 404)
+    for name in ("compositepodgroups", "podgroups"):
+        assert asker.ask("GET", f"{group}/{name}").status == (200 if name in served else 404)
+    listed = asker.ask("GET", "/apis", accept=AGGREGATED).body + asker.ask("GET", "/openapi/v3").body
+    assert (b"v1alpha3" in listed) == bool(served)
+    assert (b"compositepodgroups" in listed) == ("compositepodgroups" in served)
 
 
 def test_groups_of_pods_are_preferred_in_their_newest_version(asker: Asker) -> None:

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.mini.rest.front import Front
 from tests.unit.cluster.mini.rest.asking import MAPS, NODES, PODS, Asker, config_map, node, pod
 
 
@@ -95,6 +97,31 @@ def test_a_token_that_nobody_gave_out(asker: Asker, token: str) -> None:
 # --- versions --------------------------------------------------------------------------------------
 
 
+def test_who_comes_back_too_late_goes_on_in_the_list_of_now() -> None:
+    asker = Asker(kept_changes=3)
+    for name in "acd":
+        asker.post(MAPS, config_map(name))
+    token = asker.get(MAPS, limit="1")["metadata"]["continue"]
+    for name in "befghijk":
+        asker.post(MAPS, config_map(name))
+    asker.front = Front(asker.store, asker.clock, ALL_FEATURES)  # nothing is remembered of the first portion
+    answer = asker.ask("GET", MAPS, limit="3", **{"continue": token})
+    status = json.loads(answer.body)
+    assert (answer.status, status["reason"]) == (410, "Expired")
+    rest = asker.get(MAPS, limit="3", **{"continue": status["metadata"]["continue"]})
+    assert [item["metadata"]["name"] for item in rest["items"]] == ["b", "c", "d"]
+    assert rest["metadata"]["resourceVersion"] == str(asker.store.version)
+
+
+def test_a_token_tells_the_version(asker: Asker) -> None:
+    for name in "ab":
+        asker.post(MAPS, config_map(name))
+    token = asker.get(MAPS, limit="1")["metadata"]["continue"]
+    assert asker.refused("GET", MAPS, resourceVersion="1", **{"continue": token})[0] == 400
+    match = {"resourceVersion": "1", "resourceVersionMatch": "Exact", "continue": token}
+    assert asker.refused("GET", MAPS, **match)[0] == 422
+
+
 def test_a_list_of_an_earlier_moment(asker: Asker) -> None:
     asker.post(MAPS, config_map("a"))
     then = str(asker.store.version)
@@ -122,7 +149,7 @@ def test_a_version_of_the_future(asker: Asker) -> None:
         ({"resourceVersionMatch": "Exact"}, 422),
         ({"resourceVersionMatch": "Roughly", "resourceVersion": "1"}, 422),
         ({"resourceVersionMatch": "Exact", "resourceVersion": "0"}, 422),
-        ({"sendInitialEvents": "true"}, 400),
+        ({"sendInitialEvents": "true"}, 422),
         ({"watch": "perhaps"}, 400),
     ],
 )
@@ -161,6 +188,29 @@ def test_events_by_what_they_are_about(asker: Asker) -> None:
     assert asker.names(events, fieldSelector=selector) == ["a.1"]
     newer = "/apis/events.k8s.io/v1/namespaces/default/events"
     assert asker.names(newer, fieldSelector="regarding.name=b") == ["b.1"]
+
+
+def test_services_and_events_by_field(asker: Asker) -> None:
+    services, events = "/api/v1/namespaces/default/services", "/api/v1/namespaces/default/events"
+    for name, kind in (("a", "ClusterIP"), ("b", "NodePort")):
+        body = {"metadata": {"name": name}, "spec": {"type": kind, "ports": [{"port": 80}]}}
+        asker.post(services, body)
+    assert asker.names(services, fieldSelector="spec.type=NodePort") == ["b"]
+    about = {"kind": "Pod", "name": "p", "namespace": "default"}
+    asker.post(
+        events, {"metadata": {"name": "old"}, "involvedObject": about, "source": {"component": "kubelet"}}
+    )
+    asker.post(
+        events, {"metadata": {"name": "new"}, "involvedObject": about, "reportingComponent": "scheduler"}
+    )
+    assert asker.names(events, fieldSelector="source=kubelet") == ["old"]
+    assert asker.names(events, fieldSelector="source=scheduler") == ["new"]
+
+
+def test_the_older_name_of_the_node_of_a_pod(asker: Asker) -> None:
+    asker.post(PODS, pod("a", nodeName="n1"))
+    asker.post(PODS, pod("b"))
+    assert asker.names(PODS, fieldSelector="spec.host=n1") == ["a"]
 
 
 def test_a_field_by_which_nobody_can_select(asker: Asker) -> None:

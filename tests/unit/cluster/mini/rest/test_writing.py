@@ -5,7 +5,7 @@ import json
 import pytest
 
 from reprieve.cluster.mini.history import Key
-from tests.unit.cluster.mini.rest.asking import MAPS, NODES, PODS, Asker, config_map, node, pod
+from tests.unit.cluster.mini.rest.asking import BUDGETS, MAPS, NODES, PODS, Asker, config_map, node, pod
 
 
 def test_a_name_is_made_where_a_beginning_is_given(asker: Asker) -> None:
@@ -123,6 +123,40 @@ def test_nobody_overwrites_what_he_has_not_seen(asker: Asker) -> None:
 def test_whoever_names_no_version_overwrites_anything(asker: Asker) -> None:
     asker.post(MAPS, config_map("a"))
     assert asker.put(f"{MAPS}/a", config_map("a", x="1"))["data"] == {"x": "1"}
+
+
+def test_some_are_replaced_only_by_those_who_name_the_version(asker: Asker) -> None:
+    budget = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {}}}
+    made = asker.post(BUDGETS, budget)
+    status, reason, message = asker.refused("PUT", f"{BUDGETS}/b", budget)
+    assert (status, reason) == (422, "Invalid")
+    assert "metadata.resourceVersion" in message
+    assert asker.put(f"{BUDGETS}/b", {**made, "spec": {"minAvailable": 2, "selector": {}}})
+    assert asker.patch(f"{BUDGETS}/b", {"spec": {"minAvailable": 3}})
+
+
+def test_nobody_says_how_his_object_fares(asker: Asker) -> None:
+    made = asker.post(PODS, {**pod("a"), "status": {"phase": "Running", "podIP": "1.2.3.4"}})
+    assert made["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+    budget = {"metadata": {"name": "b"}, "spec": {"selector": {}}, "status": {"disruptionsAllowed": 9}}
+    assert asker.post(BUDGETS, budget)["status"]["disruptionsAllowed"] == 0
+
+
+def test_a_pod_that_is_held_back_says_so(asker: Asker) -> None:
+    made = asker.post(PODS, pod("a", schedulingGates=[{"name": "example.com/wait"}]))
+    (condition,) = made["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("PodScheduled", "False")
+    assert condition["reason"] == "SchedulingGated"
+
+
+@pytest.mark.parametrize("meta", [{"name": "j"}, {"generateName": "j-"}])
+def test_a_job_knows_its_pods(asker: Asker, meta: dict[str, str]) -> None:
+    spec = {"template": {"spec": {**pod("p")["spec"], "restartPolicy": "Never"}}}
+    job = asker.post("/apis/batch/v1/namespaces/default/jobs", {"metadata": meta, "spec": spec})
+    name, uid = job["metadata"]["name"], job["metadata"]["uid"]
+    assert job["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+    labels = job["spec"]["template"]["metadata"]["labels"]
+    assert (labels["job-name"], labels["controller-uid"]) == (name, uid)
 
 
 def test_the_name_on_the_url_is_the_name_of_the_object(asker: Asker) -> None:

@@ -20,9 +20,10 @@ from reprieve.cluster.mini.rest.tables.cells import (
 
 
 def _selector(body: Json, now: float) -> str:
-    labels = at(body, "spec.selector.matchLabels")
+    """The oldest of the kinds has the labels in the selector itself."""
+    labels = at(body, "spec.selector.matchLabels") or at(body, "spec.selector")
     pairs = labels.items() if isinstance(labels, dict) else ()
-    return ",".join(f"{key}={value}" for key, value in pairs) or NONE
+    return ",".join(f"{key}={value}" for key, value in pairs if isinstance(value, str)) or NONE
 
 
 _TEMPLATE = (
