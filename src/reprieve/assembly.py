@@ -31,6 +31,7 @@ from reprieve.placement.profile import (
     Strategy,
 )
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
+from reprieve.preemption.eligibility import RULES, TIMELESS
 from reprieve.preemption.policy import BudgetCounting, Policy, Search
 from reprieve.preemption.units import pods_alone, pods_and_groups
 from reprieve.runtime.loop import Loop, ignore
@@ -66,6 +67,7 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
             trees=gates.composite_pod_group,
         ),
         topology=gates.topology_aware_workload_scheduling,
+        tolerations=gates.preemption_toleration,
         unseen=_unseen(gates, together=together),
     )
 
@@ -159,6 +161,7 @@ def policy_of(configured: config.Profile, gates: config.Gates = DEFAULT_GATES) -
     by_group = gates.workload_aware_preemption and configured.gang_scheduling
     return Policy(
         units=partial(pods_and_groups, members_rank_as_groups=as_upstream) if by_group else pods_alone,
+        rules=RULES if gates.preemption_toleration else TIMELESS,
         search=Search(args.search),
         stocks=stocks_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else stocks,
         budgets=BudgetCounting(args.budgets),

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import msgspec
 
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.model.build import build
@@ -10,8 +13,10 @@ from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import pod_demand
+from reprieve.preemption.eligibility import TIMELESS
 from reprieve.preemption.policy import REPRIEVE, UPSTREAM, BudgetCounting, Policy, Search
 from reprieve.preemption.resize import Accounting, DeferredResizes
+from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
 from tests.reference.demands import gang_demand
 from tests.scenarios.reading import (
@@ -31,6 +36,9 @@ Json = dict[str, Any]
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NEWCOMER = "newcomer"
+
+BEGIN = datetime(2026, 1, 2, tzinfo=UTC)  # minutes are counted from here
+_DAY_BEFORE = datetime(2026, 1, 1, tzinfo=UTC)  # pods began to run then
 
 
 def snapshot_of(scenario: Scenario, *, backwards: bool = False) -> Snapshot:
@@ -52,9 +60,9 @@ def world_objects(world: WorldLine, groups: dict[str, GroupLine]) -> Iterator[Js
     for name, line in world.nodes.items():
         yield _node(name, node_line(line))
     for name, group in world.groups.items():
-        yield _group(name, group)
+        yield _group(name, _with_priority(group, world.classes))
     for name, pod in world.pods.items():
-        yield _pod(name, pod, groups)
+        yield _pod(name, _of_class(pod, world.classes), groups)
     for name, budget in world.budgets.items():
         yield _budget(name, budget)
     for name, of_class in world.classes.items():
@@ -89,12 +97,35 @@ def _group(name: str, line: GroupLine) -> Json:
         spec["schedulingConstraints"] = {"topology": [{"key": _key(line.within)}]}
     kind = "CompositePodGroup" if line.composite else "PodGroup"
     meta = {"name": name, "namespace": "default"}
-    return _thing("scheduling.k8s.io/v1alpha3", kind, meta, spec=spec)
+    status: Json = {"conditions": []}
+    if line.scheduled is not None:
+        status["conditions"].append(_condition("PodGroupInitiallyScheduled", "True", line.scheduled))
+    return _thing("scheduling.k8s.io/v1alpha3", kind, meta, spec=spec, status=status)
+
+
+def _with_priority(line: GroupLine, classes: dict[str, ClassLine]) -> GroupLine:
+    known = classes.get(line.class_name)
+    return msgspec.structs.replace(line, priority=known.value) if known and not line.priority else line
 
 
 def _class(name: str, line: ClassLine) -> Json:
     fields: Json = {"value": line.value, "preemptionPolicy": line.preemption}
-    return _thing("scheduling.k8s.io/v1", "PriorityClass", {"name": name}, **fields)
+    written = {MINIMUM_PRIORITY: line.minimum, SECONDS: line.seconds}
+    annotations = {key: str(value) for key, value in written.items() if value is not None}
+    meta = {"name": name, "annotations": annotations, **line.metadata}
+    return _thing("scheduling.k8s.io/v1", "PriorityClass", meta, **fields)
+
+
+def _condition(kind: str, status: str, minutes: float) -> Json:
+    return {"type": kind, "status": status, "lastTransitionTime": _stamp(BEGIN, minutes)}
+
+
+def moment(minutes: float) -> float:
+    return BEGIN.timestamp() + 60 * minutes
+
+
+def _stamp(begin: datetime, minutes: float) -> str:
+    return (begin + timedelta(minutes=minutes)).isoformat()
 
 
 def _budget(name: str, line: BudgetLine) -> Json:
@@ -120,6 +151,8 @@ def _pod(name: str, line: PodLine, groups: dict[str, GroupLine]) -> Json:
     }
     if line.on:
         spec["nodeName"] = line.on
+    if line.class_name:
+        spec["priorityClassName"] = line.class_name
     if line.group:
         spec["schedulingGroup"] = {"podGroupName": line.group}
     if line.avoids:
@@ -128,10 +161,25 @@ def _pod(name: str, line: PodLine, groups: dict[str, GroupLine]) -> Json:
         spec["preemptionPolicy"] = line.preemption
     status: Json = {"phase": "Running" if line.on else "Pending"}
     if line.on and line.start is not None:
-        status["startTime"] = f"2026-01-01T{line.start // 60:02}:{line.start % 60:02}:00Z"
+        status["startTime"] = _stamp(_DAY_BEFORE, line.start)
     if line.wants:
         status |= _put_off(line)
+    if line.on and line.scheduled != "unsaid":
+        status.setdefault("conditions", []).append(_scheduled(line.scheduled))
     return _thing("v1", "Pod", meta, spec=spec, status=status)
+
+
+def _of_class(line: PodLine, classes: dict[str, ClassLine]) -> PodLine:
+    """The priority of a pod that does not say otherwise is that of its class."""
+    known = classes.get(line.class_name)
+    said = line.priority is not None or line.group
+    return msgspec.structs.replace(line, priority=known.value) if known and not said else line
+
+
+def _scheduled(since: float | str) -> Json:
+    if isinstance(since, str):
+        return _condition("PodScheduled", "False", 0)
+    return _condition("PodScheduled", "True", since)
 
 
 def _put_off(line: PodLine) -> Json:
@@ -183,13 +231,14 @@ def _newcomers(scenario: Scenario) -> Iterator[Json]:
         return
     lines = demand.members or [demand] * demand.gang
     if not lines:
-        yield _pod(NEWCOMER, demand, groups)
+        yield _pod(NEWCOMER, _of_class(demand, scenario.classes), groups)
         return
     group = demand.group or NEWCOMER
     if not demand.group:
         least = len(lines) if demand.min is None else demand.min
         within = demand.within if demand.within != HOSTNAME else ""
         own = GroupLine(priority=demand.priority or 0, min=least, within=within, preemption=demand.preemption)
+        own = _with_priority(msgspec.structs.replace(own, class_name=demand.class_name), scenario.classes)
         yield _group(group, own)
         groups = {**groups, group: own}
     for i, line in enumerate(lines):
@@ -244,4 +293,6 @@ def policy_of(line: str | PolicyLine) -> Policy:
         budgets=BudgetCounting(line.budgets),
         breaks_no_budget=line.respect_budgets == "Always",
     )
+    if not line.tolerations:
+        policy = replace(policy, rules=TIMELESS)
     return policy if line.groups else replace(policy, units=pods_alone)

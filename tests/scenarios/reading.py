@@ -34,6 +34,7 @@ class GroupLine(_Line, frozen=True):
     composite: bool = False
     preemption: str = ""
     class_name: str = msgspec.field(name="class", default="")
+    scheduled: float | None = None  # minutes, if it was scheduled once
 
 
 class PodLine(_Line, frozen=True):
@@ -41,10 +42,12 @@ class PodLine(_Line, frozen=True):
     namespace: str = "default"
     cpu: Amount = 0
     memory: Amount = 0
-    priority: int | None = None  # that of its group, or 0
+    priority: int | None = None  # that of its group, or of its class, or 0
+    class_name: str = msgspec.field(name="class", default="")
     group: str = ""
     labels: Labels = {}
     start: int | None = 0  # minutes; none for one that has not started yet
+    scheduled: float | Literal["unsaid", "denied"] = 0  # minutes; or what the cluster says of it instead
     port: int = 0
     avoids: Labels = {}  # pods with these labels, on the same node or
     within: str = "kubernetes.io/hostname"
@@ -74,6 +77,10 @@ class BudgetLine(_Line, frozen=True):
 class ClassLine(_Line, frozen=True):
     value: int = 0
     preemption: str = "PreemptLowerPriority"
+    # Tolerations; what is written as text stands in the annotation as it is.
+    minimum: int | str | None = None  # who may take its pods at once
+    seconds: int | str | None = None  # how long others may not
+    metadata: dict[str, Any] = {}
 
 
 class PolicyLine(_Line, frozen=True):
@@ -85,6 +92,7 @@ class PolicyLine(_Line, frozen=True):
     gang_preemption: Literal["MinCount", "All"] = "MinCount"
     resize_accounting: Literal["Kubelet", "Upstream"] = "Kubelet"
     groups: bool = True
+    tolerations: bool = True
 
 
 class Expected(_Line, frozen=True):
@@ -99,6 +107,7 @@ class Expected(_Line, frozen=True):
     loses: dict[str, str] = {}  # another domain, and the criterion that decided
     fits: bool = False
     nothing: str = ""  # why there is no plan
+    retry: float | None = None  # minutes; when somebody may be taken who may not now
 
 
 class WorldLine(_Line, frozen=True, kw_only=True):
@@ -116,7 +125,9 @@ class Scenario(WorldLine, frozen=True, kw_only=True):
     why: str
     demand: DemandLine = DemandLine()
     resize: str = ""  # instead: this pod asks for what it wants
+    now: float = 0  # minutes
     expect: Expected
+    later: dict[float, Expected] = {}  # what comes out at other moments
     policy: Literal["Upstream"] | PolicyLine = PolicyLine()
 
 

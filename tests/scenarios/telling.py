@@ -1,7 +1,5 @@
 """Stories: a whole scheduler, an API server that does what is wanted when a step says so, time that jumps."""
 
-from datetime import UTC, datetime
-
 import msgspec
 
 from reprieve.assembly import settings_of
@@ -11,14 +9,13 @@ from reprieve.model.events import Seen as Shown
 from reprieve.model.events import Synced
 from reprieve.model.objects import KubernetesObject, Pod, PodGroup
 from reprieve.scheduler.core import Scheduler
-from tests.scenarios.making import decoded, world_objects
+from tests.scenarios.making import decoded, moment, world_objects
 from tests.scenarios.reading import Seen, StepLine, Story, WorldLine
 from tests.unit.config import configuration
 from tests.unit.scheduler.making import later, target
 from tests.unit.scheduler.serving import Served
 from tests.unit.scheduler.stage import Stage
 
-BEGIN = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
 KINDS = {
     "pods": "Pod",
     "nodes": "Node",
@@ -40,7 +37,7 @@ class Telling:
         self._story = story
         self._groups = dict(story.groups)
         things = [*self._things(story)]
-        self._cluster = self._started(things[::-1] if backwards else things, BEGIN)
+        self._cluster = self._started(things[::-1] if backwards else things, moment(0))
         self._evicted: set[str] = set()
         self._notes: dict[str, str] = {}
         self._listen()

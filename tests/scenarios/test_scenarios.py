@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
 from reprieve.preemption.plan import NoPlan, Plan
@@ -13,9 +12,9 @@ from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import decided_by, rank
 from reprieve.preemption.search import plans_worth_ranking
 from reprieve.preemption.units import Unit
-from tests.scenarios.making import asked, policy_of, snapshot_of
+from tests.scenarios.making import asked, moment, policy_of, snapshot_of
 from tests.scenarios.reading import Expected, Scenario, Story, read_scenario
-from tests.scenarios.telling import BEGIN, Telling
+from tests.scenarios.telling import Telling
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*/*.yaml"))
@@ -49,21 +48,24 @@ def told(scenario: Scenario | Story, *, backwards: bool) -> None:
 
 
 def play(scenario: Scenario, view: Snapshot) -> None:
-    demand, view = asked(scenario, view, BEGIN)
+    demand, view = asked(scenario, view, moment(scenario.now))
     match place_together(demand, view):
         case Placement() as placement:
             assert scenario.expect.fits, "it fits, and nobody has to go"
             compare_nodes(scenario.expect, view, placement)
         case Unplaceable() as unplaced:
             assert not scenario.expect.fits
-            compare(scenario, view, demand, unplaced)
+            question = Question(demand, view, unplaced.survey, policy=policy_of(scenario.policy))
+            for minutes, expect in {scenario.now: scenario.expect, **scenario.later}.items():
+                compare(question, expect, moment(minutes))
 
 
-def compare(scenario: Scenario, view: Snapshot, demand: Demand, unplaced: Unplaceable) -> None:
-    policy, expect = policy_of(scenario.policy), scenario.expect
-    plans = plans_worth_ranking(Question(demand, view, unplaced.survey, policy=policy), BEGIN)
+def compare(question: Question, expect: Expected, now: float) -> None:
+    policy, view = question.policy, question.view
+    plans = plans_worth_ranking(question, now)
     if isinstance(plans, NoPlan):
         assert plans.why == expect.nothing
+        assert plans.retry_at == (None if expect.retry is None else moment(expect.retry))
         return
     assert not expect.nothing
     best, *others = sorted(plans, key=lambda plan: rank(plan, policy.ranking))

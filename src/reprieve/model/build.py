@@ -15,6 +15,7 @@ from reprieve.model.objects import (
     Node,
     Pod,
     PodDisruptionBudget,
+    PriorityClass,
     Problem,
     ref_of,
     runs,
@@ -76,6 +77,11 @@ def build(objects: Iterable[KubernetesObject], version: int = 0) -> Built:
         owners=owners_table(thing for kind in OWNER_KINDS for thing in by_kind.get(kind, ())),
         groups=groups_table(thing for things in by_kind.values() for thing in things),
         budgets=budgets_table(by_kind.get(PodDisruptionBudget, ()), problems),
+        priority_classes={
+            thing.metadata.name: thing
+            for thing in by_kind.get(PriorityClass, ())
+            if isinstance(thing, PriorityClass)
+        },
     )
     return Built(snapshot, tuple(problems))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from reprieve.model.clocks import scheduled_at
 from reprieve.model.columns import Column, Floats, Ints, Mask, Relation, matrix, sealed
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.mentions import Mentions, keys_looked_at, weights_by_topology
@@ -30,7 +31,9 @@ class Pods:
     nonzero: Ints  # [cpu and memory, pod]
     priority: Ints
     start: Floats  # when it began to run; never, for those that have not
+    scheduled: Floats  # when it got its node; never, for those of which the cluster does not say so
     terminating: Mask
+    classes: Column[str]  # priority classes, by name
     groups: Column[GroupKey | None]
     ports: Relation[HostPort]
     affinity: Relation[PodTerm]
@@ -103,7 +106,9 @@ class Pods:
             nonzero=sealed(self.nonzero.copy()),
             priority=sealed(self.priority.copy()),
             start=sealed(self.start.copy()),
+            scheduled=sealed(self.scheduled.copy()),
             terminating=sealed(self.terminating.copy()),
+            classes=self.classes.copy(),
             groups=self.groups.copy(),
             ports=self.ports.copy(),
             affinity=self.affinity.copy(),
@@ -133,6 +138,8 @@ def pods_table(compiled: Iterable[CompiledPod], axis: ResourceAxis) -> Pods:
         ),
         priority=sealed(np.fromiter((p.pod.spec.priority or 0 for p in pods), np.int64)),
         start=sealed(np.fromiter((start_of(p.pod) for p in pods), np.float64)),
+        scheduled=sealed(np.fromiter((scheduled_at(p.pod) for p in pods), np.float64)),
+        classes=Column.of((p.pod.spec.priority_class_name for p in pods), first=("",)),
         groups=Column.of((group_key(p.pod) for p in pods), first=(None,)),
         terminating=sealed(np.fromiter((m.deletion_timestamp is not None for m in metas), np.bool_)),
         ports=Relation.of((row, port) for row, s in numbered for port in s.ports),

@@ -5,7 +5,7 @@ so that asking "what if this pod ran there" only changes where it is. What does 
 are (labels, taints, selectors' matches) is computed on first use and shared by all what-ifs.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from reprieve.model.groups import Groups
 from reprieve.model.kept import ALL, KeptScores, Rows
 from reprieve.model.mentions import Mentions
 from reprieve.model.nodes import Nodes
+from reprieve.model.objects import PriorityClass
 from reprieve.model.owners import Namespaces, Owners
 from reprieve.model.pods import Pods
 from reprieve.model.resources import ResourceAxis
@@ -53,6 +54,7 @@ class Snapshot:
     owners: Owners = field(default_factory=Owners)
     groups: Groups = field(default_factory=Groups)
     budgets: Sequence[Budget] = ()
+    priority_classes: Mapping[str, PriorityClass] = field(default_factory=dict)
     kept: Kept | None = None
 
     def scores_by_row(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:

@@ -1,6 +1,8 @@
 """Numbers, amounts and lists in words, for everybody who writes sentences."""
 
+import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from reprieve.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 
@@ -17,6 +19,12 @@ def listed(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
     if len(names) <= shown + 1:
         return ", ".join(names)
     return f"{', '.join(names[:shown])} and {len(names) - shown} more"
+
+
+def clock_time(moment: float, now: float) -> str:
+    """A moment to come, to the second and not too early; with its date, if that is not today's."""
+    when, today = datetime.fromtimestamp(math.ceil(moment), UTC), datetime.fromtimestamp(now, UTC)
+    return when.strftime("%H:%M:%S UTC" if when.date() == today.date() else "%Y-%m-%d %H:%M:%S UTC")
 
 
 def amount(resource: str, number: int) -> str:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprieve.model.columns import Mask
+from reprieve.model.columns import Floats, Mask
 from reprieve.model.objects import Pod
 from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.demand import Demand
+from reprieve.preemption.toleration import tolerated_ends
 from reprieve.preemption.units import Units
 
 _USUAL_GRACE = 30.0  # seconds
@@ -16,10 +17,16 @@ _USUAL_GRACE = 30.0  # seconds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdict:
-    """The units that may be taken, and the moment when that changes by itself, if it does."""
+    """The units that may be taken, and what only time has to do with."""
 
     allowed: Mask
-    until: float | None = None
+    until: Floats | None = (
+        None  # [unit] when it may be taken if nothing else protects it; None: time does not matter
+    )
+
+    def held(self, now: float) -> Mask:
+        """The units that nothing but time protects."""
+        return np.zeros_like(self.allowed) if self.until is None else self.until > now
 
 
 Rule = Callable[[Units, Demand, float], Verdict]
@@ -59,13 +66,27 @@ def _where_it_asks(units: Units, demand: Demand) -> Mask:
     return there if demand.allowed is None else there & demand.allowed[units.view.where]
 
 
-RULES: tuple[Rule, ...] = (not_itself, lower_priority, in_time)
+def tolerating(units: Units, demand: Demand, now: float) -> Verdict:
+    """Whoever tolerates preemption by such a demand is safe for as long as one pod that goes along does."""
+    ends = tolerated_ends(units.view, units.groups, demand.priority)
+    if ends is None:
+        return Verdict(np.ones(len(units.priority), np.bool_))
+    until = units.latest(ends)
+    return Verdict(until <= now, until)
+
+
+TIMELESS: tuple[Rule, ...] = (not_itself, lower_priority, in_time)
+RULES: tuple[Rule, ...] = (*TIMELESS, tolerating)
 
 
 def eligible(units: Units, demand: Demand, rules: tuple[Rule, ...], now: float) -> Verdict:
     verdicts = [rule(units, demand, now) for rule in rules]
-    allowed = verdicts[0].allowed.copy()
-    for verdict in verdicts[1:]:
-        allowed &= verdict.allowed
-    times = [verdict.until for verdict in verdicts if verdict.until is not None]
-    return Verdict(allowed, min(times, default=None))
+    allowed = np.ones(len(units.priority), np.bool_)
+    for verdict in verdicts:
+        if verdict.until is None:
+            allowed &= verdict.allowed
+    clocks = [verdict.until for verdict in verdicts if verdict.until is not None]
+    if not clocks:
+        return Verdict(allowed)
+    until = np.where(allowed, np.maximum.reduce(clocks), -np.inf)
+    return Verdict(allowed & (until <= now), until)

@@ -1,6 +1,7 @@
 """What a search finds: a plan with a placement and its price, or why there is none."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from reprieve.model.snapshot import NOWHERE
@@ -35,6 +36,7 @@ class Why(StrEnum):
     NEVER_PREEMPTS = "NeverPreempts"
     NOBODY_ELIGIBLE = "NobodyEligible"
     NO_HELP = "NoHelp"
+    TOLERATED = "Tolerated"
     BUDGETS = "Budgets"
     TOO_SLOW = "TooSlow"
 
@@ -42,5 +44,13 @@ class Why(StrEnum):
 @dataclass(frozen=True, slots=True)
 class NoPlan:
     why: Why
-    retry_at: float | None = None  # when eligibility changes by itself
+    retry_at: float | None = None  # when somebody may be taken who may not now, if that could help
     forbidden: Plan | None = None  # what would help, if budgets, or the time it takes, did not matter
+    held: tuple[int, ...] = ()  # pods (rows) in reach that are safe by nothing but a toleration
+
+
+def earliest(refusals: Sequence[NoPlan]) -> NoPlan:
+    """The first of them, with the earliest moment at which any of them may become a plan."""
+    moments = [refusal.retry_at for refusal in refusals if refusal.retry_at is not None]
+    held = {pod for refusal in refusals for pod in refusal.held}
+    return replace(refusals[0], retry_at=min(moments, default=None), held=tuple(sorted(held)))

@@ -13,7 +13,7 @@ from reprieve.model.whatif import without
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
 from reprieve.preemption.budgets import Counting, InOrder, Joint, accounts, unaffordable
-from reprieve.preemption.eligibility import eligible
+from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import starved
 from reprieve.preemption.glance import worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
@@ -43,7 +43,9 @@ def plans_worth_ranking(question: Question, now: float) -> list[Plan] | NoPlan:
         return plans
     patient = replace(question, demand=replace(question.demand, until=None))
     late = _plans(patient, now)
-    return plans if isinstance(late, NoPlan) else NoPlan(Why.TOO_SLOW, plans.retry_at, _best(question, late))
+    if isinstance(late, NoPlan):
+        return plans
+    return replace(plans, why=Why.TOO_SLOW, forbidden=_best(question, late))
 
 
 def _best(question: Question, plans: Iterable[Plan]) -> Plan:
@@ -55,13 +57,16 @@ def _plans(question: Question, now: float) -> list[Plan] | NoPlan:
         return NoPlan(Why.NEVER_PREEMPTS)
     units = question.policy.units(question.view)
     verdict = eligible(units, question.demand, question.policy.rules, now)
-    if not verdict.allowed.any():
-        return NoPlan(Why.NOBODY_ELIGIBLE, verdict.until)
-    takeable = _takeable(question, units, verdict.allowed)
+    return _plans_taking(verdict.allowed, units, question) or _refusal(question, units, verdict, now)
+
+
+def _plans_taking(allowed: Mask, units: Units, question: Question) -> list[Plan]:
+    """Plans that take nobody but these."""
+    if not allowed.any():
+        return []
+    takeable = _takeable(question, units, allowed)
     plans = [plan for d in domains(question, takeable) if (plan := plan_in(d, question, takeable))]
-    if not question.policy.breaks_no_budget:
-        return plans or NoPlan(Why.NO_HELP, verdict.until)
-    return [plan for plan in plans if not plan.broken] or _why_not(question, verdict.until, now)
+    return [plan for plan in plans if not (plan.broken and question.policy.breaks_no_budget)]
 
 
 def _takeable(question: Question, units: Units, allowed: Mask) -> Takeable:
@@ -72,11 +77,63 @@ def _takeable(question: Question, units: Units, allowed: Mask) -> Takeable:
     return Takeable(units, allowed, accounts(budgets), matter)
 
 
-def _why_not(question: Question, until: float | None, now: float) -> NoPlan:
-    """Whether it is for the budgets that there is no plan."""
-    heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False))
-    found = _plans(heedless, now)
-    return found if isinstance(found, NoPlan) else NoPlan(Why.BUDGETS, until, _best(question, found))
+# --- why not -------------------------------------------------------------------------------------
+
+
+def refusal(question: Question, now: float) -> NoPlan:
+    """Why no plan of those that can be made now will do."""
+    units = question.policy.units(question.view)
+    return _refusal(question, units, eligible(units, question.demand, question.policy.rules, now), now)
+
+
+def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> NoPlan:
+    """What there would be a plan without, and whether it is enough to wait."""
+    timeless = _timeless_refusal(question, units, verdict.allowed)
+    held = verdict.held(now) & _within_reach(question, units)
+    if verdict.until is None or not held.any():
+        return timeless
+    pods = tuple(units.pods_of(np.flatnonzero(held)).tolist())
+    ending = held & np.isfinite(verdict.until)
+    first = float(verdict.until[ending].min()) if ending.any() else None
+    if first is not None and _plans_taking(verdict.allowed | ending, units, question):
+        return NoPlan(Why.TOLERATED, first, held=pods)
+    # It may be that less room helps more. Then nobody can tell which of the moments is the right one.
+    is_settled = _more_room_never_hurts(
+        question, who_matters(question.demand, question.view, question.profile)
+    )
+    first = None if is_settled else first
+    if _plans_taking(verdict.allowed | held, units, question):
+        return NoPlan(Why.TOLERATED, first, held=pods)
+    return timeless if is_settled else replace(timeless, retry_at=first, held=pods)
+
+
+def _timeless_refusal(question: Question, units: Units, allowed: Mask) -> NoPlan:
+    if not allowed.any():
+        return NoPlan(Why.NOBODY_ELIGIBLE)
+    if question.policy.breaks_no_budget:
+        heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False))
+        forbidden = _plans_taking(allowed, units, heedless)
+        if forbidden:
+            return NoPlan(Why.BUDGETS, forbidden=_best(question, forbidden))
+    return NoPlan(Why.NO_HELP)
+
+
+def _within_reach(question: Question, units: Units) -> Mask:
+    """The units whose going could help: those in one of the domains."""
+    if len(question.demand.pods) > 1 or _asks_as_group(question):
+        return units.size > 0
+    reach = np.zeros(len(units.priority), np.bool_)
+    reach[units.touching(question.found.curable())] = True
+    return reach
+
+
+def _more_room_never_hurts(question: Question, matter: Mask) -> bool:
+    """Pods that are all alike fit in the same number wherever the first of them go.
+
+    Not if others matter to them: who is taken may be whom they wanted to be with.
+    """
+    pods = question.view.pods
+    return len({pods.shape(pod) for pod in question.demand.pods}) == 1 and not matter.any()
 
 
 def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
@@ -189,7 +246,7 @@ class Planning:
     def _lowest(self, left: Sequence[Unit]) -> "_Below | None":
         """The lowest priority such that the demand fits with nobody above it gone."""
         ceilings = sorted({unit.priority for unit in left})
-        if self._more_room_never_hurts():
+        if _more_room_never_hurts(self.question, self.takeable.matter):
             ceilings = ceilings[bisect_left(ceilings, True, key=lambda c: self._below(left, c) is not None) :]
         return next((found for c in ceilings if (found := self._below(left, c)) is not None), None)
 
@@ -197,12 +254,6 @@ class Planning:
         taken = tuple(unit for unit in left if unit.priority <= ceiling)
         placement = self.place(taken)
         return _Below(ceiling, taken, placement) if placement is not None else None
-
-    def _more_room_never_hurts(self) -> bool:
-        """Pods that are all alike fit in the same number wherever the first of them go."""
-        pods = self.question.view.pods
-        alike = len({pods.shape(pod) for pod in self.question.demand.pods}) == 1
-        return alike and not self.takeable.matter.any()
 
     def _rank(self, plan: Plan) -> tuple[float | str, ...]:
         return rank(plan, self.question.policy.ranking)

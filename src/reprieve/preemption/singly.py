@@ -15,7 +15,7 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
 from reprieve.preemption.budgets import paid_for
-from reprieve.preemption.plan import NoPlan, Plan, Why
+from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import CLUSTER
 from reprieve.preemption.units import Unit
@@ -27,7 +27,8 @@ def plans_singly(question: Question, search: Search) -> list[Plan] | NoPlan:
     """A plan for every domain in which enough pods of the demand can have room."""
     found = [_plan_in(domain, question, search) for domain in _domains(question)]
     plans = [plan for plan in found if isinstance(plan, Plan)]
-    return plans or next((no for no in found if isinstance(no, NoPlan)), NoPlan(Why.NO_HELP))
+    refusals = [no for no in found if isinstance(no, NoPlan)]
+    return plans or (earliest(refusals) if refusals else NoPlan(Why.NO_HELP))
 
 
 def _domains(question: Question) -> Iterator[Domain]:
@@ -53,7 +54,7 @@ def _plan_in(domain: Domain, question: Question, search: Search) -> Plan | NoPla
             nodes.append(NOWHERE)
             refusals.append(found)
             if len(demand.pods) - len(refusals) < demand.needed:
-                return refusals[0]
+                return earliest(refusals)
             continue
         plans.append(found)
         nodes.append(found.placement.nodes[0])

@@ -5,7 +5,7 @@ row. So what holds for all units is a column, and looking at it costs no loop ov
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -47,6 +47,7 @@ class Units:
     start: Floats  # [unit]
     size: Ints  # [unit] how many of its pods run
     group_names: tuple[str, ...]  # of the units beyond the last row
+    groups: Groups = field(default_factory=Groups)  # those that have a say
 
     def unit(self, number: int) -> Unit:
         is_group = number >= len(self.view.pods)
@@ -80,6 +81,13 @@ class Units:
         mask = np.zeros(len(self.priority), np.bool_)
         mask[self.of_pod[pods & (self.of_pod != NOWHERE)]] = True
         return mask
+
+    def latest(self, moments: Floats) -> Floats:
+        """[unit] the latest moment among its pods; minus infinity for those without any."""
+        latest = np.full(len(self.priority), -np.inf)
+        rows = np.flatnonzero((moments > -np.inf) & (self.of_pod != NOWHERE))
+        np.maximum.at(latest, self.of_pod[rows], moments[rows])
+        return latest
 
     def in_order(self, numbers: Ints) -> Ints:
         """The most important first.
@@ -152,6 +160,7 @@ def pods_and_groups(view: Snapshot, *, members_rank_as_groups: bool = False) -> 
         start=start,
         size=np.bincount(of_pod[running], minlength=len(start)),
         group_names=names,
+        groups=view.groups,
     )
 
 

@@ -18,6 +18,7 @@ from reprieve.scheduler.decision import (
     Outcome,
     Preemption,
     Spared,
+    Tolerating,
     Victim,
     giving_way_text,
 )
@@ -234,7 +235,16 @@ def _miss_json(miss: Miss | None) -> Json | None:
 def _eviction_json(eviction: Eviction | None) -> Json | None:
     if eviction is None:
         return None
-    return {"because": _because_json(eviction.because), "nearestMiss": _miss_json(eviction.at_best)}
+    return {
+        "because": _because_json(eviction.because),
+        "nearestMiss": _miss_json(eviction.at_best),
+        "tolerating": [_tolerating_json(one) for one in eviction.tolerating],
+    }
+
+
+def _tolerating_json(tolerating: Tolerating) -> Json:
+    first = _stamp(tolerating.first) if tolerating.first is not None else None
+    return {"priorityClass": tolerating.priority_class, "pods": tolerating.pods, "firstAt": first}
 
 
 def _because_json(because: Because | None) -> Json | None:

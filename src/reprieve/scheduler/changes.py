@@ -25,8 +25,16 @@ class Change(Enum):
     NAMESPACES = auto()
     OWNERS = auto()
     BUDGETS = auto()  # for those who evict nobody beyond them
+    TOLERATIONS = auto()  # what priority classes say of them
+    CLOCKS = auto()  # the time of somebody who tolerates has begun to count
     GROUPS = auto()  # of pods that run, for those who evict: other priorities, or others go together
 
+
+# What those wait for who would have room if somebody did not tolerate them.
+ABOUT_TOLERATIONS = frozenset({Change.TOLERATIONS, Change.CLOCKS})
+
+# No backoff stands between somebody who decides that another may go and the one who waits for it.
+AT_ONCE = frozenset({Change.TOLERATIONS})
 
 _NEW_NODE = frozenset({Change.NODE_ADDED})
 _ROOM = frozenset({Change.NODE_ADDED, Change.NODE_GREW, Change.POD_LEFT, Change.POD_SHRANK})

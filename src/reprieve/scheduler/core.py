@@ -22,8 +22,9 @@ from reprieve.model.objects import (
     PersistentVolumeClaim,
     Pod,
     PodGroup,
+    PriorityClass,
 )
-from reprieve.scheduler import binding, carrying_out, deciding, line
+from reprieve.scheduler import binding, carrying_out, deciding, line, tolerating
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demands import Asker, pod_target
 from reprieve.scheduler.ledger import Promise
@@ -67,6 +68,8 @@ class Scheduler:
                 state.wake(state.world.see(tree), now)
                 news = known is None or known.spec != tree.spec
                 return line.tree_changed(state, *key, now) if news else ()
+            case Seen(PriorityClass() as priority_class):
+                return tolerating.saw_class(state, priority_class, now)
             case Seen(thing):
                 state.wake(state.world.see(thing), now)
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)

@@ -12,7 +12,7 @@ from reprieve.preemption.plan import Plan
 from reprieve.preemption.units import Kind
 from reprieve.scheduler.binding import assume, give_up
 from reprieve.scheduler.carrying_out import call_off, plan_anew
-from reprieve.scheduler.changes import Change, helpful
+from reprieve.scheduler.changes import ABOUT_TOLERATIONS, Change, helpful
 from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption, decision_id, findings_of
 from reprieve.scheduler.demands import Asker, demand_of, pod_target, priority_of
 from reprieve.scheduler.explaining import eviction_of, homes_of, miss_of, preemption_of, target_at
@@ -21,6 +21,7 @@ from reprieve.scheduler.preempting import Case, Weighed, awaited, plans_for, row
 from reprieve.scheduler.queue import Key
 from reprieve.scheduler.state import State
 from reprieve.scheduler.telling import group_target
+from reprieve.scheduler.tolerating import orphans
 
 
 def decide(state: State, who: Asker, now: float) -> Decided:
@@ -112,6 +113,8 @@ def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decid
         decided = _make_room(state, case, found, weighed, now)
         return replace(decided, effects=(*withdrawn, *decided.effects))
     decision = _refused(state, case, found, weighed, now)
+    if weighed.refusal is not None and weighed.refusal.held:
+        state.queue.expect(case.who.key, ABOUT_TOLERATIONS, decision.retry_at, now)
     return Decided(decision, (*withdrawn, *state.say_all(case.who, decision.text)))
 
 
@@ -152,7 +155,7 @@ def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, n
         price=price,
         marks=tuple(_groups_of(state, plan)),
     )
-    effects: list[Effect] = []
+    effects: list[Effect] = [*orphans(state, plan, view)]
     for pod in filter(state.is_preparing, going):
         effects.extend(give_up(state, pod, f"it gives way to others (decision {decision.id})", now))
     state.nominated.update(places)

@@ -126,11 +126,21 @@ class Miss:
 
 
 @dataclass(frozen=True, slots=True)
+class Tolerating:
+    """Pods of a priority class that may not be taken, or not yet."""
+
+    priority_class: str
+    pods: int
+    first: float | None  # when the first of them may be; None: nobody knows of such a moment
+
+
+@dataclass(frozen=True, slots=True)
 class Eviction:
     """Why nobody is evicted, and how near it would be if everybody went who may be taken."""
 
     because: Because
     at_best: Miss | None = None
+    tolerating: tuple[Tolerating, ...] = ()  # whoever ends first comes first
 
 
 # --- the whole -----------------------------------------------------------------------------------

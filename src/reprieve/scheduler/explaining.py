@@ -1,15 +1,16 @@
 """What a plan means, or the lack of one: rows become names, codes and sentences. Decides nothing."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reprieve.model.clocks import NEVER
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.effects import Target
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import without
-from reprieve.model.words import amount, counted
+from reprieve.model.words import amount, clock_time, counted
 from reprieve.placement.constraints.resources import is_ignored
 from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
@@ -21,6 +22,7 @@ from reprieve.preemption.eligibility import eligible, grace_of
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import Criterion, decided_by, pods_disturbed
+from reprieve.preemption.toleration import protectors, tolerated_ends
 from reprieve.preemption.units import Kind, Unit
 from reprieve.scheduler.decision import (
     MOST_PLANS,
@@ -33,6 +35,7 @@ from reprieve.scheduler.decision import (
     Miss,
     Preemption,
     Spared,
+    Tolerating,
     Victim,
     by_node,
     findings_of,
@@ -202,6 +205,8 @@ def eviction_of(refusal: NoPlan, question: Question | None, now: float) -> Evict
         case Why.NOBODY_ELIGIBLE if question is not None:
             text = f"nobody with a priority below {question.demand.priority} may be taken"
             return Eviction(Because(refusal.why, text))
+        case Why.TOLERATED if question is not None:
+            return _tolerated(refusal, question, now)
         case Why.BUDGETS if refusal.forbidden is not None:
             plan = refusal.forbidden
             cost = f"the best plan evicts {counted(pods_disturbed(plan), 'pod')} in {plan.domain}"
@@ -225,9 +230,55 @@ _SENTENCES = {
     Why.NEVER_PREEMPTS: "preemptionPolicy is Never",
     Why.NOBODY_ELIGIBLE: "nobody may be taken",
     Why.NO_HELP: "no node would do even if all pods of lower priority went",
+    Why.TOLERATED: "whoever could make room tolerates preemption",
     Why.BUDGETS: "disruption budgets would be exceeded",
     Why.TOO_SLOW: "those who could make room may take longer to go than can be waited",
 }
+
+
+def _tolerated(refusal: NoPlan, question: Question, now: float) -> Eviction:
+    """Who is waited for; of those who may never be taken, only if there is nobody else to wait for."""
+    tolerating = tuple(_tolerating(refusal, question, now))
+    if refusal.retry_at is None:
+        pods = " and ".join(_pods_text(one) for one in tolerating)
+        verb = "tolerates" if sum(one.pods for one in tolerating) == 1 else "tolerate"
+        text = f"{pods} {verb} preemption by priority {question.demand.priority}"
+    else:
+        pods = " and ".join(_pods_text(one) for one in tolerating if one.first is not None)
+        text = f"it waits for {pods}, the first may be taken at {clock_time(refusal.retry_at, now)}"
+    return Eviction(Because(refusal.why, text), tolerating=tolerating)
+
+
+def _pods_text(tolerating: Tolerating) -> str:
+    return f"{counted(tolerating.pods, 'pod')} of class {tolerating.priority_class}"
+
+
+def _tolerating(refusal: NoPlan, question: Question, now: float) -> Iterator[Tolerating]:
+    """By class; the one that ends first comes first. Those who only go along are not counted."""
+    found: dict[str, Tolerating] = {}
+    for pod, pods, first in _alike(refusal, question, now):
+        groups = question.policy.units(question.view).groups
+        protections = protectors(question.view, groups, pod, question.demand.priority)
+        name, _ = max(protections, key=lambda one: (one[1], one[0]))
+        known = found.get(name, Tolerating(name, 0, NEVER))
+        found[name] = Tolerating(name, known.pods + pods, min(first, known.first or NEVER))
+    for one in sorted(found.values(), key=lambda one: (one.first, one.priority_class)):
+        yield one if one.first != NEVER else replace(one, first=None)
+
+
+def _alike(refusal: NoPlan, question: Question, now: float) -> Iterator[tuple[int, int, float]]:
+    """Of those who tolerate and have their class and group in common: one, how many, and the first end."""
+    view, units = question.view, question.policy.units(question.view)
+    ends = tolerated_ends(view, units.groups, question.demand.priority)
+    held = np.array(refusal.held, np.int64)
+    if ends is None or not len(held):
+        return
+    held = held[ends[held] > now]
+    codes = view.pods.classes.codes[held] * len(view.pods.groups.things) + view.pods.groups.codes[held]
+    _, one, which, pods = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
+    first = np.full(len(one), NEVER)
+    np.minimum.at(first, which, ends[held])
+    yield from zip(held[one].tolist(), pods.tolist(), first.tolist(), strict=True)
 
 
 def _no_help(question: Question, now: float) -> Eviction:

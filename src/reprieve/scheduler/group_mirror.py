@@ -11,7 +11,7 @@ class GroupMirror:
     def __init__(self) -> None:
         self._pod_groups: dict[GroupKey, PodGroup] = {}
         self._composites: dict[GroupKey, CompositePodGroup] = {}
-        self._classes: dict[str, PriorityClass] = {}
+        self.classes: dict[str, PriorityClass] = {}
         # What its class said of preemption when a group (by UID) and the class were first known together. As
         # for pods, who get it when they are created, what becomes of the class later changes nothing.
         self._policies: dict[str, str] = {}
@@ -69,7 +69,7 @@ class GroupMirror:
             case CompositePodGroup():
                 old, self._composites[key] = self._composites.get(key), thing
             case PriorityClass():
-                self._classes[thing.metadata.name] = thing
+                self.classes[thing.metadata.name] = thing
                 self._settle((*self._pod_groups.values(), *self._composites.values()))
                 return []
             case _:
@@ -81,7 +81,7 @@ class GroupMirror:
     def lose(self, kind: type, key: GroupKey) -> list[GroupKey]:
         """The groups of pods that it said something of."""
         if kind is PriorityClass:
-            self._classes.pop(key[1], None)
+            self.classes.pop(key[1], None)
         if kind not in GROUP_KINDS:
             return []
         gone = self._pod_groups.pop(key) if kind is PodGroup else self._composites.pop(key)
@@ -94,5 +94,5 @@ class GroupMirror:
 
     def _settle(self, groups: Iterable[Group]) -> None:
         for group in groups:
-            if (known := self._classes.get(group.spec.priority_class_name)) is not None:
+            if (known := self.classes.get(group.spec.priority_class_name)) is not None:
                 self._policies.setdefault(group.metadata.uid, known.preemption_policy)

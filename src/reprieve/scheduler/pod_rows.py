@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from reprieve.model.clocks import scheduled_at
 from reprieve.model.columns import Ints
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.mentions import Mentions, keys_looked_at
@@ -26,7 +27,9 @@ class PodRows:
         self._nonzero = np.zeros((2, 0), np.int64)
         self._priority = np.zeros(0, np.int64)
         self._start = np.zeros(0, np.float64)
+        self._scheduled = np.zeros(0, np.float64)
         self._terminating = np.zeros(0, np.bool_)
+        self._classes: GrowingColumn[str] = GrowingColumn("")
         self._groups: GrowingColumn[GroupKey | None] = GrowingColumn(None)
         # Rows that are free lie in a namespace that nobody means.
         self._namespaces: GrowingColumn[str] = GrowingColumn("")
@@ -79,6 +82,7 @@ class PodRows:
         row = self.rows.pop(key)
         self._namespaces.clear(row)
         self._labels.clear(row)
+        self._classes.clear(row)
         self._groups.clear(row)
         self._ports.clear(row)
         self._affinity.clear(row)
@@ -95,6 +99,7 @@ class PodRows:
         self._nonzero = grown(self._nonzero, size)
         self._priority = grown(self._priority, size)
         self._start = grown(self._start, size)
+        self._scheduled = grown(self._scheduled, size)
         self._terminating = grown(self._terminating, size)
 
     def _write(self, row: int, compiled: CompiledPod, axis: ResourceAxis) -> None:
@@ -106,6 +111,8 @@ class PodRows:
         self._nonzero[:, row] = shape.nonzero_cpu, shape.nonzero_memory
         self._priority[row] = compiled.pod.spec.priority or 0
         self._start[row] = start_of(compiled.pod)
+        self._scheduled[row] = scheduled_at(compiled.pod)
+        self._classes.set(row, compiled.pod.spec.priority_class_name)
         self._groups.set(row, group_key(compiled.pod))
         self._terminating[row] = compiled.pod.metadata.deletion_timestamp is not None
         self._namespaces.set(row, shape.namespace)
@@ -140,7 +147,9 @@ class PodRows:
             nonzero=published(self._nonzero, size),
             priority=published(self._priority, size),
             start=published(self._start, size),
+            scheduled=published(self._scheduled, size),
             terminating=published(self._terminating, size),
+            classes=self._classes.view(size),
             groups=self._groups.view(size),
             ports=self._ports.view(),
             affinity=self._affinity.view(),

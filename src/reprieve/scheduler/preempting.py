@@ -17,11 +17,11 @@ from reprieve.placement.place import Placement, Unplaceable, with_promises
 from reprieve.placement.profile import Profile
 from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.eligibility import Rule, Verdict
-from reprieve.preemption.plan import NoPlan, Plan, Why
+from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import rank
-from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.search import plans_worth_ranking, refusal
 from reprieve.preemption.singly import plans_singly
 from reprieve.preemption.sparing import holds, who_matters
 from reprieve.preemption.units import Units
@@ -70,9 +70,13 @@ def plans_for(
     """If several pods ask each for itself, the first for which there is a plan."""
     if policy is None:
         return Weighed(refusal=NoPlan(Why.OFF))
-    tried = (_plans(case, d, policy, now, room_for) for d in _to_make_room_for(case, room_for))
-    first = next(tried)
-    return first if first.plans else next((weighed for weighed in tried if weighed.plans), first)
+    tried: list[Weighed] = []
+    for demand in _to_make_room_for(case, room_for):
+        weighed = _plans(case, demand, policy, now, room_for)
+        if weighed.plans:
+            return weighed
+        tried.append(weighed)
+    return replace(tried[0], refusal=earliest([weighed.refusal for weighed in tried if weighed.refusal]))
 
 
 def _plans(case: Case, demand: Demand, policy: Policy, now: float, room_for: RoomFor) -> Weighed:
@@ -84,7 +88,14 @@ def _plans(case: Case, demand: Demand, policy: Policy, now: float, room_for: Roo
     question = Question(demand, view, found.survey, case.profile, policy)
     weighed = _weighed(question, now, case.doomed, singly=room_for is RoomFor.ONE)
     plans = tuple(plan for plan in weighed.plans if _holds_anyway(case, plan))
-    return replace(weighed, plans=plans, refusal=weighed.refusal or NoPlan(Why.NO_HELP))
+    if weighed.plans and not plans:
+        return replace(weighed, plans=(), refusal=_not_for_now(question, now))
+    return replace(weighed, plans=plans)
+
+
+def _not_for_now(question: Question, now: float) -> NoPlan:
+    """There are plans, and none that holds; there may be others when more pods may be taken."""
+    return replace(refusal(question, now), why=Why.NO_HELP)
 
 
 def _holds_anyway(case: Case, plan: Plan) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heappop, heappush
 
-from reprieve.scheduler.changes import Change
+from reprieve.scheduler.changes import AT_ONCE, Change
 
 Key = tuple[str, str, str]  # kind, namespace, name
 
@@ -139,9 +139,31 @@ class Queue:
     def wake(self, change: Change, now: float, but: Collection[Key] = ()) -> None:
         for key in self._deciding.difference(but):
             self._entries[key].missed.add(change)
+        if change in AT_ONCE:
+            self._wake_at_once(change)
         for waits_for in [w for w in self._waiting if change in w]:
             for key in [k for k in self._waiting[waits_for] if k not in but]:
                 self._wake(self._entries[key], now)
+
+    def _wake_at_once(self, change: Change) -> None:
+        for entry in list(self._entries.values()):
+            if change in entry.waits_for and entry.standing in (Standing.WAITING, Standing.BACKOFF):
+                self._activate(entry)
+
+    def expect(self, key: Key, changes: frozenset[Change], moment: float | None, now: float) -> None:
+        """It waits for further changes, and for a moment that no backoff makes it miss."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return
+        if moment is not None:
+            entry.ready_at = min(entry.ready_at, moment)
+        if entry.standing is Standing.BACKOFF:
+            entry.waits_for |= changes
+            self._back_off(entry)
+        elif entry.standing is Standing.WAITING:
+            self._wait(entry, entry.waits_for | changes, now)
+            if moment is not None:
+                heappush(self._timed, (moment, key, entry.ticket))
 
     def gate(self, key: Key) -> None:
         """It has nothing to ask for the time being."""

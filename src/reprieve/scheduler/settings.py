@@ -24,6 +24,7 @@ class Settings:
     gangs_preempt: bool = True  # a gang makes room for itself as one; otherwise each pod of it does
     group_rules: GroupRules = NO_SPECIAL_RULES
     topology: bool = True  # groups keep to a topology domain if they say so
+    tolerations: bool = True  # what priority classes say of tolerations is looked at
     unseen: frozenset[type] = frozenset()  # kinds of objects that are not looked at
 
     @property

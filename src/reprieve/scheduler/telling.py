@@ -26,6 +26,12 @@ class Telling:
         if self._is_news(target, text):
             yield _warning(target, text)
 
+    def class_is_faulty(self, priority_class: Target, text: str) -> Iterator[Effect]:
+        """What is wrong with its annotations; with an empty text nothing is, and a relapse is news again."""
+        if self._is_news(priority_class, text) and text:
+            note = text[:_LONGEST_NOTE]
+            yield Announce(priority_class, Tone.WARNING, "InvalidToleration", "Preempting", note)
+
     def waits(self, pod: Target, reason: str, text: str) -> Iterator[Effect]:
         """Why a pod has no node."""
         if self._is_news(pod, text):

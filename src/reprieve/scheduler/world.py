@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 
 from reprieve.model.budgets import Budget, budgets_table
+from reprieve.model.clocks import scheduled_at
 from reprieve.model.effects import Target
-from reprieve.model.groups import GroupKey, group_key
+from reprieve.model.groups import GROUP_KINDS, GroupKey, group_key
 from reprieve.model.objects import (
     KubernetesObject,
     Namespace,
@@ -21,6 +22,7 @@ from reprieve.model.objects import (
     PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
+    PriorityClass,
     ref_of,
     runs,
 )
@@ -32,6 +34,7 @@ from reprieve.model.slots import importance
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.storage import KINDS as STORAGE_KINDS
 from reprieve.model.storage import InUse, Storage, volumes_in_use
+from reprieve.preemption.toleration import toleration_of
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.group_mirror import GroupMirror
 from reprieve.scheduler.growing import grown, published
@@ -192,7 +195,15 @@ class World:
         if new.pod.spec.node_name:
             self._assumed.pop(key, None)
         changes = self._settle(key)
+        if scheduled_at(old.pod) != scheduled_at(new.pod) and self._is_counted(new.pod):
+            changes |= {Change.CLOCKS}
         return changes | _meaning(old, new) if before != NOWHERE or self._where[row] != NOWHERE else changes
+
+    def _is_counted(self, pod: Pod) -> bool:
+        """Whether anybody cares since when a pod has run."""
+        known = self.groups.classes.get(pod.spec.priority_class_name)
+        tolerates = known is not None and toleration_of(known).seconds != 0
+        return tolerates or group_key(pod) is not None
 
     def _drop_pod(self, key: PodKey) -> Changes:
         row = self._pods.rows[key]
@@ -312,7 +323,10 @@ class World:
         if old is not None and _is_older(thing.metadata, old.metadata):
             return NONE
         known[key] = thing
-        return self._other_changed(type(thing)) | self._regrouped(self.groups.see(thing))
+        regrouped = self._regrouped(self.groups.see(thing))
+        if isinstance(thing, PriorityClass) and isinstance(old, PriorityClass) and _says_the_same(old, thing):
+            return regrouped
+        return self._other_changed(type(thing)) | regrouped
 
     def _regrouped(self, groups: Iterable[GroupKey]) -> Changes:
         """What groups say matters to others only if some of their pods run."""
@@ -337,6 +351,10 @@ class World:
         if kind is Namespace:
             self._namespaces = None
             return frozenset({Change.NAMESPACES})
+        if kind in GROUP_KINDS:
+            return frozenset({Change.CLOCKS})
+        if kind is PriorityClass:
+            return frozenset({Change.TOLERATIONS})
         if kind is PodDisruptionBudget:
             self._budgets = None
             return frozenset({Change.BUDGETS})
@@ -382,6 +400,7 @@ class World:
             owners=self._owners,
             groups=self.groups.tree(),
             budgets=self._budgets,
+            priority_classes=self.groups.classes,
             kept=self._nodes.kept(),
         )
 
@@ -428,7 +447,8 @@ def _reported(pod: Pod) -> tuple[object, ...]:
 def _facts(pod: Pod) -> tuple[object, ...]:
     """What of a pod besides its shape stands in columns and slots."""
     spec, leaving = pod.spec, pod.metadata.deletion_timestamp is not None
-    return spec.priority, spec.scheduling_group, pod.status.start_time, leaving
+    clocks = pod.status.start_time, scheduled_at(pod)
+    return spec.priority, spec.priority_class_name, spec.scheduling_group, clocks, leaving
 
 
 def _meaning(old: CompiledPod, new: CompiledPod) -> Changes:
@@ -442,6 +462,12 @@ def _meaning(old: CompiledPod, new: CompiledPod) -> Changes:
     if new.pod.metadata.deletion_timestamp is not None and old.pod.metadata.deletion_timestamp is None:
         changes.add(Change.POD_LEAVING)
     return frozenset(changes)
+
+
+def _says_the_same(old: PriorityClass, new: PriorityClass) -> bool:
+    """Whether a class has the same value, policy and annotations as before."""
+    renamed = msgspec.structs.replace(new, metadata=old.metadata)
+    return renamed == old and new.metadata.annotations == old.metadata.annotations
 
 
 def _is_heartbeat(old: Node, new: Node) -> bool:

@@ -1,7 +1,7 @@
 """What those who wait, wait for."""
 
 from reprieve.placement.reasons import Code
-from reprieve.scheduler.changes import HELPS, Change, helpful
+from reprieve.scheduler.changes import ABOUT_TOLERATIONS, HELPS, Change, helpful
 
 
 def test_every_reason_says_what_would_help() -> None:
@@ -15,7 +15,7 @@ def test_a_new_node_may_always_help() -> None:
 
 def test_every_kind_of_change_helps_somebody() -> None:
     """No node is refused for a budget; those wait for budgets who would evict somebody if they could."""
-    assert frozenset(Change) == frozenset({Change.BUDGETS, Change.GROUPS}).union(*HELPS.values())
+    assert frozenset(Change) == {Change.BUDGETS, Change.GROUPS}.union(ABOUT_TOLERATIONS, *HELPS.values())
 
 
 def test_several_reasons_wait_for_whatever_helps_one_of_them() -> None:

@@ -1,0 +1,202 @@
+"""Until when does a pod tolerate that somebody wants to preempt it?
+
+Two annotations on a priority class say who may take its pods at once (a minimum priority), and for how long
+after they were scheduled the others may not (seconds; a negative number: ever). Knows nothing of units: that
+a group goes as a whole is known to whoever asks; here, a pod of such a group counts by the group's clock.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reprieve.model.clocks import NEVER, first_scheduled_at, scheduled_at
+from reprieve.model.columns import Floats, Mask
+from reprieve.model.groups import GroupKey, Groups
+from reprieve.model.objects import Pod, PriorityClass
+from reprieve.model.snapshot import NOWHERE, Snapshot
+
+_PREFIX = "preemption-toleration.scheduling.x-k8s.io/"
+MINIMUM_PRIORITY = _PREFIX + "minimum-preemptable-priority"
+SECONDS = _PREFIX + "toleration-seconds"
+
+NOT_AT_ALL = -math.inf
+FOREVER = math.inf
+
+_LAST_MOMENT = 253_402_300_799.0  # the end of the year 9999; no timestamp can tell of a later one
+_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_MOST_DIGITS = 19  # of a number of 64 bits
+_SHOWN = 40  # characters of a value that cannot be read
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    minimum: int  # whoever has this priority need not wait
+    seconds: int  # since a pod was scheduled; negative: for as long as it runs
+
+    def length_against(self, priority: int) -> float:
+        """For how long somebody of this priority has to wait; zero: not at all."""
+        if priority >= self.minimum or self.seconds == 0:
+            return 0.0
+        return float(self.seconds) if self.seconds > 0 else FOREVER
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An annotation that does nothing."""
+
+    annotation: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"annotation {self.annotation}: {self.text}"
+
+
+NO_TOLERATION = Toleration(minimum=0, seconds=0)
+
+
+# --- the rule ------------------------------------------------------------------------------------
+
+
+def tolerated_until(victim: Pod, priority: int, classes: Mapping[str, PriorityClass]) -> float:
+    """The moment from which somebody of this priority may take the pod, as far as tolerations go."""
+    found = classes.get(victim.spec.priority_class_name)
+    length = toleration_of(found).length_against(priority) if found is not None else 0.0
+    return end_of(length, scheduled_at(victim))
+
+
+def end_of(length: float, since: float) -> float:
+    """When a toleration of this length ends. Nobody knows when that of a pod does that has no node yet."""
+    if not length:
+        return NOT_AT_ALL
+    end = FOREVER if length == FOREVER else since + length
+    return end if end <= _LAST_MOMENT else FOREVER
+
+
+def toleration_of(priority_class: PriorityClass) -> Toleration:
+    """One annotation that cannot be read makes both void."""
+    minimum, seconds = _written(priority_class)
+    return NO_TOLERATION if minimum is None or seconds is None else Toleration(minimum, seconds)
+
+
+def faults_of(priority_class: PriorityClass) -> tuple[Fault, ...]:
+    """What is wrong with the annotations of a class."""
+    annotations, (minimum, seconds) = priority_class.metadata.annotations, _written(priority_class)
+    faults = []
+    if minimum is None:
+        faults.append(_unreadable(MINIMUM_PRIORITY, annotations, 32))
+    elif MINIMUM_PRIORITY in annotations and minimum <= priority_class.value:
+        text = f"{minimum} is not above the value of the class, {priority_class.value}: it protects nobody"
+        faults.append(Fault(MINIMUM_PRIORITY, text))
+    if seconds is None:
+        faults.append(_unreadable(SECONDS, annotations, 64))
+    return tuple(faults)
+
+
+def _written(priority_class: PriorityClass) -> tuple[int | None, int | None]:
+    """The minimum priority and the seconds, with their defaults; None for what cannot be read."""
+    annotations = priority_class.metadata.annotations
+    minimum, seconds = annotations.get(MINIMUM_PRIORITY), annotations.get(SECONDS)
+    return (
+        priority_class.value + 1 if minimum is None else parse_int(minimum, 32),
+        0 if seconds is None else parse_int(seconds, 64),
+    )
+
+
+def _unreadable(annotation: str, annotations: Mapping[str, str], bits: int) -> Fault:
+    value = annotations[annotation]
+    shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
+    text = f'expected a whole number of {bits} bits, got "{shown}"; the class protects nobody'
+    return Fault(annotation, text)
+
+
+def parse_int(text: str, bits: int) -> int | None:
+    """As Go reads it: a sign or none, then digits and nothing else, within the range."""
+    if _NUMBER.fullmatch(text) is None:
+        return None
+    digits = text.lstrip("+-").lstrip("0") or "0"
+    if len(digits) > _MOST_DIGITS:
+        return None  # Python would refuse to read numbers of thousands of digits
+    number = -int(digits) if text.startswith("-") else int(digits)
+    return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
+
+
+# --- the same for all pods -----------------------------------------------------------------------
+
+
+def tolerated_ends(view: Snapshot, groups: Groups, priority: int) -> Floats | None:
+    """[pod] The moment from which somebody of this priority may take it; None if nobody tolerates anything.
+
+    A pod is protected by its own class and by that of the outermost of its groups, whichever lasts longer.
+    """
+    lengths = _lengths(view, priority)
+    if not lengths:
+        return None
+    pods = view.pods
+    length = np.array([lengths.get(name, 0.0) for name in pods.classes.things])[pods.classes.codes]
+    since = pods.scheduled
+    if groups.pod_groups:
+        of_groups = _of_groups(pods.groups.things, groups, lengths)
+        length = np.maximum(length, of_groups.length[pods.groups.codes])
+        clock = of_groups.since[pods.groups.codes]
+        since = np.where(clock == NEVER, since, clock)
+    return _ends(length, since, view.where != NOWHERE)
+
+
+def _lengths(view: Snapshot, priority: int) -> dict[str, float]:
+    """The classes that tolerate somebody of this priority, and for how long."""
+    classes = view.priority_classes.items()
+    lengths = {name: toleration_of(known).length_against(priority) for name, known in classes}
+    return {name: length for name, length in lengths.items() if length}
+
+
+def _ends(length: Floats, since: Floats, running: Mask) -> Floats:
+    """What ``end_of`` says of each pod that runs."""
+    ends = np.full(len(length), NOT_AT_ALL)
+    ends[running & (length == FOREVER)] = FOREVER
+    counting = np.flatnonzero(running & (length > 0) & (length < FOREVER))
+    ends[counting] = since[counting] + length[counting]
+    ends[ends > _LAST_MOMENT] = FOREVER
+    return ends
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OfGroups:
+    length: Floats  # [group] how long its class lets its pods tolerate
+    since: Floats  # [group] from when on that is counted; never: each pod has its own clock
+
+
+def _of_groups(keys: Sequence[GroupKey | None], groups: Groups, lengths: Mapping[str, float]) -> _OfGroups:
+    roots = [groups.root(key) for key in keys]
+    length = [lengths.get(root.spec.priority_class_name, 0.0) if root is not None else 0.0 for root in roots]
+    return _OfGroups(np.array(length), np.array([group_clock(groups, key) for key in keys]))
+
+
+def group_clock(groups: Groups, key: GroupKey | None) -> float:
+    """When pods that go together were first scheduled, as their group says or else one within it.
+
+    Never: each pod has its own clock.
+    """
+    unit, clock = groups.unit(key), NEVER
+    if unit is None:
+        return NEVER
+    for name, group in groups.chain(key):
+        first = first_scheduled_at(group)
+        clock = clock if first == NEVER else first
+        if name == unit[0]:
+            break
+    return clock
+
+
+def protectors(view: Snapshot, groups: Groups, pod: int, priority: int) -> Iterator[tuple[str, float]]:
+    """The priority classes that make a pod tolerate somebody of this priority, and until when."""
+    key = view.pods.groups[pod]
+    root, clock = groups.root(key), group_clock(groups, key)
+    since = float(view.pods.scheduled[pod]) if clock == NEVER else clock
+    for name in {view.pods.classes[pod], root.spec.priority_class_name if root is not None else ""}:
+        known = view.priority_classes.get(name)
+        length = toleration_of(known).length_against(priority) if known is not None else 0.0
+        if length:
+            yield name, end_of(length, since)

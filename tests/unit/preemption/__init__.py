@@ -1,0 +1,1 @@
+"""Plain calls of what decides who gives way."""
