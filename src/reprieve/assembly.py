@@ -35,7 +35,9 @@ from reprieve.preemption.eligibility import RULES, TIMELESS
 from reprieve.preemption.policy import BudgetCounting, Policy, Search
 from reprieve.preemption.units import pods_alone, pods_and_groups
 from reprieve.runtime.loop import Loop, ignore
+from reprieve.runtime.onlookers import Machine, Watched
 from reprieve.runtime.performer import Limits
+from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.demands import GroupRules
@@ -82,17 +84,25 @@ async def cluster_in_process(
     configured: config.Configuration,
     clock: Callable[[], float],
     record: Callable[[Decision], None] = ignore,
-    gates: config.Gates = DEFAULT_GATES,
+    telemetry: Telemetry | None = None,
 ) -> AsyncIterator[MiniCluster]:
     """A cluster that lives in this process, and is scheduled, for as long as the context is open."""
-    cluster = MiniCluster(clock)
-    loop = Loop(Scheduler(settings_of(configured, gates)), cluster, clock, record, limits_of(gates))
+    cluster, scheduler = MiniCluster(clock), Scheduler(settings_of(configured))
+    loop = Loop(watched(scheduler, clock, telemetry), cluster, clock, record)
     cluster.start()
     try:
         async with loop.running():
             yield cluster
     finally:
         await cluster.stop()
+
+
+def watched(scheduler: Scheduler, clock: Callable[[], float], telemetry: Telemetry | None) -> Machine:
+    """The scheduler, and whoever learns from it."""
+    if telemetry is None:
+        return scheduler
+    telemetry.asks(scheduler.pending)
+    return Watched(scheduler, clock, [telemetry])
 
 
 @asynccontextmanager
@@ -111,7 +121,7 @@ async def scheduling(
     limits = Limits(rate=client.qps, burst=client.burst)
     async with (
         kube_cluster(access, clock, limits) as cluster,
-        Loop(Scheduler(settings), cluster, clock, record).running(),
+        Loop(Scheduler(settings), cluster, clock, record, limits_of(gates)).running(),
     ):
         yield
 
@@ -147,7 +157,7 @@ async def cluster_up(wanted: LocalCluster, *, scheduled: bool) -> AsyncIterator[
         if not scheduled:
             yield address
             return
-        async with Loop(Scheduler(settings), cluster, cluster.clock).running():
+        async with Loop(Scheduler(settings), cluster, cluster.clock, limits=limits_of(everything)).running():
             yield address
 
 

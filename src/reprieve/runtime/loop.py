@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 from reprieve.cluster.port import Cluster
 from reprieve.model.events import Event, Synced
+from reprieve.runtime.onlookers import Machine
 from reprieve.runtime.performer import DEFAULT_LIMITS, Limits, Performer
-from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 
 # Then sockets and timers get their turn.
@@ -24,7 +24,7 @@ def ignore(decision: Decision) -> None:
 class Loop:
     def __init__(
         self,
-        scheduler: Scheduler,
+        scheduler: Machine,
         cluster: Cluster,
         clock: Callable[[], float],
         record: Callable[[Decision], None] = ignore,

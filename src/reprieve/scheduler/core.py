@@ -1,5 +1,6 @@
 """The scheduler as a state machine: events in, effects out. It does no I/O and asks no clock."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -28,6 +29,7 @@ from reprieve.scheduler import binding, carrying_out, deciding, line, tolerating
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demands import Asker, pod_target
 from reprieve.scheduler.ledger import Promise
+from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 
@@ -93,6 +95,12 @@ class Scheduler:
         state = self._state
         times = (state.queue.next_time(), state.ledger.next_time(), state.plans.next_time())
         return min((time for time in times if time is not None), default=None)
+
+    def pending(self) -> Counter[Standing]:
+        """How many pods wait, by how they stand in line; who is promised a place does not."""
+        state = self._state
+        waiting = (key for pod, key in state.parts.items() if state.ledger.of(pod) is None)
+        return Counter(standing for key in waiting if (standing := state.queue.standing(key)) is not None)
 
     def _gone(self, target: Target, now: float) -> Iterator[Effect]:
         state = self._state

@@ -1,0 +1,225 @@
+"""What metrics say after small stories, told to a scheduler that is watched."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from reprieve.model.effects import Bind, Effect, Evict, SetCondition
+from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced
+from reprieve.model.objects import KubernetesObject
+from reprieve.runtime.onlookers import Watched
+from reprieve.runtime.telemetry import Telemetry
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.settings import Settings
+from tests.unit.scheduler.crowds import a_budget, a_group, a_member
+from tests.unit.scheduler.making import a_node, a_pod, bound, leaving, target
+
+
+@dataclass(slots=True)
+class Measured:
+    """A watched scheduler; the clock goes on by a tenth of a second with every decision."""
+
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    now: float = 1000.0
+    wanted: list[Effect] = field(default_factory=list)
+    settings: Settings = field(default_factory=Settings)
+    _machine: Watched | None = None
+
+    def __post_init__(self) -> None:
+        scheduler = Scheduler(self.settings)
+        self.telemetry.asks(scheduler.pending)
+        self._machine = Watched(scheduler, lambda: self.now + 0.1, [self.telemetry])
+
+    def happens(self, *events: Event) -> "Measured":
+        assert self._machine is not None
+        self.wanted += self._machine.observe(events, self.now)
+        while (decided := self._machine.decide(self.now)) is not None:
+            self.wanted += decided.effects
+        return self
+
+    def see(self, *things: KubernetesObject) -> "Measured":
+        return self.happens(*map(Seen, things))
+
+    def begin(self, *things: KubernetesObject) -> "Measured":
+        return self.happens(*map(Seen, things), Synced())
+
+    def succeed(self, seconds: float = 0.0) -> "Measured":
+        """Everything that is wanted is done after a while, until nothing more is."""
+        while self.wanted:
+            self.now += seconds
+            effects, self.wanted = self.wanted, []
+            self.happens(*map(Done, effects))
+        return self
+
+    def fail(self, kind: type[Effect]) -> "Measured":
+        """The wanted effects of this kind fail, the others are done."""
+        effects, self.wanted = self.wanted, []
+        return self.happens(*(Failed(e, "no") if isinstance(e, kind) else Done(e) for e in effects))
+
+    def says(self, name: str, **labels: str) -> float:
+        """The value of a metric; 0 if there is none."""
+        families = text_string_to_metric_families(self.telemetry.text().decode())
+        found = [s.value for f in families for s in f.samples if s.name == name and s.labels == labels]
+        return found[0] if found else 0.0
+
+
+def crowded(**asking: Any) -> Measured:
+    """A node that is full, and somebody important comes."""
+    old = [a_pod(f"old-{i}", cpu="2", on="n1") for i in range(2)]
+    return Measured().begin(a_node("n1"), *old, a_pod("new", priority=9, **{"cpu": "4", **asking}))
+
+
+# --- pods that find a place ----------------------------------------------------------------------
+
+
+def test_a_pod_that_is_bound() -> None:
+    measured = Measured().begin(a_node("n1"), a_pod("p"))
+    assert measured.says("scheduler_schedule_attempts_total", result="scheduled", profile="reprieve") == 0
+    measured.succeed(seconds=2.0)
+    assert measured.says("scheduler_schedule_attempts_total", result="scheduled", profile="reprieve") == 1
+    assert measured.says("scheduler_pod_scheduling_sli_duration_seconds_sum", attempts="1") == 2.0
+    assert measured.says("scheduler_pod_scheduling_attempts_sum") == 1
+    labels = {"result": "scheduled", "profile": "reprieve"}
+    assert measured.says("scheduler_scheduling_attempt_duration_seconds_sum", **labels) == 2.0
+    assert round(measured.says("scheduler_scheduling_algorithm_duration_seconds_sum"), 6) == 0.1
+    assert measured.says("reprieve_effects_total", effect="Bind", result="done") == 1
+
+
+def test_a_bind_that_fails_is_an_error_and_counts_as_an_attempt() -> None:
+    measured = Measured().begin(a_node("n1"), a_pod("p")).fail(Bind)
+    assert measured.says("scheduler_schedule_attempts_total", result="error", profile="reprieve") == 1
+    measured.now += 5.0
+    measured.happens().succeed()
+    assert measured.says("scheduler_pod_scheduling_sli_duration_seconds_count", attempts="2") == 1
+    assert measured.says("scheduler_pod_scheduling_attempts_sum") == 2
+
+
+def test_a_pod_that_fits_nowhere() -> None:
+    measured = Measured().begin(a_node("n1"), a_pod("p", cpu="9"))
+    assert measured.says("scheduler_schedule_attempts_total", result="unschedulable", profile="reprieve") == 1
+    assert measured.says("scheduler_pending_pods", queue="unschedulable") == 1
+    assert measured.says("scheduler_preemption_attempts_total") == 1
+    evaluated = {"preemptor": "pod", "result": "Unschedulable"}
+    assert measured.says("scheduler_preemption_evaluation_duration_seconds_count", **evaluated) == 1
+
+
+def test_time_in_which_a_pod_was_gated_does_not_count() -> None:
+    measured = Measured().begin(a_node("n1"), a_pod("p", schedulingGates=[{"name": "quota"}]))
+    assert measured.says("scheduler_pending_pods", queue="gated") == 1
+    measured.now += 100.0
+    measured.see(bound(a_pod("p"), "")).succeed(seconds=1.0)
+    assert measured.says("scheduler_pod_scheduling_sli_duration_seconds_sum", attempts="1") == 1.0
+
+
+def test_where_nobody_may_be_evicted_nobody_tries() -> None:
+    measured = Measured(settings=Settings(policies={})).begin(a_node("n1"), a_pod("p", cpu="9"))
+    assert measured.says("scheduler_preemption_attempts_total") == 0
+
+
+# --- plans ---------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_comes_true() -> None:
+    measured = crowded()
+    assert measured.says("reprieve_handovers_begun_total", preemptor="pod") == 1
+    assert measured.says("reprieve_handovers_open") == 1
+    assert measured.says("scheduler_preemption_attempts_total") == 1
+    assert measured.says("scheduler_preemption_victims_sum") == 2
+    assert measured.says("scheduler_pending_pods", queue="gated") == 1
+    measured.succeed(seconds=0.5)
+    called = {"preemptor": "pod", "result": "success"}
+    assert measured.says("scheduler_preemption_execution_duration_seconds_sum", **called) == 1.5
+    assert measured.says("scheduler_preemption_goroutines_execution_total", result="success") == 1
+    measured.now += 10.0
+    measured.happens(*(Gone(target(a_pod(f"old-{i}"))) for i in range(2)))
+    assert measured.says("reprieve_handovers_ready_total", preemptor="pod") == 1
+    assert measured.says("reprieve_handover_duration_seconds_sum", preemptor="pod") == 12.0
+    assert measured.says("reprieve_handovers_open") == 0
+    assert measured.says("reprieve_wasted_evictions_total") == 0
+
+
+def test_who_was_spared_and_under_which_ceiling() -> None:
+    cheap, dear = a_pod("cheap", cpu="2", on="n1"), a_pod("dear", cpu="2", on="n1", priority=5)
+    measured = Measured().begin(a_node("n1"), cheap, dear, a_pod("new", cpu="2", priority=9))
+    assert measured.says("reprieve_spared_units_total") == 1
+    assert measured.says("reprieve_preemption_ceiling_bucket", le="0.0") == 1
+
+
+def test_budgets_that_are_broken() -> None:
+    old = a_pod("old", cpu="4", on="n1", labels={"app": "a"})
+    measured = Measured().begin(a_node("n1"), a_budget("b", 0, app="a"), old)
+    measured.see(a_pod("new", cpu="4", priority=9))
+    assert measured.says("scheduler_preemption_pdb_violations_total", preemptor="pod") == 1
+
+
+def test_a_group_that_takes_the_room_of_a_group() -> None:
+    measured = Measured().begin(
+        *(a_node(f"n{i}") for i in range(2)),
+        a_group("train", 1, 2, disruptedWhole=True),
+        *(a_member(f"t{i}", "train", cpu="4", priority=1, on=f"n{i}") for i in range(2)),
+        a_group("urgent", 9, 2),
+        *(a_member(f"u{i}", "urgent", cpu="4", priority=9) for i in range(2)),
+    )
+    waiting = {"result": "waiting_on_preemption", "profile": "reprieve"}
+    assert measured.says("scheduler_podgroup_schedule_attempts_total", **waiting) == 1
+    assert measured.says("scheduler_workload_preemption_attempts_total", result="Success") == 1
+    assert measured.says("scheduler_workload_preemption_victims_sum") == 2
+    assert measured.says("scheduler_preemption_workload_disruptions_sum", preemptor="podgroup") == 1
+    assert measured.says("scheduler_preemption_victims_count") == 0
+    assert measured.says("reprieve_handovers_begun_total", preemptor="podgroup") == 1
+
+
+# --- plans that are given up ---------------------------------------------------------------------
+
+
+def abandoned(measured: Measured, reason: str, preemptor: str = "pod") -> float:
+    return measured.says("reprieve_handovers_abandoned_total", preemptor=preemptor, reason=reason)
+
+
+def until_evicting(measured: Measured) -> Measured:
+    while not any(isinstance(effect, Evict) for effect in measured.wanted):
+        effects, measured.wanted = measured.wanted, []
+        measured.happens(*map(Done, effects))
+    return measured
+
+
+def test_an_eviction_that_fails() -> None:
+    measured = until_evicting(crowded()).fail(Evict)
+    assert abandoned(measured, "failed") == 1
+    assert measured.says("scheduler_preemption_goroutines_execution_total", result="error") == 1
+    assert measured.says("reprieve_effects_total", effect="Evict", result="failed") == 2
+
+
+def test_a_victim_that_cannot_be_marked() -> None:
+    measured = crowded()
+    effects, measured.wanted = measured.wanted, []
+    measured.happens(*map(Done, effects)).fail(SetCondition)
+    assert abandoned(measured, "failed") == 1
+
+
+def test_a_preemptor_that_is_deleted_wastes_what_was_evicted() -> None:
+    measured = crowded().succeed()
+    measured.see(leaving(a_pod("new", cpu="4", priority=9)))
+    assert abandoned(measured, "preemptor_gone") == 1
+    measured.happens(Gone(target(a_pod("new"))))
+    assert measured.says("reprieve_wasted_evictions_total") == 2
+
+
+def test_a_preemptor_that_finds_another_place_wastes_what_was_evicted() -> None:
+    measured = crowded().succeed()
+    measured.now += 60.0
+    measured.see(a_node("n2"))
+    assert abandoned(measured, "placed_elsewhere") == 1
+    assert measured.says("reprieve_wasted_evictions_total") == 2
+
+
+def test_a_node_that_is_gone() -> None:
+    measured = crowded().succeed().happens(Gone(target(a_node("n1"))))
+    assert abandoned(measured, "node_gone") == 1
+
+
+def test_somebody_more_important_takes_the_room() -> None:
+    measured = crowded().succeed().see(a_pod("newer", cpu="4", priority=10))
+    assert abandoned(measured, "outranked") == 1
+    assert measured.says("reprieve_handovers_open") == 1
