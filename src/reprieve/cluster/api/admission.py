@@ -33,6 +33,7 @@ from reprieve.cluster.api.features import (
 from reprieve.cluster.api.fields import At, FieldError, Reason
 from reprieve.cluster.api.plugins import Lookup, Refusal, RefusalReason
 from reprieve.cluster.api.pod_defaults import default_pod_resources, merge_label_keys
+from reprieve.cluster.api.resizes import resize_refusal
 from reprieve.cluster.api.validation import Rules, rules_of
 from reprieve.cluster.api.validation.metadata import check_metadata, check_metadata_change
 from reprieve.cluster.api.validation.pod_changes import check_resize, resized
@@ -106,10 +107,12 @@ def admit(request: Request, lookup: Lookup) -> Answer:
     errors = _errors(request, body, old)
     if errors:
         return tuple(errors)
-    return _last_refusal(body, lookup) or body
+    return _last_refusal(request, body, old, lookup) or body
 
 
-def _last_refusal(body: Json, lookup: Lookup) -> Refusal | None:
+def _last_refusal(request: Request, body: Json, old: Json, lookup: Lookup) -> Refusal | None:
+    if request.subresource == "resize":
+        return resize_refusal(body, old, lookup)
     return plugins.one_default_priority(body, lookup) if body["kind"] == "PriorityClass" else None
 
 

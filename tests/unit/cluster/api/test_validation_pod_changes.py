@@ -2,12 +2,16 @@
 
 import pytest
 
+from reprieve.cluster.api.admission import Answer, Operation
 from tests.unit.cluster.api.admitting import (
+    NODE,
     POD,
     Json,
     admitted,
+    ask,
     created,
     errors,
+    refusal,
     refused_at,
     update,
     with_value,
@@ -168,3 +172,66 @@ def test_resources_of_a_whole_pod_can_be_resized() -> None:
     old = created(with_value(POD, "spec.resources", {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}))
     assert resize("spec.resources.requests.cpu", "2", old) == []
     assert "spec.resources.limits" in resize("spec.resources.limits", {"memory": "1Gi"}, old)
+
+
+def test_static_pods_and_those_of_windows_cannot_be_resized() -> None:
+    static = with_value(BURSTABLE, "metadata.annotations", {"kubernetes.io/config.mirror": "x"})
+    assert resize(f"{RESOURCES}.requests.cpu", "2", static) == ["spec"]
+    windows = with_value(BURSTABLE, "spec.os", {"name": "windows"})
+    assert resize(f"{RESOURCES}.requests.cpu", "2", windows) == ["spec"]
+
+
+def test_memory_may_be_taken_back_and_asked_for_where_there_was_none() -> None:
+    old = created(with_value(POD, RESOURCES, {"requests": {"memory": "2Gi"}, "limits": {"memory": "4Gi"}}))
+    less = {"requests": {"memory": "1Gi", "cpu": "1"}, "limits": {"memory": "1Gi"}}
+    assert resize(RESOURCES, less, old) == []
+
+
+def test_a_sidecar_can_be_resized_and_an_init_container_that_would_restart_cannot() -> None:
+    restarts = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+
+    def starting(name: str, **more: object) -> Json:
+        resources = {"requests": {"cpu": "1"}}
+        return {**POD["spec"]["containers"][0], "name": name, "resources": resources, **more}
+
+    both = [starting(n, resizePolicy=restarts) for n in ("side", "init")]
+    both[0]["restartPolicy"] = "Always"
+    old = with_value(BURSTABLE, "spec.initContainers", both)
+    assert resize("spec.initContainers.0.resources.requests.cpu", "2", old) == []
+    blamed = resize("spec.initContainers.1.resources.requests.cpu", "2", old)
+    assert "spec.initContainers[1].resources" in blamed
+
+
+# --- what the node can give ----------------------------------------------------------------------
+
+BOUND = with_value(BURSTABLE, "spec.nodeName", "n1")
+SMALL = with_value(
+    with_value(NODE, "metadata.name", "n1"), "status.allocatable", {"cpu": "2", "memory": "1Gi"}
+)
+
+
+def resize_on(node: Json, cpu: str) -> Answer:
+    new = with_value(BOUND, RESOURCES, {**BOUND["spec"]["containers"][0]["resources"]})
+    for field in ("requests", "limits"):
+        new = with_value(new, f"{RESOURCES}.{field}.cpu", cpu)
+    return ask(Operation.UPDATE, new, node, old=BOUND, subresource="resize")
+
+
+def test_what_the_node_could_give_is_granted_or_waits() -> None:
+    assert admitted(resize_on(SMALL, "2"))
+
+
+def test_more_than_the_node_ever_has_is_refused() -> None:
+    found = refusal(resize_on(SMALL, "2500m"))
+    assert found.reason == "Forbidden"
+    assert found.sentence == "n1 can never grant the cpu asked for: 2500 of 2000 milli-cores allocatable"
+
+
+def test_a_node_that_is_gone_or_no_linux_resizes_nothing() -> None:
+    assert "not there" in refusal(resize_on(with_value(SMALL, "metadata.name", "n2"), "2")).sentence
+    other = with_value(SMALL, "metadata.labels", {"kubernetes.io/os": "windows"})
+    assert "linux nodes only" in refusal(resize_on(other, "2")).sentence
+
+
+def test_a_resize_that_changes_nothing_needs_no_node() -> None:
+    assert admitted(update(BOUND, BOUND, subresource="resize"))

@@ -8,6 +8,7 @@ from reprieve.cluster.api.validation.placement import REQUIRED
 from reprieve.cluster.api.validation.resources import quality_of
 from reprieve.cluster.api.values import Json, items, made, part, same, text_in
 
+_MIRROR = "kubernetes.io/config.mirror"  # what the kubelet shows of a pod that it was not given by the API
 _CONTAINERS = ("containers", "initContainers")
 _MUTABLE = "images, activeDeadlineSeconds, tolerations (which may be added) and schedulingGates (removed)"
 
@@ -157,6 +158,9 @@ def resized(new: Json, old: Json) -> Json:
 
 def check_resize(pod: At, old: Json) -> None:
     spec, before = pod["spec"], part(old, "spec")
+    if _MIRROR in part(old, "metadata", "annotations"):
+        spec.forbid("static pods cannot be resized")
+        return
     if text_in(part(before, "os"), "name") == "windows":
         spec.forbid("windows pods cannot be resized")
         return
