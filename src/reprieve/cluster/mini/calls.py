@@ -109,7 +109,7 @@ def evict(store: Store, pod: Target) -> Stored | None:
         raise
 
 
-def announce(store: Store, effect: Announce, now: float) -> Stored:
+def announce(store: Store, effect: Announce, now: float, reporter: str = REPORTER) -> Stored:
     """An event needs no living object: it may tell of the end of one."""
     target = effect.target
     kind = BY_NAME.get(target.kind)
@@ -129,8 +129,8 @@ def announce(store: Store, effect: Announce, now: float) -> Stored:
         "action": effect.action,
         "message": effect.note,
         "eventTime": micro_stamp(now),
-        "reportingComponent": REPORTER,
-        "reportingInstance": REPORTER,
+        "reportingComponent": reporter,
+        "reportingInstance": reporter,
     }
     return store.create("events", event)
 

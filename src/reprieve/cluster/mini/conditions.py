@@ -12,6 +12,7 @@ class Condition:
     status: str
     reason: str = ""
     message: str = ""
+    observed_generation: int | None = None
 
 
 def set_condition(status: Json, condition: Condition, now: float) -> None:
@@ -28,8 +29,19 @@ def set_condition(status: Json, condition: Condition, now: float) -> None:
         "reason": condition.reason,
         "message": condition.message,
     }
+    if condition.observed_generation is not None:
+        new["observedGeneration"] = condition.observed_generation
     conditions[place : place + 1] = [new]
     status["conditions"] = conditions
+
+
+def get_condition(status: Json, kind: str) -> Json | None:
+    return next((c for c in _conditions(status) if c.get("type") == kind), None)
+
+
+def clear_condition(status: Json, kind: str) -> None:
+    if get_condition(status, kind) is not None:
+        status["conditions"] = [c for c in _conditions(status) if c.get("type") != kind]
 
 
 def _conditions(status: Json) -> list[Json]:

@@ -31,7 +31,8 @@ _REPLICAS = "minReadySeconds replicas selector template"
 SPECS: Mapping[str, frozenset[str]] = {
     "Namespace": _names("finalizers"),
     "Node": _names("""
-        configSource externalID podCIDR podCIDRs podPreemptionPolicy providerID taints unschedulable
+        configSource externalID podCIDR podCIDRs podPreemptionPolicy preemptionPolicy providerID taints
+        unschedulable
     """),
     "Deployment": _names(f"{_REPLICAS} paused progressDeadlineSeconds revisionHistoryLimit strategy"),
     "ReplicaSet": _names(_REPLICAS),

@@ -6,42 +6,24 @@ owners, or of why a pod was deleted.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
 from enum import Enum
-from math import isfinite
-from typing import Any
 
-import msgspec
-
-from reprieve.cluster.api.codec import Decoded, decode, decode_pod
 from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.mini import pod_status
 from reprieve.cluster.mini.agenda import Agenda
-from reprieve.cluster.mini.conditions import Condition, set_condition
+from reprieve.cluster.mini.conditions import Condition, get_condition, set_condition
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.history import Change, Key, Verb
+from reprieve.cluster.mini.history import Change, Key, Stored, Verb
 from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kubelet import pod_status
+from reprieve.cluster.mini.kubelet.critical import standing_of
+from reprieve.cluster.mini.kubelet.evictions import Evictions
+from reprieve.cluster.mini.kubelet.guests import RUN_SECONDS, Guest, guest_in
+from reprieve.cluster.mini.kubelet.pace import DEFAULT_PACE, Pace
+from reprieve.cluster.mini.kubelet.policy import policy_of
+from reprieve.cluster.mini.kubelet.resizes import Resizes
+from reprieve.cluster.mini.kubelet.rooms import Room, footprint_in, offered_in, weight_of
 from reprieve.cluster.mini.observer import Observer
-from reprieve.cluster.mini.rooms import Room, weight_of
-from reprieve.cluster.mini.store import DEFAULT_GRACE_SECONDS, Part, Store
-from reprieve.model.objects import Node, Record
-
-RUN_SECONDS = "reprieve.dev/run-seconds"
-STOP_SECONDS = "reprieve.dev/stop-seconds"
-_TERMINAL = ("Succeeded", "Failed")
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How long simulated things take; all of them, and what pods declare, pass ``speed`` times as fast."""
-
-    start_seconds: float = 1.0
-    orphan_seconds: float = 5.0  # from the loss of a node to the deletion of its pods
-    speed: float = 1.0
-
-
-DEFAULT_PACE = Pace()
+from reprieve.cluster.mini.store import Part, Store, parsed
 
 
 class Task(Enum):
@@ -50,67 +32,6 @@ class Task(Enum):
     FINISH = "its work is done"
     STOP = "it has drained"
     COLLECT = "its node is gone"
-
-
-class _Meta(Record, frozen=True):
-    uid: str = ""
-    annotations: dict[str, Any] | None = None
-    deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
-    finalizers: tuple[str, ...] | None = None
-
-
-class _Spec(Record, frozen=True):
-    node_name: str = ""
-
-
-class _Status(Record, frozen=True):
-    phase: str = ""
-    start_time: datetime | None = None
-
-
-class Guest(Record, frozen=True):
-    """What a kubelet wants to know of a pod at every change."""
-
-    metadata: _Meta
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
-
-    @property
-    def is_over(self) -> bool:
-        return self.status.phase in _TERMINAL
-
-    @property
-    def is_running(self) -> bool:
-        return self.status.phase == "Running"
-
-    def seconds(self, annotation: str) -> float | None:
-        """A duration that an annotation declares; one that is no number of seconds declares nothing."""
-        try:
-            declared = float((self.metadata.annotations or {})[annotation])
-        except (KeyError, TypeError, ValueError):
-            return None
-        return max(0.0, declared) if isfinite(declared) else None
-
-    def drain_seconds(self) -> float:
-        """What never ran, or has ended, stops at once."""
-        if not self.is_running:
-            return 0.0
-        grace = self.metadata.deletion_grace_period_seconds
-        allowed = DEFAULT_GRACE_SECONDS if grace is None else grace
-        stop = self.seconds(STOP_SECONDS)
-        return allowed if stop is None else min(allowed, stop)
-
-
-_GUEST = msgspec.json.Decoder(Guest)
-
-
-def _guest(raw: bytes) -> Guest | None:
-    """A pod that no kubelet can make sense of is nobody's guest."""
-    try:
-        return _GUEST.decode(raw)
-    except msgspec.ValidationError:
-        return None
 
 
 class Kubelets:
@@ -122,6 +43,9 @@ class Kubelets:
         self._rooms: dict[str, Room] = {}
         self._started: dict[Key, float] = {}
         self._agenda: Agenda[Key, Task] = Agenda()
+        self._held_up: dict[str, dict[Key, None]] = {}  # critical pods, until others have made room
+        self._evictions = Evictions(store, clock, pace, self._guests)
+        self._resizes = Resizes(store, clock, pace, self._rooms, self._evictions)
         self.observer = Observer(store, ("nodes", "pods"))
 
     def step(self) -> float | None:
@@ -133,23 +57,33 @@ class Kubelets:
                 self._see_pod(change)
         for key, task in self._agenda.due(self._clock()):
             self._do(key, task)
-        return self._agenda.next_at()
+        self._evictions.end_due()
+        self._resizes.enforce_due()
+        self._resizes.serve()
+        moments = (self._agenda.next_at(), self._evictions.next_at(), self._resizes.next_at())
+        return min((moment for moment in moments if moment is not None), default=None)
 
     # --- what changed ----------------------------------------------------------------------------
 
     def _see_node(self, change: Change) -> None:
-        room = self._room(change.object.key.name)
+        name = change.object.key.name
+        room = self._room(name)
         was_there = room.offered is not None
         if change.verb is Verb.DELETED:
             room.offered = None
         else:
-            node = _node(change.object.raw)
-            room.offer(node)
-            if not any(c.type == "Ready" for c in node.status.conditions):
-                self._report_ready(change.object.key)
+            self._see_offer(name, room, change.object)
         if was_there != (room.offered is not None):
             for key in room.guests:
                 self._plan(key)
+
+    def _see_offer(self, name: str, room: Room, node: Stored) -> None:
+        room.offered = offered_in(node.raw)
+        body = parsed(node)
+        self._resizes.follow(name, policy_of(body))
+        self._resizes.touch(name)
+        if get_condition(section(body, "status"), "Ready") is None:
+            self._report_ready(node.key)
 
     def _report_ready(self, key: Key) -> None:
         """Once, when the node is new: simulated nodes do not fall ill, and need no heartbeat."""
@@ -167,27 +101,54 @@ class Kubelets:
 
     def _see_pod(self, change: Change) -> None:
         key = change.object.key
-        guest = None if change.verb is Verb.DELETED else _guest(change.object.raw)
+        guest = None if change.verb is Verb.DELETED else guest_in(change.object.raw)
         known = self._guests.get(key)
         if known is not None and (guest is None or guest.metadata.uid != known.metadata.uid):
             self._forget(key, known)
+            known = None
         if guest is None or not guest.spec.node_name:
             return
+        generation = known.metadata.generation if known is not None else None
         self._guests[key] = guest
-        room = self._room(guest.spec.node_name)
+        self._seat(key, guest, change)
+        if guest.metadata.generation != generation:
+            self._look_at_resources(key, guest, change)
+        self._plan(key)
+
+    def _seat(self, key: Key, guest: Guest, change: Change) -> None:
+        node = guest.spec.node_name
+        room = self._room(node)
         if guest.is_over:
             room.charge(key, {})
-        elif guest.is_running and not room.guests.get(key):
-            room.charge(key, _weight(change.object.raw) or {})
-        else:
-            room.guests.setdefault(key, {})
-        self._plan(key)
+            self._let_go(key, node)
+            return
+        if guest.is_running and not room.guests.get(key):
+            room.charge(key, _weight(change.object))
+        room.guests.setdefault(key, {})
+        if guest.is_leaving:
+            self._resizes.forget(key, node)
+
+    def _look_at_resources(self, key: Key, guest: Guest, change: Change) -> None:
+        """What was admitted may be asking for something else now."""
+        node = guest.spec.node_name
+        if self._room(node).guests[key] and not guest.is_leaving:
+            self._resizes.consider(key, node, change.before)
 
     def _forget(self, key: Key, guest: Guest) -> None:
         del self._guests[key]
         self._room(guest.spec.node_name).release(key)
         self._started.pop(key, None)
         self._agenda.clear(key)
+        self._held_up.get(guest.spec.node_name, {}).pop(key, None)
+        self._let_go(key, guest.spec.node_name)
+
+    def _let_go(self, key: Key, node: str) -> None:
+        """Its room is free, and others may have been waiting for that."""
+        self._evictions.forget(key)
+        self._resizes.forget(key, node)
+        self._resizes.touch(node)
+        for waiting in self._held_up.pop(node, {}):
+            self._plan(waiting)
 
     # --- what comes next -------------------------------------------------------------------------
 
@@ -204,9 +165,9 @@ class Kubelets:
         room = self._room(guest.spec.node_name)
         if room.offered is None:
             return Task.COLLECT, now + self._pace.orphan_seconds / speed
-        if guest.metadata.deletion_timestamp is not None:
+        if guest.is_leaving:
             return Task.STOP, now + guest.drain_seconds() / speed
-        if guest.is_over:
+        if guest.is_over or key in self._held_up.get(guest.spec.node_name, {}):
             return None
         if guest.is_running:
             seconds = guest.seconds(RUN_SECONDS)
@@ -238,17 +199,21 @@ class Kubelets:
                     self._remove(key, guest, _collected)
 
     def _admit(self, key: Key, guest: Guest) -> None:
-        weight = _weight(self._store.get(key).raw)
+        stored = self._store.get(key)
+        weight = footprint_in(stored.raw)
         if weight is None:
             self._reject(key, guest, "UnexpectedAdmissionError", "the kubelet cannot read the pod")
             return
-        room = self._room(guest.spec.node_name)
-        shortage = room.shortage(weight)
-        if shortage is not None:
-            self._reject(key, guest, shortage.reason, str(shortage))
-            return
-        room.charge(key, weight)
-        self._plan(key)
+        room, asked = self._room(guest.spec.node_name), weight_of(weight)
+        lacks = list(room.shortages(key, asked))
+        if not lacks:
+            room.charge(key, asked)
+            self._evictions.forget(key)
+            self._plan(key)
+        elif self._evictions.make_room(standing_of(key, parsed(stored), asked), room, lacks):
+            self._held_up.setdefault(guest.spec.node_name, {})[key] = None
+        else:
+            self._reject(key, guest, lacks[0].reason, str(lacks[0]))
 
     def _reject(self, key: Key, guest: Guest, reason: str, message: str) -> None:
         self._write(key, guest, "Pending", lambda body, now: pod_status.rejected(body, reason, message, now))
@@ -274,15 +239,9 @@ class Kubelets:
         self._store.delete(key, uid, grace=0)
 
 
-def _node(raw: bytes) -> Node:
-    """A node that cannot be read is there, and offers nothing."""
-    read = decode(raw)
-    return read.object if isinstance(read, Decoded) and isinstance(read.object, Node) else Node()
-
-
-def _weight(raw: bytes) -> dict[str, int] | None:
-    read = decode_pod(raw)
-    return weight_of(read.object) if isinstance(read, Decoded) else None
+def _weight(pod: Stored) -> dict[str, int]:
+    weight = footprint_in(pod.raw)
+    return weight_of(weight) if weight is not None else {}
 
 
 def _collected(body: Json, now: float) -> Json:

@@ -1,14 +1,19 @@
 """What a kubelet writes into the status of a pod: running, finished, rejected. Nothing of when."""
 
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.mini.conditions import Condition, set_condition
+from reprieve.cluster.mini.conditions import Condition, clear_condition, set_condition
 from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kubelet.allocation import enforce, grant, granted
+from reprieve.model.resizing import IN_PROGRESS, PENDING, PREEMPTION_DISABLED
 
 _RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 _NO_LONGER_READY = ("Ready", "ContainersReady")
+_OF_RESIZES = (PENDING, IN_PROGRESS, PREEMPTION_DISABLED)
 
 
 def running(body: Json, now: float) -> Json:
+    """What was granted at its admission is enforced, even if the spec asks for something else now."""
+    allocation = granted(body)
     status = _status(body, "Running")
     status.setdefault("startTime", stamp(now))
     for name in _RUNNING:
@@ -20,6 +25,8 @@ def running(body: Json, now: float) -> Json:
         sidecar = [c.get("restartPolicy") == "Always" for c in first]
         states = [state if stays else ended for stays in sidecar]
         status["initContainerStatuses"] = [_container(c, s) for c, s in zip(first, states, strict=True)]
+    grant(body, allocation)
+    enforce(body, allocation, now)
     return body
 
 
@@ -32,10 +39,23 @@ def stopped(body: Json, now: float) -> Json:
     return _finished(body, "Failed", "PodFailed", now)
 
 
+def preempted(body: Json, now: float) -> Json:
+    """Ended by its kubelet, for the sake of a critical pod; unless its work was done before."""
+    if peek(body, "status").get("phase") in ("Succeeded", "Failed"):
+        return body
+    _finished(body, "Failed", "PodFailed", now)
+    status = section(body, "status")
+    status["reason"] = "Preempting"
+    status["message"] = "the kubelet has ended it to make room for a critical pod"
+    return body
+
+
 def _finished(body: Json, phase: str, why: str, now: float) -> Json:
     status = _status(body, phase)
     for name in _NO_LONGER_READY:
         set_condition(status, Condition(name, "False", why), now)
+    for name in _OF_RESIZES:
+        clear_condition(status, name)
     ended = _ended(now, "Completed" if phase == "Succeeded" else "Error")
     for field in ("containerStatuses", "initContainerStatuses"):
         if field in status:
@@ -67,9 +87,7 @@ def _dicts(found: object) -> list[Json]:
 
 
 def _container(container: Json, state: Json) -> Json:
-    """What the node has granted and enforces is what the spec asks: nothing is resized here."""
-    asked = peek(container, "resources")
-    status: Json = {
+    return {
         "name": container.get("name", ""),
         "image": container.get("image", ""),
         "imageID": "",
@@ -77,11 +95,7 @@ def _container(container: Json, state: Json) -> Json:
         "started": True,
         "restartCount": 0,
         "state": state,
-        "resources": {name: asked[name] for name in ("requests", "limits") if name in asked},
     }
-    if asked.get("requests"):
-        status["allocatedResources"] = asked["requests"]
-    return status
 
 
 def _ended(now: float, reason: str) -> Json:

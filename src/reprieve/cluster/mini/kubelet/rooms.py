@@ -3,22 +3,30 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from reprieve.cluster.api.codec import Decoded, decode, decode_pod
 from reprieve.cluster.mini.history import Key
-from reprieve.model.footprint import footprint
+from reprieve.model.footprint import Footprint, footprint
 from reprieve.model.objects import Node, Pod, ref_of
 from reprieve.model.resources import CPU, PODS, STANDARD, Amounts, Problems, node_capacity
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
+    """``held`` is what the one who asks has already, and ``used`` what others have."""
+
     resource: str
     asked: int
     used: int
     offered: int
+    held: int = 0
 
     @property
     def reason(self) -> str:
         return f"OutOf{self.resource}"
+
+    @property
+    def missing(self) -> int:
+        return self.used + self.asked - self.offered
 
     def __str__(self) -> str:
         unit = " milli-cores" if self.resource == CPU else ""
@@ -28,9 +36,18 @@ class Shortage:
         )
 
 
-def weight_of(pod: Pod) -> Amounts:
-    problems = Problems(ref_of(pod))
-    return {**footprint(pod, problems).charged, PODS: 1}
+def weight_of(weight: Footprint) -> Amounts:
+    """What the node is charged: not what a pod would like to have, but what was granted, or is still held."""
+    return {**weight.held, PODS: 1}
+
+
+def footprint_of(pod: Pod) -> Footprint:
+    return footprint(pod, Problems(ref_of(pod)))
+
+
+def footprint_in(raw: bytes) -> Footprint | None:
+    read = decode_pod(raw)
+    return footprint_of(read.object) if isinstance(read, Decoded) else None
 
 
 @dataclass(slots=True)
@@ -44,18 +61,15 @@ class Room:
     guests: dict[Key, Amounts] = field(default_factory=dict)
     _used: Amounts = field(default_factory=dict)
 
-    def offer(self, node: Node) -> None:
-        self.offered = node_capacity(node, Problems(ref_of(node)))
-
-    def shortage(self, weight: Mapping[str, int]) -> Shortage | None:
-        return next(self._shortages(weight), None)
-
-    def _shortages(self, weight: Mapping[str, int]) -> Iterator[Shortage]:
-        for resource in sorted(weight, key=_kubelets_order):
-            asked, used = weight[resource], self._used.get(resource, 0)
+    def shortages(self, key: Key, wanted: Mapping[str, int]) -> Iterator[Shortage]:
+        """What a guest lacks to have this. Only what grows needs room."""
+        has = self.guests.get(key, {})
+        for resource in sorted(wanted, key=_kubelets_order):
+            asked, held = wanted[resource], has.get(resource, 0)
+            used = self._used.get(resource, 0) - held
             offered = (self.offered or {}).get(resource, 0)
-            if asked and used + asked > offered:
-                yield Shortage(resource, asked, used, offered)
+            if asked > held and used + asked > offered:
+                yield Shortage(resource, asked, used, offered, held)
 
     def charge(self, key: Key, weight: Amounts) -> None:
         self.release(key)
@@ -66,6 +80,13 @@ class Room:
     def release(self, key: Key) -> None:
         for resource, amount in self.guests.pop(key, {}).items():
             self._used[resource] -= amount
+
+
+def offered_in(raw: bytes) -> Amounts:
+    """A node that cannot be read is there, and offers nothing."""
+    read = decode(raw)
+    node = read.object if isinstance(read, Decoded) and isinstance(read.object, Node) else Node()
+    return node_capacity(node, Problems(ref_of(node)))
 
 
 def _kubelets_order(resource: str) -> tuple[bool, int, str]:
