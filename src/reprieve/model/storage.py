@@ -5,7 +5,7 @@ a new table makes a new ``Storage`` too. Which volume a claim gets is not decide
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -134,6 +134,20 @@ class Storage:
         if shelf is None:
             shelf = self._shelves[class_name] = Shelf.of(self.free.get(class_name, ()), matching)
         return shelf
+
+    def reserving(
+        self, bound: Sequence[tuple[ClaimKey, str]], made: Iterable[ClaimKey], node: str
+    ) -> "Storage":
+        """With free volumes set aside for claims, and others being made for claims on a node."""
+        claims, volumes = dict(self.claims), dict(self.volumes)
+        for key in made:
+            claims[key] = replace(claims[key], selected_node=node)
+        for key, name in bound:
+            volumes[name] = replace(volumes[name], claimed_by=key, claimed_by_uid=claims[key].uid)
+        free, held = _free_and_held(volumes.values())
+        fewer = {volumes[name].class_name for _, name in bound}
+        shelves = {name: shelf for name, shelf in self._shelves.items() if name not in fewer}
+        return replace(self, claims=claims, volumes=volumes, free=free, held=held, _shelves=shelves)
 
     def largest(self, class_name: str, matching: Matching) -> Ints | None:
         """The largest volume of a class that can be made for each node, in bytes; None if for no node."""

@@ -14,6 +14,7 @@ from reprieve.placement.demand import NOTHING_PROMISED, Ask, Constraint, Demand,
 from reprieve.placement.profile import DEFAULT_PROFILE, Preference, Profile
 from reprieve.placement.reasons import Code, Reason, Rejection
 from reprieve.placement.scoring import SCORERS
+from reprieve.placement.taking import with_taken
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +103,7 @@ def place(
         is_kept = nominated != NOWHERE and found.feasible[nominated]
         nodes.append(nominated if is_kept else choose(asks[0], found.feasible))
         if i + 1 < len(demand.pods):
-            views = [with_pod(view, pod, nodes[-1]) for view in views]
+            views = [with_taken(ask, nodes[-1]) for ask in asks]
     return Placement(tuple(nodes))
 
 

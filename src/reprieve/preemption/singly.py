@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from reprieve.model.snapshot import NOWHERE
-from reprieve.model.whatif import with_pod, without
-from reprieve.placement.demand import Demand
+from reprieve.model.whatif import without
+from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
+from reprieve.placement.taking import with_taken
 from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.question import Question
@@ -59,7 +60,8 @@ def _plan_in(domain: Domain, question: Question, search: Search) -> Plan | NoPla
         plans.append(found)
         nodes.append(found.placement.nodes[0])
         going = [row for unit in found.victims for row in unit.pods]
-        view = with_pod(without(paid_for(view, going), going), pod, nodes[-1])
+        ask = Ask(without(paid_for(view, going), going), pod, question.profile)
+        view = with_taken(ask, nodes[-1])
     return _joined(domain, demand, nodes, plans)
 
 

@@ -12,13 +12,14 @@ import numpy as np
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.model.whatif import moved, with_pod
+from reprieve.model.whatif import moved
 from reprieve.placement.constraints.ports import host_ports
 from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import Placement, survey
 from reprieve.placement.profile import Profile
 from reprieve.placement.spread_rules import rules_of
+from reprieve.placement.taking import with_taken
 from reprieve.preemption.units import Unit
 
 
@@ -98,9 +99,10 @@ def holds(demand: Demand, placement: Placement, view: Snapshot, profile: Profile
             continue
         only = np.zeros(len(view.nodes), np.bool_)
         only[node] = True
-        if not survey(Ask(view, pod, profile), demand.constraints, only).feasible[node]:
+        ask = Ask(view, pod, profile)
+        if not survey(ask, demand.constraints, only).feasible[node]:
             return False
-        view = with_pod(view, pod, node)
+        view = with_taken(ask, node)
     return True
 
 

@@ -16,9 +16,9 @@ from reprieve.scheduler.preempting import Case
 from reprieve.scheduler.state import State
 
 
-def assume(state: State, case: Case, member: int, node: int, now: float) -> tuple[Effect, ...]:
-    pod, name = case.who.pods[member].pod, case.view.nodes.names[node]
-    ask = Ask(case.view, case.demand.pods[member], case.profile)
+def assume(state: State, case: Case, ask: Ask, node: int, now: float) -> tuple[Effect, ...]:
+    """The pod that asks sees the others of its demand before it in their places."""
+    pod, name = ask.view.pods.compiled[ask.pod].pod, ask.view.nodes.names[node]
     steps = volumes.steps(ask, node) if ask.shape.claims else ()
     assumed = Assumed(pod_target(pod), name, Promise.SENT)
     if steps:

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.placement.demand import Demand, Promised
+from reprieve.placement.demand import Ask, Demand, Promised
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
+from reprieve.placement.taking import with_taken
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.units import Kind
 from reprieve.scheduler.binding import assume, give_up
@@ -78,8 +79,12 @@ def _placed(state: State, case: Case, nodes: tuple[int, ...], now: float) -> Dec
     names = case.view.nodes.names
     effects: list[Effect] = []
     placed = [(member, node) for member, node in enumerate(nodes) if node >= 0]
+    view = case.view
     for member, node in placed:
-        effects.extend(assume(state, case, member, node, now))
+        ask = Ask(view, case.demand.pods[member], case.profile)
+        effects.extend(assume(state, case, ask, node, now))
+        if ask.shape.claims:
+            view = with_taken(ask, node)
     places = tuple((pod_target(case.who.pods[member].pod), names[node]) for member, node in placed)
     decision = replace(_decision(state, case.who, Outcome.PLACED, now), places=places)
     if not _makes_room_for_another(state, case.who.key):
