@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
+import msgspec
+
 from reprieve import config
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.mini import setup
@@ -45,6 +47,7 @@ from reprieve.scheduler.queue import Backoff
 from reprieve.scheduler.settings import Settings
 
 DEFAULT_GATES = config.Gates()
+EVERYTHING = config.Gates(**dict.fromkeys(config.Gates.__struct_fields__, True))
 
 # --- a scheduler, and a cluster for it -----------------------------------------------------------
 
@@ -86,9 +89,12 @@ async def cluster_in_process(
     record: Callable[[Decision], None] = ignore,
     telemetry: Telemetry | None = None,
 ) -> AsyncIterator[MiniCluster]:
-    """A cluster that lives in this process, and is scheduled, for as long as the context is open."""
-    cluster, scheduler = MiniCluster(clock), Scheduler(settings_of(configured))
-    loop = Loop(watched(scheduler, clock, telemetry), cluster, clock, record)
+    """A cluster that lives in this process, and is scheduled, for as long as the context is open.
+
+    It is for trying things: every feature is on.
+    """
+    cluster, scheduler = MiniCluster(clock), Scheduler(settings_of(configured, EVERYTHING))
+    loop = Loop(watched(scheduler, clock, telemetry), cluster, clock, record, limits_of(EVERYTHING))
     cluster.start()
     try:
         async with loop.running():
@@ -151,13 +157,12 @@ async def cluster_up(wanted: LocalCluster, *, scheduled: bool) -> AsyncIterator[
 
     profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    everything = config.Gates(**dict.fromkeys(config.Gates.__struct_fields__, True))
-    settings = settings_of(config.parse_configuration({**head, "profiles": profiles}), everything)
+    settings = settings_of(config.parse_configuration({**head, "profiles": profiles}), EVERYTHING)
     async with served(wanted) as (cluster, address):
         if not scheduled:
             yield address
             return
-        async with Loop(Scheduler(settings), cluster, cluster.clock, limits=limits_of(everything)).running():
+        async with Loop(Scheduler(settings), cluster, cluster.clock, limits=limits_of(EVERYTHING)).running():
             yield address
 
 
@@ -186,13 +191,29 @@ def _unseen(gates: config.Gates, *, together: bool) -> frozenset[type]:
     return frozenset() if gates.composite_pod_group else frozenset({CompositePodGroup})
 
 
+# Keys that have a place in the configuration, and what may be written there until they have a meaning.
+_NOT_YET = {
+    "placementsTried": "expected 1: one placement of a group is tried for each set of victims",
+    "disturbance": "expected nothing: it is for search: LeastDisturbance, which is not available yet",
+    "planningEffort": "expected 10000: no decision is cut short yet",
+    "preemptionPriorityClasses": "expected nothing: nobody can set one apart yet",
+}
+
+
 def _refuse_what_is_not_there(profiles: Sequence[config.Profile]) -> None:
-    message = "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream"
-    errors = [
-        config.ConfigError(path=f"profiles[{i}]: search in the arguments of Reprieve", message=message)
-        for i, profile in enumerate(profiles)
-        if profile.args.reprieve.search is config_args.Search.LEAST_DISTURBANCE
-    ]
+    """What is written and would change nothing is a mistake that nobody notices, so it is told."""
+    defaults, errors = config_args.ReprieveArgs(), []
+    for i, profile in enumerate(profiles):
+        args = profile.args.reprieve
+        wrong = {
+            field.encode_name: _NOT_YET[field.encode_name]
+            for field in msgspec.structs.fields(args)
+            if field.encode_name in _NOT_YET and getattr(args, field.name) != getattr(defaults, field.name)
+        }
+        if args.search is config_args.Search.LEAST_DISTURBANCE:
+            wrong["search"] = "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream"
+        where = f"profiles[{i}]: {{}} in the arguments of Reprieve"
+        errors += [config.ConfigError(path=where.format(key), message=text) for key, text in wrong.items()]
     if errors:
         raise config.InvalidConfigurationError(errors)
 

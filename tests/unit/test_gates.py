@@ -252,10 +252,27 @@ def test_pods_that_differ_from_their_group(divergence: str, starts: bool) -> Non
     assert [condition.status for condition in told] == ["True"]
 
 
-def test_a_search_that_is_not_there_is_refused_with_a_sentence() -> None:
-    assert complaints(lambda: settings_of(configured(search="LeastDisturbance"))) == [
-        "profiles[0]: search in the arguments of Reprieve: LeastDisturbance is not available yet: "
-        "expected PriorityCeiling or Upstream"
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        (
+            "search",
+            "LeastDisturbance",
+            "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream",
+        ),
+        ("placementsTried", 4, "expected 1: one placement of a group is tried for each set of victims"),
+        (
+            "disturbance",
+            {"a": 1},
+            "expected nothing: it is for search: LeastDisturbance, which is not available yet",
+        ),
+        ("planningEffort", 50, "expected 10000: no decision is cut short yet"),
+        ("preemptionPriorityClasses", ["x"], "expected nothing: nobody can set one apart yet"),
+    ],
+)
+def test_what_would_change_nothing_is_refused_with_a_sentence(key: str, value: object, text: str) -> None:
+    assert complaints(lambda: settings_of(configured(**{key: value}))) == [
+        f"profiles[0]: {key} in the arguments of Reprieve: {text}"
     ]
 
 
