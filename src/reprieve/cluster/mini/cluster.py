@@ -4,7 +4,7 @@ Between the scheduler and the store stands only what a plan of faults puts there
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import get_args
 
 from reprieve.cluster.api.codec import Decoded, decode
@@ -12,13 +12,14 @@ from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.calls import call
 from reprieve.cluster.mini.cascade import Cascade
-from reprieve.cluster.mini.controllers import DEFAULT_DELAYS, Controllers, Delays
+from reprieve.cluster.mini.controllers import Controllers, delays_at
+from reprieve.cluster.mini.disk import Disk, DiskError
 from reprieve.cluster.mini.errors import ApiError, not_found
 from reprieve.cluster.mini.faults import NO_FAULTS, CallFault, FaultPlan, WatchFault
 from reprieve.cluster.mini.history import Change, Key, Stored, Verb
 from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, KINDS, Json, Kind, Status
 from reprieve.cluster.mini.kubelet import DEFAULT_PACE, Kubelets, Pace
-from reprieve.cluster.mini.life import live
+from reprieve.cluster.mini.life import Inhabitant, live
 from reprieve.cluster.mini.line import Line
 from reprieve.cluster.mini.metadata import key_of, metadata_of
 from reprieve.cluster.mini.namespaces import Namespaces
@@ -39,15 +40,14 @@ class MiniCluster:
         clock: Clock,
         faults: FaultPlan = NO_FAULTS,
         pace: Pace = DEFAULT_PACE,
-        delays: Delays = DEFAULT_DELAYS,
         features: Features = DEFAULT_FEATURES,
+        disk: Disk | None = None,
     ) -> None:
-        self.store = Store(clock)
+        self.store = Store(clock, disk=disk)
         self.clock = clock
         self.features = features
         self._faults = faults
         self._pace = pace
-        self._delays = delays
         self._calls = 0
         self._opened = 0
         self._lines: list[Line] = []
@@ -89,22 +89,23 @@ class MiniCluster:
             call(self.store, effect, self.clock())
         except ApiError as error:
             return Refused(error.message, again=False)
+        except DiskError as error:
+            return Refused(str(error), again=True)
         return Succeeded()
 
     # --- for those who set it up -----------------------------------------------------------------
 
     def start(self) -> None:
         """Kubelets and controllers begin to live, on the running event loop."""
-        store, clock = self.store, self.clock
-        inhabitants = (
-            Kubelets(store, clock, self._pace),
-            Controllers(store, clock, self._delays, self.features),
-            Cascade(store),
-            Namespaces(store, clock),
-        )
+        store, clock, delays = self.store, self.clock, delays_at(self._pace.speed)
+        inhabitants: dict[str, Callable[[], Inhabitant]] = {
+            "kubelets": lambda: Kubelets(store, clock, self._pace),
+            "controllers": lambda: Controllers(store, clock, delays, self.features),
+            "cascade": lambda: Cascade(store),
+            "namespaces": lambda: Namespaces(store, clock),
+        }
         self._tasks = [
-            asyncio.create_task(live(one.step, one.observer, clock), name=type(one).__name__)
-            for one in inhabitants
+            asyncio.create_task(live(enter, clock), name=name) for name, enter in inhabitants.items()
         ]
 
     async def stop(self) -> None:

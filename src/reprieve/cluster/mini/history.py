@@ -6,7 +6,7 @@ The log knows nothing of what the objects mean.
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -54,10 +54,11 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 class History:
     """The last changes: at least ``kept`` of them. Each change is one version further than the one before."""
 
-    def __init__(self, kept: int) -> None:
+    def __init__(self, kept: int, changes: Sequence[Change] = ()) -> None:
+        """``changes``: the last ones of an earlier time."""
         self._kept = kept
-        self._changes: list[Change] = []
-        self._forgotten = 0
+        self._changes = list(changes)
+        self._forgotten = changes[0].version - 1 if changes else 0
         self._watches: dict[str, list[Watch]] = {}
 
     @property

@@ -1,14 +1,35 @@
 """How a part of the cluster lives: it takes a step whenever something changed or its time has come."""
 
+import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.mini.disk import DiskError
 from reprieve.cluster.mini.observer import Observer
 
+_BREATHER = 1.0  # seconds until a write that could not be kept is worth another try
 
-async def live(step: Callable[[], float | None], observer: Observer, clock: Clock) -> None:
-    """``step`` says when it wants to be called again even if nothing changes."""
-    with observer:
+
+class Inhabitant(Protocol):
+    @property
+    def observer(self) -> Observer: ...
+
+    def step(self) -> float | None:
+        """Says when it wants to be called again even if nothing changes."""
+
+
+async def live(enter: Callable[[], Inhabitant], clock: Clock) -> None:
+    """Who could not have something kept knows it, and nobody else does: another one begins from what is there."""
+    while True:
+        try:
+            await _live(enter(), clock)
+        except DiskError:
+            await asyncio.sleep(_BREATHER)
+
+
+async def _live(one: Inhabitant, clock: Clock) -> None:
+    with one.observer:
         while True:
-            at = step()
-            await observer.wait(None if at is None else max(0.0, at - clock()))
+            at = one.step()
+            await one.observer.wait(None if at is None else max(0.0, at - clock()))

@@ -12,6 +12,7 @@ from operator import attrgetter
 import msgspec
 
 from reprieve.cluster.api.timestamps import Clock, moment, stamp
+from reprieve.cluster.mini.disk import Disk, Kept
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found
 from reprieve.cluster.mini.history import Change, History, Key, Stored, Verb, Watch
 from reprieve.cluster.mini.kinds import BY_RESOURCE, Generation, Json, Kind, Status, peek
@@ -42,13 +43,23 @@ class Listing:
 
 
 class Store:
+    """With a disk it begins with what was kept there, and a change that cannot be kept does not happen."""
+
     def __init__(
-        self, clock: Clock, kinds: Mapping[str, Kind] = BY_RESOURCE, kept_changes: int = KEPT_CHANGES
+        self,
+        clock: Clock,
+        kinds: Mapping[str, Kind] = BY_RESOURCE,
+        kept_changes: int = KEPT_CHANGES,
+        disk: Disk | None = None,
     ) -> None:
         self._clock = clock
         self._kinds = kinds
-        self._history = History(kept_changes)
+        self._disk = disk
         self._objects: dict[str, dict[Key, Stored]] = {resource: {} for resource in kinds}
+        kept = disk.read() if disk is not None else Kept()
+        for stored in kept.objects:
+            self._table(stored.key.resource)[stored.key] = stored
+        self._history = History(kept_changes, kept.changes)
 
     # --- reading -------------------------------------------------------------------------------------
 
@@ -188,16 +199,24 @@ class Store:
 
     def _put(self, key: Key, body: Json, old: Stored | None) -> Stored:
         stored = self._stored(key, body)
-        self._objects[key.resource][key] = stored
         verb = Verb.ADDED if old is None else Verb.MODIFIED
-        self._history.append(Change(stored.version, verb, stored, old))
+        change = self._kept(Change(stored.version, verb, stored, old))
+        self._objects[key.resource][key] = stored
+        self._history.append(change)
         return stored
 
     def _remove(self, old: Stored, body: Json) -> Stored:
         last = self._stored(old.key, body)
+        change = self._kept(Change(last.version, Verb.DELETED, last, old))
         del self._objects[old.key.resource][old.key]
-        self._history.append(Change(last.version, Verb.DELETED, last, old))
+        self._history.append(change)
         return last
+
+    def _kept(self, change: Change) -> Change:
+        """Nobody hears of a change before it is safe."""
+        if self._disk is not None:
+            self._disk.write(change, self._history.oldest)
+        return change
 
     def _stored(self, key: Key, body: Json) -> Stored:
         version = self.version + 1

@@ -5,7 +5,7 @@ else is remembered: what is to be done follows from what the store holds then.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from reprieve.cluster.api.admission import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
@@ -38,6 +38,10 @@ class Delays:
 
 
 DEFAULT_DELAYS = Delays()
+
+
+def delays_at(speed: float) -> Delays:
+    return Delays(*(seconds / speed for seconds in astuple(DEFAULT_DELAYS)))
 
 
 @dataclass(frozen=True, slots=True)

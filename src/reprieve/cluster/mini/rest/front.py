@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.mini.disk import DiskError
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.rest.api import Api
 from reprieve.cluster.mini.rest.exchange import Answer, Request
@@ -32,6 +33,8 @@ class Front:
             return handler(place, request.method)(self._call(place, request))
         except ApiError as error:
             return refusal(error, _subject(place, error))
+        except DiskError as error:
+            return refusal(ApiError(507, "InsufficientStorage", f"nothing was changed: {error}"))
 
     def _page(self, place: Page, request: Request) -> Answer:
         found = page(place, request, self._catalogue)
