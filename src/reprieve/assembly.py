@@ -11,7 +11,7 @@ import msgspec
 
 from reprieve import config
 from reprieve.cluster.kube.auth import Access
-from reprieve.cluster.mini import setup
+from reprieve.cluster.mini import disk, setup
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.kinds import BY_NAME, Json
@@ -144,6 +144,7 @@ def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:
 # In these words commands say what they want.
 LocalCluster = setup.LocalCluster
 SHAPES = setup.SHAPES
+DiskError = disk.DiskError
 
 
 @asynccontextmanager

@@ -61,7 +61,7 @@ def test_a_port_that_is_in_use() -> None:
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--data-dir", "/tmp/x"), "--data-dir is not there yet"),
+        (("--data-dir", "/dev/null"), "--data-dir"),
         (("--from", "x"), "--from is not there yet"),
         (("--shape", "huge"), "gpu8, cpu16 or a file"),
         (("--speed", "0"), "--speed"),

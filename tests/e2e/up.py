@@ -23,8 +23,7 @@ PATIENCE = 30
 @contextmanager
 def cluster_up(*flags: str) -> Iterator[Path]:
     """The kubeconfig of a cluster that lives as long as the context; it must end well."""
-    command = [REPRIEVE, "up", "--shape", "cpu16", "--speed", "30", *flags]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with _process(*flags) as process:
         assert process.stdout is not None
         try:
             yield _kubeconfig(process.stdout)
@@ -33,6 +32,22 @@ def cluster_up(*flags: str) -> Iterator[Path]:
             _, told = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, told
         assert "Traceback" not in told
+
+
+@contextmanager
+def cluster_killed(*flags: str) -> Iterator[Path]:
+    """The same, for a cluster that does not end well."""
+    with _process(*flags) as process:
+        assert process.stdout is not None
+        try:
+            yield _kubeconfig(process.stdout)
+        finally:
+            process.kill()
+
+
+def _process(*flags: str) -> "subprocess.Popen[str]":
+    command = [REPRIEVE, "up", "--shape", "cpu16", "--speed", "30", *flags]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def _kubeconfig(lines: Iterable[str]) -> Path:

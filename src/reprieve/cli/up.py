@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from reprieve.assembly import SHAPES, LocalCluster, cluster_up
+from reprieve.assembly import SHAPES, DiskError, LocalCluster, cluster_up
 from reprieve.cli.inputs import text_of
 from reprieve.cli.screen import note
 from reprieve.cluster.api.documents import Unparsed, documents
@@ -23,9 +23,7 @@ from reprieve.cluster.api.documents import Unparsed, documents
 
 def refuse(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
     if value is not None:
-        raise click.UsageError(
-            f"{option.opts[0]} is not there yet: a cluster begins empty and lives in memory."
-        )
+        raise click.UsageError(f"{option.opts[0]} is not there yet: a cluster begins empty.")
 
 
 @click.command()
@@ -58,26 +56,32 @@ def refuse(ctx: click.Context, option: click.Parameter, value: str | None) -> No
     help="Who schedules; with none you can bring your own.",
 )
 @click.option(
-    "--data-dir", metavar="DIR", callback=refuse, expose_value=False, help="Not there yet: all is in memory."
+    "--data-dir",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the cluster is kept; one that is there goes on. Otherwise it is in memory.",
 )
 @click.option(
     "--from", metavar="SNAPSHOT", callback=refuse, expose_value=False, help="Not there yet: it begins empty."
 )
 def up(  # noqa: PLR0913, PLR0917  one for each flag
-    nodes: int, shape: str, host: str, port: int, speed: float, scheduler: str
+    nodes: int, shape: str, host: str, port: int, speed: float, scheduler: str, data_dir: Path | None
 ) -> None:
     """Start a cluster on this machine that kubectl can use, and keep it until Ctrl-C.
 
-    Pods start, run, drain and end as on real nodes, but nothing is executed. Everything is in memory, and
-    gone when the command ends.
+    Pods start, run, drain and end as on real nodes, but nothing is executed. Without --data-dir everything is
+    in memory, and gone when the command ends.
     """
     template = node_template(shape)
     with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
-        wanted = LocalCluster(template, nodes, Path(directory) / "kubeconfig", host, port, speed)
+        kubeconfig = (data_dir or Path(directory)).absolute() / "kubeconfig"
+        wanted = LocalCluster(template, nodes, kubeconfig, host, port, speed, data_dir)
         try:
             asyncio.run(keep(wanted, scheduled=scheduler == "reprieve"))
         except OSError as error:
             raise click.ClickException(unavailable(error, host, port)) from error
+        except DiskError as error:
+            raise click.ClickException(f"{error}.") from error
         except ValueError as error:
             raise click.ClickException(f"{shape}: {error}") from error
 
@@ -103,7 +107,7 @@ async def keep(wanted: LocalCluster, *, scheduled: bool) -> None:
         async with cluster_up(wanted, scheduled=scheduled) as address:
             welcome(wanted, address)
             await interrupted.wait()
-    note("The cluster is gone.")
+    note("The cluster is gone." if wanted.data_dir is None else f"The cluster is kept in {wanted.data_dir}.")
 
 
 def welcome(wanted: LocalCluster, address: str) -> None:

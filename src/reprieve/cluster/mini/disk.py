@@ -51,11 +51,12 @@ class Disk:
         self._path = directory / FILE
         self._lock = _locked(directory)
         try:
+            _for_its_owner_alone(self._path)
             self._db = sqlite3.connect(self._path, isolation_level=None)
             self._db.executescript(_TUNING)
             self._prepare()
             self._trimmed = int(self.note(_OLDEST) or 0)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             os.close(self._lock)
             raise self._problem("cannot be used", error) from error
 
@@ -118,14 +119,19 @@ class Disk:
         self._db.close()
         os.close(self._lock)
 
-    def _problem(self, what: str, error: sqlite3.Error) -> DiskError:
+    def _problem(self, what: str, error: sqlite3.Error | OSError) -> DiskError:
         return DiskError(f"{self._path}: {what}: {error}")
+
+
+def _for_its_owner_alone(path: Path) -> None:
+    """Tokens and keys are kept there, too."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _locked(directory: Path) -> int:
     """Held until closed, or until the process ends in whatever way."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise DiskError(f"{directory}: cannot be used: {(error.strerror or str(error)).lower()}") from error

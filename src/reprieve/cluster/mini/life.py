@@ -20,7 +20,7 @@ class Inhabitant(Protocol):
 
 
 async def live(enter: Callable[[], Inhabitant], clock: Clock) -> None:
-    """Who could not have something kept knows it, and nobody else does: another one begins from what is there."""
+    """After a write that could not be kept, a new one takes over: it knows what there is, and no more."""
     while True:
         try:
             await _live(enter(), clock)

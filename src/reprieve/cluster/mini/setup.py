@@ -28,7 +28,10 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 
 @dataclass(frozen=True, slots=True)
 class LocalCluster:
-    """``node`` is what each of the nodes is like. Port 0 is any that is free."""
+    """``node`` is what each of the nodes is like. Port 0 is any that is free.
+
+    ``data_dir``: where it is kept. One that is there already goes on as it was, with the nodes that it has.
+    """
 
     node: Json
     nodes: int
@@ -36,6 +39,7 @@ class LocalCluster:
     host: str = LOOPBACK
     port: int = 0
     speed: float = 1.0
+    data_dir: Path | None = None
 
 
 def standard_objects() -> list[Json]:
