@@ -81,7 +81,7 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
         except OSError as error:
             raise click.ClickException(unavailable(error, host, port)) from error
         except DiskError as error:
-            raise click.ClickException(f"{error}.") from error
+            raise click.ClickException(f"--data-dir: {error}.") from error
         except ValueError as error:
             raise click.ClickException(f"{shape}: {error}") from error
 
