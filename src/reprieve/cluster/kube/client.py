@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import Protocol
 
 import aiohttp
 from yarl import URL
@@ -59,6 +60,14 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
+class Channel(Protocol):
+    """What those who read need of a connection; ``Connection`` tells what may be raised."""
+
+    async def send(self, request: Request) -> Response: ...
+
+    def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]: ...
+
+
 class Connection:
     """Made by ``connected``; requests may be made side by side."""
 
@@ -89,8 +98,12 @@ class Connection:
         return response
 
     async def _send(self, request: Request) -> Response:
+        seconds = self._limits.request_seconds
+        # A long list may take as long as something of it arrives.
         timeout = aiohttp.ClientTimeout(
-            total=self._limits.request_seconds, sock_connect=self._limits.connect_seconds
+            total=seconds if request.writes else None,
+            sock_connect=self._limits.connect_seconds,
+            sock_read=seconds,
         )
         async with self._opened(request, timeout) as response:
             return await self._read(response)

@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from reprieve.cluster.kube.client import Connection, RefusedError
+from reprieve.cluster.kube.client import Channel, RefusedError
 from reprieve.cluster.kube.places import CANDIDATES, Place, root_of
 from reprieve.cluster.kube.requests import Request
 
@@ -23,7 +23,7 @@ _RESOURCES = msgspec.json.Decoder(_Resources)
 
 
 class Discovery:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Channel) -> None:
         self._connection = connection
         self._served: dict[str, frozenset[str]] = {}
         self._found: dict[str, Place] = {}

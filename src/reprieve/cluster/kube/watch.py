@@ -16,7 +16,7 @@ import msgspec
 
 from reprieve.cluster.api.faults import UNDECODABLE
 from reprieve.cluster.api.reader import Decoded
-from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
+from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.mirror import Mirror, Result
 from reprieve.cluster.kube.pace import Pauses, spread
@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 _PORTION = 500  # objects in one answer, where a list has to be taken in portions
 _WATCH_SECONDS = 300.0  # then the server ends it, and we go on where we were
 _LOOK_AGAIN_SECONDS = 60.0  # for a kind that the server does not have
+# Pods that have ended need no room any more; of Jobs there can be a great many.
+_NOT_ENDED = (("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed"),)
 _END_OF_LIST = "k8s.io/initial-events-end"
 
 
@@ -96,7 +98,7 @@ class Follower:
     """Follows one kind until cancelled."""
 
     def __init__(
-        self, kind: str, connection: Connection, discovery: Discovery, ways: Ways, deliver: Deliver
+        self, kind: str, connection: Channel, discovery: Discovery, ways: Ways, deliver: Deliver
     ) -> None:
         self.mirror = Mirror(kind)
         self._kind = kind
@@ -157,8 +159,7 @@ class Follower:
         elif self._ways.streams_lists:
             await self._stream_list(place)
         else:
-            await self._list(place)
-            await self._watch(place, (("resourceVersion", self._version),))
+            await self._list_and_watch(place)
 
     # --- lists -----------------------------------------------------------------------------------
 
@@ -171,6 +172,11 @@ class Follower:
             if error.response.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
                 raise
             self._ways.streams_lists = False
+            await self._list_and_watch(place)
+
+    async def _list_and_watch(self, place: Place) -> None:
+        await self._list(place)
+        await self._watch(place, (("resourceVersion", self._version),))
 
     async def _list(self, place: Place) -> None:
         """In portions; where the list gets too old on the way, once more and all at once."""
@@ -183,15 +189,12 @@ class Follower:
                 token, limit = "", 0
                 continue
             page = _page(response)
+            self._failures = 0
             await self._deliver(Portion(tuple(self._shown(place, page.items or ()))))
             token = page.metadata.continue_
             if not token:
                 break
         self._version = page.metadata.resource_version
-        await self._complete()
-
-    async def _complete(self) -> None:
-        self._failures = 0
         await self._deliver(Portion(tuple(self.mirror.end_list()), complete=True))
 
     def _shown(self, place: Place, items: Iterable[msgspec.Raw]) -> Iterator[Sight]:
@@ -214,6 +217,7 @@ class Follower:
         seconds = int(spread(self._kind, _WATCH_SECONDS))
         query = (
             *(("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds))),
+            *_selection(place),
             *start,
         )
         try:
@@ -227,14 +231,16 @@ class Follower:
         sights: list[Sight] = []
         try:
             for line in lines:
-                if self._understood(place, line, sights):
-                    await self._deliver(Portion(tuple(sights)))
+                ends_list = self._understood(place, line, sights)
+                self._failures = 0
+                if ends_list:
+                    await self._deliver(Portion((*sights, *self.mirror.end_list()), complete=True))
                     sights.clear()
-                    await self._complete()
-        finally:
-            # What came before a line that ends the watch has been taken note of, and must be told.
-            if sights:
-                await self._deliver(Portion(tuple(sights)))
+        except Exception:
+            # What came before the line that ended the watch was taken note of, and will not come again.
+            await self._deliver(Portion(tuple(sights)))
+            raise
+        await self._deliver(Portion(tuple(sights)))
 
     def _understood(self, place: Place, raw: bytes, sights: list[Sight]) -> bool:
         """Takes note of a line; whether it is the end of the list."""
@@ -294,9 +300,14 @@ def _metadata_of(place: Place, result: Result, raw: msgspec.Raw) -> ObjectMeta |
 # --- what the server refuses ---------------------------------------------------------------------
 
 
+def _selection(place: Place) -> tuple[tuple[str, str], ...]:
+    return _NOT_ENDED if place.kind == "Pod" else ()
+
+
 def _list_request(place: Place, token: str, limit: int) -> Request:
-    query = (("limit", str(limit)),) if limit else ()
-    return Request("GET", place.path(), (*query, ("continue", token)) if token else query)
+    portion = {"limit": str(limit) if limit else "", "continue": token}
+    query = (pair for pair in portion.items() if pair[1])
+    return Request("GET", place.path(), (*_selection(place), *query))
 
 
 def _page(response: Response) -> _Page:

@@ -1,0 +1,250 @@
+"""Following a kind: lists in both ways, watches that end, break, expire or speak nonsense."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from reprieve.cluster.kube.client import NoAnswerError, RefusedError
+from reprieve.cluster.kube.discovery import Discovery
+from reprieve.cluster.kube.requests import Request, Response
+from reprieve.cluster.kube.watch import Follower, Portion, Ways
+from reprieve.cluster.port import Sight
+from reprieve.model.effects import Target
+from reprieve.model.events import Gone, Seen, Unread
+from reprieve.model.objects import Pod
+from reprieve.runtime.virtual_time import run
+
+Json = dict[str, Any]
+EXPIRED = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
+
+
+def pod(name: str, version: int, uid: str = "u", **more: Any) -> Json:
+    meta = {"name": name, "namespace": "team", "uid": uid, "resourceVersion": str(version)}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**meta, "managedFields": [{}]}, **more}
+
+
+def change(verb: str, body: Json) -> Json:
+    return {"type": verb, "object": body}
+
+
+def bookmark(version: int, *, ends_list: bool = False) -> Json:
+    notes = {"k8s.io/initial-events-end": "true"} if ends_list else {}
+    return change("BOOKMARK", {"metadata": {"resourceVersion": str(version), "annotations": notes}})
+
+
+def page(version: int, *items: Json, goes_on: str = "") -> Response:
+    meta = {"resourceVersion": str(version), "continue": goes_on}
+    return Response(200, json.dumps({"metadata": meta, "items": items}).encode())
+
+
+Watched = list[Json] | Exception
+
+
+class Server:
+    """Says what it is told to say: to watches and to lists, one after the other; then it says no more."""
+
+    def __init__(self, *watches: Watched, lists: tuple[Response, ...] = ()) -> None:
+        self._watches = list(watches)
+        self._lists = list(lists)
+        self.asked: list[dict[str, str]] = []
+
+    async def send(self, request: Request) -> Response:
+        if not request.path.endswith("/pods"):
+            return Response(200, b'{"resources": [{"name": "pods", "kind": "Pod"}]}')
+        self.asked.append(dict(request.query))
+        return self._lists.pop(0)
+
+    async def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]:
+        self.asked.append(dict(request.query))
+        if not self._watches:
+            await asyncio.sleep(10_000)
+        said = self._watches.pop(0)
+        if isinstance(said, Exception):
+            raise said
+        yield [json.dumps(line).encode() for line in said]
+
+    def starts(self) -> list[str]:
+        """Where each request began: a version, a list as a stream, or a list in portions."""
+        return [
+            query.get("resourceVersion") or ("stream" if "sendInitialEvents" in query else "list")
+            for query in self.asked
+        ]
+
+
+def followed(server: Server, seconds: float = 100.0) -> list[Sight | str]:
+    """Everything that is told in that time; the word "all" stands for the end of a list."""
+    told: list[Sight | str] = []
+
+    async def deliver(portion: Portion) -> None:
+        told.extend(portion.sights)
+        if portion.complete:
+            told.append("all")
+
+    async def main() -> None:
+        follower = Follower("Pod", server, Discovery(server), Ways(), deliver)
+        task = asyncio.create_task(follower.run())
+        await asyncio.wait((task,), timeout=seconds)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run(main())
+    return told
+
+
+def names(told: list[Sight | str]) -> list[str]:
+    """+ for what is seen, - for what is gone, ? for what cannot be read."""
+    return [_name(sight) for sight in told]
+
+
+def _name(sight: Sight | str) -> str:
+    match sight:
+        case Seen(thing):
+            return f"+{thing.metadata.name}{thing.metadata.resource_version}"
+        case Gone(target):
+            return f"-{target.name}"
+        case Unread(target):
+            return f"?{target.name}"
+        case other:
+            return str(other)
+
+
+def test_a_list_as_a_stream_and_then_what_changes() -> None:
+    server = Server(
+        [
+            change("ADDED", pod("a", 3)),
+            bookmark(5, ends_list=True),
+            change("MODIFIED", pod("a", 6)),
+            change("DELETED", pod("a", 7)),
+        ]
+    )
+    told = followed(server)
+    assert names(told) == ["+a3", "all", "+a6", "-a"]
+    assert Gone(Target("Pod", "team", "a", "u")) in told
+    assert server.starts() == ["stream", "7"]
+    assert server.asked[0]["allowWatchBookmarks"] == "true"
+    assert server.asked[0]["fieldSelector"] == "status.phase!=Succeeded,status.phase!=Failed"
+
+
+def test_a_watch_goes_on_where_the_last_bookmark_was() -> None:
+    server = Server([bookmark(5, ends_list=True), bookmark(90)], NoAnswerError("broken"), [bookmark(95)])
+    assert names(followed(server)) == ["all"]
+    assert server.starts() == ["stream", "90", "90", "95"]
+
+
+def test_a_stream_that_breaks_in_the_list_is_begun_anew_and_tells_nothing_twice() -> None:
+    server = Server(
+        [change("ADDED", pod("a", 3)), bookmark(4)],
+        [change("ADDED", pod("a", 3)), change("ADDED", pod("b", 5)), bookmark(6, ends_list=True)],
+    )
+    assert names(followed(server)) == ["+a3", "+b5", "all"]
+    assert server.starts() == ["stream", "stream", "6"]
+
+
+@pytest.mark.parametrize(
+    "expiry", [[EXPIRED], RefusedError(Response(410))], ids=["in the stream", "at its beginning"]
+)
+def test_an_expired_history_is_listed_anew_and_what_vanished_is_gone(expiry: Watched) -> None:
+    first = [change("ADDED", pod(name, i)) for i, name in enumerate("abc")]
+    again = [
+        change("ADDED", pod("a", 0)),
+        change("ADDED", pod("b", 9, uid="new")),
+        bookmark(9, ends_list=True),
+    ]
+    server = Server([*first, bookmark(5, ends_list=True)], expiry, again)
+    assert names(followed(server)) == ["+a0", "+b1", "+c2", "all", "-b", "+b9", "-c", "all"]
+    assert server.starts() == ["stream", "5", "stream", "9"]
+
+
+def test_what_came_before_the_error_is_told() -> None:
+    server = Server([bookmark(1, ends_list=True), change("ADDED", pod("a", 2)), EXPIRED], [EXPIRED])
+    assert names(followed(server)) == ["all", "+a2"]
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_server_without_streams_is_asked_for_portions(status: int) -> None:
+    lists = (page(7, pod("a", 1), goes_on="more"), page(7, pod("b", 2)))
+    server = Server(RefusedError(Response(status)), [change("ADDED", pod("c", 8))], lists=lists)
+    assert names(followed(server)) == ["+a1", "+b2", "all", "+c8"]
+    assert server.starts() == ["stream", "list", "list", "7", "8"]
+    assert [query.get("continue") for query in server.asked[1:3]] == [None, "more"]
+    assert server.asked[1]["limit"] == "500"
+
+
+def test_portions_that_get_too_old_are_taken_all_at_once() -> None:
+    lists = (page(7, pod("a", 1), goes_on="x"), Response(410), page(9, pod("b", 2)))
+    server = Server(RefusedError(Response(422)), lists=lists)
+    assert names(followed(server)) == ["+a1", "+b2", "-a", "all"]
+    assert "limit" not in server.asked[3]
+    assert server.starts()[-1] == "9"
+
+
+def test_a_version_that_is_not_later_does_not_lead_back() -> None:
+    server = Server([bookmark(100, ends_list=True), change("ADDED", pod("a", 99))])
+    followed(server)
+    assert server.starts() == ["stream", "100"]
+
+
+def test_what_cannot_be_read_is_told_as_such_and_the_rest_goes_on() -> None:
+    server = Server([change("ADDED", pod("a", 1, spec=7)), change("ADDED", pod("b", 2))])
+    assert names(followed(server)) == ["?a", "+b2"]
+
+
+def test_fields_that_nobody_reads_are_not_kept() -> None:
+    (seen,) = followed(Server([change("ADDED", pod("a", 1))]))
+    assert isinstance(seen, Seen)
+    assert isinstance(seen.object, Pod)
+    assert not hasattr(seen.object.metadata, "managed_fields")
+
+
+@pytest.mark.parametrize(
+    "failing", [NoAnswerError("no"), RefusedError(Response(429)), RefusedError(Response(403))]
+)
+def test_failures_are_repeated_ever_more_slowly(failing: Exception) -> None:
+    server = Server(*[failing] * 50)
+    followed(server, 300)
+    assert 8 <= len(server.asked) <= 16
+
+
+def test_nonsense_is_a_broken_connection() -> None:
+    async def main() -> None:
+        class Nonsense(Server):
+            async def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]:
+                self.asked.append(dict(request.query))
+                yield [b'{"type": "ADD']
+
+        server = Nonsense()
+        follower = Follower("Pod", server, Discovery(server), Ways(), _ignored)
+        task = asyncio.create_task(follower.run())
+        await asyncio.sleep(10)
+        assert not task.done()
+        assert len(server.asked) > 1
+        task.cancel()
+
+    run(main())
+
+
+async def _ignored(portion: Portion) -> None:
+    """Whatever was told."""
+
+
+class Upgraded(Server):
+    """Has no pods until a certain moment, and none any more after another one."""
+
+    def __init__(self, from_: float, until: float) -> None:
+        super().__init__(
+            [change("ADDED", pod("a", 1)), bookmark(1, ends_list=True)], RefusedError(Response(404))
+        )
+        self._from, self._until = from_, until
+
+    async def send(self, request: Request) -> Response:
+        there = self._from <= asyncio.get_running_loop().time() < self._until
+        return await super().send(request) if there else Response(404)
+
+
+def test_a_kind_may_come_and_go() -> None:
+    assert names(followed(Upgraded(150, 200), 120)) == ["all", "all"]
+    assert names(followed(Upgraded(100, 1000), 300)) == ["all", "all", "+a1", "all"]
+    assert names(followed(Upgraded(0, 0.1), 50)) == ["+a1", "all", "-a", "all"]
