@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
+from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
 from reprieve.cluster.mini.setup import standard_objects
@@ -27,7 +28,7 @@ class MiniOperator(HttpOperator):
 @asynccontextmanager
 async def served(mini: MiniCluster) -> AsyncIterator[MiniOperator]:
     async with serve(mini, Endpoint(TOKEN)) as server:
-        access = Access(server.url, TOKEN)
+        access = Access(Login(Cluster(server=server.url), User(token=TOKEN)))
         async with connected(access) as connection:
             yield MiniOperator(connection, access, server, mini)
 

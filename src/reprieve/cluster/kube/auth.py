@@ -1,32 +1,220 @@
-"""Who we are to an API server, and whether it is the one that we mean."""
+"""Who we are to an API server, and whether it is the one that we mean: headers and TLS for each request.
 
+Whatever comes from files or from a plugin is looked at again from time to time, so that it can be rotated.
+Nothing is ever less than verified unless the kubeconfig says so.
+"""
+
+import asyncio
+import base64
+import logging
 import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from reprieve.cluster.kube.kubeconfig import AccessError, Cluster, Login, User, decoded, find_login
+from reprieve.cluster.kube.plugins import Credential, ask_plugin
+from reprieve.cluster.kube.proxies import proxy_for
+
+_log = logging.getLogger(__name__)
+
+_LOOK_AGAIN_SECONDS = 60.0  # at files
+_RENEW_SECONDS = 10.0  # at least between two renewals that a server's refusal brought about
+_NOTHING = Credential()
 
 
-class AccessError(Exception):
-    """There is no way in, for the reason that it says."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Grant:
-    """What goes with a request: headers, and the TLS settings for https; None are those of the system."""
+    """What goes with a request: headers, and the TLS settings if there is TLS."""
 
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: tuple[tuple[str, str], ...] = ()
     tls: ssl.SSLContext | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Certificates:
+    """As PEM; what is empty is not there."""
+
+    authority: bytes = b""
+    certificate: bytes = b""
+    key: bytes = b""
+
+
 class Access:
-    def __init__(self, server: str, token: str = "", tls: ssl.SSLContext | None = None) -> None:
-        self.server = server.rstrip("/")
-        self.server_name = ""
-        self.proxy = ""
-        self._grant = Grant({"Authorization": f"Bearer {token}"} if token else {}, tls)
+    """``clock``: the time of day, in seconds since 1970."""
+
+    def __init__(
+        self, login: Login, environ: Mapping[str, str] | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.server = login.cluster.server.rstrip("/")
+        self.server_name = login.cluster.tls_server_name
+        self.proxy = proxy_for(login.cluster.server, login.cluster.proxy_url, environ or {})
+        self._login = login
+        self._environ = environ or {}
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+        self._credential = _NOTHING
+        self._asked = False  # whether a plugin gave the credential
+        self._grant: Grant | None = None
+        self._looked_at = 0.0
+        self._renewed_at = -_RENEW_SECONDS
+        self._certificates: _Certificates | None = None
+        self._tls: ssl.SSLContext | None = None
 
     async def grant(self) -> Grant:
-        return self._grant
+        """An AccessError if nothing can be granted."""
+        async with self._one_at_a_time:
+            if self._grant is None or self._is_stale():
+                self._grant = await self._granted_anew()
+            return self._grant
 
-    def renew(self) -> bool:
-        """Told that the server did not accept what was granted; whether another try makes sense."""
-        return False
+    def renew(self, refused: Grant) -> bool:
+        """Told that a server did not accept a grant; whether another try may end better."""
+        if refused is not self._grant:
+            return True
+        if not self._can_change or self._clock() - self._renewed_at < _RENEW_SECONDS:
+            return False
+        self._renewed_at = self._clock()
+        self._grant, self._asked = None, False
+        return True
+
+    @property
+    def _can_change(self) -> bool:
+        user = self._login.user
+        return user.exec is not None or bool(user.token_file or user.client_certificate)
+
+    def _is_stale(self) -> bool:
+        now = self._clock()
+        return now - self._looked_at >= _LOOK_AGAIN_SECONDS or not self._credential.is_valid(now)
+
+    async def _granted_anew(self) -> Grant:
+        await self._ask()
+        self._looked_at = self._clock()
+        try:
+            return self._made()
+        except AccessError as error:
+            if self._grant is None:
+                raise
+            # Perhaps somebody is writing these files right now. What was good a minute ago may still be.
+            _log.warning("going on with the credentials from before: %s", error)
+            return self._grant
+
+    async def _ask(self) -> None:
+        plugin = self._login.user.exec
+        if plugin is None or (self._asked and self._credential.is_valid(self._clock())):
+            return
+        self._credential = await ask_plugin(plugin, self._login.cluster, self._environ)
+        self._asked = True
+
+    def _made(self) -> Grant:
+        headers = tuple(_headers(self._login.user, self._credential))
+        return Grant(headers, self._context() if self.server.startswith("https://") else None)
+
+    def _context(self) -> ssl.SSLContext:
+        """The same one for as long as certificates are the same: connections depend on it."""
+        cluster = self._login.cluster
+        certificates = _certificates(cluster, self._login.user, self._credential)
+        if self._tls is None or certificates != self._certificates:
+            self._tls = _context(certificates, verify=not cluster.insecure_skip_tls_verify)
+            self._certificates = certificates
+        return self._tls
+
+
+def find_access(explicit: str, context: str, environ: Mapping[str, str]) -> Access:
+    """``explicit``: the kubeconfig that was named, if any; likewise the context."""
+    return Access(find_login(explicit, context, environ), environ)
+
+
+# --- headers -------------------------------------------------------------------------------------
+
+
+def _headers(user: User, credential: Credential) -> Iterator[tuple[str, str]]:
+    if token := _token(user, credential):
+        yield "Authorization", f"Bearer {token}"
+    elif user.username or user.password:
+        pair = base64.b64encode(f"{user.username}:{user.password}".encode()).decode()
+        yield "Authorization", f"Basic {pair}"
+    if user.impersonate:
+        yield "Impersonate-User", user.impersonate
+    if user.as_uid:
+        yield "Impersonate-Uid", user.as_uid
+    for group in user.as_groups or ():
+        yield "Impersonate-Group", group
+    for name, values in (user.as_user_extra or {}).items():
+        for value in values:
+            yield f"Impersonate-Extra-{quote(name, safe='')}", value
+
+
+def _token(user: User, credential: Credential) -> str:
+    """A file counts before what was written down when it was made."""
+    if user.token_file:
+        token = _content(user.token_file, "tokenFile").decode(errors="replace").strip()
+        if not token and not user.token:
+            raise AccessError(f"tokenFile: {user.token_file} is empty")
+        return token or user.token
+    return user.token or credential.token
+
+
+def _content(path: str, field: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise AccessError(f"{field}: {path} cannot be read: {error.strerror}") from error
+
+
+# --- TLS -----------------------------------------------------------------------------------------
+
+
+def _certificates(cluster: Cluster, user: User, credential: Credential) -> _Certificates:
+    certificate = _given(user.client_certificate_data, user.client_certificate, "client-certificate")
+    key = _given(user.client_key_data, user.client_key, "client-key")
+    if bool(certificate) != bool(key):
+        raise AccessError("client-certificate and client-key: expected both or none")
+    authority = _given(
+        cluster.certificate_authority_data, cluster.certificate_authority, "certificate-authority"
+    )
+    return _Certificates(authority, certificate or credential.certificate, key or credential.key)
+
+
+def _given(data: str, path: str, field: str) -> bytes:
+    """What stands in the kubeconfig itself counts before a file."""
+    if data:
+        return decoded(data, f"{field}-data")
+    return _content(path, field) if path else b""
+
+
+def _context(certificates: _Certificates, *, verify: bool) -> ssl.SSLContext:
+    try:
+        authority = certificates.authority.decode("ascii") or None
+        context = ssl.create_default_context(cadata=authority)
+    except (ssl.SSLError, ValueError) as error:
+        raise AccessError("certificate-authority: expected certificates as PEM") from error
+    # Authorities that clusters make for themselves often lack what the strict reading of the rules wants.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certificates.certificate:
+        _load(context, certificates)
+    return context
+
+
+def _load(context: ssl.SSLContext, certificates: _Certificates) -> None:
+    # Python reads keys from files only. The directory is ours alone, and gone at once.
+    with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
+        both = Path(directory) / "both.pem"
+        both.touch(mode=0o600)
+        both.write_bytes(certificates.key + b"\n" + certificates.certificate)
+        try:
+            context.load_cert_chain(both, password=_no_password)
+        except (ssl.SSLError, OSError) as error:
+            expected = "expected a certificate and its key, as PEM and not encrypted"
+            raise AccessError(f"client-certificate and client-key: {expected}") from error
+
+
+def _no_password() -> str:
+    """Otherwise OpenSSL would ask for one on the terminal."""
+    return ""

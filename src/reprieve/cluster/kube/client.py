@@ -4,16 +4,16 @@ What a request is about is not known here; of a failure, only whether the server
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Protocol
 
 import aiohttp
-from yarl import URL
 
-from reprieve.cluster.kube.auth import Access, AccessError
+from reprieve.cluster.kube.auth import Access, Grant
+from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.pace import TokenBucket
 from reprieve.cluster.kube.requests import Conversation, Request, Response
 from reprieve.cluster.port import Answer, Lost, Refused
@@ -92,12 +92,19 @@ class Connection:
 
     async def send(self, request: Request) -> Response:
         """NoAnswerError if there is no response."""
-        response = await self._send(request)
-        if response.status == _UNAUTHORIZED and self._access.renew():
-            return await self._send(request)
+        grant = await self._granted()
+        response = await self._send(request, grant)
+        if response.status == _UNAUTHORIZED and self._access.renew(grant):
+            return await self._send(request, await self._granted())
         return response
 
-    async def _send(self, request: Request) -> Response:
+    async def _granted(self) -> Grant:
+        try:
+            return await self._access.grant()
+        except AccessError as error:
+            raise NoAnswerError(str(error)) from error
+
+    async def _send(self, request: Request, grant: Grant) -> Response:
         seconds = self._limits.request_seconds
         # A long list may take as long as something of it arrives.
         timeout = aiohttp.ClientTimeout(
@@ -105,7 +112,7 @@ class Connection:
             sock_connect=self._limits.connect_seconds,
             sock_read=seconds,
         )
-        async with self._opened(request, timeout) as response:
+        async with self._opened(request, grant, timeout) as response:
             return await self._read(response)
 
     async def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]:
@@ -117,10 +124,11 @@ class Connection:
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=limits.connect_seconds, sock_read=limits.silence_seconds
         )
-        async with self._opened(request, timeout) as response:
+        grant = await self._granted()
+        async with self._opened(request, grant, timeout) as response:
             if response.status != 200:
                 if response.status == _UNAUTHORIZED:
-                    self._access.renew()
+                    self._access.renew(grant)
                 raise RefusedError(await self._read(response))
             splitter = LineSplitter()
             async for chunk in response.content.iter_any():
@@ -129,23 +137,19 @@ class Connection:
 
     @asynccontextmanager
     async def _opened(
-        self, request: Request, timeout: aiohttp.ClientTimeout
+        self, request: Request, grant: Grant, timeout: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         await self._wait_for_turn()
-        try:
-            granted = await self._access.grant()
-        except AccessError as error:
-            raise NoAnswerError(str(error)) from error
         access = self._access
-        url = URL(access.server + request.path, encoded=True).with_query(request.query)
         try:
             async with self._session.request(
                 request.method,
-                url,
+                access.server + request.path,
+                params=request.query,
                 data=request.body or None,
-                headers=_headers(request, granted.headers),
+                headers=_headers(request, grant),
                 timeout=timeout,
-                ssl=granted.tls if granted.tls is not None else True,
+                ssl=grant.tls if grant.tls is not None else True,
                 server_hostname=access.server_name or None,
                 proxy=access.proxy or None,
                 allow_redirects=False,
@@ -180,9 +184,9 @@ class Connection:
             self._resting_until = max(self._resting_until, asyncio.get_running_loop().time() + seconds)
 
 
-def _headers(request: Request, granted: Mapping[str, str]) -> dict[str, str]:
-    headers = {"Accept": "application/json", "User-Agent": _USER_AGENT, **granted}
-    return {**headers, "Content-Type": request.content_type} if request.body else headers
+def _headers(request: Request, grant: Grant) -> list[tuple[str, str]]:
+    headers = [("Accept", "application/json"), ("User-Agent", _USER_AGENT), *grant.headers]
+    return [*headers, ("Content-Type", request.content_type)] if request.body else headers
 
 
 def _reason(error: Exception) -> str:
