@@ -175,10 +175,8 @@ def _read(path: Path) -> _File:
     except msgspec.ValidationError as error:
         raise AccessError(f"{path}: {_sentence(error)}") from error
     return _File(
-        clusters=tuple(
-            _NamedCluster(name=c.name, cluster=_placed(c.cluster, path)) for c in file.clusters or ()
-        ),
-        users=tuple(_NamedUser(name=u.name, user=_placed(u.user, path)) for u in file.users or ()),
+        clusters=tuple(_replace(c, cluster=_placed(c.cluster, path)) for c in file.clusters or ()),
+        users=tuple(_replace(u, user=_with_command(_placed(u.user, path), path)) for u in file.users or ()),
         contexts=file.contexts,
         current_context=file.current_context,
     )

@@ -1,0 +1,177 @@
+"""What goes with a request: tokens, certificates, and what happens when they are rotated."""
+
+import asyncio
+import base64
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprieve.cluster.kube.auth import Access
+from reprieve.cluster.kube.kubeconfig import AccessError, Cluster, Exec, Login, User
+from reprieve.cluster.mini.rest.access import new_certificate
+
+PLAIN = Cluster(server="http://api/")
+
+
+class HandClock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def headers(access: Access) -> list[tuple[str, str]]:
+    return list(asyncio.run(access.grant()).headers)
+
+
+def test_tokens_and_passwords() -> None:
+    assert headers(Access(Login(PLAIN, User(token="t")))) == [("Authorization", "Bearer t")]
+    assert headers(Access(Login(PLAIN, User(username="u", password="p")))) == [
+        ("Authorization", "Basic dTpw")
+    ]
+    assert headers(Access(Login(PLAIN, User()))) == []
+
+
+def test_acting_as_somebody_else() -> None:
+    user = User(impersonate="jane", as_uid="7", as_groups=("a", "b"), as_user_extra={"a/b": ("x",)})
+    assert headers(Access(Login(PLAIN, user))) == [
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-Group", "a"),
+        ("Impersonate-Group", "b"),
+        ("Impersonate-Extra-a%2Fb", "x"),
+    ]
+
+
+def test_a_token_file_is_read_again(tmp_path: Path) -> None:
+    file, clock = tmp_path / "token", HandClock()
+    file.write_text("first\n")
+    access = Access(Login(PLAIN, User(token="old", token_file=str(file))), clock=clock)
+    assert headers(access) == [("Authorization", "Bearer first")]
+    file.write_text("second")
+    assert headers(access) == [("Authorization", "Bearer first")]
+    clock.now += 61
+    assert headers(access) == [("Authorization", "Bearer second")]
+    file.unlink()
+    clock.now += 61
+    assert headers(access) == [("Authorization", "Bearer second")]
+
+
+def test_a_token_file_that_was_never_there() -> None:
+    with pytest.raises(AccessError, match="tokenFile: /nowhere cannot be read"):
+        headers(Access(Login(PLAIN, User(token_file="/nowhere"))))
+
+
+def test_a_refused_token_is_read_at_once_but_not_all_the_time(tmp_path: Path) -> None:
+    file, clock = tmp_path / "token", HandClock()
+    file.write_text("first")
+    access = Access(Login(PLAIN, User(token_file=str(file))), clock=clock)
+
+    async def main() -> None:
+        first = await access.grant()
+        file.write_text("second")
+        assert access.renew(first)
+        second = await access.grant()
+        assert second.headers == (("Authorization", "Bearer second"),)
+        assert access.renew(first), "somebody else has renewed it meanwhile"
+        assert not access.renew(second)
+        clock.now += 11
+        assert access.renew(second)
+
+    asyncio.run(main())
+
+
+def test_a_token_that_cannot_change_is_not_tried_again() -> None:
+    access = Access(Login(PLAIN, User(token="t")))
+    assert not access.renew(asyncio.run(access.grant()))
+
+
+def counting_plugin(tmp_path: Path, **status: Any) -> Exec:
+    """Its token is how often it was run."""
+    counter = tmp_path / "runs"
+    version = "client.authentication.k8s.io/v1"
+    answer = {"kind": "ExecCredential", "apiVersion": version, "status": status}
+    script = (
+        f"import json; f = open({str(counter)!r}, 'a+'); f.write('x'); f.seek(0); n = len(f.read());"
+        f"a = json.loads({json.dumps(answer)!r}); a['status']['token'] = str(n); print(json.dumps(a))"
+    )
+    return Exec(command=sys.executable, api_version=version, args=("-c", script))
+
+
+def test_what_a_plugin_said_is_kept_until_it_expires_or_is_refused(tmp_path: Path) -> None:
+    clock = HandClock()
+    plugin = counting_plugin(tmp_path, expirationTimestamp="1970-01-01T01:00:00Z")
+    access = Access(Login(PLAIN, User(exec=plugin)), clock=clock)
+
+    async def tokens(count: int) -> set[str]:
+        grants = await asyncio.gather(*(access.grant() for _ in range(count)))
+        return {grant.headers[0][1] for grant in grants}
+
+    async def main() -> None:
+        assert await tokens(5) == {"Bearer 1"}
+        clock.now += 100
+        assert await tokens(1) == {"Bearer 1"}
+        assert access.renew(await access.grant())
+        assert await tokens(3) == {"Bearer 2"}
+        clock.now = 3600
+        assert await tokens(1) == {"Bearer 3"}
+
+    asyncio.run(main())
+
+
+# --- certificates --------------------------------------------------------------------------------
+
+OURS, THEIRS = new_certificate(("localhost",)), new_certificate(("localhost",))
+
+
+def data(pem: bytes) -> str:
+    return base64.b64encode(pem).decode()
+
+
+def test_the_same_certificates_give_the_same_context_and_others_another(tmp_path: Path) -> None:
+    clock, authority = HandClock(), tmp_path / "ca.pem"
+    authority.write_bytes(OURS.certificate)
+    cluster = Cluster(server="https://api", certificate_authority=str(authority))
+    access = Access(Login(cluster, User()), clock=clock)
+
+    async def main() -> None:
+        first = (await access.grant()).tls
+        clock.now += 61
+        assert (await access.grant()).tls is first
+        authority.write_bytes(THEIRS.certificate)
+        clock.now += 61
+        second = (await access.grant()).tls
+        assert second is not first
+        authority.write_bytes(b"half a certif")
+        clock.now += 61
+        assert (await access.grant()).tls is second
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user", "sentence"),
+    [
+        ({"certificate_authority_data": "%"}, {}, "certificate-authority-data: expected base64"),
+        (
+            {"certificate_authority_data": data(b"x")},
+            {},
+            "certificate-authority: expected certificates as PEM",
+        ),
+        ({"certificate_authority": "/nowhere"}, {}, "certificate-authority: /nowhere cannot be read"),
+        ({}, {"client_certificate_data": data(OURS.certificate)}, "expected both or none"),
+        (
+            {},
+            {"client_certificate_data": data(OURS.certificate), "client_key_data": data(THEIRS.key)},
+            "expected a certificate and its key",
+        ),
+    ],
+)
+def test_certificates_that_are_none(cluster: dict[str, Any], user: dict[str, Any], sentence: str) -> None:
+    access = Access(Login(Cluster(server="https://api", **cluster), User(**user)))
+    with pytest.raises(AccessError, match=sentence):
+        asyncio.run(access.grant())

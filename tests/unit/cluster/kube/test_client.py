@@ -1,0 +1,305 @@
+"""One connection, over real sockets: what a failure means, how fast it goes, and whom it trusts."""
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from reprieve.cluster.kube.auth import Access
+from reprieve.cluster.kube.client import (
+    DEFAULT_LIMITS,
+    Connection,
+    Limits,
+    LineSplitter,
+    NoAnswerError,
+    RefusedError,
+    connected,
+)
+from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
+from reprieve.cluster.kube.requests import Conversation, Request, Response, ended
+from reprieve.cluster.mini.rest.access import Certificate, new_certificate
+from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
+from reprieve.runtime.virtual_time import run
+from tests.unit.cluster.kube.listening import Answering, Listener, always, listening, text
+
+READ, WRITE = Request("GET", "/api/v1/pods"), Request("POST", "/api/v1/pods", (), b"{}")
+OK = text("200 OK")
+
+
+@asynccontextmanager
+async def connecting(
+    answering: Answering, limits: Limits = DEFAULT_LIMITS, user: User | None = None
+) -> AsyncIterator[tuple[Connection, Listener]]:
+    async with listening(answering) as listener:
+        access = Access(Login(Cluster(server=f"http://127.0.0.1:{listener.port}"), user or User()))
+        async with connected(access, limits) as connection:
+            yield connection, listener
+
+
+def once(request: Request) -> Conversation:
+    response = yield request
+    return ended(response)
+
+
+def asked(request: Request, answering: Answering, **limits: Any) -> Answer:
+    async def main() -> Answer:
+        async with connecting(answering, Limits(**limits)) as (connection, _):
+            return await connection.converse(once(request))
+
+    return run(main())
+
+
+def test_a_request_as_it_goes_over_the_wire() -> None:
+    async def main() -> None:
+        async with connecting(always(OK), user=User(token="t", as_groups=("a", "b"))) as (
+            connection,
+            listener,
+        ):
+            query = (("fieldSelector", "a!=b,c!=d"), ("watch", "true"))
+            await connection.send(Request("PATCH", "/x", query, b"{}", "application/merge-patch+json"))
+            ((_, head),) = listener.heads
+            assert head.startswith("PATCH /x?fieldSelector=a!%3Db,c!%3Dd&watch=true HTTP/1.1\r\n")
+            lines = head.split("\r\n")
+            for line in ("Authorization: Bearer t", "Content-Type: application/merge-patch+json"):
+                assert line in lines
+            assert [line for line in lines if "Impersonate-Group" in line] == [
+                "Impersonate-Group: a",
+                "Impersonate-Group: b",
+            ]
+            assert any(line.startswith("User-Agent: reprieve/") for line in lines)
+
+    run(main())
+
+
+def test_connections_are_used_again() -> None:
+    async def main() -> None:
+        async with connecting(always(OK)) as (connection, listener):
+            for _ in range(5):
+                await connection.send(READ)
+            assert listener.connections == 1
+            await asyncio.gather(*(connection.send(READ) for _ in range(4)))
+            assert listener.connections == 4
+
+    run(main())
+
+
+async def cut(writer: asyncio.StreamWriter, head: str) -> None:
+    writer.close()
+
+
+async def cut_in_the_middle(writer: asyncio.StreamWriter, head: str) -> None:
+    writer.write(OK[:-1])
+    writer.close()
+
+
+async def say_nothing(writer: asyncio.StreamWriter, head: str) -> None:
+    await asyncio.sleep(10_000)
+
+
+@pytest.mark.parametrize("answering", [cut, cut_in_the_middle, say_nothing])
+def test_without_an_answer_a_write_may_have_happened_and_a_read_changed_nothing(answering: Answering) -> None:
+    assert isinstance(asked(WRITE, answering), Lost)
+    read = asked(READ, answering)
+    assert isinstance(read, Refused)
+    assert read.again
+
+
+def test_what_was_not_sent_has_not_happened() -> None:
+    async def main() -> None:
+        async with listening(always(OK)) as listener:
+            port = listener.port
+        async with connected(Access(Login(Cluster(server=f"http://127.0.0.1:{port}"), User()))) as connection:
+            answer = await connection.converse(once(WRITE))
+            assert isinstance(answer, Refused)
+            assert answer.again
+            assert f"http://127.0.0.1:{port} cannot be reached" in answer.error
+
+    run(main())
+
+
+def test_no_more_than_the_rate_allows() -> None:
+    async def main() -> None:
+        async with connecting(always(OK), Limits(rate=10, burst=5)) as (connection, _):
+            await asyncio.gather(*(connection.send(READ) for _ in range(25)))
+            assert asyncio.get_running_loop().time() == pytest.approx(2.0)
+
+    run(main())
+
+
+def test_a_busy_server_is_left_alone_as_long_as_it_asks() -> None:
+    async def main() -> None:
+        busy = text("429 Too Many Requests", Retry_After="7")
+        async with connecting(always(busy, OK)) as (connection, _):
+            assert (await connection.send(WRITE)).status == 429
+            assert (await connection.send(WRITE)).status == 200
+            assert asyncio.get_running_loop().time() == pytest.approx(7.0)
+
+    run(main())
+
+
+def test_a_refused_token_is_renewed_and_the_request_made_again(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("old")
+
+    async def rotate(writer: asyncio.StreamWriter, head: str) -> None:
+        file.write_text("new")
+        writer.write(OK if "Bearer new" in head else text("401 Unauthorized"))
+
+    async def main() -> None:
+        async with connecting(rotate, user=User(token_file=str(file))) as (connection, listener):
+            assert await connection.converse(once(WRITE)) == Succeeded()
+            assert len(listener.heads) == 2
+
+    run(main())
+
+
+# --- streams -------------------------------------------------------------------------------------
+
+
+def chunked(*pieces: bytes, ended_well: bool = True) -> bytes:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    body = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    return head + body + (b"0\r\n\r\n" if ended_well else b"")
+
+
+def streamed(answering: Answering, **limits: Any) -> tuple[list[bytes], Exception | None]:
+    """What came, and what ended it."""
+    found: list[bytes] = []
+
+    async def main() -> Exception | None:
+        async with connecting(answering, Limits(**limits)) as (connection, _):
+            try:
+                async for lines in connection.lines(READ):
+                    found.extend(lines)
+            except (NoAnswerError, RefusedError) as error:
+                return error
+            return None
+
+    return found, run(main())
+
+
+def test_lines_however_they_are_cut() -> None:
+    long = b"x" * 300_000
+    assert streamed(always(chunked(b"a\nb", b"b\n\n", long, long, b"\nrest"))) == (
+        [b"a", b"bb", long * 2],
+        None,
+    )
+
+
+def test_a_stream_that_breaks_off_or_falls_silent() -> None:
+    async def break_off(writer: asyncio.StreamWriter, head: str) -> None:
+        writer.write(chunked(b"a\n", ended_well=False))
+        writer.close()
+
+    async def fall_silent(writer: asyncio.StreamWriter, head: str) -> None:
+        writer.write(chunked(b"a\n", ended_well=False))
+        await asyncio.sleep(10_000)
+
+    for answering in (break_off, fall_silent):
+        found, error = streamed(answering)
+        assert found == [b"a"]
+        assert isinstance(error, NoAnswerError)
+
+
+def test_a_stream_that_is_refused() -> None:
+    found, error = streamed(always(text("410 Gone", '{"message": "too old"}')))
+    assert found == []
+    assert isinstance(error, RefusedError)
+    assert error.response == Response(410, b'{"message": "too old"}')
+
+
+def test_a_line_in_single_bytes() -> None:
+    splitter = LineSplitter()
+    pieces = [splitter.feed(b"one\ntwo\n\nthree"[i : i + 1]) for i in range(14)]
+    assert [line for piece in pieces for line in piece] == [b"one", b"two"]
+
+
+# --- whom it trusts ------------------------------------------------------------------------------
+
+
+def data(pem: bytes) -> str:
+    return base64.b64encode(pem).decode()
+
+
+def tls_answer(
+    server: Certificate, cluster: dict[str, Any], user: User, client: Certificate | None = None
+) -> Answer:
+    """How a write ends at a server with that certificate, which wants to see the client's if one is given."""
+    context = server.context()
+    if client is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(cadata=client.certificate.decode())
+
+    async def main() -> Answer:
+        async with listening(always(OK), context) as listener:
+            login = Login(Cluster(server=f"https://127.0.0.1:{listener.port}", **cluster), user)
+            async with connected(Access(login)) as connection:
+                return await connection.converse(once(WRITE))
+
+    return asyncio.run(main())
+
+
+HERE, ELSEWHERE = new_certificate(("127.0.0.1",)), new_certificate(("api.example",))
+NOBODY = User()
+
+
+def test_only_a_server_that_we_mean_is_spoken_to() -> None:
+    trusted = {"certificate_authority_data": data(HERE.certificate)}
+    assert tls_answer(HERE, trusted, NOBODY) == Succeeded()
+    for cluster, server in ((trusted, ELSEWHERE), ({}, HERE)):
+        refused = tls_answer(server, cluster, NOBODY)
+        assert isinstance(refused, Refused)
+        assert "certificate" in refused.error.lower()
+    other_name = {"certificate_authority_data": data(ELSEWHERE.certificate)}
+    assert isinstance(tls_answer(ELSEWHERE, other_name, NOBODY), Refused)
+    assert tls_answer(ELSEWHERE, {**other_name, "tls_server_name": "api.example"}, NOBODY) == Succeeded()
+
+
+def test_verification_is_given_up_only_on_demand() -> None:
+    assert tls_answer(ELSEWHERE, {"insecure_skip_tls_verify": True}, NOBODY) == Succeeded()
+
+
+def test_a_client_certificate_is_shown() -> None:
+    trusted = {"certificate_authority_data": data(HERE.certificate)}
+    ours = client_certificate()
+    user = User(client_certificate_data=data(ours.certificate), client_key_data=data(ours.key))
+    assert tls_answer(HERE, trusted, user, client=ours) == Succeeded()
+    assert tls_answer(HERE, trusted, NOBODY, client=ours) != Succeeded()
+
+
+def client_certificate() -> Certificate:
+    """One that does not say what it is for."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "reprieve")])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .sign(key, hashes.SHA256())
+    )
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    return Certificate(
+        made.public_bytes(pem), key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+    )
+
+
+def test_a_proxy_is_asked_for_the_way() -> None:
+    async def main() -> None:
+        async with listening(always(OK)) as proxy:
+            environ = {"HTTP_PROXY": f"http://127.0.0.1:{proxy.port}"}
+            login = Login(Cluster(server="http://api.invalid:6443"), NOBODY)
+            async with connected(Access(login, environ)) as connection:
+                assert await connection.converse(once(WRITE)) == Succeeded()
+            assert proxy.heads[0][1].startswith("POST http://api.invalid:6443/api/v1/pods HTTP/1.1")
+
+    run(main())
