@@ -377,3 +377,69 @@ def test_stale_entries_do_not_pile_up() -> None:
     queue.remove(key("p"))
     assert popped(queue, now + 1000.0) == []
     assert (queue._active, queue._timed, queue._waiting, queue._deciding) == ([], [], {}, set())
+
+
+# --- moments -------------------------------------------------------------------------------------
+
+TOLERATED = frozenset({Change.TOLERATIONS})
+
+
+def waiting_until(moment: float | None, backoff: Backoff | None = None) -> Queue:
+    """Somebody who failed at time zero, and expects something at a moment."""
+    queue = queue_of("p", backoff=backoff)
+    popped(queue, 0.0)
+    queue.wait(key("p"), ROOM, 0.0)
+    queue.expect(key("p"), TOLERATED, moment, 0.0)
+    return queue
+
+
+def test_a_moment_that_is_expected_wakes() -> None:
+    queue = waiting_until(42.0)
+    assert queue.next_time() == 42.0
+    assert popped(queue, 41.999) == []
+    assert popped(queue, 42.0) == ["p"]
+
+
+def test_a_moment_comes_before_the_end_of_a_backoff() -> None:
+    queue = waiting_until(3.0, Backoff(first=10.0))
+    assert popped(queue, 2.999) == []
+    assert popped(queue, 3.0) == ["p"]
+
+
+def test_who_is_woken_before_a_moment_backs_off_no_longer_than_that() -> None:
+    queue = waiting_until(3.0, Backoff(first=10.0))
+    queue.wake(Change.POD_LEFT, 1.0)
+    assert queue.standing(key("p")) is Standing.BACKOFF
+    assert queue.next_time() == 3.0
+    assert popped(queue, 3.0) == ["p"]
+
+
+def test_who_missed_something_while_it_was_decided_does_not_miss_the_moment() -> None:
+    queue = queue_of("p", backoff=Backoff(first=10.0))
+    popped(queue, 0.0)
+    queue.wake(Change.POD_LEFT, 0.0)
+    queue.wait(key("p"), ROOM, 0.0)
+    queue.expect(key("p"), TOLERATED, 3.0, 0.0)
+    assert popped(queue, 2.999) == []
+    assert popped(queue, 3.0) == ["p"]
+
+
+@pytest.mark.parametrize("change", [Change.POD_LEFT, Change.TOLERATIONS])
+def test_what_was_waited_for_before_wakes_as_well_as_what_was_added(change: Change) -> None:
+    queue = waiting_until(None)
+    queue.wake(change, 5.0)
+    assert popped(queue, 5.0) == ["p"]
+
+
+def test_no_backoff_delays_what_wakes_at_once() -> None:
+    queue = waiting_until(None, Backoff(first=10.0))
+    queue.wake(Change.POD_LEFT, 1.0)
+    assert popped(queue, 1.0) == []
+    queue.wake(Change.TOLERATIONS, 1.0)
+    assert popped(queue, 1.0) == ["p"]
+
+
+def test_who_is_not_in_line_expects_nothing() -> None:
+    queue = Queue()
+    queue.expect(key("p"), TOLERATED, 3.0, 0.0)
+    assert queue.next_time() is None
