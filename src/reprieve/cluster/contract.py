@@ -12,7 +12,18 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from reprieve.cluster.port import Answer, Cluster, Refused, Sight, Succeeded
-from reprieve.model.effects import Announce, Bind, BindVolume, Effect, SelectNode, SetCondition, Target, Tone
+from reprieve.model.effects import (
+    Announce,
+    Bind,
+    BindVolume,
+    Effect,
+    Evict,
+    Nominate,
+    SelectNode,
+    SetCondition,
+    Target,
+    Tone,
+)
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.objects import KubernetesObject, Pod
 
@@ -102,6 +113,11 @@ class Stage:
         expect(isinstance(answer, Refused), f"{effect} must be refused, and ended as {answer}")
         again = isinstance(answer, Refused) and answer.again
         expect(not again, f"{effect} was refused as if it were worth repeating: {answer}")
+
+    async def must_be_missing(self, effect: Effect) -> None:
+        answer = await self.cluster.perform(effect)
+        missing = isinstance(answer, Refused) and answer.missing and not answer.again
+        expect(missing, f"{effect} is meant for somebody who is gone, and ended as {answer}")
 
 
 Maker = Callable[[], AbstractAsyncContextManager[Stage]]
@@ -274,8 +290,12 @@ async def binds_nobody_else(stage: Stage) -> None:
 async def binds_nobody_who_is_gone(stage: Stage) -> None:
     node, pod = await stage.node("node"), await stage.pod("pod")
     await stage.remove(pod)
-    await stage.must_be_refused(Bind(pod, node.name))
-    await stage.must_be_refused(_unschedulable(pod, "gone"))
+    namesake = await stage.pod("pod")
+    for effect in (Bind(pod, node.name), _unschedulable(pod, "gone"), Nominate(pod, node.name)):
+        await stage.must_be_missing(effect)
+    await stage.remove(namesake)
+    await stage.must_be_missing(_unschedulable(pod, "gone"))
+    await stage.must_succeed(Evict(pod))
 
 
 async def writes_conditions(stage: Stage) -> None:

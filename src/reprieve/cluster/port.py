@@ -21,6 +21,7 @@ class Refused:
 
     error: str
     again: bool
+    missing: bool = False  # because what it was meant for is not there, or only a namesake of it
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What can happen: what the cluster shows, and how effects ended."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.objects import KubernetesObject, Problem
@@ -24,9 +24,10 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """An object that no longer exists."""
+    """An object that no longer exists. ``version``: up to which whatever is shown of it is old news."""
 
     target: Target
+    version: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Failed:
 
     effect: Effect
     error: str
+    missing: bool = False  # because what it was meant for is not there any more
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,8 +70,7 @@ class Performer:
         line = self._lines[target]
         try:
             while line:
-                async with self._places:
-                    self._deliver(await self._perform(line[0]))
+                self._deliver(await self._perform(line[0]))
                 line.popleft()
         finally:
             del self._lines[target]
@@ -89,16 +88,18 @@ class Performer:
         match answer:
             case Succeeded():
                 return Done(effect)
-            case Refused(error) if not lost:
-                return Failed(effect, error)
+            case Refused(error, missing=missing) if missing or not lost:
+                return Failed(effect, error, missing)
             case Refused(error) | Lost(error):
                 return Unknown(effect, error)  # a refusal tells nothing about the attempts before it
 
     async def _try(self, effect: Effect) -> Answer:
-        try:
-            async with asyncio.timeout(self._limits.seconds_per_attempt):
-                return await self._cluster.perform(effect)
-        except TimeoutError:
-            return Lost(f"no answer within {self._limits.seconds_per_attempt:g} s")
-        except Exception as error:  # whatever went wrong, the effect must have an end, and may have happened
-            return Lost(str(error) or type(error).__name__)
+        """One attempt takes a place; who pauses before the next has none, and is in nobody's way."""
+        async with self._places:
+            try:
+                async with asyncio.timeout(self._limits.seconds_per_attempt):
+                    return await self._cluster.perform(effect)
+            except TimeoutError:
+                return Lost(f"no answer within {self._limits.seconds_per_attempt:g} s")
+            except Exception as error:  # whatever went wrong, it must have an end, and may have happened
+                return Lost(str(error) or type(error).__name__)

@@ -1,16 +1,17 @@
-"""How a plan comes true: a plan's life, step by step.
+"""How a plan comes true: a plan's life, as one table.
 
 In this order, each step only after the one before was acknowledged: the preemptor is nominated, every victim
 is marked, the victims are evicted; then they drain. So whoever starts anew can read the plan from the marks.
-Everything here is a function from a handover and what happened to the next handover and what is to be done.
+Everything here is a function from a handover and what happened to the next handover and what is to be done;
+who waits in which line meanwhile is not known here.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
-from reprieve.model.objects import Pod
+from reprieve.model.objects import Pod, PodGroup
 from reprieve.scheduler.decision import Preemption, by_node, giving_way_text
 
 MARK = "DisruptionTarget"
@@ -19,12 +20,34 @@ _OURS = "reprieve: "  # other schedulers mark their victims, too
 
 
 class Stage(Enum):
-    NOMINATING = "nominating"
+    NOMINATED = "nominated"  # room is reserved; that this was written down is not yet acknowledged
     MARKING = "marking"
     EVICTING = "evicting"
     DRAINING = "draining"
     READY = "ready"
     ABANDONED = "abandoned"
+
+
+class Turn(Enum):
+    """What takes a plan from one stage to another."""
+
+    ANSWERED = "all calls of the stage are acknowledged, or not needed any more"
+    EMPTIED = "the last one whose room is awaited is gone"
+    CALLED_OFF = "a call failed for good, or nobody needs the room, or it is taken or does not come"
+
+
+# Whatever is not in this table changes nothing: a call whose answer is lost is sent again, a victim that
+# vanishes needs no call any more.
+LIFE: Mapping[tuple[Stage, Turn], Stage] = {
+    (Stage.NOMINATED, Turn.ANSWERED): Stage.MARKING,
+    (Stage.MARKING, Turn.ANSWERED): Stage.EVICTING,
+    (Stage.EVICTING, Turn.ANSWERED): Stage.DRAINING,
+    (Stage.DRAINING, Turn.EMPTIED): Stage.READY,
+    (Stage.NOMINATED, Turn.CALLED_OFF): Stage.ABANDONED,
+    (Stage.MARKING, Turn.CALLED_OFF): Stage.ABANDONED,
+    (Stage.EVICTING, Turn.CALLED_OFF): Stage.ABANDONED,
+    (Stage.DRAINING, Turn.CALLED_OFF): Stage.ABANDONED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +61,14 @@ class Handover:
     elsewhere: frozenset[Target] = frozenset()  # victims that only go along: nobody waits for their room
     marks: tuple[Target, ...] = ()  # whole groups that are told, too
     price: Preemption | None = None  # what was decided
-    stage: Stage = Stage.NOMINATING
+    stage: Stage = Stage.NOMINATED
     pending: frozenset[Effect] = frozenset()  # what this stage still waits for
     gone: frozenset[Target] = frozenset()
 
     @property
     def is_settling(self) -> bool:
         """While calls are under way, the preemptor is not looked at."""
-        return self.stage in (Stage.NOMINATING, Stage.MARKING, Stage.EVICTING)
+        return self.stage in (Stage.NOMINATED, Stage.MARKING, Stage.EVICTING)
 
     @property
     def is_open(self) -> bool:
@@ -63,7 +86,7 @@ Step = tuple[Handover, tuple[Effect, ...]]
 
 
 def opened(handover: Handover) -> Step:
-    return _entered(handover, Stage.NOMINATING, [Nominate(pod, node) for pod, node in handover.places])
+    return _entered(handover, Stage.NOMINATED)
 
 
 def acknowledged(handover: Handover, effect: Effect) -> Step:
@@ -81,34 +104,12 @@ def vanished(handover: Handover, target: Target) -> Step:
     return handover, (*told, *effects)
 
 
-def _onwards(handover: Handover) -> Step:
-    """If nothing is left to wait for, the next stage begins."""
-    if handover.pending:
-        return handover, ()
-    victims = [victim for victim in handover.victims if victim not in handover.gone]
-    match handover.stage:
-        case Stage.NOMINATING:
-            marks = [mark for mark in handover.marks if mark not in handover.gone]
-            return _entered(
-                handover, Stage.MARKING, [_mark(target, handover) for target in (*victims, *marks)]
-            )
-        case Stage.MARKING:
-            evictions: list[Effect] = [Evict(victim) for victim in victims]
-            handover, effects = _entered(handover, Stage.EVICTING, evictions)
-            return handover, (*effects, *_told_preemptor(victims, handover))
-        case Stage.EVICTING:
-            return _entered(handover, Stage.DRAINING, [])
-        case Stage.DRAINING if not any(
-            map(handover.waits_for, {*victims, *handover.leaving} - handover.gone)
-        ):
-            return replace(handover, stage=Stage.READY), ()
-        case _:
-            return handover, ()
-
-
-def _entered(handover: Handover, stage: Stage, effects: list[Effect]) -> Step:
-    handover = replace(handover, stage=stage, pending=frozenset(effects))
-    return (handover, tuple(effects)) if effects else _onwards(handover)
+def leaves_by_itself(handover: Handover, victim: Target) -> Handover:
+    """Somebody else has deleted a victim: it need not be evicted, and its room counts."""
+    if victim not in handover.victims or handover.stage not in (Stage.NOMINATED, Stage.MARKING):
+        return handover
+    victims = tuple(other for other in handover.victims if other != victim)
+    return replace(handover, victims=victims, leaving=(*handover.leaving, victim))
 
 
 def abandoned(handover: Handover, held: Container[Target] = ()) -> Step:
@@ -116,9 +117,54 @@ def abandoned(handover: Handover, held: Container[Target] = ()) -> Step:
 
     Marks that are ``held`` belong to other plans as well.
     """
+    following = LIFE.get((handover.stage, Turn.CALLED_OFF), handover.stage)
     marked = (*handover.victims, *handover.marks) if handover.stage is Stage.MARKING else ()
     cleared = (unmark(target) for target in marked if target not in handover.gone and target not in held)
-    return replace(handover, stage=Stage.ABANDONED, pending=frozenset()), tuple(cleared)
+    return replace(handover, stage=following, pending=frozenset()), tuple(cleared)
+
+
+def _onwards(handover: Handover) -> Step:
+    turn = _turn(handover)
+    following = LIFE.get((handover.stage, turn)) if turn is not None else None
+    return _entered(handover, following) if following is not None else (handover, ())
+
+
+def _turn(handover: Handover) -> Turn | None:
+    if handover.pending:
+        return None
+    if handover.stage is not Stage.DRAINING:
+        return Turn.ANSWERED
+    left = {*handover.victims, *handover.leaving} - handover.gone
+    return None if any(map(handover.waits_for, left)) else Turn.EMPTIED
+
+
+def _entered(handover: Handover, stage: Stage) -> Step:
+    """What a stage begins with; one that has nothing to wait for is over at once."""
+    calls = tuple(_CALLS[stage](handover)) if stage in _CALLS else ()
+    handover = replace(handover, stage=stage, pending=frozenset(calls))
+    told = _told_preemptor(handover) if stage is Stage.EVICTING else ()
+    handover, effects = _onwards(handover)
+    return handover, (*calls, *told, *effects)
+
+
+def _nominations(handover: Handover) -> Iterator[Effect]:
+    return (Nominate(pod, node) for pod, node in handover.places)
+
+
+def _marks(handover: Handover) -> Iterator[Effect]:
+    targets = (*handover.victims, *handover.marks)
+    return (_mark(target, handover) for target in targets if target not in handover.gone)
+
+
+def _evictions(handover: Handover) -> Iterator[Effect]:
+    return (Evict(victim) for victim in handover.victims if victim not in handover.gone)
+
+
+_CALLS: Mapping[Stage, Callable[[Handover], Iterator[Effect]]] = {
+    Stage.NOMINATED: _nominations,
+    Stage.MARKING: _marks,
+    Stage.EVICTING: _evictions,
+}
 
 
 def _mark(target: Target, handover: Handover) -> SetCondition:
@@ -127,11 +173,11 @@ def _mark(target: Target, handover: Handover) -> SetCondition:
     return SetCondition(target, MARK, "True", MARK_REASON, text)
 
 
-def is_marked(pod: Pod) -> bool:
-    """Whether we are about to evict the pod, and have not yet."""
-    marks = (c for c in pod.status.conditions if c.type == MARK and c.reason == MARK_REASON)
+def is_marked(thing: Pod | PodGroup) -> bool:
+    """Whether we are about to evict it, and have not yet."""
+    marks = (c for c in thing.status.conditions if c.type == MARK and c.reason == MARK_REASON)
     marked = any(mark.status == "True" and mark.message.startswith(_OURS) for mark in marks)
-    return marked and pod.metadata.deletion_timestamp is None
+    return marked and thing.metadata.deletion_timestamp is None
 
 
 def unmark(target: Target) -> SetCondition:
@@ -150,8 +196,9 @@ def _told(victim: Target, handover: Handover) -> Announce:
     return Announce(victim, Tone.NORMAL, "Preempted", "Preempting", note)
 
 
-def _told_preemptor(victims: list[Target], handover: Handover) -> tuple[Effect, ...]:
+def _told_preemptor(handover: Handover) -> tuple[Effect, ...]:
     homes = dict(handover.homes)
+    victims = [victim for victim in handover.victims if victim not in handover.gone]
     told = giving_way_text(by_node(homes[victim] for victim in victims if victim in homes))
     note = f"{told} (decision {handover.id})"
     return (Announce(handover.preemptor, Tone.NORMAL, "Preempting", "Preempting", note),) if told else ()

@@ -20,7 +20,7 @@ from tests.unit.scheduler.stage import Stage
 TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 STEPS: list[type[Effect]] = [Nominate, SetCondition, Evict]  # of a plan, in order
-SETTLING = [Step.NOMINATING, Step.MARKING, Step.EVICTING]  # while they are under way
+SETTLING = [Step.NOMINATED, Step.MARKING, Step.EVICTING]  # while they are under way
 OPEN = [*SETTLING, Step.DRAINING]
 
 

@@ -483,4 +483,4 @@ def test_without_groups_pods_are_evicted_alone_and_by_their_own_priority() -> No
     whole = a_group("train", 50, 2, disruptedWhole=True)
     cluster = served(*nodes(2), whole, *train, a_pod("new", cpu="3", priority=9), settings=ALONE)
     assert len(victims(cluster)) == 1
-    assert cluster.plan().stage is Stage.NOMINATING
+    assert cluster.plan().stage is Stage.NOMINATED

@@ -217,11 +217,11 @@ def test_when_an_eviction_fails_the_nomination_is_withdrawn_and_the_demand_told_
     assert cluster.comes_true().places() == {"new": "n1"}
 
 
-@pytest.mark.parametrize("stage", [Stage.NOMINATING, Stage.MARKING])
+@pytest.mark.parametrize("stage", [Stage.NOMINATED, Stage.MARKING])
 def test_when_a_step_fails_nobody_is_evicted(stage: Stage) -> None:
     halves = [a_pod(name, cpu="2", on="n1") for name in ("old", "older")]
     cluster = until(served(NODE, *halves, a_pod("new", cpu="4", priority=9)), stage)
-    cluster.fails(STEPS[SETTLING.index(stage)], "new" if stage is Stage.NOMINATING else "old")
+    cluster.fails(STEPS[SETTLING.index(stage)], "new" if stage is Stage.NOMINATED else "old")
     cluster.does()
     assert cluster.wanted(Evict) == []
     assert "True" not in (cluster.conditions("old").get(MARK), cluster.conditions("older").get(MARK))
@@ -253,7 +253,7 @@ def test_evictions_that_were_not_sent_are_not_sent_when_the_preemptor_is_gone(st
     cluster.gone("new")
     assert cluster.wanted(Evict) == (["old"] if stage is Stage.EVICTING else [])
     cluster.comes_true()
-    spared = stage in (Stage.NOMINATING, Stage.MARKING)
+    spared = stage in (Stage.NOMINATED, Stage.MARKING)
     assert cluster.places() == ({"old": "n1"} if spared else {})
     assert not spared or cluster.conditions("old").get(MARK, "False") == "False"
     assert cluster.unfinished() == {}

@@ -26,7 +26,7 @@ def test_a_victim_whose_bind_is_under_way_is_evicted_after_it() -> None:
     assert cluster.comes_true().places() == {"new": "n1"}
 
 
-@pytest.mark.parametrize("stage", [Stage.NOMINATING, Stage.MARKING])
+@pytest.mark.parametrize("stage", [Stage.NOMINATED, Stage.MARKING])
 def test_a_victim_whose_bind_failed_is_not_evicted_any_more(stage: Stage) -> None:
     cluster = served(NODE, a_pod("low", cpu="3")).show(NEW)
     until(cluster, stage).fails(Bind)

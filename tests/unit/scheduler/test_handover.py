@@ -62,7 +62,7 @@ def reached(handover: Handover, stage: Stage) -> Handover:
 def test_nominated_marked_evicted_and_only_then_drained() -> None:
     steps = list(through(plan(OLD)))
     assert [handover.stage for handover, _ in steps] == [
-        Stage.NOMINATING,
+        Stage.NOMINATED,
         Stage.MARKING,
         Stage.EVICTING,
         Stage.DRAINING,
@@ -133,7 +133,7 @@ def test_who_waits_for_nobody_is_ready_when_nominated() -> None:
 
 def test_a_victim_that_vanished_before_is_neither_marked_nor_evicted() -> None:
     handover, effects = vanished(opened(plan(OLD, OLDER))[0], OLD)
-    assert (handover.stage, effects) == (Stage.NOMINATING, ())
+    assert (handover.stage, effects) == (Stage.NOMINATED, ())
     marking, effects = acknowledged(handover, Nominate(PREEMPTOR, "n1"))
     assert [effect.target for effect in effects] == [OLDER]
     _, effects = acknowledged(marking, effects[0])
@@ -195,7 +195,7 @@ def test_marks_of_those_who_are_gone_or_needed_elsewhere_are_left_alone() -> Non
     assert abandoned(marking, held={OLDER})[1] == ()
 
 
-@pytest.mark.parametrize("stage", [Stage.NOMINATING, Stage.EVICTING, Stage.DRAINING])
+@pytest.mark.parametrize("stage", [Stage.NOMINATED, Stage.EVICTING, Stage.DRAINING])
 def test_before_marks_and_after_evictions_there_is_nothing_to_clear(stage: Stage) -> None:
     assert abandoned(reached(plan(OLD), stage))[1] == ()
 
@@ -249,7 +249,7 @@ def test_in_every_state_the_order_holds_and_there_is_a_way_to_the_end(victims: t
         for following, effects in ways:
             assert order.index(following.stage) >= order.index(handover.stage)
             if any(isinstance(effect, Evict) for effect in effects):
-                assert handover.stage in (Stage.NOMINATING, Stage.MARKING)
+                assert handover.stage in (Stage.NOMINATED, Stage.MARKING)
                 assert following.stage is Stage.EVICTING
             assert not {e.target for e in effects if isinstance(e, Evict | SetCondition)} & following.gone
             if following.stage is Stage.READY:

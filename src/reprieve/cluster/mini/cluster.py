@@ -10,7 +10,7 @@ from typing import get_args
 from reprieve.cluster.api.codec import Decoded, decode
 from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.mini.calls import call
+from reprieve.cluster.mini.calls import call, key_of_target
 from reprieve.cluster.mini.cascade import Cascade
 from reprieve.cluster.mini.controllers import Controllers, delays_at
 from reprieve.cluster.mini.disk import Disk, DiskError
@@ -88,10 +88,14 @@ class MiniCluster:
         try:
             call(self.store, effect, self.clock())
         except ApiError as error:
-            return Refused(error.message, again=False)
+            return Refused(error.message, again=False, missing=not self._has(effect.target))
         except DiskError as error:
             return Refused(str(error), again=True)
         return Succeeded()
+
+    def _has(self, target: Target) -> bool:
+        found = self.store.find(key_of_target(target))
+        return found is not None and found.uid == target.uid
 
     # --- for those who set it up -----------------------------------------------------------------
 
@@ -159,7 +163,7 @@ def _kind(name: str) -> Kind:
 def sight_of(change: Change) -> Sight:
     target = target_of(change.object)
     if change.verb is Verb.DELETED:
-        return Gone(target)
+        return Gone(target, str(change.version))
     read = decode(change.object.raw)
     if isinstance(read, Decoded):
         return Seen(read.object, read.unserved)
