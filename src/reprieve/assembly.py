@@ -73,6 +73,7 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
         ),
         topology=gates.topology_aware_workload_scheduling,
         tolerations=gates.preemption_toleration,
+        stuck_victim_seconds=args.stuck_victim_seconds,
         unseen=_unseen(gates, together=together),
     )
 

@@ -155,6 +155,7 @@ def _differing_rules_for_gangs(profiles: dict[str, Profile]) -> Iterator[ConfigE
     for key, choices in (
         ("gangPreemption", {one.gang_preemption for one in args}),
         ("divergence", {one.divergence for one in args}),
+        ("stuckVictimSeconds", {one.stuck_victim_seconds for one in args}),
     ):
         if len(choices) > 1:
             message = f"the {key} of Reprieve has to be the same in all of them"

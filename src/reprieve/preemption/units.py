@@ -5,7 +5,7 @@ row. So what holds for all units is a column, and looking at it costs no loop ov
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
@@ -88,6 +88,12 @@ class Units:
         rows = np.flatnonzero((moments > -np.inf) & (self.of_pod != NOWHERE))
         np.maximum.at(latest, self.of_pod[rows], moments[rows])
         return latest
+
+    def apart(self, pods: Mask) -> "Units":
+        """The same, but that these pods go with nobody."""
+        of_pod = np.where(pods & (self.of_pod != NOWHERE), np.arange(len(self.of_pod)), self.of_pod)
+        size = np.bincount(of_pod[of_pod != NOWHERE], minlength=len(self.size))
+        return replace(self, of_pod=of_pod, size=size)
 
     def in_order(self, numbers: Ints) -> Ints:
         """The most important first.

@@ -2,11 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 
-from reprieve.model.effects import Effect, Evict, Nominate, Target
+from reprieve.model.effects import Announce, Effect, Evict, Nominate, Target, Tone
+from reprieve.model.objects import Pod
 from reprieve.scheduler.changes import Change
-from reprieve.scheduler.demands import Asker
+from reprieve.scheduler.demands import Asker, pod_target
 from reprieve.scheduler.explaining import failure_text
-from reprieve.scheduler.handover import Handover, Stage, Step, abandoned, acknowledged, unmark, vanished
+from reprieve.scheduler.handover import (
+    Handover,
+    Stage,
+    Step,
+    abandoned,
+    acknowledged,
+    leaves_by_itself,
+    unmark,
+    vanished,
+)
 from reprieve.scheduler.queue import Key
 from reprieve.scheduler.state import State
 
@@ -15,6 +25,9 @@ def _step(state: State, key: Key, before: Handover, step: Step, now: float) -> t
     """A plan goes on; the preemptor is looked at again when calls are over, and when all are gone."""
     handover, effects = step
     state.plans.keep(key, handover)
+    for effect in effects:
+        if isinstance(effect, Evict):
+            state.departures.begin(effect.target, now)
     if handover.stage is Stage.READY:
         state.queue.again(key)
     elif handover.stage is Stage.DRAINING and before.is_settling:
@@ -33,18 +46,77 @@ def went_well(state: State, effect: Effect, now: float) -> tuple[Effect, ...]:
 def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator[Effect]:
     """Nothing further is evicted; the demand is in line again, and told why."""
     key = state.plans.answered(effect)
+    if isinstance(effect, Evict):
+        stays(state, effect.target)
     if key is not None:
-        found = state.asker(key)
-        yield from plan_anew(state, key, now)
+        yield from _failed(state, key, effect.target, error, now)
         state.queue.retry(key, now)
-        if isinstance(found, Asker):
-            yield from state.say_all(found, failure_text(effect.target, error, found.key[1]))
-    if isinstance(effect, Evict) and effect.target in state.plans.unused_marks():
-        yield unmark(effect.target)
+    if isinstance(effect, Evict):
+        marks = _unused_marks(state)
+        yield from map(unmark, sorted(m for m in marks if m == effect.target or m.kind != "Pod"))
+    elif isinstance(effect, Nominate) and not effect.node:
+        state.lingering.add(effect.target)
+
+
+def _failed(state: State, key: Key, victim: Target, error: str, now: float) -> Iterator[Effect]:
+    found = state.asker(key)
+    yield from plan_anew(state, key, now)
+    if isinstance(found, Asker):
+        yield from state.say_all(found, failure_text(victim, error, found.key[1]))
+
+
+def stays(state: State, pod: Target) -> None:
+    """Nobody asks it to go any more; it may be going all the same."""
+    known = state.world.pod((pod.namespace, pod.name))
+    if known is None or known.pod.metadata.deletion_timestamp is None:
+        state.departures.end(pod)
+
+
+def is_leaving(state: State, pod: Pod, now: float) -> None:
+    """A pod is being deleted: nobody has to evict it, and it must be gone in time."""
+    target, grace = pod_target(pod), pod.metadata.deletion_grace_period_seconds or 0
+    state.departures.begin(target, now, grace)
+    for key, handover in state.plans.concerned(target):
+        state.plans.keep(key, leaves_by_itself(handover, target))
+
+
+def never_left(state: State, now: float) -> Iterator[Effect]:
+    """Who should be gone by now is not counted on any longer."""
+    for pod in state.departures.overdue(now):
+        waiting = [key for key, plan in state.plans.concerned(pod) if plan.needs_gone(pod)]
+        error = f"it has not left within {state.departures.patience:g} s"
+        if waiting:
+            note = f"{error} of being asked to; its room is not counted on any more"
+            yield Announce(pod, Tone.WARNING, "PreemptionStuck", "Preempting", note)
+        for key in waiting:
+            yield from _failed(state, key, pod, error, now)
+
+
+def swept(state: State, now: float) -> Iterator[Effect]:
+    """Clears what is left from an earlier run, or could not be cleared at its time."""
+    marks = _unused_marks(state)
+    lingering = {pod for pod in state.lingering if _lingers(state, pod)}
+    state.lingering = lingering
+    if state.plans.is_time_to_sweep(now, litter=bool(marks or lingering)):
+        yield from map(unmark, sorted(marks))
+        yield from (Nominate(pod, "") for pod in sorted(lingering))
+
+
+def _unused_marks(state: State) -> set[Target]:
+    """A group that went keeps its mark, until it runs again."""
+    unused = state.plans.unused_marks()
+    return {mark for mark in unused if mark.kind == "Pod" or state.runs_on(mark)}
+
+
+def _lingers(state: State, pod: Target) -> bool:
+    known = state.world.pod((pod.namespace, pod.name))
+    shown = known is not None and pod_target(known.pod) == pod and known.pod.status.nominated_node_name
+    return bool(shown) and pod not in state.nominated
 
 
 def has_left(state: State, target: Target, now: float) -> Iterator[Effect]:
     state.plans.lost(target)
+    state.departures.end(target)
     for key, handover in state.plans.concerned(target):
         yield from _step(state, key, handover, vanished(handover, target), now)
 

@@ -42,25 +42,49 @@ class Scheduler:
 
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         state = self._state
+        state.notice(now)
         effects: list[Effect] = []
         for event in events:
             effects.extend(self._observe(event, now))
         effects.extend(binding.overdue(state, now))
-        effects.extend(state.plans.sweep(now))
+        effects.extend(carrying_out.never_left(state, now))
+        effects.extend(carrying_out.swept(state, now))
         effects.extend(line.priorities_compared(state))
         return effects
 
     def _observe(self, event: Event, now: float) -> Iterable[Effect]:
         state = self._state
         match event:
-            case Seen(thing) if type(thing) in state.settings.unseen:
-                return ()
+            case Seen(thing):
+                old = state.graves.hold(thing.metadata)
+                return () if old or type(thing) in state.settings.unseen else self._seen(event, now)
+            case Gone(target, version):
+                state.graves.bury(target.uid, version)
+                return self._gone(target, now)
+            case Unread(target, problem):
+                return line.unread(state, target, str(problem), now)
+            case Synced():
+                state.synced = True
+                return line.all_are_here(state, now)
+            case Done(effect):
+                return self._done(effect, now)
+            case Failed(SetCondition() | Evict() as effect, missing=True):
+                return carrying_out.went_well(state, effect, now)  # nobody is there to be asked any more
+            case Failed(effect, error):
+                return self._failed(effect, error, now)
+            case Unknown(effect, _):
+                return self._unknown(effect, now)
+
+    def _seen(self, event: Seen, now: float) -> Iterable[Effect]:
+        state = self._state
+        match event:
             case Seen(Pod() as pod, unserved):
                 return line.saw_pod(state, pod, unserved, now)
             case Seen(PodGroup() as group):
                 key = (group.metadata.namespace, group.metadata.name)
                 before = state.world.groups.group(key)
                 state.regrouped.add(key)
+                state.plans.saw(group)
                 state.wake(state.world.see(group), now)
                 news = before is None or before.spec != group.spec
                 return line.group_changed(state, *key, now) if news else ()
@@ -76,25 +100,10 @@ class Scheduler:
                 state.wake(state.world.see(thing), now)
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
                 return binding.saw_volumes(state, now) if is_storage else ()
-            case Gone(target):
-                return self._gone(target, now)
-            case Unread(target, problem):
-                return line.unread(state, target, str(problem), now)
-            case Synced():
-                state.synced = True
-                return line.all_are_here(state, now)
-            case Done(effect):
-                return self._done(effect, now)
-            case Failed(effect, error):
-                return self._failed(effect, error, now)
-            case Unknown(effect, _):
-                return self._unknown(effect, now)
 
     def next_time(self) -> float | None:
         """When something is to be done even if nothing happens."""
-        state = self._state
-        times = (state.queue.next_time(), state.ledger.next_time(), state.plans.next_time())
-        return min((time for time in times if time is not None), default=None)
+        return self._state.next_time()
 
     def pending(self) -> Counter[Standing]:
         """How many pods wait, by how they stand in line; who is promised a place does not."""
@@ -129,6 +138,7 @@ class Scheduler:
         state = self._state
         if not state.synced:
             return None
+        state.notice(now)
         while (key := state.queue.pop(now)) is not None:
             found = state.asker(key)
             if isinstance(found, Asker):
@@ -162,7 +172,9 @@ class Scheduler:
             case Bind(pod):
                 assumed = state.ledger.of(pod)
                 if assumed is not None and assumed.state is Promise.UNKNOWN:
-                    return self._unknown(effect, now)  # an earlier attempt may have happened
+                    # An earlier attempt may have happened. Until that shows, people should know.
+                    text = f"an answer was lost, and binding to {effect.node} fails since: {error}"
+                    return [*state.telling.warn(pod, text), *self._unknown(effect, now)]
                 return binding.bind_failed(state, effect, error, now)
             case SelectNode() | BindVolume():
                 text = f"{effect.target} could not be prepared: {error}"
@@ -190,6 +202,10 @@ class Scheduler:
                 return (effect,) if binding.preparing(state, effect) else ()
             case Nominate() | SetCondition() | Evict():
                 state.telling.forget(effect.target)
-                return (effect,) if state.plans.must_know(effect) else ()
+                if state.plans.must_know(effect):
+                    return (effect,)
+                if isinstance(effect, Nominate) and not effect.node:
+                    state.lingering.add(effect.target)
+                return ()
             case Announce():
                 return ()

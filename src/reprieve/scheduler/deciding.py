@@ -42,7 +42,8 @@ def _case(state: State, who: Asker) -> Case:
     view = state.world.snapshot()
     profile = state.settings.profiles[who.pods[0].pod.spec.scheduler_name]
     demand = demand_of(who, view, profile, state.nominated, topology=state.settings.topology)
-    return Case(who, demand, view, profile, _promised(state, view, demand), _doomed(state, view))
+    promised, stuck = _promised(state, view, demand), tuple(rows_of(view, sorted(state.departures.stuck)))
+    return Case(who, demand, view, profile, promised, _doomed(state, view), stuck)
 
 
 def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> Iterator[Effect]:

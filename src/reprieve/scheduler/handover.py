@@ -78,6 +78,10 @@ class Handover:
         """Whether the preemptor cannot go on before this pod is gone."""
         return (pod in self.victims or pod in self.leaving) and pod not in self.elsewhere
 
+    def needs_gone(self, pod: Target) -> bool:
+        """Whether it comes to nothing if this pod does not go."""
+        return self.waits_for(pod) or Evict(pod) in self.pending
+
     def concerns(self, target: Target) -> bool:
         return target in self.victims or target in self.leaving or target in self.marks
 

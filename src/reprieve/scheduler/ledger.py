@@ -1,9 +1,9 @@
 """What was promised and is not yet seen: pods given a node before the cluster shows them there."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from reprieve.model.effects import Bind, BindVolume, SelectNode, Target
 
@@ -74,6 +74,14 @@ class Ledger:
         while self._due and not self._holds(*self._due[0]):
             heappop(self._due)
         return self._due[0][0] if self._due else None
+
+    def shift(self, seconds: float) -> None:
+        """The clock was put back."""
+        for pod, assumed in self._assumed.items():
+            if assumed.due is not None:
+                self._assumed[pod] = replace(assumed, due=assumed.due + seconds)
+        self._due = [(a.due, pod) for pod, a in self._assumed.items() if a.due is not None]
+        heapify(self._due)
 
     def _holds(self, due: float, pod: Target) -> bool:
         assumed = self._assumed.get(pod)

@@ -6,7 +6,7 @@ from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
 from reprieve.model.shape import CompiledPod
-from reprieve.scheduler.carrying_out import call_off, has_left, plan_anew, wake_others
+from reprieve.scheduler.carrying_out import call_off, has_left, is_leaving, plan_anew, wake_others
 from reprieve.scheduler.demands import (
     GROUP,
     Asker,
@@ -36,8 +36,11 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
         effects.extend(has_left(state, pod_target(before.pod), now))
         before = None
     if known is None:
+        state.graves.bury(pod.metadata.uid, pod.metadata.resource_version)
         return effects
     state.plans.saw(pod)
+    if pod.metadata.deletion_timestamp is not None:
+        is_leaving(state, pod, now)
     if pod.spec.node_name:
         effects.extend(forget(state, pod_target(pod), now))
         return [*effects, *regroup(state, pod, now, changed=before is None)]

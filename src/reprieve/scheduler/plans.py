@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from reprieve.model.effects import Effect, SetCondition, Target
-from reprieve.model.objects import Pod
-from reprieve.scheduler.handover import Handover, is_marked, unmark
+from reprieve.model.effects import Effect, Target
+from reprieve.model.objects import Pod, PodGroup
+from reprieve.scheduler.handover import Handover, is_marked
 from reprieve.scheduler.queue import Key
 
 _SWEEP_AFTER = 30.0  # seconds; who takes over from a scheduler that died has made its plans by then
@@ -19,7 +19,7 @@ class Plans:
     def __init__(self) -> None:
         self._plans: dict[Key, Handover] = {}
         self._strays: Counter[Effect] = Counter()  # sent for plans that were called off since
-        self._marked: set[Target] = set()  # pods that are marked, by us or by whom we replace
+        self._marked: set[Target] = set()  # pods and groups that are marked, by us or by whom we replace
         self._sweep_at: float | None = None
 
     def __len__(self) -> int:
@@ -79,14 +79,15 @@ class Plans:
 
     def doomed(self) -> list[Target]:
         """Pods that are going to be evicted, as far as anybody knows."""
-        return sorted(self._marked.union(*(plan.victims for plan in self._plans.values())))
+        marked = {target for target in self._marked if target.kind == "Pod"}
+        return sorted(marked.union(*(plan.victims for plan in self._plans.values())))
 
     # --- marks ---
 
-    def saw(self, pod: Pod) -> None:
-        meta = pod.metadata
-        target = Target("Pod", meta.namespace, meta.name, meta.uid)
-        if is_marked(pod):
+    def saw(self, thing: Pod | PodGroup) -> None:
+        meta = thing.metadata
+        target = Target(type(thing).__name__, meta.namespace, meta.name, meta.uid)
+        if is_marked(thing):
             self._marked.add(target)
         else:
             self._marked.discard(target)
@@ -97,15 +98,18 @@ class Plans:
     def unused_marks(self) -> set[Target]:
         return self._marked - self.needed() if self._marked else self._marked
 
-    def sweep(self, now: float) -> list[SetCondition]:
-        """Clears marks that are left from an earlier run, or could not be cleared at their time."""
-        unused = self.unused_marks()
+    def is_time_to_sweep(self, now: float, *, litter: bool) -> bool:
+        """Litter lies for a while, in case somebody needs it."""
         due = self._sweep_at is not None and now >= self._sweep_at
-        if not unused or due:
+        if not litter or due:
             self._sweep_at = None
-        if unused and self._sweep_at is None:
+        if litter and self._sweep_at is None:
             self._sweep_at = now + _SWEEP_AFTER
-        return [unmark(target) for target in sorted(unused)] if due else []
+        return litter and due
 
     def next_time(self) -> float | None:
         return self._sweep_at
+
+    def shift(self, seconds: float) -> None:
+        """The clock was put back."""
+        self._sweep_at = None if self._sweep_at is None else self._sweep_at + seconds

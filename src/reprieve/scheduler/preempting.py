@@ -6,7 +6,7 @@ from enum import Enum
 
 import numpy as np
 
-from reprieve.model.columns import Ints
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.effects import Target
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
@@ -40,11 +40,13 @@ class Case:
     profile: Profile
     promised: Promised  # room that others wait for
     doomed: tuple[int, ...] = ()  # pods that others have asked to go, or that were marked before we came
+    stuck: tuple[int, ...] = ()  # pods that should be gone, and may never go
 
-
-def leaving(view: Snapshot) -> Ints:
-    """Pods that are being deleted, for whatever reason: their room will be free."""
-    return np.flatnonzero(view.pods.terminating & (view.where != NOWHERE))
+    @property
+    def leaving(self) -> Ints:
+        """Pods that are being deleted, for whatever reason: their room will be free."""
+        view = self.view
+        return np.setdiff1d(np.flatnonzero(view.pods.terminating & (view.where != NOWHERE)), self.stuck)
 
 
 class RoomFor(Enum):
@@ -80,7 +82,7 @@ def plans_for(
 
 
 def _plans(case: Case, demand: Demand, policy: Policy, now: float, room_for: RoomFor) -> Weighed:
-    emptied = without(case.view, leaving(case.view))
+    emptied, policy = without(case.view, case.leaving), _sparing_the_stuck(policy, case.stuck)
     found = place_together(demand, emptied, case.profile, policy.choose, case.promised)
     if isinstance(found, Placement):
         return Weighed((Plan("", found, (), (), 0, pods=demand.pods),))
@@ -103,14 +105,14 @@ def _holds_anyway(case: Case, plan: Plan) -> bool:
     demand, waiting = replace(case.demand, pods=plan.pods), list(case.promised.pods)
     if not waiting or not who_matters(demand, case.view, case.profile)[waiting].any():
         return True
-    view = without(case.view, _going(case.view, plan))
+    view = without(case.view, _going(case, plan))
     return holds(demand, plan.placement, view, case.profile)
 
 
-def _going(view: Snapshot, plan: Plan) -> Ints:
+def _going(case: Case, plan: Plan) -> Ints:
     """Everybody who goes: because of the plan, or anyway."""
     victims = [row for unit in plan.victims for row in unit.pods]
-    return np.union1d(leaving(view), np.array(victims, np.int64))
+    return np.union1d(case.leaving, np.array(victims, np.int64))
 
 
 def awaited(case: Case, plan: Plan) -> Ints:
@@ -118,7 +120,7 @@ def awaited(case: Case, plan: Plan) -> Ints:
 
     Those on the nodes that it uses; everybody who goes, if constraints look further.
     """
-    going = _going(case.view, plan)
+    going = _going(case, plan)
     near = going[np.isin(case.view.where[going], [node for _, node in plan.places])]
     if len(near) == len(going):
         return going
@@ -157,11 +159,29 @@ def _plans_with(question: Question, now: float, doomed: Sequence[int]) -> list[P
 
 def _one_of(pods: Sequence[int]) -> Rule:
     def rule(units: Units, _: Demand, __: float) -> Verdict:
-        mask = np.zeros(len(units.view.pods), np.bool_)
-        mask[list(pods)] = True
-        return Verdict(units.with_any(mask))
+        return Verdict(units.with_any(_mask(units.view, pods)))
 
     return rule
+
+
+def _sparing_the_stuck(policy: Policy, pods: Sequence[int]) -> Policy:
+    """Who does not go when asked is asked no more, and is no part of his group any more."""
+    if not pods:
+        return policy
+
+    def rule(units: Units, _: Demand, __: float) -> Verdict:
+        return Verdict(~units.with_any(_mask(units.view, pods)))
+
+    def units(view: Snapshot) -> Units:
+        return policy.units(view).apart(_mask(view, pods))
+
+    return replace(policy, units=units, rules=(*policy.rules, rule))
+
+
+def _mask(view: Snapshot, pods: Sequence[int]) -> Mask:
+    mask = np.zeros(len(view.pods), np.bool_)
+    mask[list(pods)] = True
+    return mask
 
 
 def _to_make_room_for(case: Case, room_for: RoomFor) -> list[Demand]:
@@ -181,7 +201,7 @@ def still_feasible(case: Case, handover: Handover) -> bool:
     """Whether the pods could be where they wait to be, once those who have to go are gone."""
     view = with_promises(case.view, case.promised)
     going = rows_of(view, (victim for victim in handover.victims if victim not in handover.gone))
-    view = without(view, np.union1d(leaving(view), np.array(going, np.int64)))
+    view = without(view, np.union1d(case.leaving, np.array(going, np.int64)))
     nodes = {target_at(view, row): NOWHERE for row in case.demand.pods}
     if any(pod not in nodes or name not in view.nodes.rows for pod, name in handover.places):
         return False  # it was made for somebody who does not ask any more, or for a node that is gone

@@ -207,6 +207,14 @@ class Queue:
             heappop(self._timed)
         return self._timed[0][0] if self._timed else None
 
+    def shift(self, seconds: float) -> None:
+        """The clock was put back."""
+        for entry in self._entries.values():
+            entry.since += seconds
+            entry.ready_at += seconds
+        self._active = [(rank, since + seconds, key, ticket) for rank, since, key, ticket in self._active]
+        self._timed = [(at + seconds, key, ticket) for at, key, ticket in self._timed]
+
     def keys(self) -> Iterator[Key]:
         yield from self._entries
 

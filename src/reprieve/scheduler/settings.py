@@ -25,6 +25,7 @@ class Settings:
     group_rules: GroupRules = NO_SPECIAL_RULES
     topology: bool = True  # groups keep to a topology domain if they say so
     tolerations: bool = True  # what priority classes say of tolerations is looked at
+    stuck_victim_seconds: float = 300.0  # after which nobody counts on who should be gone
     unseen: frozenset[type] = frozenset()  # kinds of objects that are not looked at
 
     @property

@@ -5,6 +5,7 @@ What follows from events is decided elsewhere: `line` (who asks), `binding` (who
 """
 
 from collections.abc import Iterable, Iterator
+from math import inf
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import GroupKey
@@ -12,6 +13,8 @@ from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demands import Asker, NotYet, asker, pod_target
+from reprieve.scheduler.departures import Departures
+from reprieve.scheduler.graves import Graves
 from reprieve.scheduler.ledger import Assumed, Ledger, Promise
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.queue import Key, Queue
@@ -31,8 +34,24 @@ class State:
         self.parts: dict[Target, Key] = {}  # pods in line, and the demand they are part of
         self.faults: dict[Target, str] = {}  # pods whose spec we cannot honour
         self.telling = Telling()
+        self.lingering: set[Target] = set()  # pods that may still show a node they do not wait for any more
+        self.departures = Departures(settings.stuck_victim_seconds)
+        self.graves = Graves()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
         self.synced = False
+        self._now = -inf
+
+    def notice(self, now: float) -> None:
+        """A clock may be put back: then everybody waits as long as he was to wait, and not longer."""
+        if now < self._now:
+            for timed in (self.queue, self.ledger, self.plans, self.departures):
+                timed.shift(now - self._now)
+        self._now = now
+
+    def next_time(self) -> float | None:
+        """When something is to be done even if nothing happens."""
+        timed = (self.queue, self.ledger, self.plans, self.departures)
+        return min((time for one in timed if (time := one.next_time()) is not None), default=None)
 
     def asker(self, key: Key) -> Asker | NotYet | None:
         found = asker(self.world, key, self.settings.group_rules)
@@ -62,6 +81,14 @@ class State:
         """Room that nobody waits for any more: to others it is as if somebody had left."""
         if [pod for pod in pods if self.nominated.pop(pod, None) is not None]:
             self.queue.wake(Change.POD_LEFT, now, {key})
+
+    def runs_on(self, group: Target) -> bool:
+        """Whether pods of a group have their node, and none of them is leaving."""
+        pods = map(self.world.pod, self.world.groups.members((group.namespace, group.name)))
+        placed = [pod.pod for pod in pods if pod is not None and pod.pod.spec.node_name]
+        return bool(placed) and not any(
+            pod.metadata.deletion_timestamp or pod_target(pod) in self.departures for pod in placed
+        )
 
     def say(self, pods: Iterable[CompiledPod], group: PodGroup | None, text: str) -> Iterator[Effect]:
         for pod in pods:

@@ -28,7 +28,7 @@ def saw_class(state: State, priority_class: PriorityClass, now: float) -> Iterat
 def plans_in_doubt(state: State, now: float) -> Iterator[Effect]:
     """A plan for which nobody was asked to go yet is made anew: its victims may be protected by now."""
     for key, handover in state.plans:
-        if handover.stage in (Stage.NOMINATING, Stage.MARKING):
+        if handover.stage in (Stage.NOMINATED, Stage.MARKING):
             yield from plan_anew(state, key, now)
 
 

@@ -16,6 +16,7 @@ End = Done | Failed | Unknown
 
 BUSY = Refused("busy", again=True)
 FORBIDDEN = Refused("forbidden", again=False)
+MISSING = Refused("not found", again=False, missing=True)
 LOST = Lost("connection reset")
 
 
@@ -62,6 +63,8 @@ def test_every_effect_ends_exactly_once() -> None:
         ([LOST, BUSY], Unknown(bind("p"), "busy")),
         ([BUSY, LOST], Unknown(bind("p"), "connection reset")),
         ([LOST, FORBIDDEN], Unknown(bind("p"), "forbidden")),
+        ([MISSING], Failed(bind("p"), "not found", missing=True)),
+        ([LOST, MISSING], Failed(bind("p"), "not found", missing=True)),
     ],
 )
 def test_how_answers_add_up(answers: list[Answer], end: End) -> None:
@@ -119,6 +122,18 @@ def test_only_so_many_at_once() -> None:
     ends = ends_of([bind(f"p{i}") for i in range(10)], cluster, Limits(at_once=4))
     assert cluster.most_at_once == 4
     assert max(time for time, _ in ends) == 3.0
+
+
+def test_who_pauses_before_the_next_attempt_is_in_nobodys_way() -> None:
+    def answer(effect: Effect) -> Answer:
+        return BUSY if effect.target.name == "slow" else Succeeded()
+
+    limits = Limits(at_once=1, attempts=3, first_pause=100.0)
+    ends = {
+        end.effect.target.name: time
+        for time, end in ends_of([bind("slow"), bind("p")], FakeCluster(answer), limits)
+    }
+    assert (ends["p"], ends["slow"]) == (0.0, 300.0)
 
 
 def test_an_object_can_be_served_again_after_its_line_was_empty() -> None:

@@ -79,7 +79,7 @@ class Served:
         for effect in self.take(*kinds):
             needs_it = isinstance(effect, Bind | Nominate | SetCondition)
             if needs_it and effect.target not in self.objects:
-                self.stage.happens(Failed(effect, "not found"))
+                self.stage.happens(Failed(effect, "not found", missing=True))
             else:
                 self.stage.happens(Done(effect), *self.applied(effect))
         return self
@@ -141,7 +141,7 @@ class Served:
         minds = {
             "plans": [*scheduler._state.plans, *scheduler._state.plans._strays],
             "reserved": scheduler._state.nominated,
-            "marked": scheduler._state.plans._marked,
+            "marked": scheduler._state.plans.doomed(),
             "in line": [*scheduler._state.queue.keys(), *scheduler._state.parts],
             "promised": [*scheduler._state.ledger],
         }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.model.effects import Evict, Nominate, SetCondition, Target
+from reprieve.model.effects import Evict, Nominate, Target
 from reprieve.model.objects import Condition, Pod
 from reprieve.scheduler.handover import MARK, MARK_REASON, Handover, Stage
 from reprieve.scheduler.plans import Plans
@@ -107,22 +107,20 @@ def test_who_leaves_or_is_gone_is_not_marked_any_more() -> None:
         assert plans.doomed() == []
 
 
-def test_marks_that_no_plan_needs_are_cleared_after_a_while() -> None:
-    plans = Plans()
-    plans.saw(marked())
-    assert plans.sweep(0.0) == []
-    assert plans.next_time() == 30.0
-    assert plans.sweep(29.9) == []
-    (cleared,) = plans.sweep(30.0)
-    assert isinstance(cleared, SetCondition)
-    assert (cleared.target, cleared.status) == (OLD, "False")
-    assert plans.next_time() == 60.0, "if it is not cleared by then, once more"
-    plans.saw(a_pod("old", on="n1"))
-    assert (plans.sweep(60.0), plans.next_time()) == ([], None)
-
-
-def test_marks_that_a_plan_needs_are_not_cleared() -> None:
+def test_marks_that_no_plan_needs_are_unused() -> None:
     plans = plans_of(a_plan(A, Stage.MARKING))
     plans.saw(marked())
-    assert [plans.sweep(now) for now in (0.0, 1000.0)] == [[], []]
+    assert plans.unused_marks() == set()
+    plans.drop(A)
+    assert plans.unused_marks() == {OLD}
+
+
+def test_litter_is_swept_after_a_while() -> None:
+    plans = Plans()
+    assert not plans.is_time_to_sweep(0.0, litter=True)
+    assert plans.next_time() == 30.0
+    assert not plans.is_time_to_sweep(29.9, litter=True)
+    assert plans.is_time_to_sweep(30.0, litter=True)
+    assert plans.next_time() == 60.0, "if it is not gone by then, once more"
+    assert not plans.is_time_to_sweep(60.0, litter=False)
     assert plans.next_time() is None

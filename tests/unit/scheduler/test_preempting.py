@@ -20,7 +20,6 @@ from reprieve.scheduler.preempting import (
     RoomFor,
     Weighed,
     awaited,
-    leaving,
     plans_for,
     rows_of,
     still_feasible,
@@ -73,7 +72,7 @@ def test_without_a_policy_there_is_no_plan() -> None:
 
 def test_who_is_leaving_anyway_counts_as_gone() -> None:
     case = case_of(NODE, being_deleted(OLD), a_pod("other", cpu="1", on="n1"), NEW)
-    assert names(case.view, leaving(case.view).tolist()) == ["old"]
+    assert names(case.view, case.leaving.tolist()) == ["old"]
     (plan,) = weighed(case).plans
     assert (plan.victims, plan.places) == ((), ((case.demand.pods[0], 0),))
 

@@ -1,0 +1,65 @@
+"""Watches repeat themselves, and lists may be old: who is gone does not come back by that."""
+
+import pytest
+
+from reprieve.model.effects import Bind
+from reprieve.model.events import Gone, Seen
+from reprieve.scheduler import graves
+from reprieve.scheduler.graves import Graves
+from tests.unit.scheduler.making import a_node, a_pod, finished, later, target
+from tests.unit.scheduler.stage import Stage, remains, stage_with
+
+POD = a_pod("p", cpu="3")
+
+
+def room_for_another(stage: Stage) -> bool:
+    stage.take()
+    return stage.see(a_pod("other", cpu="3")).binds() == {"other": "n1"}
+
+
+@pytest.mark.parametrize("on", ["", "n1"])
+def test_an_older_sight_of_a_pod_that_is_gone_does_not_revive_it(on: str) -> None:
+    pod = a_pod("p", cpu="3", on=on)
+    stage = stage_with(a_node("n1"), pod).happens(Gone(target(pod), "107"))
+    stage.take()
+    assert stage.see(pod).wanted == []
+    assert room_for_another(stage)
+
+
+def test_an_older_sight_of_a_pod_that_has_finished_does_not_revive_it() -> None:
+    pod = a_pod("p", cpu="3", on="n1")
+    stage = stage_with(a_node("n1"), pod).see(finished(pod), pod)
+    assert room_for_another(stage)
+
+
+def test_an_older_sight_of_a_node_that_is_gone_does_not_revive_it() -> None:
+    node = a_node("n1")
+    stage = stage_with(node).happens(Gone(target(node), "107"))
+    assert stage.see(node, POD).binds() == {}
+
+
+def test_who_was_missing_in_an_old_list_and_is_shown_with_a_newer_version_is_there() -> None:
+    stage = stage_with(a_node("n1"), POD).happens(Gone(target(POD), "99"))
+    stage.take()
+    assert stage.see(POD).wanted == [Bind(target(POD), "n1")]
+
+
+def test_a_namesake_is_somebody_else() -> None:
+    stage = stage_with(a_node("n1"), POD).happens(Gone(target(POD), "107"))
+    stage.take()
+    assert stage.see(a_pod("p", cpu="3", uid="uid-2")).binds() == {"p": "n1"}
+
+
+def test_without_a_version_anything_is_believed() -> None:
+    stage = stage_with(a_node("n1"), POD).happens(Gone(target(POD)), Seen(later(POD)))
+    assert stage.binds() == {"p": "n1"}
+    assert "scheduler._state.graves._versions" not in remains(stage.scheduler)
+
+
+def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graves, "_MOST", 2)
+    found = Graves()
+    for name in "abc":
+        found.bury(f"uid-{name}", "200")
+    held = [name for name in "abc" if found.hold(a_pod(name).metadata)]
+    assert held == ["b", "c"]
