@@ -65,7 +65,8 @@ class Mirror:
         known = self._known.get(key)
         if known is not None and known.uid == meta.uid:
             self._missing.discard(key)
-            yield self._forgotten(key)
+            yield self._forgotten(key, meta.resource_version)
 
-    def _forgotten(self, key: tuple[str, str]) -> Gone:
-        return Gone(Target(self._kind, *key, self._known.pop(key).uid))
+    def _forgotten(self, key: tuple[str, str], version: str = "") -> Gone:
+        """Only a change says when somebody went; who is missing in a list may not have come yet."""
+        return Gone(Target(self._kind, *key, self._known.pop(key).uid), version)

@@ -121,7 +121,7 @@ def ended(response: Response) -> Answer:
         return Lost(response.message)
     # Tokens are renewed, and a busy server becomes less busy.
     again = status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.UNAUTHORIZED)
-    return Refused(response.message, again=again)
+    return Refused(response.message, again=again, missing=status == HTTPStatus.NOT_FOUND)
 
 
 def _read(target: Target, place: Place) -> Request:
@@ -146,7 +146,7 @@ def _after_conflict(target: Target, place: Place, refused: Response) -> Conversa
     current = yield _read(target, place)
     other = current.is_success and _uid(current.object) != target.uid
     gone = other or current.status == HTTPStatus.NOT_FOUND
-    return Refused(refused.message, again=not gone)
+    return Refused(refused.message, again=not gone, missing=gone)
 
 
 # --- pods and groups -----------------------------------------------------------------------------
@@ -169,7 +169,8 @@ def _bind(effect: Bind, place: Place) -> Conversation:
     if current.is_success and _uid(current.object) == pod.uid:
         there = _part(current.object, "spec").get("nodeName")
         return Succeeded() if there == effect.node else Refused(response.message, again=False)
-    return Refused(response.message, again=not current.is_success and current.status != HTTPStatus.NOT_FOUND)
+    gone = current.is_success or current.status == HTTPStatus.NOT_FOUND
+    return Refused(response.message, again=not gone, missing=gone)
 
 
 def _status_patch(target: Target, place: Place, change: Json, media: str) -> Conversation:
@@ -203,7 +204,7 @@ def _condition_read_first(effect: SetCondition, place: Place, moment: Moment) ->
     if not current.is_success:
         return ended(current)
     if _uid(current.object) != target.uid:
-        return Refused(f"{target} is another one now", again=False)
+        return Refused(f"{target} is another one now", again=False, missing=True)
     found = _part(current.object, "status").get("conditions")
     there = [c for c in found if isinstance(c, dict)] if isinstance(found, list) else []
     old: Json = next((c for c in there if c.get("type") == effect.type), {})
@@ -255,7 +256,7 @@ def _promise_volume(effect: BindVolume, place: Place) -> Conversation:
     if not current.is_success:
         return ended(current)
     if _uid(current.object) != volume.uid:
-        return Refused(f"{volume} is another one now", again=False)
+        return Refused(f"{volume} is another one now", again=False, missing=True)
     owner = _part(_part(current.object, "spec"), "claimRef")
     if owner and not _is_for(owner, claim):
         taken = f"{volume} is reserved for {owner.get('namespace')}/{owner.get('name')} already"
@@ -285,7 +286,7 @@ def _select_node(effect: SelectNode, place: Place) -> Conversation:
     if not current.is_success:
         return ended(current)
     if _uid(current.object) != claim.uid:
-        return Refused(f"{claim} is another one now", again=False)
+        return Refused(f"{claim} is another one now", again=False, missing=True)
     if _part(_part(current.object, "metadata"), "annotations").get(SELECTED_NODE) == effect.node:
         return Succeeded()
     if bound := _part(current.object, "spec").get("volumeName"):
