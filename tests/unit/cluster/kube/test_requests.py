@@ -65,8 +65,11 @@ def test_a_pod_is_bound_with_one_request_that_names_its_uid() -> None:
         (answer(metadata={"uid": "u1"}, spec={"nodeName": "n1"}), Succeeded()),
         (answer(metadata={"uid": "u1"}, spec={"nodeName": "n2"}), Refused("no", again=False)),
         (answer(metadata={"uid": "u1"}, spec={}), Refused("no", again=False)),
-        (answer(metadata={"uid": "other"}, spec={"nodeName": "n1"}), Refused("no", again=False)),
-        (answer(404), Refused("no", again=False)),
+        (
+            answer(metadata={"uid": "other"}, spec={"nodeName": "n1"}),
+            Refused("no", again=False, missing=True),
+        ),
+        (answer(404), Refused("no", again=False, missing=True)),
         (answer(503), Refused("no", again=True)),
     ],
 )
@@ -127,7 +130,7 @@ def test_conditions_of_kinds_by_definition_are_read_first_and_replaced_together(
 )
 def test_a_conflict_about_a_status(current: Response, again: bool) -> None:
     _, result = talk(Nominate(POD, "n1"), PODS, CONFLICT, current)
-    assert result == Refused("no", again=again)
+    assert result == Refused("no", again=again, missing=not again)
 
 
 @pytest.mark.parametrize(("node", "written"), [("n1", "n1"), ("", None)])
