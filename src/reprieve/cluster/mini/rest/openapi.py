@@ -1,36 +1,36 @@
-"""OpenAPI v3: enough for kubectl to know what it may send, and to explain the fields that Reprieve reads.
+"""OpenAPI v3: from it kubectl knows what it may send, and explains fields.
 
-Schemas are made from the records into which objects are decoded. Other fields are accepted and kept, and are
-not described.
+What fields there are is known elsewhere, and so is what is said of them.
 """
 
-import re
 from functools import cache
-from inspect import getdoc
-from typing import Any
 
 import msgspec
-from msgspec import inspect
 
-from reprieve.cluster.api.codec import READERS
-from reprieve.cluster.mini.kinds import Json, Kind, Status
+from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, root
+from reprieve.cluster.mini.kinds import Json, Kind
 from reprieve.cluster.mini.rest.discovery import RELEASE
+from reprieve.cluster.mini.rest.explanations import FIELDS, KINDS, TYPES
 from reprieve.cluster.mini.rest.patches import JSON_PATCH, MERGE_PATCH
 from reprieve.cluster.mini.rest.routes import Catalogue
-from reprieve.cluster.mini.spelling import in_client_words
 
 _TITLE = "Kubernetes, as the mini cluster of Reprieve serves it"
 _GVK = "x-kubernetes-group-version-kind"
 _REF = "#/components/schemas/"
-_OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_SPELLING = re.compile("^(Newer|Older|Oldest)(?=[A-Z])")
-_ANY = {"x-kubernetes-preserve-unknown-fields": True}
-_SIMPLE: dict[type, Json] = {
-    inspect.StrType: {"type": "string"},
-    inspect.IntType: {"type": "integer"},
-    inspect.FloatType: {"type": "number"},
-    inspect.BoolType: {"type": "boolean"},
-    inspect.DateTimeType: {"type": "string", "format": "date-time"},
+_TYPES = "kubernetes"
+_ANY: Json = {"x-kubernetes-preserve-unknown-fields": True}
+_SIMPLE: dict[str, Json] = {
+    "any": _ANY,
+    "boolean": {"type": "boolean"},
+    "bytes": {"type": "string", "format": "byte"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "intOrString": {"type": "string", "format": "int-or-string"},
+    "microTime": {"type": "string", "format": "date-time"},
+    "number": {"type": "number"},
+    "quantity": {"type": "string"},
+    "string": {"type": "string"},
+    "time": {"type": "string", "format": "date-time"},
 }
 
 
@@ -137,83 +137,47 @@ def _parameter(name: str) -> Json:
 
 
 def _of_kind(api_version: str, kind: Kind, schemas: dict[str, Json]) -> Json:
-    reader = READERS.get((api_version, kind.kind))
-    described = _properties(reader.decoder.type, schemas) if reader is not None else {}
-    content = in_client_words(api_version, kind.content)
-    wanted = content if kind.status is Status.NONE else (*content, "status")
-    properties = {name: described.get(name, _OPEN if name in ("spec", "status") else _ANY) for name in wanted}
+    described = _properties(root(api_version, kind.kind), schemas)
+    always = {"apiVersion": f"Always {api_version}.", "kind": f"Always {kind.kind}."}
     return {
         "type": "object",
-        "description": f"{kind.kind}. Only the fields that Reprieve reads are described; others are kept.",
+        "description": KINDS.get(kind.kind, ""),
         "properties": {
-            "apiVersion": {"type": "string", "description": f"Always {api_version}."},
-            "kind": {"type": "string", "description": f"Always {kind.kind}."},
-            "metadata": described.get("metadata") or _metadata(schemas),
-            **properties,
+            name: {**schema, "description": always.get(name) or schema.get("description", "")}
+            for name, schema in described.items()
         },
         _GVK: [_gvk(api_version, kind)],
     }
 
 
-def _metadata(schemas: dict[str, Json]) -> Json:
-    pods: Json = _properties(READERS["v1", "Pod"].decoder.type, schemas)["metadata"]
-    return pods
+def _properties(thing: Object, schemas: dict[str, Json]) -> dict[str, Json]:
+    return {name: _property(thing, name, kind, schemas) for name, kind in sorted(fields_of(thing).items())}
 
 
-def _properties(record: Any, schemas: dict[str, Json]) -> dict[str, Json]:
-    info = inspect.type_info(record)
-    return _fields(info, schemas) if isinstance(info, inspect.StructType) else {}
+def _property(thing: Object, name: str, kind: Type, schemas: dict[str, Json]) -> Json:
+    schema = _schema(kind, schemas)
+    told = FIELDS.get(f"{thing.name}.{name}", schema.get("description", ""))
+    return {**schema, "description": told} if told else schema
 
 
-def _fields(info: inspect.StructType, schemas: dict[str, Json]) -> dict[str, Json]:
-    """Without those that only another version's spelling has."""
-    return {
-        field.encode_name: _schema(field.type, schemas)
-        for field in info.fields
-        if not isinstance(field.type, inspect.NoneType)
-    }
+def _schema(kind: Type, schemas: dict[str, Json]) -> Json:
+    match kind:
+        case Plain(name):
+            return _SIMPLE[name]
+        case ListOf(item):
+            return {"type": "array", "items": _schema(item, schemas)}
+        case MapOf(value):
+            return {"type": "object", "additionalProperties": _schema(value, schemas)}
+        case Object():
+            return _referred(kind, schemas)
 
 
-def _schema(info: inspect.Type, schemas: dict[str, Json]) -> Json:
-    match info:
-        case inspect.StructType():
-            return _referred(info, schemas)
-        case inspect.ListType() | inspect.VarTupleType() | inspect.SetType():
-            return {"type": "array", "items": _schema(info.item_type, schemas)}
-        case inspect.DictType():
-            return {"type": "object", "additionalProperties": _schema(info.value_type, schemas)}
-        case inspect.UnionType():
-            return _union([t for t in info.types if not isinstance(t, inspect.NoneType)], schemas)
-        case inspect.EnumType():
-            return {"type": "string", "enum": [str(member.value) for member in info.cls]}
-    return _SIMPLE.get(type(info), _ANY)
-
-
-def _union(types: list[inspect.Type], schemas: dict[str, Json]) -> Json:
-    """Of several types, text is the one in which the others can be written, too: quantities, for one."""
-    text = next((t for t in types if isinstance(t, inspect.StrType)), None)
-    return _schema(text or types[0], schemas) if types else _ANY
-
-
-def _referred(info: inspect.StructType, schemas: dict[str, Json]) -> Json:
-    """Each record once, also one that holds itself."""
-    if not info.fields:
-        return {"type": "object", "description": "Only whether it is there is read."}
-    name = "dev.reprieve." + _SPELLING.sub("", info.cls.__name__)
+def _referred(thing: Object, schemas: dict[str, Json]) -> Json:
+    """Each type once, also one that holds itself."""
+    name = f"{_TYPES}.{thing.name}"
+    told = TYPES.get(thing.name, "")
     if name not in schemas:
         schemas[name] = {}
-        schemas[name] = {
-            "type": "object",
-            "description": _told(info.cls),
-            "properties": _fields(info, schemas),
-        }
+        schemas[name] = {"type": "object", "description": told, "properties": _properties(thing, schemas)}
     # In OpenAPI 3.0 what stands beside a reference is ignored, unless it is wrapped.
-    return {"description": schemas[name].get("description", ""), "allOf": [{"$ref": _REF + name}]}
-
-
-def _told(record: type) -> str:
-    """What the record says of itself; not what it inherits."""
-    own = record.__dict__.get("__doc__")
-    return (
-        (getdoc(record) or "").splitlines()[0] if own else f"The fields of a {record.__name__} that are read."
-    )
+    return {"description": told, "allOf": [{"$ref": _REF + name}]}

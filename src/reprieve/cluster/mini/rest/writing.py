@@ -17,7 +17,7 @@ from reprieve.cluster.mini.rest.query import Query
 from reprieve.cluster.mini.rest.removals import Removal, removal_of
 from reprieve.cluster.mini.rest.routes import Place
 from reprieve.cluster.mini.rest.statuses import subject_of, success
-from reprieve.cluster.mini.rest.unknown_fields import complaints_about, judged
+from reprieve.cluster.mini.rest.strictness import readable, still_readable
 from reprieve.cluster.mini.rest.views import View
 from reprieve.cluster.mini.spelling import settled, spelled, stored_form
 from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed, without_status
@@ -42,7 +42,7 @@ class Call:
 def create(call: Call) -> Response:
     place, api = call.place, call.chosen
     body = headed(place, read_object(call.request))
-    warnings = _warnings(call, body)
+    warnings = readable(place, call.request, call.query.field_validation, body)
     body = settled(place.api_version, addressed(place, body))
     if metadata_of(body).get("resourceVersion"):
         raise bad_request("metadata.resourceVersion must not be set on objects to be created")
@@ -53,9 +53,9 @@ def create(call: Call) -> Response:
 
 def replace(call: Call) -> Response:
     body = headed(call.place, read_object(call.request))
+    warnings = readable(call.place, call.request, call.query.field_validation, body)
     if not call.place.kind.blind and not metadata_of(body).get("resourceVersion"):
         raise invalid(call.place.kind.kind, "metadata.resourceVersion", "must be specified for an update")
-    warnings = _warnings(call, body)
     return answer(call.view.one(written(call, lambda _: body)), 200, warnings)
 
 
@@ -65,7 +65,7 @@ def patch(call: Call) -> Response:
 
     def patched(old: Json) -> Json:
         new = headed(call.place, change(old))
-        warnings.extend(_warnings(call, new, old))
+        warnings.extend(still_readable(call.place, call.query.field_validation, new, old))
         return new
 
     return answer(call.view.one(written(call, patched)), 200, tuple(warnings))
@@ -87,13 +87,6 @@ def written(call: Call, change: Change) -> Stored:
 
 def _part(place: Place) -> Part:
     return Part.STATUS if place.part == "status" else Part.MAIN
-
-
-def _warnings(call: Call, new: Json, old: Json | None = None) -> tuple[str, ...]:
-    """About fields that are not known; those that were there before were accepted then."""
-    place = call.place
-    complaints = tuple(complaints_about(place.kind, place.api_version, new, old or {}))
-    return judged(complaints, place, call.request, call.query.field_validation)
 
 
 # --- deleting --------------------------------------------------------------------------------------

@@ -5,9 +5,12 @@ import json
 import pytest
 
 from reprieve.cluster.api.features import ALL_FEATURES, Features
+from reprieve.cluster.api.schema import Object, fields_of, is_listed
 from reprieve.cluster.mini.kinds import KINDS
+from reprieve.cluster.mini.rest.explanations import FIELDS, TYPES
+from reprieve.cluster.mini.rest.explanations import KINDS as EXPLAINED
 from reprieve.cluster.mini.rest.front import Front
-from tests.unit.cluster.mini.rest.asking import Asker
+from tests.unit.cluster.mini.rest.asking import Asker, Json
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
@@ -92,11 +95,48 @@ def test_openapi_describes_what_is_served(asker: Asker) -> None:
     assert "fieldValidation" in [parameter["name"] for parameter in patch["parameters"]]
 
 
-def test_openapi_describes_fields_that_are_read(asker: Asker) -> None:
+def _at(schemas: Json, path: str) -> Json:
+    """The schema of a field, found as kubectl finds it."""
+    kind, *steps = path.split(".")
+    found: Json = schemas[f"v1.{kind}"]
+    for step in steps:
+        found = _led(schemas, found)["properties"][step]
+    return found
+
+
+def _led(schemas: Json, schema: Json) -> Json:
+    schema = schema.get("items", schema)
+    if "allOf" in schema:
+        reference = schema["allOf"][0]["$ref"]
+        return dict(schemas[reference.removeprefix("#/components/schemas/")])
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("path", "type_"),
+    [
+        ("Pod.spec.priorityClassName", "string"),
+        ("Pod.spec.containers.env.valueFrom.secretKeyRef.optional", "boolean"),
+        ("Pod.spec.containers.livenessProbe.httpGet.port", "string"),
+        ("Pod.metadata.ownerReferences.blockOwnerDeletion", "boolean"),
+        ("Node.status.images", "array"),
+        ("Service.spec.ports.nodePort", "integer"),
+        ("ReplicationController.spec.template.spec.tolerations", "array"),
+    ],
+)
+def test_openapi_describes_fields_at_any_depth(asker: Asker, path: str, type_: str) -> None:
     schemas = asker.get("/openapi/v3/api/v1")["components"]["schemas"]
-    reference = schemas["v1.Pod"]["properties"]["spec"]["allOf"][0]["$ref"]
-    spec = schemas[reference.removeprefix("#/components/schemas/")]
-    assert spec["properties"]["priorityClassName"] == {"type": "string"}
+    assert _at(schemas, path)["type"] == type_
+
+
+def test_what_is_told_of_a_field_is_found_there(asker: Asker) -> None:
+    schemas = asker.get("/openapi/v3/api/v1")["components"]["schemas"]
+    assert _at(schemas, "Pod.spec.priority")["description"] == FIELDS["PodSpec.priority"]
+    for name in FIELDS:
+        thing, field = name.split(".")
+        assert field in fields_of(Object(thing)), name
+    assert all(is_listed(Object(name)) for name in TYPES)
+    assert {kind.kind for kind in KINDS} == set(EXPLAINED)
 
 
 def test_references_in_openapi_lead_somewhere(asker: Asker) -> None:

@@ -47,8 +47,8 @@ def test_the_disruption_mode_may_stand_in_the_policy(asker: Asker) -> None:
 
 
 def test_a_version_does_not_take_the_words_of_another(asker: Asker) -> None:
-    assert asker.refused("POST", groups(OLDER), gang(disruptionMode={"all": {}}))[0] == 422
-    assert asker.refused("POST", groups(NEWEST), gang(disruptionMode="PodGroup"))[0] == 422
+    assert asker.refused("POST", groups(OLDER), gang(disruptionMode={"all": {}}))[0] == 400
+    assert asker.refused("POST", groups(NEWEST), gang(disruptionMode="PodGroup"))[0] == 400
 
 
 def test_what_the_older_version_cannot_say_survives_it(asker: Asker) -> None:

@@ -228,7 +228,7 @@ def test_not_everything_is_warned_of(asker: Asker) -> None:
 def test_misspelt_fields_are_refused_by_the_strict(asker: Asker) -> None:
     status, _, sentence = asker.refused("POST", PODS, misspelt(), fieldValidation="Strict")
     assert status == 400
-    assert 'strict decoding error: unknown field "sped"' in sentence
+    assert 'strict decoding error: unknown field "metadata.lables", ' in sentence
 
 
 def test_misspelt_fields_are_passed_over_where_nobody_cares(asker: Asker) -> None:
@@ -256,3 +256,28 @@ def test_what_was_stored_before_does_not_spoil_a_strict_patch(asker: Asker) -> N
     labelled = asker.patch(f"{PODS}/a", {"metadata": {"labels": {"x": "y"}}}, fieldValidation="Strict")
     assert labelled["metadata"]["labels"] == {"x": "y"}
     assert asker.store.find(Key("pods", "default", "a")) is not None
+
+
+# --- types -------------------------------------------------------------------------------------------
+
+
+def test_a_value_of_the_wrong_type_is_refused_before_anything_else(asker: Asker) -> None:
+    body = pod("a", containers=[{"name": "main", "image": "x", "env": [{"name": "A", "value": 5}]}])
+    status, reason, message = asker.refused("POST", PODS, body)
+    assert (status, reason) == (400, "BadRequest")
+    assert "spec.containers[0].env[0].value: expected a string, got an integer" in message
+
+
+def test_a_patch_that_puts_in_the_wrong_type(asker: Asker) -> None:
+    asker.post(MAPS, config_map("a"))
+    status, reason, message = asker.refused(
+        "PATCH", f"{MAPS}/a", {"data": {"x": 1}}, content_type="application/merge-patch+json"
+    )
+    assert (status, reason) == (422, "Invalid")
+    assert "data.x: expected a string" in message
+
+
+def test_what_had_the_wrong_type_before_does_not_spoil_a_patch(asker: Asker) -> None:
+    asker.store.create("configmaps", {"metadata": {"name": "a"}, "data": {"x": 1}, "immutable": "no"})
+    path = f"{MAPS}/a"
+    assert asker.patch(path, {"metadata": {"labels": {"a": "b"}}})["metadata"]["labels"] == {"a": "b"}

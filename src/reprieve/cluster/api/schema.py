@@ -1,0 +1,171 @@
+"""Which fields an object can have, at any depth, and of which type each is.
+
+``findings`` holds an object against the list in ``schema.txt``. What follows from a finding, and what a value
+of the right type means, is not known here.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from reprieve.cluster.api.faults import described
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """``expected`` is what a sentence calls it."""
+
+    name: str
+    expected: str
+    fits: Callable[[object], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    item: "Type"
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    value: "Type"
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """Its fields stand in the list under its name."""
+
+    name: str
+
+
+Type = Plain | ListOf | MapOf | Object
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A field that nobody knows, or, if something was ``expected``, one of another type than it should be."""
+
+    path: str
+    expected: str = ""
+    got: str = ""
+
+
+def _whole(bits: int) -> Callable[[object], bool]:
+    limit = 1 << (bits - 1)
+    return lambda value: type(value) is int and -limit <= value < limit
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, str) and _RFC3339.fullmatch(value) is not None
+
+
+_PLAIN = {
+    plain.name: plain
+    for plain in (
+        Plain("any", "anything", lambda value: True),
+        Plain("boolean", "true or false", lambda value: isinstance(value, bool)),
+        Plain("bytes", "a string", lambda value: isinstance(value, str)),
+        Plain("int32", "an integer of 32 bits", _whole(32)),
+        Plain("int64", "an integer of 64 bits", _whole(64)),
+        Plain("intOrString", "an integer or a string", lambda v: isinstance(v, str) or _whole(32)(v)),
+        Plain("microTime", "a time such as 2026-01-02T03:04:05.000000Z", _is_time),
+        Plain("number", "a number", lambda value: type(value) in (int, float)),
+        Plain("quantity", "a quantity", lambda value: type(value) in (str, int, float)),
+        Plain("string", "a string", lambda value: isinstance(value, str)),
+        Plain("time", "a time such as 2026-01-02T03:04:05Z", _is_time),
+    )
+}
+
+
+# --- the list --------------------------------------------------------------------------------------
+
+
+@cache
+def _objects() -> Mapping[str, Mapping[str, Type]]:
+    """Every object by its name."""
+    found: dict[str, dict[str, Type]] = {}
+    fields: dict[str, Type] = {}
+    kind: Type = _PLAIN["any"]
+    for line in _lines():
+        if not line.startswith(" "):
+            fields = found[line] = {}
+            continue
+        types, colon, names = line.rpartition(": ")
+        if colon:
+            kind = _type(types.strip())
+        fields.update(dict.fromkeys(names.split(), kind))
+    return found
+
+
+def _lines() -> Iterator[str]:
+    text = files("reprieve.cluster.api").joinpath("schema.txt").read_text()
+    return (line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def _type(text: str) -> Type:
+    match text[0]:
+        case "[":
+            return ListOf(_type(text[1:-1]))
+        case "{":
+            return MapOf(_type(text[1:-1]))
+    return _PLAIN.get(text) or Object(text)
+
+
+def root(api_version: str, kind: str) -> Object:
+    """The type of a kind as it is spelled in an API version; one without fields if nobody knows it."""
+    spelled = f"{kind}@{api_version}"
+    return Object(spelled if spelled in _objects() else kind)
+
+
+def is_listed(thing: Object) -> bool:
+    return thing.name in _objects()
+
+
+def fields_of(thing: Object) -> Mapping[str, Type]:
+    return _objects().get(thing.name, {})
+
+
+# --- looking ---------------------------------------------------------------------------------------
+
+
+def findings(api_version: str, kind: str, body: object) -> Iterator[Finding]:
+    """In the order of the body. Of a kind that is not listed, nothing is said."""
+    thing = root(api_version, kind)
+    return _look(thing, body, "") if is_listed(thing) else iter(())
+
+
+def _look(expected: Type, value: object, path: str) -> Iterator[Finding]:
+    """What is null counts as not given."""
+    match expected:
+        case _ if value is None:
+            return
+        case Plain():
+            if not expected.fits(value):
+                yield Finding(path, expected.expected, described(value))
+        case ListOf(item):
+            if isinstance(value, list):
+                for number, one in enumerate(value):
+                    yield from _look(item, one, f"{path}[{number}]")
+            else:
+                yield Finding(path, "a list", described(value))
+        case Object() | MapOf() if not isinstance(value, dict):
+            yield Finding(path, "an object", described(value))
+        case MapOf(below):
+            for name, one in value.items():
+                yield from _look(below, one, f"{path}.{name}")
+        case Object():
+            yield from _look_into(fields_of(expected), value, f"{path}." if path else "")
+
+
+def _look_into(fields: Mapping[str, Type], value: Mapping[str, object], prefix: str) -> Iterator[Finding]:
+    for name, one in value.items():
+        field = fields.get(name)
+        if one is None or (isinstance(field, Plain) and field.fits(one)):
+            continue
+        if field is not None:
+            yield from _look(field, one, prefix + name)
+        else:
+            yield Finding(prefix + name)

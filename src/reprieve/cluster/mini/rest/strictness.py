@@ -1,0 +1,62 @@
+"""Whether a body can be read as the object it claims to be: types, fields nobody knows, fields said twice.
+
+A value of the wrong type is always refused. A field that nobody knows, most often a word misspelt, is
+refused, warned of or passed over, as the client wants it.
+"""
+
+from reprieve.cluster.api.schema import Finding, findings
+from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
+from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.mini.rest.bodies import media_type, repeated_fields
+from reprieve.cluster.mini.rest.exchange import Request
+from reprieve.cluster.mini.rest.query import FieldValidation
+from reprieve.cluster.mini.rest.routes import Place
+
+
+def readable(place: Place, request: Request, mode: FieldValidation, body: Json) -> tuple[str, ...]:
+    """The warnings that the client is given for an object it sent; an ApiError 400 if it is refused."""
+    found = _findings(place, body)
+    for finding in found:
+        if finding.expected:
+            raise bad_request(f"{_name(place)} cannot be handled as a {place.kind.kind}: {_told(finding)}")
+    repeated = repeated_fields(request.body, media_type(request)) if mode is FieldValidation.STRICT else ()
+    return _judged(place, mode, [f'duplicate field "{n}"' for n in repeated], found)
+
+
+def still_readable(place: Place, mode: FieldValidation, body: Json, old: Json) -> tuple[str, ...]:
+    """The same for what a patch has made of an object. What was wrong before is not the patch's fault."""
+    found = _findings(place, body)
+    if not found:
+        return ()
+    known = set(_findings(place, old))
+    fresh = [finding for finding in found if finding not in known]
+    for finding in fresh:
+        if finding.expected:
+            cause = Cause("FieldValueTypeInvalid", _told(finding), finding.path)
+            raise ApiError(
+                422, "Invalid", f"{_name(place)} is invalid after the patch: {_told(finding)}", (cause,)
+            )
+    return _judged(place, mode, [], fresh)
+
+
+def _findings(place: Place, body: Json) -> list[Finding]:
+    return list(findings(place.api_version, place.kind.kind, body))
+
+
+def _judged(
+    place: Place, mode: FieldValidation, complaints: list[str], unknown: list[Finding]
+) -> tuple[str, ...]:
+    if mode is FieldValidation.IGNORE:
+        return ()
+    told = (*(f'unknown field "{finding.path}"' for finding in unknown), *complaints)
+    if told and mode is FieldValidation.STRICT:
+        raise bad_request(f"{_name(place)}: strict decoding error: {', '.join(told)}")
+    return told
+
+
+def _name(place: Place) -> str:
+    return f'{place.kind.kind} in version "{place.api_version}"'
+
+
+def _told(finding: Finding) -> str:
+    return f"{finding.path or 'the object'}: expected {finding.expected}, got {finding.got}"
