@@ -35,6 +35,7 @@ from reprieve.placement.profile import (
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS
 from reprieve.preemption.policy import BudgetCounting, Policy, Search
+from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import pods_alone, pods_and_groups
 from reprieve.runtime.loop import Loop, ignore
 from reprieve.runtime.onlookers import Machine, Watched
@@ -175,6 +176,7 @@ def policy_of(configured: config.Profile, gates: config.Gates = DEFAULT_GATES) -
     """What a configured profile means for preemption."""
     args = configured.args.reprieve
     as_upstream = args.policy is Preset.UPSTREAM
+    resizes = gates.in_place_pod_vertical_scaling_scheduler_preemption
     by_group = gates.workload_aware_preemption and configured.gang_scheduling
     return Policy(
         units=partial(pods_and_groups, members_rank_as_groups=as_upstream) if by_group else pods_alone,
@@ -183,6 +185,7 @@ def policy_of(configured: config.Profile, gates: config.Gates = DEFAULT_GATES) -
         stocks=stocks_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else stocks,
         budgets=BudgetCounting(args.budgets),
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
+        in_place=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
     )
 
 

@@ -56,6 +56,7 @@ class PodLine(_Line, frozen=True):
     spec: dict[str, Any] = {}
     wants: dict[str, Amount] = {}  # a resize, which its node has put off
     annotations: Labels = {}
+    conditions: Labels = {}  # those that hold, and their reasons
 
 
 class DemandLine(PodLine, frozen=True):

@@ -13,6 +13,7 @@ from reprieve.scheduler.decision import (
     Decision,
     Eviction,
     Finding,
+    Growth,
     Loser,
     Miss,
     Outcome,
@@ -31,6 +32,7 @@ _OUTCOMES = {
     Outcome.PREEMPTS: "Preempts",
     Outcome.WAITING: "Waits",
     Outcome.UNSCHEDULABLE: "Unschedulable",
+    Outcome.FITS: "FitsInPlace",
 }
 
 Json = dict[str, Any]
@@ -57,11 +59,17 @@ def _outcome(decision: Decision) -> Iterator[Line]:
             yield from _preemption_lines(room)
         case Outcome.UNSCHEDULABLE:
             yield from _refusal_lines(decision)
+        case Outcome.FITS:
+            yield Line(
+                f"It fits, and nobody has to go: {_places(decision)}, once the kubelet acts.", Tone.GOOD
+            )
     if decision.retry_at is not None:
         yield Line(f"Somebody may be taken from {_stamp(decision.retry_at)} on; it is tried again then.")
 
 
 def _places(decision: Decision) -> str:
+    if decision.growth is not None:
+        return f"{decision.demand.name} has {decision.growth.text} on {decision.growth.node}"
     placed = [f"{pod.name} goes to {node}" for pod, node in decision.places]
     return listed(placed, _PODS_SHOWN)
 
@@ -121,8 +129,11 @@ def _more(count: int, noun: str) -> Iterator[Line]:
 
 
 def _refusal_lines(decision: Decision) -> Iterator[Line]:
-    nodes = counted(decision.considered, "node")
-    yield Line(f"It fits on none of {nodes}." if decision.considered else "There is no node.", Tone.BAD)
+    nodes = f"none of {counted(decision.considered, 'node')}"
+    if decision.growth is not None:
+        yield Line(f"{decision.growth.node} has no room for {decision.growth.text}.", Tone.BAD)
+    else:
+        yield Line(f"It fits on {nodes}." if decision.considered else "There is no node.", Tone.BAD)
     if decision.miss is not None and decision.considered:
         yield Line(_miss_text(decision.miss, decision.pods))
     if decision.eviction is not None:
@@ -168,6 +179,7 @@ def decision_json(decision: Decision) -> Json:
             "priority": decision.priority,
             "pods": decision.pods,
         },
+        "growth": _growth_json(decision.growth),
         "placements": {f"{pod.namespace}/{pod.name}": node for pod, node in decision.places},
         "domain": room.domain or None,
         "ceiling": room.ceiling,
@@ -187,6 +199,16 @@ def decision_json(decision: Decision) -> Json:
         "eviction": _eviction_json(decision.eviction),
         "retryAt": _stamp(decision.retry_at) if decision.retry_at is not None else None,
     }
+
+
+def _growth_json(growth: Growth | None) -> Json | None:
+    if growth is None:
+        return None
+    resources = {
+        name: {"has": amount(name, has), "wants": amount(name, wants)}
+        for name, has, wants in growth.resources
+    }
+    return {"node": growth.node, "resources": resources}
 
 
 def _victim_json(victim: Victim) -> Json:

@@ -24,6 +24,8 @@ def decided(decision: Decision) -> Line:
             return Line(decision.text, Tone.GOOD)
         case Outcome.PREEMPTS | Outcome.WAITING:
             return Line(decision.text)
+        case Outcome.FITS:
+            return Line(f"{decision.demand}: {decision.text}", Tone.GOOD)
         case Outcome.UNSCHEDULABLE:
             why = ", ".join(finding.reason.said_of(finding.nodes) for finding in decision.findings)
             return Line(f"{decision.demand} has to wait: {why or 'there is no node'}", Tone.BAD)

@@ -28,7 +28,7 @@ def assume(state: State, case: Case, ask: Ask, node: int, now: float) -> tuple[E
         del state.nominated[assumed.pod]
     state.unreserve([assumed.pod], case.who.key, now)
     state.ledger.promise(assumed)
-    state.wake(state.world.assume(pod_key(pod), name), now)
+    state.wake(state.world.assume(pod_key(pod), name), now, name)
     state.world.reserve(steps)
     return volumes.first(steps) or (assumed.bind,)
 
@@ -56,9 +56,10 @@ def bind_failed(state: State, bind: Bind, error: str, now: float) -> Iterator[Ef
 
 def give_up(state: State, pod: Target, text: str, now: float) -> Iterator[Effect]:
     """A promise cannot be kept: the room is free again, and the pod is back in line."""
-    if state.settle(pod, now) is None:
+    assumed = state.settle(pod, now)
+    if assumed is None:
         return
-    state.wake(state.world.withdraw((pod.namespace, pod.name)), now)
+    state.wake(state.world.withdraw((pod.namespace, pod.name)), now, assumed.node)
     known, key = state.world.pod((pod.namespace, pod.name)), state.parts.get(pod)
     if known is None or key is None or not state.is_ours(known.pod):
         yield from forget(state, pod, now)

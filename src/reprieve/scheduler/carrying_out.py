@@ -1,6 +1,6 @@
 """How open plans go on when their effects end, when pods leave, and when nobody needs them any more."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, Target, Tone
 from reprieve.model.objects import Pod
@@ -143,8 +143,10 @@ def call_off(state: State, key: Key, now: float) -> tuple[Effect, ...]:
     return (*withdrawn, *abandoned(handover, state.plans.needed())[1])
 
 
-def wake_others(state: State, changes: Iterable[Change], now: float, pod: Target) -> None:
+def wake_others(
+    state: State, changes: Iterable[Change], now: float, pod: Target, nodes: Collection[str]
+) -> None:
     """Of those who wait for this very pod to go, nobody is woken before the last of them is gone."""
     held = state.plans.waiting_for(pod)
     for change in changes:
-        state.queue.wake(change, now, held)
+        state.queue.wake(change, now, held, nodes)

@@ -20,6 +20,7 @@ class Change(Enum):
     POD_LEAVING = auto()
     POD_LEFT = auto()
     POD_SHRANK = auto()
+    POD_GREW = auto()  # which helps nobody, but takes room that somebody may have counted on
     POD_RELABELED = auto()
     STORAGE = auto()
     NAMESPACES = auto()
@@ -35,6 +36,14 @@ ABOUT_TOLERATIONS = frozenset({Change.TOLERATIONS, Change.CLOCKS})
 
 # No backoff stands between somebody who decides that another may go and the one who waits for it.
 AT_ONCE = frozenset({Change.TOLERATIONS})
+
+# A pod that is to be resized where it runs waits for more room there, or, once there is enough, for its
+# node to act: then it matters whether somebody else takes it.
+ROOM_IN_PLACE = frozenset({Change.NODE_GREW, Change.POD_LEFT, Change.POD_SHRANK})
+ROOM_AT_RISK = frozenset({Change.POD_ARRIVED, Change.POD_GREW})
+
+# To whom only one node can be of use, these are news if they happen there.
+LOCAL = ROOM_IN_PLACE | ROOM_AT_RISK
 
 _NEW_NODE = frozenset({Change.NODE_ADDED})
 _ROOM = frozenset({Change.NODE_ADDED, Change.NODE_GREW, Change.POD_LEFT, Change.POD_SHRANK})

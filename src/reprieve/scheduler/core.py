@@ -19,6 +19,7 @@ from reprieve.model.effects import (
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
 from reprieve.model.objects import (
     CompositePodGroup,
+    Node,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
@@ -96,6 +97,9 @@ class Scheduler:
                 return line.tree_changed(state, *key, now) if news else ()
             case Seen(PriorityClass() as priority_class):
                 return tolerating.saw_class(state, priority_class, now)
+            case Seen(Node() as node):
+                state.wake(state.world.see(node), now, node.metadata.name)
+                return line.node_changed(state, node.metadata.name, now)
             case Seen(thing):
                 state.wake(state.world.see(thing), now)
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
@@ -113,9 +117,11 @@ class Scheduler:
 
     def _gone(self, target: Target, now: float) -> Iterator[Effect]:
         state = self._state
-        known = state.world.pod((target.namespace, target.name)) if target.kind == "Pod" else None
+        key = (target.namespace, target.name)
+        known = state.world.pod(key) if target.kind == "Pod" else None
+        where = target.name if target.kind == "Node" else state.world.node_of(key) if known else ""
         state.telling.forget(target)
-        carrying_out.wake_others(state, state.world.lose(target), now, target)
+        carrying_out.wake_others(state, state.world.lose(target), now, target, {where})
         if known is not None and pod_target(known.pod) == target:
             line.note_member(state, known.pod)
             yield from line.forget(state, target, now)
@@ -125,6 +131,7 @@ class Scheduler:
             case "Node":
                 yield from binding.left_hanging(state, now)
                 yield from carrying_out.lost_room(state, target.name, now)
+                yield from line.node_changed(state, target.name, now)
             case "PersistentVolumeClaim":
                 yield from binding.saw_volumes(state, now)
             case "PodGroup":

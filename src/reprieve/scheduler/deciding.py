@@ -8,15 +8,25 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Ask, Demand, Promised
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
+from reprieve.placement.reasons import Code
 from reprieve.placement.taking import with_taken
 from reprieve.preemption.plan import Plan
+from reprieve.preemption.policy import InPlace
 from reprieve.preemption.units import Kind
 from reprieve.scheduler.binding import assume, give_up
 from reprieve.scheduler.carrying_out import call_off, plan_anew
-from reprieve.scheduler.changes import ABOUT_TOLERATIONS, Change, helpful
-from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption, decision_id, findings_of
-from reprieve.scheduler.demands import Asker, demand_of, pod_target, priority_of
-from reprieve.scheduler.explaining import eviction_of, homes_of, miss_of, preemption_of, target_at
+from reprieve.scheduler.changes import ABOUT_TOLERATIONS, ROOM_AT_RISK, ROOM_IN_PLACE, Change, helpful
+from reprieve.scheduler.decision import (
+    Decided,
+    Decision,
+    Finding,
+    Outcome,
+    Preemption,
+    decision_id,
+    findings_of,
+)
+from reprieve.scheduler.demands import IN_PLACE, Asker, demand_of, pod_target, priority_of
+from reprieve.scheduler.explaining import eviction_of, growth_of, homes_of, miss_of, preemption_of, target_at
 from reprieve.scheduler.handover import Handover, opened
 from reprieve.scheduler.preempting import Case, Weighed, awaited, plans_for, rows_of, still_feasible
 from reprieve.scheduler.queue import Key
@@ -26,9 +36,11 @@ from reprieve.scheduler.tolerating import orphans
 
 
 def decide(state: State, who: Asker, now: float) -> Decided:
-    case = _case(state, who)
+    case = _case(state, who, now)
     found = place_together(case.demand, case.view, case.profile, promised=case.promised)
-    if isinstance(found, Placement):
+    if isinstance(found, Placement) and case.demand.in_place:
+        decided = _fits_in_place(state, case, now)
+    elif isinstance(found, Placement):
         decided = _placed(state, case, found.nodes, now)
     else:
         decided = _unplaced(state, case, found, now)
@@ -36,14 +48,25 @@ def decide(state: State, who: Asker, now: float) -> Decided:
     return replace(decided, effects=(*decided.effects, *taken))
 
 
-def _case(state: State, who: Asker) -> Case:
+def _case(state: State, who: Asker, now: float) -> Case:
     """Those for whom room is reserved come first."""
+    in_place = state.in_place(who.key) if who.key[0] == IN_PLACE else None
+    if in_place is not None:
+        return _case_in_place(state, who, in_place, now)
     who = replace(who, pods=tuple(sorted(who.pods, key=lambda p: pod_target(p.pod) not in state.nominated)))
     view = state.world.snapshot()
     profile = state.settings.profiles[who.pods[0].pod.spec.scheduler_name]
     demand = demand_of(who, view, profile, state.nominated, topology=state.settings.topology)
     promised, stuck = _promised(state, view, demand), tuple(rows_of(view, sorted(state.departures.stuck)))
     return Case(who, demand, view, profile, promised, _doomed(state, view), stuck)
+
+
+def _case_in_place(state: State, who: Asker, in_place: InPlace, now: float) -> Case:
+    view = state.world.snapshot()
+    demand, view = in_place.asked(view, state.world.row(who.key[1:]), now)
+    demand = replace(demand, priority=who.priority, may_preempt=who.may_preempt)
+    profile = state.settings.profiles[who.pods[0].pod.spec.scheduler_name]
+    return Case(who, demand, view, profile, _promised(state, view, demand), _doomed(state, view))
 
 
 def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> Iterator[Effect]:
@@ -54,7 +77,7 @@ def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> 
         other = state.asker(key)
         if not isinstance(other, Asker) or other.priority >= who.priority:
             continue
-        if not still_feasible(_case(state, other), handover):
+        if not still_feasible(_case(state, other, now), handover):
             yield from plan_anew(state, key, now)
 
 
@@ -95,6 +118,15 @@ def _placed(state: State, case: Case, nodes: tuple[int, ...], now: float) -> Dec
     return Decided(decision, tuple(effects))
 
 
+def _fits_in_place(state: State, case: Case, now: float) -> Decided:
+    """The kubelet does the rest. Until it has, somebody else may take the room."""
+    state.queue.park(case.who.key, ROOM_AT_RISK, now)
+    done = call_off(state, case.who.key, now)
+    target, node = pod_target(case.who.pods[0].pod), case.who.pods[0].pod.spec.node_name
+    decision = replace(_decision(state, case.who, Outcome.FITS, now), places=((target, node),))
+    return Decided(decision, (*done, *state.telling.in_place(target, "FitsInPlace", decision.text)))
+
+
 def _makes_room_for_another(state: State, key: Key) -> bool:
     """Whether a plan is for one pod alone, which still waits while others of its group have a node."""
     handover = state.plans.of(key)
@@ -105,7 +137,9 @@ def _makes_room_for_another(state: State, key: Key) -> bool:
 
 def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decided:
     policy = state.settings.policies.get(case.who.pods[0].pod.spec.scheduler_name)
-    helps = helpful(rejection.reason.code for rejection in found.survey.rejections)
+    helps = ROOM_IN_PLACE
+    if not case.demand.in_place:
+        helps = helpful(rejection.reason.code for rejection in found.survey.rejections)
     if policy is not None:
         helps |= {Change.GROUPS, Change.BUDGETS} if policy.breaks_no_budget else {Change.GROUPS}
     state.queue.wait(case.who.key, helps, now)
@@ -124,10 +158,18 @@ def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decid
     return Decided(decision, (*withdrawn, *state.say_all(case.who, decision.text)))
 
 
+def _findings(case: Case, found: Unplaceable) -> tuple[Finding, ...]:
+    """Nobody wonders why a pod that runs cannot grow on other nodes."""
+    findings = findings_of(found.survey)
+    if not case.demand.in_place:
+        return findings
+    return tuple(finding for finding in findings if finding.reason.code is not Code.OUTSIDE_DOMAIN)
+
+
 def _refused(state: State, case: Case, found: Unplaceable, weighed: Weighed, now: float) -> Decision:
     return replace(
         _decision(state, case.who, Outcome.UNSCHEDULABLE, now),
-        findings=findings_of(found.survey),
+        findings=_findings(case, found),
         miss=miss_of(found, case.demand, case.profile),
         eviction=eviction_of(weighed.refusal, weighed.question, now) if weighed.refusal else None,
         retry_at=weighed.refusal.retry_at if weighed.refusal else None,
@@ -147,7 +189,7 @@ def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, n
     decision = replace(
         _decision(state, case.who, Outcome.PREEMPTS, now),
         places=places,
-        findings=findings_of(found.survey),
+        findings=_findings(case, found),
         preemption=price,
     )
     handover = Handover(
@@ -160,16 +202,21 @@ def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, n
         homes=homes_of(plan, view),
         price=price,
         marks=tuple(_groups_of(state, plan)),
+        in_place=case.demand.in_place,
     )
     effects: list[Effect] = [*orphans(state, plan, view)]
     for pod in filter(state.is_preparing, going):
         effects.extend(give_up(state, pod, f"it gives way to others (decision {decision.id})", now))
-    state.nominated.update(places)
+    if not handover.in_place:
+        state.nominated.update(places)
     handover, first = opened(handover)
     state.plans.keep(case.who.key, handover)
     state.queue.hold(case.who.key)
     effects.extend(first)
-    effects.extend(state.say_all(case.who, decision.text))
+    if handover.in_place:
+        effects.extend(state.telling.in_place(decision.demand, "MakesRoomInPlace", decision.text))
+    else:
+        effects.extend(state.say_all(case.who, decision.text))
     return Decided(decision, tuple(effects))
 
 
@@ -181,8 +228,9 @@ def _decision(state: State, who: Asker, outcome: Outcome, now: float) -> Decisio
         priority=who.priority,
         at=now,
         outcome=outcome,
-        considered=state.world.node_count(),
+        considered=1 if who.key[0] == IN_PLACE else state.world.node_count(),
         pods=len(who.pods),
+        growth=growth_of(who.pods[0]) if who.key[0] == IN_PLACE else None,
     )
 
 

@@ -27,6 +27,7 @@ class Outcome(StrEnum):
     UNSCHEDULABLE = "Unschedulable"
     PREEMPTS = "Preempts"
     WAITING = "WaitsForVictims"
+    FITS = "FitsInPlace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,18 @@ class Eviction:
 
 
 @dataclass(frozen=True, slots=True)
+class Growth:
+    """What a pod that runs wants more of, and by how much: where it is, and nowhere else."""
+
+    node: str
+    resources: tuple[tuple[str, int, int], ...]  # name, what it has, what it wants, in the resource's unit
+
+    @property
+    def text(self) -> str:
+        return ", ".join(f"{amount(name, wants)} {name}" for name, _, wants in self.resources)
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     id: str
     demand: Target
@@ -161,6 +174,7 @@ class Decision:
     miss: Miss | None = None
     eviction: Eviction | None = None
     retry_at: float | None = None  # when who may be taken changes by itself
+    growth: Growth | None = None  # of a pod that has its node already
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -180,6 +194,9 @@ class Decision:
                 return f"{waiting_text(self)} (decision {self.id})"
             case Outcome.UNSCHEDULABLE:
                 return unschedulable_text(self)
+            case Outcome.FITS:
+                wants = self.growth.text if self.growth is not None else "what it wants"
+                return f"there is room for {wants} on {listed(self.nodes)}: waits for the kubelet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +252,8 @@ def unschedulable_text(decision: Decision) -> str:
     miss, eviction = decision.miss, decision.eviction
     found = ", ".join(finding.reason.said_of(finding.nodes) for finding in decision.findings)
     sentences = [f"none of {counted(decision.considered, 'node')} will do: {found}"]
+    if decision.growth is not None:
+        sentences = [f"no room for {decision.growth.text} on {decision.growth.node}: {found}"]
     if miss is not None and decision.pods > 1:
         sentences.insert(0, gang_text(miss))
     if miss is not None and miss.resource:

@@ -13,11 +13,13 @@ from reprieve.model.words import counted
 from reprieve.placement.constraints import constraints_under
 from reprieve.placement.demand import Demand
 from reprieve.placement.profile import Profile
+from reprieve.preemption.policy import InPlace
 from reprieve.scheduler.pod_rows import PodKey
 from reprieve.scheduler.queue import Key
 from reprieve.scheduler.world import World
 
 GROUP = "PodGroup"
+IN_PLACE = "InPlace"  # a pod that asks for more where it runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,27 @@ def asker(world: World, key: Key, rules: GroupRules = NO_SPECIAL_RULES) -> Asker
     if not waiting:
         return None
     return _of_group(world, key, waiting, running, rules)
+
+
+def asker_in_place(
+    world: World, key: Key, in_place: InPlace, rules: GroupRules = NO_SPECIAL_RULES
+) -> Asker | NotYet | None:
+    """None if the pod has what it wants, or is going. It asks for itself, with the priority of its group."""
+    compiled = world.pod(key[1:])
+    going = compiled is None or compiled.pod.metadata.deletion_timestamp is not None
+    if compiled is None or going or not in_place.asks(compiled.pod):
+        return None
+    pod, node = compiled.pod, world.node(compiled.pod.spec.node_name)
+    why_not = "" if node is None else "; ".join(map(str, compiled.problems)) or in_place.forbidden(pod, node)
+    if node is None or why_not:
+        return NotYet(why_not, (compiled,))
+    priority, never = pod.spec.priority or 0, pod.spec.preemption_policy == "Never"
+    of_pod = group_key(pod)
+    group = world.groups.group(of_pod) if of_pod is not None else None
+    if group is not None:
+        priority = world.groups.priority_of(group)
+        never |= world.groups.never_preempts(group, own_policy=rules.own_policy)
+    return Asker(key, (compiled,), priority, not never)
 
 
 def _members(world: World, group: GroupKey) -> tuple[list[CompiledPod], int]:
@@ -200,6 +223,10 @@ def demand_of(
         topology_key=topology_key,
         allowed=_where_the_others_are(asker, view, topology_key) if topology_key and asker.running else None,
     )
+
+
+def in_place_key(pod: Pod) -> Key:
+    return IN_PLACE, pod.metadata.namespace, pod.metadata.name
 
 
 def pod_key(pod: Pod) -> PodKey:

@@ -8,6 +8,7 @@ import numpy as np
 from reprieve.model.clocks import NEVER
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.effects import Target
+from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import without
 from reprieve.model.words import amount, clock_time, counted
@@ -31,6 +32,7 @@ from reprieve.scheduler.decision import (
     Because,
     Eviction,
     Exceeded,
+    Growth,
     Loser,
     Miss,
     Preemption,
@@ -185,6 +187,15 @@ def _why_spared(unit: Unit, plan: Plan, going: Sequence[_Going], *, is_near: boo
             text = f"its going would exceed the disruption budget {one.name}, and there is room beside it"
             return Because("SparedForBudget", text)
     return Because("FitsBeside", "there is room beside it")
+
+
+# --- more, in place ------------------------------------------------------------------------------
+
+
+def growth_of(pod: CompiledPod) -> Growth:
+    weight = pod.weight
+    more = ((name, weight.held.get(name, 0), wants) for name, wants in sorted(weight.charged.items()))
+    return Growth(pod.pod.spec.node_name, tuple(one for one in more if one[2] > one[1]))
 
 
 # --- no plan -------------------------------------------------------------------------------------

@@ -60,6 +60,7 @@ class Handover:
     leaving: tuple[Target, ...] = ()  # pods that leave those nodes anyway
     elsewhere: frozenset[Target] = frozenset()  # victims that only go along: nobody waits for their room
     marks: tuple[Target, ...] = ()  # whole groups that are told, too
+    in_place: bool = False  # its pod is there already: there is nothing to nominate
     price: Preemption | None = None  # what was decided
     stage: Stage = Stage.NOMINATED
     pending: frozenset[Effect] = frozenset()  # what this stage still waits for
@@ -69,6 +70,11 @@ class Handover:
     def is_settling(self) -> bool:
         """While calls are under way, the preemptor is not looked at."""
         return self.stage in (Stage.NOMINATED, Stage.MARKING, Stage.EVICTING)
+
+    @property
+    def evicts_later(self) -> bool:
+        """Whether no eviction has been asked for yet."""
+        return self.stage in (Stage.NOMINATED, Stage.MARKING)
 
     @property
     def is_open(self) -> bool:
@@ -152,7 +158,7 @@ def _entered(handover: Handover, stage: Stage) -> Step:
 
 
 def _nominations(handover: Handover) -> Iterator[Effect]:
-    return (Nominate(pod, node) for pod, node in handover.places)
+    return (Nominate(pod, node) for pod, node in handover.places if not handover.in_place)
 
 
 def _marks(handover: Handover) -> Iterator[Effect]:

@@ -12,6 +12,7 @@ from reprieve.scheduler.demands import (
     Asker,
     NotYet,
     divergence,
+    in_place_key,
     is_complete,
     key_of,
     pod_key,
@@ -22,8 +23,9 @@ from reprieve.scheduler.state import State
 
 
 def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> Iterable[Effect]:
-    before = state.world.pod(pod_key(pod))
-    wake_others(state, state.world.see(pod), now, pod_target(pod))
+    before, was_on = state.world.pod(pod_key(pod)), state.world.node_of(pod_key(pod))
+    changes = state.world.see(pod)
+    wake_others(state, changes, now, pod_target(pod), {was_on, state.world.node_of(pod_key(pod))})
     known = state.world.pod(pod_key(pod))
     if known is not None and known is before:
         return ()  # older than what we know
@@ -42,11 +44,45 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
     if pod.metadata.deletion_timestamp is not None:
         is_leaving(state, pod, now)
     if pod.spec.node_name:
-        effects.extend(forget(state, pod_target(pod), now))
+        effects.extend(_has_its_node(state, before, known, now))
         return [*effects, *regroup(state, pod, now, changed=before is None)]
     if state.ledger.of(pod_target(pod)) is not None:
         return effects
     return [*effects, *_line_up(state, before, known, unserved, now)]
+
+
+def _has_its_node(
+    state: State, before: CompiledPod | None, known: CompiledPod, now: float
+) -> Iterator[Effect]:
+    """It needs nothing more from us, unless it asks for more where it runs."""
+    target, key = pod_target(known.pod), in_place_key(known.pod)
+    in_place = state.in_place(key) if state.is_ours(known.pod) else None
+    asks = in_place is not None and in_place.asks(known.pod)
+    if not asks or state.parts.get(target) != key:
+        yield from forget(state, target, now)
+    if not asks:
+        return
+    changed = before is None or _asks_in_place(before) != _asks_in_place(known)
+    changed |= state.parts.get(target) != key
+    state.parts[target] = key
+    if changed:
+        yield from _reconsidered(state, key, now)
+    yield from stand_in_line(state, key, now, changed=changed)
+
+
+def _reconsidered(state: State, key: Key, now: float) -> Iterator[Effect]:
+    """It asks for something else now than its plan is for: nobody is evicted for what was asked before."""
+    plan = state.plans.of(key)
+    if plan is not None and plan.evicts_later:
+        yield from plan_anew(state, key, now)
+    elif plan is not None:
+        state.queue.again(key)
+
+
+def node_changed(state: State, name: str, now: float) -> Iterator[Effect]:
+    """A node may forbid what pods on it ask for, and allow it again; or be gone, and come back."""
+    for key in state.queue.at(name):
+        yield from stand_in_line(state, key, now, changed=False)
 
 
 def _line_up(
@@ -84,16 +120,17 @@ def stand_in_line(state: State, key: Key, now: float, *, changed: bool) -> Itera
         case None:
             state.queue.remove(key)
         case NotYet(text, pods):
-            state.queue.add(key, 0, now, gated=True)
+            state.queue.add(key, 0, now, gated=True, home=state.home(key))
             if text and state.synced:
                 ours = [pod for pod in pods if state.is_ours(pod.pod)]
-                yield from state.say(ours, state.world.groups.group(key[1:]), text)
+                group = state.world.groups.group(key[1:]) if key[0] == GROUP else None
+                yield from state.say(ours, group, text)
         case Asker(priority=priority):
             standing = state.queue.standing(key)
             if standing is Standing.DECIDING:
                 state.queue.again(key)  # the others have their nodes, and somebody joins them
             elif changed or standing in (None, Standing.GATED):
-                state.queue.add(key, priority, now)
+                state.queue.add(key, priority, now, home=state.home(key))
 
 
 def group_changed(state: State, namespace: str, name: str, now: float) -> Iterable[Effect]:
@@ -170,3 +207,9 @@ def _asks(compiled: CompiledPod) -> tuple[object, ...]:
     """What of a waiting pod, if it changes, deserves another look."""
     spec = compiled.pod.spec
     return compiled.shape, spec.priority, spec.scheduling_gates, spec.scheduler_name, compiled.problems
+
+
+def _asks_in_place(compiled: CompiledPod) -> tuple[object, ...]:
+    """The same of a pod that runs and wants more."""
+    pod = compiled.pod
+    return compiled.weight, pod.metadata.annotations, pod.spec.priority, compiled.problems

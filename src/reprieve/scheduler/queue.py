@@ -1,11 +1,12 @@
 """Who is next, who waits, and which change wakes whom. Times are arguments; nothing here decides."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heappop, heappush
+from typing import TypeVar
 
-from reprieve.scheduler.changes import AT_ONCE, Change
+from reprieve.scheduler.changes import AT_ONCE, LOCAL, Change
 
 Key = tuple[str, str, str]  # kind, namespace, name
 
@@ -48,7 +49,18 @@ class _Entry:
     failures: int = 0
     waits_for: frozenset[Change] = NO_CHANGES
     missed: set[Change] = field(default_factory=set)
+    home: str = ""  # the only node where anything can help it; empty: any
     ticket: int = 0  # only the newest ticket of an entry is valid in the heaps
+
+
+T = TypeVar("T", bound=Hashable)
+
+
+def _take_out(table: dict[T, dict[Key, None]], under: T, key: Key) -> None:
+    """Nothing is kept under a name that nobody has."""
+    del table[under][key]
+    if not table[under]:
+        del table[under]
 
 
 class Queue:
@@ -57,8 +69,9 @@ class Queue:
         self._entries: dict[Key, _Entry] = {}
         self._active: list[tuple[int, float, Key, int]] = []
         self._timed: list[tuple[float, Key, int]] = []
-        # Those who wait, by what they wait for: few combinations, many waiting.
-        self._waiting: dict[frozenset[Change], dict[Key, None]] = {}
+        # Those who wait, by where and for what: few combinations, many waiting.
+        self._waiting: dict[str, dict[frozenset[Change], dict[Key, None]]] = {}
+        self._at_home: dict[str, dict[Key, None]] = {}
         self._deciding: set[Key] = set()  # those who learn later what changed in the meantime
         self._tickets = 0
 
@@ -80,11 +93,15 @@ class Queue:
 
     # --- who asks ---
 
-    def add(self, key: Key, priority: int, now: float, *, gated: bool = False) -> None:
+    def add(self, key: Key, priority: int, now: float, *, gated: bool = False, home: str = "") -> None:
         """A new demand, or one that changed so that it deserves another look at once."""
+        if key in self._entries and self._entries[key].home != home:
+            self.remove(key)  # a namesake elsewhere
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry(key, priority, now, Standing.GATED)
+            entry = self._entries[key] = _Entry(key, priority, now, Standing.GATED, home=home)
+            if home:
+                self._at_home.setdefault(home, {})[key] = None
         elif entry.standing is Standing.DECIDING or (entry.standing is Standing.HELD and not gated):
             entry.priority = priority
             entry.missed.update(Change)
@@ -100,6 +117,8 @@ class Queue:
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._leave(entry)
+            if entry.home:
+                _take_out(self._at_home, entry.home, key)
 
     # --- who is next ---
 
@@ -125,6 +144,17 @@ class Queue:
         else:
             self._wait(entry, waits_for, now)
 
+    def park(self, key: Key, waits_for: frozenset[Change], now: float) -> None:
+        """It fits, and somebody else acts. It comes back if one of these changes happens."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return
+        entry.failures, entry.ready_at = 0, now
+        if entry.missed & waits_for:
+            self._wake(entry, now)
+        else:
+            self._wait(entry, waits_for, now)
+
     def retry(self, key: Key, now: float) -> None:
         """Something went wrong that has nothing to do with room: again after a backoff.
 
@@ -136,14 +166,20 @@ class Queue:
         elif standing is not Standing.BACKOFF and (entry := self._failed(key, now)) is not None:
             self._back_off(entry)
 
-    def wake(self, change: Change, now: float, but: Collection[Key] = ()) -> None:
-        for key in self._deciding.difference(but):
-            self._entries[key].missed.add(change)
+    def wake(
+        self, change: Change, now: float, but: Collection[Key] = (), nodes: Collection[str] = ()
+    ) -> None:
+        """``nodes`` is where it happened, if that matters."""
+        places = ("", *nodes) if change in LOCAL else ("", *self._waiting)
+        for entry in [self._entries[key] for key in self._deciding.difference(but)]:
+            if change not in LOCAL or not entry.home or entry.home in nodes:
+                entry.missed.add(change)
         if change in AT_ONCE:
             self._wake_at_once(change)
-        for waits_for in [w for w in self._waiting if change in w]:
-            for key in [k for k in self._waiting[waits_for] if k not in but]:
-                self._wake(self._entries[key], now)
+        for waiting in [self._waiting.get(place, {}) for place in dict.fromkeys(places)]:
+            for keys in [keys for waits_for, keys in waiting.items() if change in waits_for]:
+                for key in [k for k in keys if k not in but]:
+                    self._wake(self._entries[key], now)
 
     def _wake_at_once(self, change: Change) -> None:
         for entry in list(self._entries.values()):
@@ -215,6 +251,10 @@ class Queue:
         self._active = [(rank, since + seconds, key, ticket) for rank, since, key, ticket in self._active]
         self._timed = [(at + seconds, key, ticket) for at, key, ticket in self._timed]
 
+    def at(self, node: str) -> list[Key]:
+        """Those whom nothing can help that happens elsewhere."""
+        return list(self._at_home.get(node, ()))
+
     def keys(self) -> Iterator[Key]:
         yield from self._entries
 
@@ -231,7 +271,7 @@ class Queue:
     def _wait(self, entry: _Entry, waits_for: frozenset[Change], now: float) -> None:
         self._move(entry, Standing.WAITING)
         entry.waits_for = waits_for
-        self._waiting.setdefault(waits_for, {})[entry.key] = None
+        self._waiting.setdefault(entry.home, {}).setdefault(waits_for, {})[entry.key] = None
         heappush(self._timed, (now + self._backoff.flush_after, entry.key, entry.ticket))
 
     def _wake(self, entry: _Entry, now: float) -> None:
@@ -259,10 +299,10 @@ class Queue:
     def _leave(self, entry: _Entry) -> None:
         self._deciding.discard(entry.key)
         if entry.standing is Standing.WAITING:
-            waiting = self._waiting[entry.waits_for]
-            del waiting[entry.key]
+            waiting = self._waiting[entry.home]
+            _take_out(waiting, entry.waits_for, entry.key)
             if not waiting:
-                del self._waiting[entry.waits_for]
+                del self._waiting[entry.home]
 
     def _is_valid(self, timed: tuple[float, Key, int]) -> bool:
         entry = self._entries.get(timed[1])

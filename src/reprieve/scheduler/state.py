@@ -11,8 +11,9 @@ from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import GroupKey
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
+from reprieve.preemption.policy import InPlace
 from reprieve.scheduler.changes import Change
-from reprieve.scheduler.demands import Asker, NotYet, asker, pod_target
+from reprieve.scheduler.demands import IN_PLACE, Asker, NotYet, asker, asker_in_place, pod_target
 from reprieve.scheduler.departures import Departures
 from reprieve.scheduler.graves import Graves
 from reprieve.scheduler.ledger import Assumed, Ledger, Promise
@@ -54,6 +55,9 @@ class State:
         return min((time for one in timed if (time := one.next_time()) is not None), default=None)
 
     def asker(self, key: Key) -> Asker | NotYet | None:
+        if key[0] == IN_PLACE:
+            in_place = self.in_place(key)
+            return asker_in_place(self.world, key, in_place, self.settings.group_rules) if in_place else None
         found = asker(self.world, key, self.settings.group_rules)
         if not isinstance(found, Asker):
             return found
@@ -63,12 +67,24 @@ class State:
         text = f"PodGroup {key[1]}/{key[2]} waits for pod {faulty[0].pod.metadata.name}, which is faulty"
         return NotYet(text, tuple(pod for pod in found.pods if pod not in faulty))
 
+    def in_place(self, key: Key) -> InPlace | None:
+        """How the pod of this name asks for more where it runs, if it may."""
+        known = self.world.pod(key[1:])
+        policy = self.settings.policies.get(known.pod.spec.scheduler_name) if known is not None else None
+        return policy.in_place if policy is not None else None
+
+    def home(self, key: Key) -> str:
+        """The only node where anything can help a demand; empty if any can."""
+        known = self.world.pod(key[1:]) if key[0] == IN_PLACE else None
+        return known.pod.spec.node_name if known is not None else ""
+
     def is_ours(self, pod: Pod) -> bool:
         return pod.spec.scheduler_name in self.settings.profiles and not pod.metadata.deletion_timestamp
 
-    def wake(self, changes: Iterable[Change], now: float) -> None:
+    def wake(self, changes: Iterable[Change], now: float, *nodes: str) -> None:
+        """``nodes`` is where it happened, if anywhere."""
         for change in changes:
-            self.queue.wake(change, now)
+            self.queue.wake(change, now, nodes=nodes)
 
     def settle(self, pod: Target, now: float) -> Assumed | None:
         assumed = self.ledger.settle(pod)
@@ -79,8 +95,9 @@ class State:
 
     def unreserve(self, pods: Iterable[Target], key: Key, now: float) -> None:
         """Room that nobody waits for any more: to others it is as if somebody had left."""
-        if [pod for pod in pods if self.nominated.pop(pod, None) is not None]:
-            self.queue.wake(Change.POD_LEFT, now, {key})
+        nodes = {self.nominated.pop(pod) for pod in pods if pod in self.nominated}
+        if nodes:
+            self.queue.wake(Change.POD_LEFT, now, {key}, nodes)
 
     def runs_on(self, group: Target) -> bool:
         """Whether pods of a group have their node, and none of them is leaving."""
@@ -92,7 +109,10 @@ class State:
 
     def say(self, pods: Iterable[CompiledPod], group: PodGroup | None, text: str) -> Iterator[Effect]:
         for pod in pods:
-            yield from self.telling.waits(pod_target(pod.pod), "Unschedulable", text)
+            if pod.pod.spec.node_name:
+                yield from self.telling.no_room_in_place(pod_target(pod.pod), text)
+            else:
+                yield from self.telling.waits(pod_target(pod.pod), "Unschedulable", text)
         if group is not None:
             yield from self.telling.group_waits(group, text)
 

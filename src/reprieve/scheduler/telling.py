@@ -38,6 +38,15 @@ class Telling:
             yield SetCondition(pod, "PodScheduled", "False", reason, text[:_LONGEST_NOTE])
             yield _warning(pod, text)
 
+    def in_place(self, pod: Target, reason: str, text: str) -> Iterator[Effect]:
+        """What becomes of a pod that asks for more where it runs; no condition denies its node."""
+        if self._is_news(pod, text):
+            yield Announce(pod, Tone.NORMAL, reason, "Scheduling", text[:_LONGEST_NOTE])
+
+    def no_room_in_place(self, pod: Target, text: str) -> Iterator[Effect]:
+        if self._is_news(pod, text):
+            yield Announce(pod, Tone.WARNING, "NoRoomInPlace", "Scheduling", text[:_LONGEST_NOTE])
+
     def group_waits(self, group: PodGroup, text: str) -> Iterator[Effect]:
         """A group that was scheduled once stays so, whatever becomes of those who join later."""
         target = group_target(group)

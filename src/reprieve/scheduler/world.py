@@ -12,6 +12,7 @@ import numpy as np
 from reprieve.model.budgets import Budget, budgets_table
 from reprieve.model.clocks import scheduled_at
 from reprieve.model.effects import Target
+from reprieve.model.footprint import Footprint
 from reprieve.model.groups import GROUP_KINDS, GroupKey, group_key
 from reprieve.model.objects import (
     KubernetesObject,
@@ -101,6 +102,16 @@ class World:
     def pod(self, key: PodKey) -> CompiledPod | None:
         row = self._pods.rows.get(key)
         return None if row is None else self._pods.compiled[row]
+
+    def node(self, name: str) -> Node | None:
+        row = self._nodes.rows.get(name)
+        return None if row is None else self._nodes.objects[row]
+
+    def node_of(self, key: PodKey) -> str:
+        """The node where a pod counts; empty if it counts nowhere."""
+        row = self._pods.rows.get(key)
+        node = NOWHERE if row is None else int(self._where[row])
+        return "" if node == NOWHERE else self._nodes.objects[node].metadata.name
 
     def is_placed(self, key: PodKey) -> bool:
         """Whether a pod has its node, or counts as if it had."""
@@ -454,9 +465,11 @@ def _facts(pod: Pod) -> tuple[object, ...]:
 def _meaning(old: CompiledPod, new: CompiledPod) -> Changes:
     """What a change to a running pod could mean for others."""
     changes = set()
-    weight = new.weight.charged
-    if any(weight.get(name, 0) < amount for name, amount in old.weight.charged.items()):
-        changes.add(Change.POD_SHRANK)
+    if old.weight != new.weight:
+        if _exceeds(old.weight, new.weight):
+            changes.add(Change.POD_SHRANK)
+        if _exceeds(new.weight, old.weight):
+            changes.add(Change.POD_GREW)
     if old.shape.labels != new.shape.labels:
         changes.add(Change.POD_RELABELED)
     if new.pod.metadata.deletion_timestamp is not None and old.pod.metadata.deletion_timestamp is None:
@@ -468,6 +481,12 @@ def _says_the_same(old: PriorityClass, new: PriorityClass) -> bool:
     """Whether a class has the same value, policy and annotations as before."""
     renamed = msgspec.structs.replace(new, metadata=old.metadata)
     return renamed == old and new.metadata.annotations == old.metadata.annotations
+
+
+def _exceeds(one: Footprint, other: Footprint) -> bool:
+    """Whether it weighs more, as a scheduler counts or as a kubelet does while others want to be resized."""
+    pairs = ((one.charged, other.charged), (one.held, other.held))
+    return any(amount > less.get(name, 0) for more, less in pairs for name, amount in more.items())
 
 
 def _is_heartbeat(old: Node, new: Node) -> bool:

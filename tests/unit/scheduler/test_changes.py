@@ -1,7 +1,7 @@
 """What those who wait, wait for."""
 
 from reprieve.placement.reasons import Code
-from reprieve.scheduler.changes import ABOUT_TOLERATIONS, HELPS, Change, helpful
+from reprieve.scheduler.changes import ABOUT_TOLERATIONS, HELPS, ROOM_AT_RISK, Change, helpful
 
 
 def test_every_reason_says_what_would_help() -> None:
@@ -14,8 +14,10 @@ def test_a_new_node_may_always_help() -> None:
 
 
 def test_every_kind_of_change_helps_somebody() -> None:
-    """No node is refused for a budget; those wait for budgets who would evict somebody if they could."""
-    assert frozenset(Change) == {Change.BUDGETS, Change.GROUPS}.union(ABOUT_TOLERATIONS, *HELPS.values())
+    """No node is refused for a budget; those wait for budgets who would evict somebody if they could. Who
+    waits for the kubelet must know when its room is taken."""
+    others = {Change.BUDGETS, Change.GROUPS} | ABOUT_TOLERATIONS | ROOM_AT_RISK
+    assert frozenset(Change) == others.union(*HELPS.values())
 
 
 def test_several_reasons_wait_for_whatever_helps_one_of_them() -> None:

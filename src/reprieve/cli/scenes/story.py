@@ -86,7 +86,7 @@ class Story:
 
     def _decided(self, decision: Decision) -> None:
         if decision.outcome is not Outcome.WAITING:
-            placed = decision.outcome is Outcome.PLACED
+            placed = decision.outcome in (Outcome.PLACED, Outcome.FITS)
             self._tell([decided(decision)] if placed else decision_lines(decision))
 
     def _tell(self, lines: Sequence[Line]) -> None:
