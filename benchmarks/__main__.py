@@ -64,12 +64,14 @@ def _scheduling(sizes: Sizes) -> list[dict[str, object]]:
 
 
 def _preemption() -> list[dict[str, object]]:
-    print(f"{'shape':>6}  {'variant':12}" + "".join(f"{p + ', ms':>14}" for p in POLICIES))
+    theirs = "kube-scheduler, ms"
+    print(f"{'shape':>6}  {'variant':12}" + "".join(f"{p + ', ms':>14}" for p in POLICIES) + f"{theirs:>22}")
     rows = []
     for row in preemption():
         rows.append(row)
         times = "".join(f"{float(str(row[p])) / 1000:14.1f}" for p in POLICIES)
-        print(f"{row['shape']:>6}  {row['variant']:12}{times}", flush=True)
+        known = f"{row[theirs]:22.1f}" if row[theirs] is not None else ""
+        print(f"{row['shape']:>6}  {row['variant']:12}{times}{known}", flush=True)
     return rows
 
 

@@ -85,6 +85,8 @@ class Accounts:
 
     def charged(self, units: Iterable[Unit]) -> Counter[int]:
         """For how many pods each budget pays."""
+        if not self.of_pod:
+            return Counter()
         return Counter(i for unit in units for pod in unit.pods for i in self.of_pod.get(pod, ()))
 
 
@@ -118,7 +120,8 @@ class Joint:
         self._going = accounts.charged(going)
 
     def breaks(self, unit: Unit) -> bool:
-        return any(self._exceeds(i, self._going[i]) for i in self._accounts.charged([unit]))
+        of_pod = self._accounts.of_pod
+        return any(self._exceeds(i, self._going[i]) for pod in unit.pods for i in of_pod.get(pod, ()))
 
     def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
         """Who does the most damage even if he goes alone comes first, then the more important."""
@@ -144,7 +147,8 @@ class InOrder:
         self._view = view
         self._accounts = accounts
         self._left = [stock.budget.allowed for stock in accounts.stocks]
-        self._weights = {unit.name: self._weigh(unit) for unit in going}
+        paid = (unit for unit in going if any(pod in accounts.of_pod for pod in unit.pods))
+        self._weights = {unit.name: self._weigh(unit) for unit in paid}
 
     def _weigh(self, unit: Unit) -> int:
         """Budgets that overlap are spent differently in another order, so it must not be that of rows."""
@@ -162,7 +166,7 @@ class InOrder:
         return False
 
     def breaks(self, unit: Unit) -> bool:
-        return self._weights[unit.name] > 0
+        return self._weights.get(unit.name, 0) > 0
 
     def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
         return units
@@ -171,4 +175,4 @@ class InOrder:
         pass
 
     def broken(self, victims: Iterable[Unit]) -> int:
-        return sum(self._weights[unit.name] for unit in victims)
+        return sum(self._weights.get(unit.name, 0) for unit in victims)

@@ -2,13 +2,14 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.nodes import Nodes
-from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
@@ -20,11 +21,12 @@ from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import BudgetCounting, Search
 from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.ranking import rank
-from reprieve.preemption.sparing import Settled, Trial, trial, who_matters
+from reprieve.preemption.sparing import Settled, Trial, counts_room, trial, who_matters
 from reprieve.preemption.units import Unit, Units
 
 CLUSTER = "cluster"
 
+_FEW_UNITS = 100  # so many are put back one by one; of more, only those who are at risk
 _FEW_NODES = 20  # so many are planned for one by one; of more, only those that may win
 
 
@@ -178,7 +180,7 @@ def _curable_nodes(question: Question, takeable: Takeable) -> Ints:
 def plan_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | None:
     units, allowed = takeable.units, takeable.allowed
     touching = units.touching(domain.nodes)
-    local = [units.unit(int(number)) for number in units.in_order(touching[allowed[touching]])]
+    local = units.listed(touching[allowed[touching]])
     if not local:
         return None
     planning = Planning(question, domain, takeable, tuple(local))
@@ -200,6 +202,7 @@ class Planning:
     domain: Domain
     takeable: Takeable
     local: tuple[Unit, ...]
+    views: dict[tuple[int, ...], Snapshot] = field(default_factory=dict)  # without the pods that were tried
 
     def place(self, gone: Iterable[Unit]) -> Placement | None:
         """Where the demand would go in this domain if these units were gone."""
@@ -213,8 +216,10 @@ class Planning:
 
         A demand of several pods may be placed elsewhere then, and that may cost more than it saves.
         """
-        left = _without_breakers(taken, self._trial(placement, taken), self._counting(taken))
-        found = self._lowest(left)
+        risky = self._at_risk(placement, taken)
+        spared = _breakers_spared(risky, self._trial(placement, taken), self._counting(risky))
+        left = [unit for unit in taken if unit.number not in spared]
+        found = self._lowest(left, _Below(left[0].priority, tuple(taken), placement) if left else None)
         if found is None:
             return self.spare(placement, left)
         below = self.spare(found.placement, found.taken, found.ceiling)
@@ -243,15 +248,18 @@ class Planning:
             return 0
         return len(list(starved(self.question.view, (pod for unit in victims for pod in unit.pods))))
 
-    def _lowest(self, left: Sequence[Unit]) -> "_Below | None":
+    def _lowest(self, left: Sequence[Unit], known: "_Below | None") -> "_Below | None":
         """The lowest priority such that the demand fits with nobody above it gone."""
         ceilings = sorted({unit.priority for unit in left})
+        below = cache(lambda ceiling: self._below(left, ceiling, known))
         if _more_room_never_hurts(self.question, self.takeable.matter):
-            ceilings = ceilings[bisect_left(ceilings, True, key=lambda c: self._below(left, c) is not None) :]
-        return next((found for c in ceilings if (found := self._below(left, c)) is not None), None)
+            ceilings = ceilings[bisect_left(ceilings, True, key=lambda c: below(c) is not None) :]
+        return next((found for c in ceilings if (found := below(c)) is not None), None)
 
-    def _below(self, left: Sequence[Unit], ceiling: int) -> "_Below | None":
+    def _below(self, left: Sequence[Unit], ceiling: int, known: "_Below | None") -> "_Below | None":
         taken = tuple(unit for unit in left if unit.priority <= ceiling)
+        if known is not None and len(taken) == len(known.taken):
+            return known
         placement = self.place(taken)
         return _Below(ceiling, taken, placement) if placement is not None else None
 
@@ -263,24 +271,41 @@ class Planning:
 
         If that is nobody, the demand fits as things are, though not where it was tried first.
         """
-        counting = self._counting(taken)
+        risky = self._at_risk(placement, taken)
+        counting = self._counting(risky)
         test = self._trial(placement, taken)
-        victims = _sweep(taken, test, counting)
+        victims = _sweep(risky, test, counting)
         if self.question.policy.search is not Search.UPSTREAM:
             # Putting one back can make room for another where constraints look beyond one node.
             while len(fewer := _sweep(victims, test, counting)) < len(victims):
                 victims = fewer
-        gone = {unit.name for unit in victims}
+        gone = {unit.number for unit in victims}
         return Plan(
             domain=self.domain.name,
             placement=placement,
-            victims=tuple(unit for unit in self.local if unit.name in gone),
-            spared=tuple(unit for unit in self.local if unit.name not in gone),
+            victims=tuple(unit for unit in self.local if unit.number in gone),
+            spared=tuple(unit for unit in self.local if unit.number not in gone),
             broken=counting.broken(victims),
             ceiling=ceiling,
             pods=self.question.demand.pods,
             starved=self._starved(victims),
         )
+
+    def _at_risk(self, placement: Placement, taken: Sequence[Unit]) -> Sequence[Unit]:
+        """Nobody is at risk who has no pod on the nodes in use, no budget, and does not matter for more.
+
+        Such units can be put back in any order, and make no difference to the others.
+        """
+        question, units = self.question, self.takeable.units
+        if len(taken) <= _FEW_UNITS or not counts_room(question.demand):
+            return taken
+        used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
+        used[[node for node in placement.nodes if node != NOWHERE]] = True
+        pods = used[question.view.where] | self.takeable.matter
+        for stock in self.takeable.accounts.stocks:
+            pods |= stock.pods
+        at_risk = units.with_any(pods).tolist()
+        return [unit for unit in taken if at_risk[unit.number]]
 
     def _counting(self, going: Sequence[Unit]) -> Counting:
         if self.question.policy.budgets is BudgetCounting.UPSTREAM:
@@ -293,7 +318,10 @@ class Planning:
         return trial(settled, self.takeable.matter)
 
     def _without(self, gone: Iterable[Unit]) -> Snapshot:
-        return without(self.question.view, [pod for unit in gone for pod in unit.pods])
+        pods = tuple(pod for unit in gone for pod in unit.pods)
+        if pods not in self.views:
+            self.views[pods] = without(self.question.view, pods)
+        return self.views[pods]
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,15 +335,15 @@ class _Below:
 
 def _sweep(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:
     """Those who cannot be put back, after those who break budgets had the first chance."""
-    left = _without_breakers(units, test, counting)
+    spared = _breakers_spared(units, test, counting)
+    left = [u for u in units if u.number not in spared]
     return [u for u in left if counting.breaks(u) or not _put_back(u, test, counting)]
 
 
-def _without_breakers(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:
+def _breakers_spared(units: Sequence[Unit], test: Trial, counting: Counting) -> set[int]:
     breakers = [u for u in units if counting.breaks(u)]
     tried = counting.first_chance(breakers)
-    spared = {u.name for u in tried if counting.breaks(u) and _put_back(u, test, counting)}
-    return [u for u in units if u.name not in spared]
+    return {u.number for u in tried if counting.breaks(u) and _put_back(u, test, counting)}
 
 
 def _put_back(unit: Unit, test: Trial, counting: Counting) -> bool:

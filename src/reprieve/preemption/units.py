@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.groups import GroupKey, Groups
-from reprieve.model.objects import CompositePodGroup
+from reprieve.model.objects import CompositePodGroup, Record
 from reprieve.model.snapshot import NOWHERE, Snapshot
 
 Floats = npt.NDArray[np.float64]
@@ -27,15 +27,15 @@ class Kind(IntEnum):
     COMPOSITE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Pods (rows) that stay or go together."""
+class Unit(Record, frozen=True, gc=False):
+    """Pods (rows) that stay or go together. There may be tens of thousands, so they are cheap to make."""
 
     name: str
     kind: Kind
     priority: int
     start: float  # of the pod that has run longest
     pods: tuple[int, ...]
+    number: int = NOWHERE  # among the units of its snapshot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,15 +50,31 @@ class Units:
     groups: Groups = field(default_factory=Groups)  # those that have a say
 
     def unit(self, number: int) -> Unit:
-        is_group = number >= len(self.view.pods)
-        members = np.flatnonzero(self.of_pod == number).tolist() if is_group else [number]
-        return Unit(
-            name=self._name(number),
-            kind=Kind(int(self.kind[number])) if is_group else Kind.POD,
-            priority=int(self.priority[number]),
-            start=float(self.start[number]),
-            pods=tuple(members),
-        )
+        (unit,) = self.listed(np.array([number], np.int64))
+        return unit
+
+    def listed(self, numbers: Ints) -> list[Unit]:
+        """The units, the most important first. There may be as many as pods."""
+        names = self._names(numbers)
+        order = self._order(numbers, names)
+        numbers = numbers[order]
+        groups = {n: tuple(np.flatnonzero(self.of_pod == n).tolist()) for n in self._groups_among(numbers)}
+        columns = (self.priority[numbers].tolist(), self.start[numbers].tolist(), order.tolist())
+        return [
+            Unit(
+                names[place],
+                Kind(int(self.kind[number])) if number in groups else Kind.POD,
+                priority,
+                start,
+                groups.get(number) or (number,),
+                number,
+            )
+            for number, priority, start, place in zip(numbers.tolist(), *columns, strict=True)
+        ]
+
+    def _groups_among(self, numbers: Ints) -> list[int]:
+        found: list[int] = numbers[numbers >= len(self.view.pods)].tolist()
+        return found
 
     def touching(self, nodes: Mask) -> Ints:
         """The units with a pod on one of the nodes."""
@@ -100,10 +116,13 @@ class Units:
 
         By priority, then groups before pods, then the larger, then who has run longer, then the name.
         """
+        return numbers[self._order(numbers, self._names(numbers))]
+
+    def _order(self, numbers: Ints, names: list[str]) -> Ints:
         # A blank comes before all that a name can have, so that no namespace is torn apart.
-        names = np.array([self._name(number).replace("/", " ") for number in numbers.tolist()], np.str_)
+        text = np.array([name.replace("/", " ") for name in names], np.str_)
         sizes, kinds, priorities = self.size[numbers], self.kind[numbers], self.priority[numbers]
-        return numbers[np.lexsort((names, self.start[numbers], -sizes, -kinds, -priorities))]
+        return np.lexsort((text, self.start[numbers], -sizes, -kinds, -priorities))
 
     def places(self, numbers: Ints) -> Ints:
         """The place of each unit in the order of importance; a unit may be named several times."""
@@ -112,12 +131,14 @@ class Units:
         places[self.in_order(distinct)] = np.arange(len(distinct))
         return places[distinct][which]
 
-    def _name(self, number: int) -> str:
-        pods = len(self.view.pods)
-        if number >= pods:
-            return self.group_names[number - pods]
-        meta = self.view.pods.compiled[number].pod.metadata
-        return f"Pod/{meta.namespace}/{meta.name}"
+    def _names(self, numbers: Ints) -> list[str]:
+        pods, compiled = len(self.view.pods), self.view.pods.compiled
+        return [
+            f"Pod/{(meta := compiled[number].pod.metadata).namespace}/{meta.name}"
+            if number < pods
+            else self.group_names[number - pods]
+            for number in numbers.tolist()
+        ]
 
 
 def pods_alone(view: Snapshot) -> Units:
