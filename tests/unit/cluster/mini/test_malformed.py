@@ -23,10 +23,20 @@ def whole() -> list[Json]:
     guarded = {"selector": {"matchLabels": {"app": "web"}}, "template": template()}
     ended = {"type": "Ready", "status": "True"}
     meta = {"labels": {"app": "web"}, "annotations": {"reprieve.dev/run-seconds": "2"}}
-    status = {"phase": "Running", "startTime": "2026-01-01T12:00:00Z", "conditions": [ended]}
+    had = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
+    main = {"name": "main", "restartCount": 0, "state": {"running": {}}, "resources": had}
+    status = {
+        "phase": "Running",
+        "startTime": "2026-01-01T12:00:00Z",
+        "conditions": [ended, resizing("PodResizePending"), resizing("PodResizeInProgress")],
+        "containerStatuses": [{**main, "allocatedResources": {"cpu": "2"}}],
+        "allocatedResources": {"cpu": "2"},
+        "resources": had,
+        "nodeAllocatableResourceClaimStatuses": [{"mapping": [{"name": "cpu", "quantity": "1"}]}],
+    }
     asked = {"resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "s"}
     bodies = {
-        "Node": node("n1"),
+        "Node": {**node("n1"), "spec": {"podPreemptionPolicy": {"disableResizePreemption": ["x"]}}},
         "StorageClass": {"provisioner": "csi.example.com"},
         "CSINode": {"spec": {"drivers": [{"name": "csi.example.com", "topologyKeys": ["zone"]}]}},
         "PersistentVolume": {"spec": {"capacity": {"storage": "1Gi"}, "claimRef": {"name": "x"}}},
@@ -35,13 +45,27 @@ def whole() -> list[Json]:
         "ReplicaSet": {"spec": {"replicas": 2, **guarded}},
         "Job": {"spec": {"completions": 1, "parallelism": 1, "template": template()}},
         "PodDisruptionBudget": {"spec": {"minAvailable": "50%", **guarded}},
-        "Pod": {**pod("x", on="n1"), "status": status},
+        "Pod": {**resizable("x"), "status": status},
     }
     made = []
     for kind, body in bodies.items():
         name = "n1" if kind in ("Node", "CSINode") else "x"
         made.append({**body, "kind": kind, "metadata": {**meta, "name": name}})
     return made
+
+
+def resizing(kind: str) -> Json:
+    times = {"lastTransitionTime": "2026-01-01T12:00:00Z", "observedGeneration": 1}
+    return {"type": kind, "status": "True", "reason": "Deferred", **times}
+
+
+def resizable(name: str) -> Json:
+    body = pod(name, on="n1")
+    body["spec"]["containers"][0]["resizePolicy"] = [
+        {"resourceName": "cpu", "restartPolicy": "RestartContainer"}
+    ]
+    body["spec"] |= {"priority": 2_000_000_000, "resources": {"requests": {"cpu": "1"}}}
+    return body
 
 
 def paths(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -98,6 +122,15 @@ def disturb(scene: Scene) -> None:
             assert refusal.status in (404, 409)
 
 
+def resize(scene: Scene) -> None:
+    """To more than there is, so that others are asked to make room; and to less."""
+    for cpu in ("3", "500m"):
+        if scene.store.find(pod_key("x")) is not None:
+            changed = {**resizable("x")["spec"], "resources": {"requests": {"cpu": cpu}}}
+            scene.write(pod_key("x"), spec=changed)
+            scene.pass_time(0.5)
+
+
 @given(spoiled())
 def test_everybody_goes_on(bodies: list[Json]) -> None:
     scene = Scene()
@@ -105,6 +138,7 @@ def test_everybody_goes_on(bodies: list[Json]) -> None:
     scene.pass_time(2)
     assert all(isinstance(sight, Seen | Unread) for sight in everything_seen(scene))
     disturb(scene)
+    resize(scene)
     scene.pass_time(5)
     for kind in BY_NAME.values():
         for item in scene.store.list((kind.resource,)).items:

@@ -209,6 +209,8 @@ class Kubelets:
         if not lacks:
             room.charge(key, asked)
             self._evictions.forget(key)
+            # Kubelets that ran before may have been at it.
+            self._resizes.consider(key, guest.spec.node_name, None)
             self._plan(key)
         elif self._evictions.make_room(standing_of(key, parsed(stored), asked), room, lacks):
             self._held_up.setdefault(guest.spec.node_name, {})[key] = None
@@ -220,7 +222,10 @@ class Kubelets:
 
     def _start(self, key: Key, guest: Guest) -> None:
         self._started[key] = self._clock()
-        self._write(key, guest, "Pending", pod_status.running)
+        allocation = self._resizes.taken_by_start(key)
+        self._write(key, guest, "Pending", lambda body, now: pod_status.running(body, allocation, now))
+        if allocation is not None:
+            self._resizes.recount(key, guest.spec.node_name)
 
     def _write(self, key: Key, guest: Guest, phase: str, report: Callable[[Json, float], Json]) -> None:
         """Only if the pod is still where we believe it to be."""

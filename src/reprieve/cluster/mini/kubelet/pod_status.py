@@ -3,7 +3,7 @@
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.conditions import Condition, clear_condition, set_condition
 from reprieve.cluster.mini.kinds import Json, peek, section
-from reprieve.cluster.mini.kubelet.allocation import enforce, grant, granted
+from reprieve.cluster.mini.kubelet.allocation import Allocation, enforce, grant, granted
 from reprieve.model.resizing import IN_PROGRESS, PENDING, PREEMPTION_DISABLED
 
 _RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
@@ -11,10 +11,11 @@ _NO_LONGER_READY = ("Ready", "ContainersReady")
 _OF_RESIZES = (PENDING, IN_PROGRESS, PREEMPTION_DISABLED)
 
 
-def running(body: Json, now: float) -> Json:
-    """What was granted at its admission is enforced, even if the spec asks for something else now."""
-    allocation = granted(body)
+def running(body: Json, allocation: Allocation | None, now: float) -> Json:
+    """With what it was granted, even if the spec asks for something else now."""
+    allocation = allocation or granted(body)
     status = _status(body, "Running")
+    clear_condition(status, IN_PROGRESS)
     status.setdefault("startTime", stamp(now))
     for name in _RUNNING:
         set_condition(status, Condition(name, "True"), now)

@@ -132,6 +132,16 @@ class Resizes:
         self._granted.pop(key, None)
         self._agenda.clear(key)
 
+    def taken_by_start(self, key: Key) -> Allocation | None:
+        """What was granted to a pod before it runs: it starts with that, and nothing is left to enforce."""
+        self._agenda.clear(key)
+        return self._granted.pop(key, None)
+
+    def recount(self, key: Key, node: str) -> None:
+        """What a pod holds may be less than before."""
+        self._charge(self._rooms[node], self._store.get(key))
+        self.touch(node)
+
     def _has(self, key: Key, body: Json) -> Allocation:
         return self._granted.get(key) or granted(body)
 
@@ -265,8 +275,7 @@ class Resizes:
             return body
 
         stored = self._store.patch(key, change, Part.STATUS)
-        self._charge(self._rooms[node], stored)
-        self.touch(node)
+        self.recount(key, node)
         self._tell(key, stored.uid, Tone.NORMAL, "ResizeCompleted", "the pod has what it was granted")
 
 
