@@ -12,7 +12,6 @@ from reprieve.model.effects import Effect, Evict, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Synced, Unknown
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
-from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided, Decision, Outcome
@@ -75,9 +74,6 @@ class CrowdedPlay(Play):
         self._watched = WatchedScheduler(self._settings, self._auditor, self._counted)
         loop = self._loop(self._watched)
         self._running = loop, asyncio.create_task(loop.run())
-
-    def _loop(self, scheduler: Scheduler) -> Loop:
-        return Loop(scheduler, self._cluster, clock, self._decided)
 
     def _decided(self, decision: Decision) -> None:
         self._counted[decision.outcome] += 1

@@ -8,6 +8,7 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
+from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 from tests.simulation.acts import Act, Restart
 from tests.simulation.invariants import (
@@ -87,8 +88,11 @@ class Play:
 
     def _start(self) -> None:
         self._scheduler = AuditedScheduler(self._auditor)
-        loop = Loop(self._scheduler, self._cluster, clock, self._decided)
+        loop = self._loop(self._scheduler)
         self._running = loop, asyncio.create_task(loop.run())
+
+    def _loop(self, scheduler: Scheduler) -> Loop:
+        return Loop(scheduler, self._cluster, clock, self._decided)
 
     async def _kill(self) -> None:
         """Without any farewell: what it was about to do may have happened, or not."""

@@ -1,0 +1,268 @@
+"""Events and decisions written down as they happen, so that a run can be read and repeated later.
+
+A journal is a directory of files with a line for each step; the oldest are removed when there are too many. A
+run begins with a scheduler that knows nothing, so it can be repeated for as long as its beginning is
+kept. Whatever goes wrong here, scheduling goes on.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO
+
+from reprieve.model.effects import Effect
+from reprieve.model.events import Event
+from reprieve.runtime import lines
+from reprieve.runtime.lines import Asked, Began, Entry, Json, Observed, UnreadableLineError
+from reprieve.runtime.onlookers import Machine
+from reprieve.scheduler.decision import Decided
+
+_SUFFIX = ".jsonl"
+_DIGITS = 8
+_OURS_ALONE = 0o600  # it tells what runs in all namespaces
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much is kept."""
+
+    file_bytes: int = 64 * 2**20  # then a new file is begun
+    files: int = 8
+
+
+DEFAULT_BOUNDS = Bounds()
+
+
+class JournalError(Exception):
+    """Why a journal cannot be read or repeated, as a sentence."""
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+class Journal:
+    def __init__(
+        self,
+        directory: Path,
+        head: Json,
+        complain: Callable[[str], None],
+        bounds: Bounds = DEFAULT_BOUNDS,
+    ) -> None:
+        self._directory = directory
+        self._complain = complain
+        self._bounds = bounds
+        self._file: BinaryIO | None = None
+        self._size = 0
+        self._stopped = False
+        self._write(lambda: lines.began(head))
+
+    def observing(self, events: list[Event], now: float) -> None:
+        """Before they are shown to the scheduler, so that what it fails with is written too."""
+        self._write(lambda: lines.observed(events, now))
+
+    def decided(self, decided: Decided | None, now: float) -> None:
+        self._write(lambda: lines.asked(decided.decision if decided is not None else None, now))
+
+    def close(self) -> None:
+        self._stopped = True
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _write(self, line: Callable[[], bytes]) -> None:
+        if self._stopped:
+            return
+        try:
+            self._append(line() + b"\n")
+        except Exception as error:  # whatever it is, it is no reason to stop scheduling
+            self.close()
+            text = (
+                f"the journal in {self._directory} ends here: {_reason(error)}; scheduling goes on without it"
+            )
+            self._complain(text)
+
+    def _append(self, line: bytes) -> None:
+        if self._file is None or self._size >= self._bounds.file_bytes:
+            self._begin_file()
+        assert self._file is not None
+        left = memoryview(line)
+        while left:
+            left = left[self._file.write(left) :]
+        self._size += len(line)
+
+    def _begin_file(self) -> None:
+        """Whatever is there stays as it is: a file is never continued by another run."""
+        if self._file is not None:
+            self._file.close()
+        self._directory.mkdir(parents=True, exist_ok=True)
+        known = _files(self._directory)
+        number = _number(known[-1]) + 1 if known else 1
+        path = self._directory / f"{number:0{_DIGITS}}{_SUFFIX}"
+        self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OURS_ALONE), "wb", 0)
+        self._size = 0
+        for oldest in known[: len(known) + 1 - self._bounds.files]:
+            oldest.unlink(missing_ok=True)
+
+
+class Journaled:
+    """A scheduler all of whose steps are written down."""
+
+    def __init__(self, machine: Machine, journal: Journal) -> None:
+        self._machine = machine
+        self._journal = journal
+
+    def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
+        events = list(events)
+        self._journal.observing(events, now)
+        return self._machine.observe(events, now)
+
+    def decide(self, now: float) -> Decided | None:
+        decided = self._machine.decide(now)
+        self._journal.decided(decided, now)
+        return decided
+
+    def next_time(self) -> float | None:
+        return self._machine.next_time()
+
+
+def _files(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.glob(f"*{_SUFFIX}") if path.stem.isdigit())
+
+
+def _number(path: Path) -> int:
+    return int(path.stem)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def entries(directory: Path) -> Iterator[Entry]:
+    """Everything that is written, the oldest first; JournalError where it cannot be read.
+
+    A last line that was not finished is left out: whoever wrote it was cut off.
+    """
+    cut: Path | None = None
+    for path in _found(directory):
+        for number, line in _lines(path):
+            if not line.endswith(b"\n"):
+                cut = path
+                break
+            found = _entry(path, number, line)
+            if cut is not None and not isinstance(found, Began):
+                raise JournalError(f"{cut}: the last line is not whole, and {path.name} goes on after it")
+            cut = None
+            yield found
+
+
+def _found(directory: Path) -> list[Path]:
+    if not directory.is_dir():
+        raise JournalError(f"{directory}: expected a directory with a journal")
+    found = _files(directory)
+    if not found:
+        raise JournalError(f"{directory}: there is no journal in it")
+    for before, after in pairwise(found):
+        if _number(after) != _number(before) + 1:
+            raise JournalError(f"{directory}: the files between {before.name} and {after.name} are missing")
+    return found
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        with path.open("rb") as file:
+            yield from enumerate(file, start=1)
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be read: {_reason(error)}") from error
+
+
+def _entry(path: Path, number: int, line: bytes) -> Entry:
+    try:
+        return lines.entry(line)
+    except UnreadableLineError as error:
+        raise JournalError(f"{path}: line {number} {error}") from error
+
+
+def _reason(error: Exception) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    return os.strerror(number).lower() if number is not None else str(error)
+
+
+# --- repeating -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first decision that came out differently."""
+
+    at: float
+    written: bytes | None
+    decided: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """How a run went when it was repeated, up to where it differs."""
+
+    events: int
+    decisions: int
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Headless:
+    """The rest of a run whose beginning is not kept any more: it cannot be repeated."""
+
+    steps: int
+
+
+def replay(directory: Path, machine_of: Callable[[Json], Machine]) -> Iterator[Replayed | Headless]:
+    """Repeats one run after the other; ``machine_of`` makes a scheduler that is configured as the head says.
+
+    Raises JournalError where the journal cannot be read.
+    """
+    run: _Repetition | _Rest = _Rest()
+    for entry in entries(directory):
+        if not isinstance(entry, Began):
+            run.step(entry)
+            continue
+        if run.steps:
+            yield run.end()
+        run = _Repetition(machine_of(entry.head))
+    yield run.end()
+
+
+class _Rest:
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def step(self, _: Observed | Asked) -> None:
+        self.steps += 1
+
+    def end(self) -> Headless:
+        return Headless(self.steps)
+
+
+class _Repetition:
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.steps = self._events = self._decisions = 0
+        self._difference: Difference | None = None
+
+    def step(self, entry: Observed | Asked) -> None:
+        self.steps += 1
+        if self._difference is not None:
+            return  # from there on it is another story
+        match entry:
+            case Observed(at, events):
+                self._events += len(events)
+                self._machine.observe(events, at)
+            case Asked(at, written):
+                found = self._machine.decide(at)
+                decided = lines.decision_bytes(found.decision) if found is not None else None
+                self._decisions += decided is not None
+                if decided != written:
+                    self._difference = Difference(at, written, decided)
+
+    def end(self) -> Replayed:
+        return Replayed(self._events, self._decisions, self._difference)

@@ -1,0 +1,102 @@
+"""What is written down is read back as it was."""
+
+import pytest
+
+from reprieve.model.effects import (
+    Announce,
+    Bind,
+    BindVolume,
+    Effect,
+    Evict,
+    Nominate,
+    SelectNode,
+    SetCondition,
+    Target,
+    Tone,
+)
+from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
+from reprieve.model.objects import KubernetesObject, Problem, Ref
+from reprieve.runtime.lines import Asked, Began, Observed, UnreadableLineError, asked, began, entry, observed
+from reprieve.scheduler.decision import Decision, Outcome
+from tests.unit.scheduler.crowds import a_budget, a_group
+from tests.unit.scheduler.making import a_claim, a_class, a_namespace, a_node, a_pod, a_volume, leaving
+
+POD = Target("Pod", "default", "p", "uid-p")
+CLAIM = Target("PersistentVolumeClaim", "default", "c", "uid-c")
+EFFECTS: list[Effect] = [
+    Bind(POD, "n1"),
+    SetCondition(POD, "PodScheduled", "False", "Unschedulable", "nowhere, »sorry«\n"),
+    Announce(POD, Tone.WARNING, "FailedScheduling", "Scheduling", "nowhere"),
+    BindVolume(Target("PersistentVolume", "", "v", "uid-v"), CLAIM),
+    SelectNode(CLAIM, "n1"),
+    Nominate(POD, ""),
+    Evict(POD),
+]
+THINGS: list[KubernetesObject] = [
+    a_node(),
+    leaving(a_pod("p", labels={"a": "b"}, claims=["c"])),
+    a_group("g", 5, 2),
+    a_budget("b", 1, app="a"),
+    a_class(),
+    a_claim("c"),
+    a_volume("v", only_on="n1"),
+]
+EVENTS: list[Event] = [
+    *map(Seen, THINGS),
+    Seen(a_namespace("team"), unserved=("spec.resourceClaims",)),
+    Unread(
+        POD, Problem(ref=Ref(kind="Pod", namespace="default", name="p"), path="spec", expected="an object")
+    ),
+    Gone(POD),
+    Synced(),
+    *map(Done, EFFECTS),
+    *(Failed(effect, "no") for effect in EFFECTS),
+    *(Unknown(effect, "no answer") for effect in EFFECTS),
+]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+def test_an_event(event: Event) -> None:
+    assert entry(observed([event], 1.5)) == Observed(1.5, (event,))
+
+
+@pytest.mark.parametrize("at", [0.0, 1767225600.1, 1767225600.1000001, 5e-324])
+def test_a_time_is_kept_to_the_last_bit(at: float) -> None:
+    assert entry(observed([], at)) == Observed(at, ())
+
+
+def test_numbers_beyond_any_machine() -> None:
+    pod = a_pod("p", cpu=10**40)  # type: ignore[arg-type]
+    assert entry(observed([Seen(pod)], 0.0)) == Observed(0.0, (Seen(pod),))
+
+
+def test_a_decision_is_kept_as_bytes() -> None:
+    decision = Decision("d-1", POD, 9, 1.5, Outcome.PLACED, considered=1, places=((POD, "n1"),))
+    line = asked(decision, 1.5)
+    found = entry(line)
+    assert isinstance(found, Asked)
+    assert found.decision is not None
+    assert found.decision in line
+
+
+def test_that_nobody_was_decided_about() -> None:
+    assert entry(asked(None, 2.0)) == Asked(2.0, None)
+
+
+def test_a_beginning() -> None:
+    assert entry(began({"gates": {"A": True}})) == Began({"gates": {"A": True}})
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (b"not JSON", "is not a line of a journal: JSON is malformed: invalid character (byte 4)"),
+        (b"{}", "is not a line of a journal: expected begin, events or decision"),
+        (b'{"events": [{"seen": "Dragon"}]}', "names a kind that Reprieve does not know: 'Dragon'"),
+        (b'{"begin": 2}', "has format 2, and this version of Reprieve reads 1"),
+    ],
+)
+def test_what_is_no_line(line: bytes, complaint: str) -> None:
+    with pytest.raises(UnreadableLineError) as raised:
+        entry(line)
+    assert str(raised.value) == complaint
