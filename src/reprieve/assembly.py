@@ -3,9 +3,10 @@
 The one place that knows both what can be written and what it means.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
+from pathlib import Path
 
 import msgspec
 
@@ -37,6 +38,7 @@ from reprieve.preemption.eligibility import RULES, TIMELESS
 from reprieve.preemption.policy import BudgetCounting, Policy, Search
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import pods_alone, pods_and_groups
+from reprieve.runtime.journal import Headless, Journal, Journaled, JournalError, Replayed, replay
 from reprieve.runtime.loop import Loop, ignore
 from reprieve.runtime.onlookers import Machine, Watched
 from reprieve.runtime.performer import Limits
@@ -105,12 +107,18 @@ async def cluster_in_process(
         await cluster.stop()
 
 
-def watched(scheduler: Scheduler, clock: Callable[[], float], telemetry: Telemetry | None) -> Machine:
+def watched(
+    scheduler: Scheduler,
+    clock: Callable[[], float],
+    telemetry: Telemetry | None = None,
+    journal: Journal | None = None,
+) -> Machine:
     """The scheduler, and whoever learns from it."""
+    machine: Machine = scheduler if journal is None else Journaled(scheduler, journal)
     if telemetry is None:
-        return scheduler
+        return machine
     telemetry.asks(scheduler.pending)
-    return Watched(scheduler, clock, [telemetry])
+    return Watched(machine, clock, [telemetry])
 
 
 @asynccontextmanager
@@ -141,6 +149,41 @@ def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:
         cluster.apply([admitted(cluster.store, resource, body, cluster.features)])
 
 
+# --- what was written down -----------------------------------------------------------------------
+
+JOURNAL = "journal"  # below the directory in which a cluster is kept
+
+
+@contextmanager
+def journal_in(
+    directory: Path | None,
+    configured: config.Configuration,
+    gates: config.Gates,
+    complain: Callable[[str], None],
+) -> Iterator[Journal | None]:
+    """A journal for as long as the context is open; none without a directory."""
+    if directory is None:
+        yield None
+        return
+    head = {"configuration": msgspec.to_builtins(configured), "gates": msgspec.to_builtins(gates)}
+    with closing(Journal(directory, head, complain)) as journal:
+        yield journal
+
+
+def replayed(directory: Path) -> Iterator[Replayed | Headless]:
+    """Repeats every run of a journal, each as it was configured; raises JournalError."""
+    return replay(directory, _scheduler_of)
+
+
+def _scheduler_of(head: Json) -> Scheduler:
+    try:
+        configured = msgspec.convert(head.get("configuration"), config.Configuration)
+        gates = msgspec.convert(head.get("gates"), config.Gates)
+    except msgspec.ValidationError as error:
+        raise JournalError(f"the configuration of a run cannot be read: {error}") from error
+    return Scheduler(settings_of(configured, gates))
+
+
 # --- a cluster on this machine -------------------------------------------------------------------
 
 # In these words commands say what they want.
@@ -150,23 +193,29 @@ DiskError = disk.DiskError
 
 
 @asynccontextmanager
-async def cluster_up(wanted: LocalCluster, *, scheduled: bool) -> AsyncIterator[str]:
+async def cluster_up(
+    wanted: LocalCluster, complain: Callable[[str], None], *, scheduled: bool
+) -> AsyncIterator[str]:
     """A cluster that kubectl can reach, for as long as the context is open; its address.
 
     It is for trying things: every feature is on. Where there is no other scheduler, ours also takes the pods
-    that name none.
+    that name none. If the cluster is kept, so is the journal; ``complain`` is told when that ends.
     """
     from reprieve.cluster.mini.local import served  # a web server, which most who come here do not need
 
     profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    settings = settings_of(config.parse_configuration({**head, "profiles": profiles}), EVERYTHING)
+    configured = config.parse_configuration({**head, "profiles": profiles})
+    scheduler = Scheduler(settings_of(configured, EVERYTHING))
     async with served(wanted) as (cluster, address):
         if not scheduled:
             yield address
             return
-        async with Loop(Scheduler(settings), cluster, cluster.clock, limits=limits_of(EVERYTHING)).running():
-            yield address
+        kept = wanted.data_dir / JOURNAL if wanted.data_dir is not None else None
+        with journal_in(kept, configured, EVERYTHING, complain) as journal:
+            machine = watched(scheduler, cluster.clock, journal=journal)
+            async with Loop(machine, cluster, cluster.clock, limits=limits_of(EVERYTHING)).running():
+                yield address
 
 
 # --- who gives way -------------------------------------------------------------------------------

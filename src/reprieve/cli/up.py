@@ -59,7 +59,8 @@ def refuse(ctx: click.Context, option: click.Parameter, value: str | None) -> No
     "--data-dir",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the cluster is kept; one that is there goes on. Otherwise it is in memory.",
+    help="Where the cluster and the journal of its scheduler are kept; a cluster that is there goes on. "
+    "Otherwise it is in memory.",
 )
 @click.option(
     "--from", metavar="SNAPSHOT", callback=refuse, expose_value=False, help="Not there yet: it begins empty."
@@ -104,7 +105,7 @@ def node_template(shape: str) -> dict[str, Any]:
 
 async def keep(wanted: LocalCluster, *, scheduled: bool) -> None:
     with interruption() as interrupted:
-        async with cluster_up(wanted, scheduled=scheduled) as address:
+        async with cluster_up(wanted, note, scheduled=scheduled) as address:
             welcome(wanted, address)
             await interrupted.wait()
     note("The cluster is gone." if wanted.data_dir is None else f"The cluster is kept in {wanted.data_dir}.")
