@@ -15,7 +15,7 @@ import click
 # that name beside this one.
 COMMANDS = {
     "demo": "Show in a few scenes what Reprieve does.",
-    "replay": "Repeat what a scheduler wrote down, and see whether it decides the same.",
+    "replay": "Repeat what a scheduler wrote down: does it decide the same?",
     "up": "Start a cluster on this machine that kubectl can use.",
 }
 
