@@ -21,7 +21,7 @@ from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from tests.simulation.crowd import crowd, settings_of
 from tests.simulation.invariants import Auditor, Tell, check_everybody_started, hold, is_waiting, pods_in
-from tests.simulation.play import BOUND_SECONDS, Play, silent
+from tests.simulation.play import BOUND_SECONDS, Play, first_of, silent
 from tests.simulation.scenario import TROUBLED_SECONDS
 
 
@@ -39,13 +39,9 @@ def play_crowd(seed: int, tell: Tell = silent) -> Tally:
     try:
         return run(CrowdedPlay(seed, tell).act())
     except Exception as error:
-        first = _first(error)
+        first = first_of(error)
         first.add_note(f"to see it happen: python -m tests.simulation.crowd {seed}")
         raise first from None
-
-
-def _first(error: BaseException) -> BaseException:
-    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 class CrowdedPlay(Play):

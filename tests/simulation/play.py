@@ -46,14 +46,14 @@ def play(seed: int, tell: Tell = silent) -> Outcome:
     try:
         return run(Play(scenario(seed), tell).perform())
     except Exception as error:
-        first = _first(error)
+        first = first_of(error)
         first.add_note(f"to see it happen: python -m tests.simulation {seed}")
         raise first from None
 
 
-def _first(error: BaseException) -> BaseException:
+def first_of(error: BaseException) -> BaseException:
     """What went wrong first, without the tasks around it."""
-    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+    return first_of(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 class Play:

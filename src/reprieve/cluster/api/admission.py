@@ -99,6 +99,9 @@ def admit(request: Request, lookup: Lookup) -> Answer:
         return _admit_status(request, sent, old)
     body = _started(request, resized(sent, old) if request.subresource == "resize" else sent)
     default(body, request.version, request.features)
+    if old:
+        # What was stored before a field had a default has it now: a default is not a change.
+        default(old, request.version, request.features)
     refusal = _complete(request, body, old, lookup)
     if refusal is not None:
         return refusal

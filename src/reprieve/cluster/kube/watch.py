@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 
 _PORTION = 500  # objects in one answer, where a list has to be taken in portions
 _WATCH_SECONDS = 300.0  # then the server ends it, and we go on where we were
+_LIST_SILENCE_SECONDS = 20.0  # without a word in the middle of a list, for which everybody waits
 _LOOK_AGAIN_SECONDS = 60.0  # for a kind that the server does not have
 # Pods that have ended need no room any more; of Jobs there can be a great many.
 _NOT_ENDED = (("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed"),)
@@ -221,11 +222,21 @@ class Follower:
             *start,
         )
         try:
-            async with aclosing(self._connection.lines(Request("GET", place.path(), query))) as batches:
+            async with (
+                aclosing(self._connection.lines(Request("GET", place.path(), query))) as batches,
+                asyncio.timeout_at(self._end_of_patience()) as patience,
+            ):
                 async for lines in batches:
                     await self._take(place, lines)
+                    patience.reschedule(self._end_of_patience())
         except RefusedError as error:
             raise _judged(error) from error
+        except TimeoutError as error:
+            raise NoAnswerError(f"the list of {place.plural} does not go on") from error
+
+    def _end_of_patience(self) -> float | None:
+        """In the middle of a list somebody must say something; afterwards it may be quiet for long."""
+        return None if self._version else asyncio.get_running_loop().time() + _LIST_SILENCE_SECONDS
 
     async def _take(self, place: Place, lines: list[bytes]) -> None:
         sights: list[Sight] = []

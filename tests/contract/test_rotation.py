@@ -1,0 +1,46 @@
+"""Certificates and tokens are rotated while a cluster is watched: nobody has to be started again."""
+
+import asyncio
+from pathlib import Path
+
+from reprieve.cluster.contract import Stage, Viewer
+from reprieve.cluster.kube.auth import Access
+from reprieve.cluster.kube.cluster import kube_cluster
+from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.faults import WatchFault
+from reprieve.cluster.mini.rest.access import new_certificate
+from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
+from reprieve.runtime.virtual_time import clock, run
+from tests.contract.test_mini import MiniOperator
+
+
+def new_server(mini: MiniCluster, folder: Path, token: str, port: int = 0) -> Server:
+    """One with a certificate of its own; what is needed to reach it lies in the folder."""
+    certificate = new_certificate(("127.0.0.1",))
+    (folder / "ca.crt").write_bytes(certificate.certificate)
+    (folder / "token").write_text(token)
+    return serve(mini, Endpoint(token, port=port, tls=certificate.context()))
+
+
+def test_a_server_comes_back_with_other_credentials(tmp_path: Path) -> None:
+    async def main() -> None:
+        mini = MiniCluster(clock)
+        operator = MiniOperator(mini, WatchFault.DROP)
+        first = new_server(mini, tmp_path, "one")
+        await first.start()
+        there = Cluster(server=first.url, certificate_authority=str(tmp_path / "ca.crt"))
+        access = Access(Login(there, User(token_file=str(tmp_path / "token"))), clock=clock)
+        async with kube_cluster(access, clock) as cluster:
+            stage = Stage(cluster, operator, "contract")
+            pod = await stage.pod("before")
+            async with Viewer(stage) as viewer:
+                await first.stop()
+                await stage.remove(pod)
+                async with new_server(mini, tmp_path, "two", first.port):
+                    after = await stage.pod("after")
+                    await asyncio.sleep(70)
+                    await viewer.until(lambda: viewer.sees(after), "the new server must be followed")
+                    assert viewer.has_lost(pod)
+
+    run(main())

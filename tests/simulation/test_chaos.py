@@ -1,0 +1,19 @@
+"""A network that cuts, delays and silences, a server in a bad mood: nothing is lost, nothing is done twice."""
+
+import pytest
+from hypothesis import settings
+
+from tests.simulation.over_http import play_chaos
+
+SEEDS = range(50 if settings().derandomize else 500)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_is_well_over_a_bad_network(seed: int) -> None:
+    play_chaos(seed)
+
+
+def test_enough_is_going_on() -> None:
+    played = [play_chaos(seed) for seed in range(10)]
+    assert sum(tally.evicted for tally, _ in played) > 5
+    assert sum(wronged for _, wronged in played) > 100
