@@ -1,4 +1,4 @@
-"""A network that cuts, delays and silences, a server in a bad mood: nothing is lost, nothing is done twice."""
+"""A network that cuts, delays and silences, and a moody server: nothing is lost, nothing is done twice."""
 
 import pytest
 from hypothesis import settings
