@@ -141,12 +141,21 @@ def _part(body: Json, name: str) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def _after_conflict(target: Target, place: Place, refused: Response) -> Conversation:
-    """A conflict is worth another try if it is still the same object: somebody else was quicker."""
+def _is_doubtful(response: Response) -> bool:
+    """Whether it was refused because somebody was quicker, or perhaps because it is another object now.
+
+    Some servers answer with a conflict to a UID that is not the object's; to others it is invalid.
+    """
+    return response.status in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def _looked_at(target: Target, place: Place, refused: Response) -> Conversation:
+    """A conflict is worth another try if it is still the same object."""
     current = yield _read(target, place)
     other = current.is_success and _uid(current.object) != target.uid
     gone = other or current.status == HTTPStatus.NOT_FOUND
-    return Refused(refused.message, again=not gone, missing=gone)
+    again = not gone and refused.status == HTTPStatus.CONFLICT
+    return Refused(refused.message, again=again, missing=gone)
 
 
 # --- pods and groups -----------------------------------------------------------------------------
@@ -176,9 +185,7 @@ def _bind(effect: Bind, place: Place) -> Conversation:
 def _status_patch(target: Target, place: Place, change: Json, media: str) -> Conversation:
     change = {"metadata": {"uid": target.uid}, **change}
     response = yield _patch(target, place, change, media, "status")
-    if response.status == HTTPStatus.CONFLICT:
-        return (yield from _after_conflict(target, place, response))
-    return ended(response)
+    return (yield from _looked_at(target, place, response)) if _is_doubtful(response) else ended(response)
 
 
 def _condition(effect: SetCondition, place: Place, moment: Moment) -> Conversation:
@@ -238,7 +245,7 @@ def _evict(effect: Evict, place: Place) -> Conversation:
         return Succeeded()
     if response.status != HTTPStatus.CONFLICT:
         return ended(response)
-    answer = yield from _after_conflict(pod, place, response)
+    answer = yield from _looked_at(pod, place, response)
     match answer:
         case Refused(again=False):
             return Succeeded()

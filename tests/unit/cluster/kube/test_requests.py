@@ -133,6 +133,13 @@ def test_a_conflict_about_a_status(current: Response, again: bool) -> None:
     assert result == Refused("no", again=again, missing=not again)
 
 
+@pytest.mark.parametrize(("uid", "missing"), [("u1", False), ("x", True)])
+def test_a_uid_of_another_may_be_called_invalid(uid: str, missing: bool) -> None:
+    invalid = Response(422, b'{"message": "metadata.uid: field is immutable"}')
+    _, result = talk(Nominate(POD, "n1"), PODS, invalid, answer(metadata={"uid": uid}))
+    assert result == Refused("metadata.uid: field is immutable", again=False, missing=missing)
+
+
 @pytest.mark.parametrize(("node", "written"), [("n1", "n1"), ("", None)])
 def test_nominations_are_written_and_cleared(node: str, written: str | None) -> None:
     (request,), _ = talk(Nominate(POD, node), PODS, answer())

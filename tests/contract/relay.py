@@ -1,0 +1,46 @@
+"""Bytes passed on between clients and a server, until somebody cuts all connections."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+
+class Relay:
+    def __init__(self, host: str, port: int) -> None:
+        self._behind = host, port
+        self._connections: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[int]:
+        """The port of this machine to connect to."""
+        server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            server.close()
+            self.cut_all()
+            await asyncio.gather(*self._connections, return_exceptions=True)
+
+    def cut_all(self) -> None:
+        for task in self._connections:
+            task.cancel()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
+        behind, onwards = await asyncio.open_connection(*self._behind)
+        pumps = [asyncio.create_task(self.pump(*ends)) for ends in ((reader, onwards), (behind, writer))]
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        for pump in pumps:
+            pump.cancel()
+        await asyncio.gather(*pumps, return_exceptions=True)
+        for end in (writer, onwards):
+            end.transport.abort()
+
+    async def pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(4096):
+            sink.write(data)
+            await sink.drain()
