@@ -118,7 +118,7 @@ def large_cluster(nodes: int = NODES, pods: int = PODS) -> dict[str, object]:
     store = Store(time.time)
     gc.collect()
     empty = _resident()
-    for node in nodes_of(SHAPES["cpu16"], nodes):
+    for node in nodes_of([SHAPES["cpu16"]], nodes):
         store.create("nodes", admitted(store, "nodes", node, ALL_FEATURES))
     template = admitted(store, "pods", _pod(0), ALL_FEATURES)
     for number in range(pods):

@@ -3,8 +3,11 @@
 The one place that knows both what can be written and what it means.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +15,7 @@ import msgspec
 
 from reprieve import config
 from reprieve.cluster.kube.auth import Access
-from reprieve.cluster.mini import disk, setup
+from reprieve.cluster.mini import disk, registry, restoring, setup
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.kinds import BY_NAME, Json
@@ -190,13 +193,26 @@ def _scheduler_of(head: Json) -> Scheduler:
 LocalCluster = setup.LocalCluster
 SHAPES = setup.SHAPES
 DiskError = disk.DiskError
+SnapshotError = restoring.SnapshotError
+Running = registry.Entry
+clusters_that_are_up = registry.entries
+ask_to_stop = registry.ask_to_stop
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """A cluster that has just begun; and, by kind, what of a snapshot it could not begin with."""
+
+    address: str
+    nodes: int
+    left_out: Mapping[str, int]
 
 
 @asynccontextmanager
 async def cluster_up(
     wanted: LocalCluster, complain: Callable[[str], None], *, scheduled: bool
-) -> AsyncIterator[str]:
-    """A cluster that kubectl can reach, for as long as the context is open; its address.
+) -> AsyncIterator[Up]:
+    """A cluster that kubectl can reach, for as long as the context is open.
 
     It is for trying things: every feature is on. Where there is no other scheduler, ours also takes the pods
     that name none. If the cluster is kept, so is the journal; ``complain`` is told when that ends.
@@ -207,15 +223,21 @@ async def cluster_up(
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     configured = config.parse_configuration({**head, "profiles": profiles})
     scheduler = Scheduler(settings_of(configured, EVERYTHING))
-    async with served(wanted) as (cluster, address):
-        if not scheduled:
-            yield address
-            return
-        kept = wanted.data_dir / JOURNAL if wanted.data_dir is not None else None
-        with journal_in(kept, configured, EVERYTHING, complain) as journal:
+    async with served(wanted) as there, AsyncExitStack() as more:
+        cluster = there.cluster
+        more.enter_context(_entered(wanted, there.address))
+        if scheduled:
+            kept = wanted.data_dir / JOURNAL if wanted.data_dir is not None else None
+            journal = more.enter_context(journal_in(kept, configured, EVERYTHING, complain))
             machine = watched(scheduler, cluster.clock, journal=journal)
-            async with Loop(machine, cluster, cluster.clock, limits=limits_of(EVERYTHING)).running():
-                yield address
+            loop = Loop(machine, cluster, cluster.clock, limits=limits_of(EVERYTHING))
+            await more.enter_async_context(loop.running())
+        yield Up(there.address, len(cluster.store.list(("nodes",)).items), there.left_out)
+
+
+def _entered(wanted: LocalCluster, address: str) -> AbstractContextManager[None]:
+    where = str(wanted.data_dir.resolve()) if wanted.data_dir is not None else ""
+    return registry.entered(registry.Entry(os.getpid(), address, str(wanted.kubeconfig), where, time.time()))
 
 
 # --- who gives way -------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def test_a_port_that_is_in_use() -> None:
     ("flags", "sentence"),
     [
         (("--data-dir", "/dev/null"), "--data-dir"),
-        (("--from", "x"), "--from is not there yet"),
+        (("--from", "no-such-file"), "no-such-file: No such file"),
         (("--shape", "huge"), "gpu8, cpu16 or a file"),
         (("--speed", "0"), "--speed"),
         (("--nodes", "many"), "--nodes"),
@@ -76,7 +76,7 @@ def test_flags_that_cannot_be(flags: tuple[str, ...], sentence: str) -> None:
     ("text", "sentence"),
     [
         ("kind: Pod", "kind: expected Node"),
-        ("a: [", "expected one Node in YAML or JSON"),
+        ("a: [", "expected one Node or more in YAML or JSON"),
         ("kind: Node\nmetadata: {labels: {a: 7}}", "metadata.labels"),
     ],
 )

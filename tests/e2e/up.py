@@ -23,7 +23,7 @@ PATIENCE = 30
 @contextmanager
 def cluster_up(*flags: str) -> Iterator[Path]:
     """The kubeconfig of a cluster that lives as long as the context; it must end well."""
-    with _process(*flags) as process:
+    with process_of(*flags) as process:
         assert process.stdout is not None
         try:
             yield _kubeconfig(process.stdout)
@@ -37,17 +37,20 @@ def cluster_up(*flags: str) -> Iterator[Path]:
 @contextmanager
 def cluster_killed(*flags: str) -> Iterator[Path]:
     """The same, for a cluster that does not end well."""
-    with _process(*flags) as process:
+    with process_of(*flags) as process:
         assert process.stdout is not None
+        yield _kubeconfig(process.stdout)
+
+
+@contextmanager
+def process_of(*flags: str) -> "Iterator[subprocess.Popen[str]]":
+    """However it ends, nothing stays."""
+    command = [REPRIEVE, "up", "--shape", "cpu16", "--speed", "30", *flags]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            yield _kubeconfig(process.stdout)
+            yield process
         finally:
             process.kill()
-
-
-def _process(*flags: str) -> "subprocess.Popen[str]":
-    command = [REPRIEVE, "up", "--shape", "cpu16", "--speed", "30", *flags]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def _kubeconfig(lines: Iterable[str]) -> Path:

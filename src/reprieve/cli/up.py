@@ -15,27 +15,24 @@ from typing import Any
 
 import click
 
-from reprieve.assembly import SHAPES, DiskError, LocalCluster, cluster_up
+from reprieve.assembly import SHAPES, DiskError, LocalCluster, SnapshotError, Up, cluster_up
 from reprieve.cli.inputs import text_of
 from reprieve.cli.screen import note
-from reprieve.cluster.api.documents import Unparsed, documents
-
-
-def refuse(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        raise click.UsageError(f"{option.opts[0]} is not there yet: a cluster begins empty.")
+from reprieve.cluster.api.documents import documents
 
 
 @click.command()
 @click.option(
-    "--nodes", type=click.IntRange(0, 20_000), default=8, show_default=True, help="How many nodes it has."
+    "--nodes",
+    type=click.IntRange(0, 20_000),
+    help="How many nodes it has: 8, or with --from none of its own.",
 )
 @click.option(
     "--shape",
     default="gpu8",
     show_default=True,
     metavar="|".join((*SHAPES, "FILE")),
-    help="What a node is like; in FILE stands one Node, after which all are made.",
+    help="What a node is like; in FILE stand one or more Nodes, after which all are made in turn.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option(
@@ -63,60 +60,89 @@ def refuse(ctx: click.Context, option: click.Parameter, value: str | None) -> No
     "Otherwise it is in memory.",
 )
 @click.option(
-    "--from", metavar="SNAPSHOT", callback=refuse, expose_value=False, help="Not there yet: it begins empty."
+    "--from",
+    "snapshot",
+    metavar="SNAPSHOT",
+    help="A file with objects of another cluster, with which it begins; `-` is stdin.",
 )
 def up(  # noqa: PLR0913, PLR0917  one for each flag
-    nodes: int, shape: str, host: str, port: int, speed: float, scheduler: str, data_dir: Path | None
+    nodes: int | None,
+    shape: str,
+    host: str,
+    port: int,
+    speed: float,
+    scheduler: str,
+    data_dir: Path | None,
+    snapshot: str | None,
 ) -> None:
     """Start a cluster on this machine that kubectl can use, and keep it until Ctrl-C.
 
     Pods start, run, drain and end as on real nodes, but nothing is executed. Without --data-dir everything is
     in memory, and gone when the command ends.
     """
-    template = node_template(shape)
+    templates = node_templates(shape)
+    count = nodes if nodes is not None else 0 if snapshot else 8
     with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
-        kubeconfig = (data_dir or Path(directory)).absolute() / "kubeconfig"
-        wanted = LocalCluster(template, nodes, kubeconfig, host, port, speed, data_dir)
+        wanted = LocalCluster(
+            templates,
+            count,
+            (data_dir or Path(directory)).absolute() / "kubeconfig",
+            host,
+            port,
+            speed,
+            data_dir,
+            text_of(snapshot) if snapshot else "",
+        )
         try:
             asyncio.run(keep(wanted, scheduled=scheduler == "reprieve"))
         except OSError as error:
             raise click.ClickException(unavailable(error, host, port)) from error
         except DiskError as error:
             raise click.ClickException(f"--data-dir: {error}.") from error
+        except SnapshotError as error:
+            raise click.ClickException(f"{snapshot}: {error}") from error
         except ValueError as error:
             raise click.ClickException(f"{shape}: {error}") from error
 
 
-def node_template(shape: str) -> dict[str, Any]:
+def node_templates(shape: str) -> list[dict[str, Any]]:
     if shape in SHAPES:
-        return SHAPES[shape]
+        return [SHAPES[shape]]
     if not Path(shape).exists():
         raise click.BadParameter(
             f"expected one of {', '.join(SHAPES)} or a file, got {shape!r}", param_hint="--shape"
         )
     found = list(documents(text_of(shape)))
-    if len(found) != 1 or isinstance(found[0], Unparsed):
-        raise click.ClickException(f"{shape}: expected one Node in YAML or JSON")
-    node = found[0]
-    if not isinstance(node, dict) or node.get("kind") != "Node":
+    if not found:
+        raise click.ClickException(f"{shape}: expected one Node or more in YAML or JSON")
+    return [_template(shape, node) for node in found]
+
+
+def _template(shape: str, node: object) -> dict[str, Any]:
+    if not isinstance(node, dict):
+        raise click.ClickException(f"{shape}: expected one Node or more in YAML or JSON")
+    if node.get("kind") != "Node":
         raise click.ClickException(f"{shape}: kind: expected Node")
     return node
 
 
 async def keep(wanted: LocalCluster, *, scheduled: bool) -> None:
     with interruption() as interrupted:
-        async with cluster_up(wanted, note, scheduled=scheduled) as address:
-            welcome(wanted, address)
+        async with cluster_up(wanted, note, scheduled=scheduled) as cluster:
+            welcome(wanted.kubeconfig, cluster)
             await interrupted.wait()
     note("The cluster is gone." if wanted.data_dir is None else f"The cluster is kept in {wanted.data_dir}.")
 
 
-def welcome(wanted: LocalCluster, address: str) -> None:
-    count = f"{wanted.nodes} node{'' if wanted.nodes == 1 else 's'}"
-    click.echo(f"A cluster with {count} is up at {address} until Ctrl-C. Its kubeconfig:")
-    click.echo(f"\n  {wanted.kubeconfig}\n")
+def welcome(kubeconfig: Path, cluster: Up) -> None:
+    count = f"{cluster.nodes} node{'' if cluster.nodes == 1 else 's'}"
+    click.echo(f"A cluster with {count} is up at {cluster.address} until Ctrl-C. Its kubeconfig:")
+    click.echo(f"\n  {kubeconfig}\n")
     click.echo("Try, in another terminal:\n")
-    click.echo(f"  kubectl --kubeconfig {wanted.kubeconfig} get nodes\n")
+    click.echo(f"  kubectl --kubeconfig {kubeconfig} get nodes\n")
+    if cluster.left_out:
+        kinds = ", ".join(f"{kind} ({number})" for kind, number in sorted(cluster.left_out.items()))
+        note(f"Left out, since this cluster has no such kinds: {kinds}.")
 
 
 @contextmanager

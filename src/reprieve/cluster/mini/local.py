@@ -1,36 +1,52 @@
 """A whole cluster on this machine, served to real clients."""
 
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 
 from reprieve.cluster.api.features import ALL_FEATURES
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.disk import Disk
+from reprieve.cluster.mini.disk import Disk, DiskError
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.identity import Identity, identity_of
 from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.kubelet import Pace
 from reprieve.cluster.mini.rest.access import write_kubeconfig
 from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
+from reprieve.cluster.mini.restoring import restore
 from reprieve.cluster.mini.setup import LocalCluster, nodes_of, standard_objects
 
 _COMPLETE, _PORT = "complete", "port"
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A cluster and its address; and, by kind, what of a snapshot it could not begin with."""
+
+    cluster: MiniCluster
+    address: str
+    left_out: Counter[str]
+
+
 @asynccontextmanager
-async def served(wanted: LocalCluster) -> AsyncIterator[tuple[MiniCluster, str]]:
-    """The cluster and its address, for as long as the context is open.
+async def served(wanted: LocalCluster) -> AsyncIterator[Served]:
+    """A cluster, for as long as the context is open.
 
     An OSError if it cannot be had, a DiskError if it cannot be kept, a ValueError for nodes that there cannot
     be. The kubeconfig is written before the context opens, and is its owner's to remove.
     """
     with _disk(wanted) as disk:
         cluster = MiniCluster(time.time, pace=Pace(speed=wanted.speed), features=ALL_FEATURES, disk=disk)
+        left_out = Counter[str]()
         if disk is None or not disk.note(_COMPLETE):
-            cluster.apply(standard_objects())
-            cluster.apply(_admitted_nodes(cluster, wanted))
+            left_out = _found(cluster, wanted)
+        elif wanted.snapshot:
+            raise DiskError(
+                f"{wanted.data_dir}: has a cluster already, which cannot begin with something else"
+            )
         identity = identity_of(disk, wanted.host)
         server = await _started(cluster, identity, wanted, disk)
         if disk is not None:
@@ -39,7 +55,7 @@ async def served(wanted: LocalCluster) -> AsyncIterator[tuple[MiniCluster, str]]
         write_kubeconfig(wanted.kubeconfig, server.url, identity.token, identity.certificate)
         cluster.start()
         try:
-            yield cluster, server.url
+            yield Served(cluster, server.url, left_out)
         finally:
             await server.stop()
             await cluster.stop()
@@ -74,12 +90,20 @@ async def _serving(cluster: MiniCluster, identity: Identity, host: str, port: in
     return server
 
 
+def _found(cluster: MiniCluster, wanted: LocalCluster) -> Counter[str]:
+    """Puts in what a new cluster begins with."""
+    cluster.apply(standard_objects())
+    left_out = restore(cluster.store, wanted.snapshot)
+    cluster.apply(_admitted_nodes(cluster, wanted))
+    return left_out
+
+
 def _admitted_nodes(cluster: MiniCluster, wanted: LocalCluster) -> list[Json]:
     """As if a client had sent them: they may be a user's own."""
     try:
         return [
             admitted(cluster.store, "nodes", node, cluster.features)
-            for node in nodes_of(wanted.node, wanted.nodes)
+            for node in nodes_of(wanted.templates, wanted.nodes)
         ]
     except ApiError as error:
         raise ValueError(error.message) from error

@@ -97,6 +97,11 @@ def born(meta: Json, key: Key, version: int, moment: float) -> Json:
     }
 
 
+def adopted(meta: Mapping[str, object]) -> Json:
+    """The metadata of an object that comes with a past."""
+    return {name: value for name, value in meta.items() if name not in _IGNORED_FIELDS}
+
+
 def kept(before: Mapping[str, object], after: Mapping[str, object]) -> Json:
     """The metadata a client sends, with what it may not change as it was."""
     ours = {name: before[name] for name in SYSTEM_FIELDS if name in before}

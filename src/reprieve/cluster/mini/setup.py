@@ -1,6 +1,6 @@
 """What a new cluster is to be like: how many nodes of which shape, and what every cluster begins with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,18 +28,20 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 
 @dataclass(frozen=True, slots=True)
 class LocalCluster:
-    """``node`` is what each of the nodes is like. Port 0 is any that is free.
+    """The nodes are made after ``templates`` in turn. Port 0 is any that is free.
 
+    ``snapshot``: the text of what it begins with.
     ``data_dir``: where it is kept. One that is there already goes on as it was, with the nodes that it has.
     """
 
-    node: Json
+    templates: Sequence[Json]
     nodes: int
     kubeconfig: Path
     host: str = LOOPBACK
     port: int = 0
     speed: float = 1.0
     data_dir: Path | None = None
+    snapshot: str = ""
 
 
 def standard_objects() -> list[Json]:
@@ -76,9 +78,9 @@ SHAPES: Mapping[str, Json] = {
 }
 
 
-def nodes_of(template: Json, count: int) -> list[Json]:
-    """As many nodes as a template is given, named after it."""
-    return [_node(template, number) for number in range(count)]
+def nodes_of(templates: Sequence[Json], count: int) -> list[Json]:
+    """So many nodes, made after the templates in turn and named after them."""
+    return [_node(templates[n % len(templates)], n // len(templates)) for n in range(count)]
 
 
 def _node(template: Json, number: int) -> Json:

@@ -16,7 +16,7 @@ from reprieve.cluster.mini.disk import Disk, Kept
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found
 from reprieve.cluster.mini.history import Change, History, Key, Stored, Verb, Watch
 from reprieve.cluster.mini.kinds import BY_RESOURCE, Generation, Json, Kind, Status, peek
-from reprieve.cluster.mini.metadata import born, kept, key_of, metadata_of, named
+from reprieve.cluster.mini.metadata import adopted, born, kept, key_of, metadata_of, named
 
 DEFAULT_GRACE_SECONDS = 30
 KEPT_CHANGES = 20_000
@@ -136,6 +136,14 @@ class Store:
             made["metadata"]["generation"] = 1
         _start_status(kind, made)
         return self._put(key, made, None)
+
+    def adopt(self, resource: str, body: Json) -> Stored:
+        """Takes over an object from another cluster, identity, times and status included."""
+        kind = self._kinds[resource]
+        key = key_of(kind, body)
+        meta = {**born({}, key, self.version + 1, self._clock()), **adopted(metadata_of(body))}
+        made = {"apiVersion": kind.api_version, **body, "kind": kind.kind, "metadata": meta}
+        return self._put(key, made, self.find(key))
 
     def update(self, resource: str, body: Json, part: Part = Part.MAIN) -> Stored:
         """Replaces an object, on the conditions that its metadata name: uid and resourceVersion."""

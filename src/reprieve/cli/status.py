@@ -1,0 +1,36 @@
+"""`reprieve status`: which clusters are up on this machine."""
+
+import json
+import time
+
+import click
+import msgspec
+
+from reprieve.assembly import Running, clusters_that_are_up
+from reprieve.cli.screen import show
+from reprieve.report.text import table
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="For people, or for programs.",
+)
+def status(output: str) -> None:
+    """Show the clusters that `reprieve up` keeps on this machine."""
+    found = clusters_that_are_up()
+    if output == "json":
+        click.echo(json.dumps([msgspec.to_builtins(cluster) for cluster in found], indent=2))
+    elif not found:
+        click.echo("No cluster is up: start one with `reprieve up`.")
+    else:
+        heads = ("ADDRESS", "PID", "AGE", "KEPT IN", "KUBECONFIG")
+        show(table(heads, [_row(cluster, time.time()) for cluster in found]))
+
+
+def _row(cluster: Running, now: float) -> tuple[str, ...]:
+    age = f"{max(0, round((now - cluster.started) / 60))}m"
+    return cluster.address, str(cluster.pid), age, cluster.data_dir or "memory", cluster.kubeconfig
