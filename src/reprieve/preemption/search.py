@@ -71,6 +71,16 @@ def _plans_taking(allowed: Mask, units: Units, question: Question) -> list[Plan]
     return [plan for plan in plans if not (plan.broken and question.policy.breaks_no_budget)]
 
 
+def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
+    """Whether there is a plan that takes nobody but these. Only budgets ask what it would be like."""
+    takeable = _takeable(question, units, allowed)
+    if question.policy.breaks_no_budget:
+        plans = (plan_in(domain, question, takeable) for domain in domains(question, takeable))
+        return any(plan is not None and not plan.broken for plan in plans)
+    begun = (_begin(domain, question, takeable) for domain in domains(question, takeable))
+    return any(one is not None for one in begun)
+
+
 def _takeable(question: Question, units: Units, allowed: Mask) -> Takeable:
     budgets = question.policy.stocks(question.view)
     if question.policy.breaks_no_budget:
@@ -97,14 +107,14 @@ def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> 
     pods = tuple(units.pods_of(np.flatnonzero(held)).tolist())
     ending = held & np.isfinite(verdict.until)
     first = float(verdict.until[ending].min()) if ending.any() else None
-    if first is not None and _plans_taking(verdict.allowed | ending, units, question):
+    if first is not None and _is_enough(verdict.allowed | ending, units, question):
         return NoPlan(Why.TOLERATED, first, held=pods)
     # It may be that less room helps more. Then nobody can tell which of the moments is the right one.
     is_settled = _more_room_never_hurts(
         question, who_matters(question.demand, question.view, question.profile)
     )
     first = None if is_settled else first
-    if _plans_taking(verdict.allowed | held, units, question):
+    if _is_enough(verdict.allowed | held, units, question):
         return NoPlan(Why.TOLERATED, first, held=pods)
     return timeless if is_settled else replace(timeless, retry_at=first, held=pods)
 
@@ -177,16 +187,22 @@ def _curable_nodes(question: Question, takeable: Takeable) -> Ints:
     return rows if promising is None else promising
 
 
-def plan_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | None:
+def _begin(domain: Domain, question: Question, takeable: Takeable) -> "tuple[Planning, Placement] | None":
+    """All who may go from there, and where the demand goes then."""
     units, allowed = takeable.units, takeable.allowed
     touching = units.touching(domain.nodes)
     local = units.listed(touching[allowed[touching]])
-    if not local:
-        return None
     planning = Planning(question, domain, takeable, tuple(local))
-    placement = planning.place(local)
-    if placement is None:
+    placement = planning.place(local) if local else None
+    return None if placement is None else (planning, placement)
+
+
+def plan_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | None:
+    begun = _begin(domain, question, takeable)
+    if begun is None:
         return None
+    planning, placement = begun
+    local = planning.local
     if question.policy.search is Search.UPSTREAM:
         return planning.spare(placement, local)
     plan = planning.below_ceiling(placement, local)

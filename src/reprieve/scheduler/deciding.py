@@ -36,7 +36,7 @@ from reprieve.scheduler.tolerating import orphans
 
 
 def decide(state: State, who: Asker, now: float) -> Decided:
-    case = _case(state, who, now)
+    case = case_of(state, who, now)
     found = place_together(case.demand, case.view, case.profile, promised=case.promised)
     if isinstance(found, Placement) and case.demand.in_place:
         decided = _fits_in_place(state, case, now)
@@ -48,7 +48,7 @@ def decide(state: State, who: Asker, now: float) -> Decided:
     return replace(decided, effects=(*decided.effects, *taken))
 
 
-def _case(state: State, who: Asker, now: float) -> Case:
+def case_of(state: State, who: Asker, now: float) -> Case:
     """Those for whom room is reserved come first."""
     in_place = state.in_place(who.key) if who.key[0] == IN_PLACE else None
     if in_place is not None:
@@ -77,7 +77,7 @@ def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> 
         other = state.asker(key)
         if not isinstance(other, Asker) or other.priority >= who.priority:
             continue
-        if not still_feasible(_case(state, other, now), handover):
+        if not still_feasible(case_of(state, other, now), handover):
             yield from plan_anew(state, key, now)
 
 
