@@ -91,8 +91,8 @@ def _group(name: str, line: GroupLine) -> Json:
         spec["preemptionPolicy"] = line.preemption
     if line.parent:
         spec["parentCompositePodGroupName"] = line.parent
-    if line.parent or line.composite:
-        spec["workloadRef"] = {"workloadName": "w", "templateName": name}
+    if line.parent or line.composite or line.workload:
+        spec["workloadRef"] = {"workloadName": line.workload or "w", "templateName": name}
     if line.within:
         spec["schedulingConstraints"] = {"topology": [{"key": _key(line.within)}]}
     kind = "CompositePodGroup" if line.composite else "PodGroup"

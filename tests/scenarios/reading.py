@@ -30,6 +30,7 @@ class GroupLine(_Line, frozen=True):
     disruption: Literal["single", "all"] = "single"
     min: int | None = None  # of a gang; without it, the policy is basic
     within: str = ""  # the topology that the group must not leave
+    workload: str = ""  # that it was made for
     parent: str = ""
     composite: bool = False
     preemption: str = ""
@@ -143,7 +144,7 @@ class Seen(_Line, frozen=True):
     evicted: list[str] = []  # everybody who was asked to go so far
     on: dict[str, str] | None = None  # pods, and the nodes they have
     nominated: dict[str, str] = {}  # pods, and the nodes they wait for; empty: none
-    conditions: dict[str, dict[str, str]] = {}  # pods or groups, and the conditions they have
+    conditions: dict[str, dict[str, str]] = {}  # pods or groups, and their conditions; empty: none
     says: dict[str, str] = {}  # pods, and words that their last event has
 
 

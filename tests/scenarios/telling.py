@@ -109,14 +109,18 @@ class Telling:
     # --- what can be seen ---
 
     def _compare(self, expect: Seen, when: str) -> None:
-        cluster, seen = self._cluster, {name: self._conditions(name) for name in expect.conditions}
+        cluster = self._cluster
+        seen = {
+            name: {type_: self._conditions(name).get(type_, "") for type_ in wanted}
+            for name, wanted in expect.conditions.items()
+        }
         waiting = {name: cluster.pod(name).status.nominated_node_name for name in expect.nominated}
         told = {name: self._notes.get(name, "") for name in expect.says}
         pairs: list[tuple[object, object]] = [
             (sorted(self._evicted), sorted(expect.evicted)),
             (cluster.places(), cluster.places() if expect.on is None else expect.on),
             (waiting, expect.nominated),
-            (seen, {name: seen[name] | wanted for name, wanted in expect.conditions.items()}),
+            (seen, expect.conditions),
         ]
         pairs += [
             (told[name], told[name] if words in told[name] else words) for name, words in expect.says.items()

@@ -201,7 +201,7 @@ def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, n
         elsewhere=frozenset(going).difference(before),
         homes=homes_of(plan, view),
         price=price,
-        marks=tuple(_groups_of(state, plan)),
+        marks=tuple(_groups_of(state, plan, view)),
         in_place=case.demand.in_place,
     )
     effects: list[Effect] = [*orphans(state, plan, view)]
@@ -240,10 +240,10 @@ def _target_of(state: State, who: Asker) -> Target:
     return group_target(who.group)
 
 
-def _groups_of(state: State, plan: Plan) -> Iterator[Target]:
-    """Whole groups that go."""
-    for unit in plan.victims:
-        _, namespace, name = unit.name.split("/")
-        group = state.world.groups.group((namespace, name))
-        if unit.kind is Kind.POD_GROUP and group is not None:
+def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[Target]:
+    """Whole groups that go, by themselves or with the group around them."""
+    wholes = (unit for unit in plan.victims if unit.kind is not Kind.POD)
+    keys = {key for unit in wholes for row in unit.pods if (key := view.pods.groups[row]) is not None}
+    for key in sorted(keys):
+        if (group := state.world.groups.group(key)) is not None:
             yield group_target(group)

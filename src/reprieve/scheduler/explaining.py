@@ -326,7 +326,7 @@ def miss_of(found: Unplaceable, demand: Demand, profile: Profile) -> Miss:
     lack, same = int(short[scarcest, nearest]), int((short[scarcest] > 0).sum())
     text = short_text(name, resource, lack)
     if same > 1:
-        text += f", the least of {counted(same, 'node')}"
+        text += f" ({counted(same, 'node')} are short of it)"
     because = Because(Code.INSUFFICIENT_RESOURCE, text)
     return Miss(pod, found.placed, demand.needed, because, name, resource, lack, same)
 

@@ -82,7 +82,7 @@ def test_why_nobody_gives_way_and_what_is_missing() -> None:
         "  It fits on none of 2 nodes.",
         "  Pod g-0 lacks 1 cpu on n1, and as much or more on 1 other node.",
         "  Nobody gives way: even if the only pod of lower priority went, pod g-1 would not fit: "
-        "n1 is short of cpu by 1, the least of 2 nodes.",
+        "n1 is short of cpu by 1 (2 nodes are short of it).",
         "",
         "  NODES  EVICTION  WHY NOT",
         "      2  may help  has insufficient cpu left",
