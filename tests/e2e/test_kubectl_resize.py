@@ -79,3 +79,18 @@ def test_a_node_forbids_preemption_for_resizes(full: Kubectl) -> None:
 def test_what_can_never_be_is_refused(full: Kubectl) -> None:
     told = full.run("patch", "pod", "a", "--subresource", "resize", "-p", patch_of("17")).stderr
     assert f"{NODE} can never grant the cpu asked for: 17000 of 16000 milli-cores allocatable" in told
+
+
+def test_a_lower_priority_pod_gives_way_to_a_resize(kubectl: Kubectl) -> None:
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    kubectl.apply({**kind, "metadata": {"name": "higher"}, "value": 100})
+    important, lesser = asking("a", "6"), asking("b", "10")
+    important["spec"]["priorityClassName"] = "higher"
+    lesser["spec"]["terminationGracePeriodSeconds"] = 1
+    kubectl.apply(important, lesser)
+    kubectl("wait", "--for=condition=Ready", "pod/a", "pod/b", "--timeout=20s")
+    resize(kubectl, "a", "8")
+    wait_for(kubectl, "jsonpath={.status.containerStatuses[0].resources.requests.cpu}=8")
+    kubectl("wait", "--for=delete", "pod/b", "--timeout=20s")
+    assert kubectl.get("pod", "a")["status"]["containerStatuses"][0]["restartCount"] == 0
+    kubectl("delete", "pods", "--all", "--now")

@@ -66,7 +66,7 @@ def _granted_to(container: Json, status: Json) -> Json:
 
 
 def _amounts(resources: Json) -> Json:
-    return {name: deepcopy(resources[name]) for name in _AMOUNTS if resources.get(name)}
+    return {name: {**amounts} for name in _AMOUNTS if (amounts := part(resources, name))}
 
 
 def _pairs(body: Json) -> Iterator[tuple[Json, Json]]:

@@ -209,8 +209,8 @@ class Kubelets:
         if not lacks:
             room.charge(key, asked)
             self._evictions.forget(key)
-            # Kubelets that ran before may have been at it.
-            self._resizes.consider(key, guest.spec.node_name, None)
+            if guest.metadata.generation > 1:  # kubelets that ran before may have been at it
+                self._resizes.consider(key, guest.spec.node_name, None)
             self._plan(key)
         elif self._evictions.make_room(standing_of(key, parsed(stored), asked), room, lacks):
             self._held_up.setdefault(guest.spec.node_name, {})[key] = None
