@@ -164,23 +164,23 @@ class _Reader:
 
     def _pod_level(self) -> Amounts:
         """What is requested for the pod as a whole overrides the sum of its containers."""
-        if not _has_pod_level_requests(self.pod):
-            return {}
-        path, requests = self._pod_level_source()
-        amounts = read_amounts(requests, path, self.problems)
+        amounts: Amounts = {}
+        if _has_pod_level_requests(self.pod):
+            for path, requests in reversed(self._pod_level_sources()):
+                amounts.update(read_amounts(requests, path, self.problems))
         return {name: amount for name, amount in amounts.items() if _is_pod_level(name)}
 
-    def _pod_level_source(self) -> tuple[str, Mapping[str, Quantity] | None]:
+    def _pod_level_sources(self) -> list[tuple[str, Mapping[str, Quantity] | None]]:
+        """Whom this reading believes, the one to be believed most first."""
         desired = self.pod.spec.resources.requests if self.pod.spec.resources is not None else None
         spec = ("spec.resources.requests", desired)
         status = self.pod.status
         if self.reading is Reading.DESIRED or status.resources is None:
-            return spec
+            return [spec]
         allocated = ("status.allocatedResources", status.allocated_resources)
         actual = ("status.resources.requests", status.resources.requests)
-        reported = (allocated, actual) if self.reading is Reading.ALLOCATED else (actual, allocated)
-        unreported = ("", None) if resize_reason(self.pod) == INFEASIBLE else spec
-        return next((source for source in reported if source[1] is not None), unreported)
+        reported = [allocated, actual] if self.reading is Reading.ALLOCATED else [actual, allocated]
+        return reported if resize_reason(self.pod) == INFEASIBLE else [*reported, spec]
 
     def _sum_of_containers_and_claims(self) -> Amounts:
         """What containers are seen to have does not show what the pod was given by claims."""

@@ -160,6 +160,22 @@ def test_sidecars_and_init_containers_are_resized_by_their_own_statuses() -> Non
     assert weight.held == weight.allocated == weight.actual == {"cpu": 5000}
 
 
+def test_what_is_not_reported_for_the_whole_pod_is_what_it_asks_as_a_whole() -> None:
+    asked = {"requests": {"cpu": "5", "memory": "1Mi"}}
+    status = {"allocatedResources": {"cpu": "3"}, "resources": {"requests": {"cpu": "4"}}}
+    weight = weighed(a_pod(containers=[container(memory="9Mi")], resources=asked, status=status))
+    assert (weight.allocated, weight.actual) == ({"cpu": 3000, "memory": MI}, {"cpu": 4000, "memory": MI})
+
+
+def test_growth_of_a_container_counts_beside_resources_of_the_whole_pod() -> None:
+    """Kubernetes 1.37 forgets it, since the kubelet reports all resources for the pod as a whole."""
+    reported = {"cpu": "2", "memory": "1Mi"}
+    status = {"allocatedResources": reported, "resources": {"requests": reported}}
+    asked = {"requests": {"cpu": "2"}}
+    weight = weighed(a_pod(containers=[container(memory="3Mi")], resources=asked, status=status))
+    assert (weight.held["memory"], weight.charged["memory"]) == (MI, 3 * MI)
+
+
 # --- claims --------------------------------------------------------------------------------------
 
 
