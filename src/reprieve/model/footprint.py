@@ -179,8 +179,8 @@ class _Reader:
             return [spec]
         allocated = ("status.allocatedResources", status.allocated_resources)
         actual = ("status.resources.requests", status.resources.requests)
-        reported = [allocated, actual] if self.reading is Reading.ALLOCATED else [actual, allocated]
-        return reported if resize_reason(self.pod) == INFEASIBLE else [*reported, spec]
+        reported = (allocated, actual) if self.reading is Reading.ALLOCATED else (actual, allocated)
+        return [*reported] if resize_reason(self.pod) == INFEASIBLE else [*reported, spec]
 
     def _sum_of_containers_and_claims(self) -> Amounts:
         """What containers are seen to have does not show what the pod was given by claims."""
