@@ -1,5 +1,6 @@
 """A mini cluster that is served over HTTP, and somebody who speaks to it."""
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -8,18 +9,33 @@ from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
+from reprieve.cluster.mini.rest.exchange import Answer, Request
+from reprieve.cluster.mini.rest.front import Front
+from reprieve.cluster.mini.rest.server import Endpoint, Server
 from reprieve.cluster.mini.setup import standard_objects
-from tests.contract.operators import HttpOperator
+from tests.contract.operators import HttpOperator, Json
 
 TOKEN = "secret"
+
+
+class WatchfulFront(Front):
+    """Remembers every write: the method, the path, and the body."""
+
+    def __init__(self, mini: MiniCluster) -> None:
+        super().__init__(mini.store, mini.clock, mini.features)
+        self.writes: list[tuple[str, str, Json]] = []
+
+    def answer(self, request: Request) -> Answer:
+        if request.method != "GET":
+            self.writes.append((request.method, request.path, json.loads(request.body or b"{}")))
+        return super().answer(request)
 
 
 @dataclass(frozen=True)
 class MiniOperator(HttpOperator):
     access: Access
     server: Server
-    mini: MiniCluster
+    front: WatchfulFront
 
     async def disconnect(self) -> None:
         self.server.disconnect()
@@ -27,10 +43,11 @@ class MiniOperator(HttpOperator):
 
 @asynccontextmanager
 async def served(mini: MiniCluster) -> AsyncIterator[MiniOperator]:
-    async with serve(mini, Endpoint(TOKEN)) as server:
+    front = WatchfulFront(mini)
+    async with Server(front, Endpoint(TOKEN)) as server:
         access = Access(Login(Cluster(server=server.url), User(token=TOKEN)))
         async with connected(access) as connection:
-            yield MiniOperator(connection, access, server, mini)
+            yield MiniOperator(connection, access, server, front)
 
 
 @asynccontextmanager

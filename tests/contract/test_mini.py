@@ -12,7 +12,7 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan, WatchFault
 from reprieve.cluster.mini.store import parsed
 from reprieve.cluster.port import Answer, Sight, Succeeded
-from reprieve.model.effects import Bind, Effect
+from reprieve.model.effects import Bind, Effect, WriteStatus
 from reprieve.model.events import Gone
 from reprieve.runtime.virtual_time import clock, run
 
@@ -78,7 +78,7 @@ class Forgetful(MiniCluster):
 class Careless(MiniCluster):
     """Says yes to every bind and binds nobody."""
 
-    async def perform(self, effect: Effect) -> Answer:
+    async def perform(self, effect: Effect | WriteStatus) -> Answer:
         return Succeeded() if isinstance(effect, Bind) else await super().perform(effect)
 
 

@@ -23,6 +23,7 @@ from reprieve.model.effects import (
     SetCondition,
     Target,
     Tone,
+    WriteStatus,
 )
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.objects import KubernetesObject, Pod
@@ -103,7 +104,7 @@ class Stage:
     async def remove(self, target: Target) -> None:
         await self.operator.delete(target.kind, target.namespace, target.name)
 
-    async def must_succeed(self, effect: Effect) -> None:
+    async def must_succeed(self, effect: Effect | WriteStatus) -> None:
         answer = await self.cluster.perform(effect)
         expect(isinstance(answer, Succeeded), f"{effect} must succeed, and ended as {answer}")
 
@@ -314,6 +315,20 @@ async def writes_conditions(stage: Stage) -> None:
         )
 
 
+async def writes_a_status_at_once(stage: Stage) -> None:
+    node, pod = await stage.node("node"), await stage.pod("pod")
+    async with Viewer(stage) as viewer:
+        parts = (Nominate(pod, node.name), _unschedulable(pod, "full"))
+        await stage.must_succeed(WriteStatus(pod, parts))
+        await viewer.until(lambda: _messages(viewer, pod) == ["full"], f"the status of {pod} must be shown")
+        *_, last = viewer.pods(pod)
+        expect(last.status.nominated_node_name == node.name, f"{pod} must be nominated in the same write")
+        await stage.must_succeed(WriteStatus(pod, (Nominate(pod, ""), _unschedulable(pod, "fuller"))))
+        await viewer.until(lambda: _messages(viewer, pod)[-1:] == ["fuller"], f"{pod} must change")
+        *_, last = viewer.pods(pod)
+        expect(not last.status.nominated_node_name, f"the nomination of {pod} must be cleared")
+
+
 async def stores_announcements(stage: Stage) -> None:
     pod = await stage.pod("pod")
     await stage.must_succeed(Announce(pod, Tone.WARNING, "FailedScheduling", "Scheduling", "no room"))
@@ -409,6 +424,7 @@ CHECKS: tuple[Check, ...] = (
     binds_nobody_else,
     binds_nobody_who_is_gone,
     writes_conditions,
+    writes_a_status_at_once,
     stores_announcements,
     promises_volumes,
     asks_for_volumes,

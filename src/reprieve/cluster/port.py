@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from reprieve.model.effects import Effect
+from reprieve.model.effects import Effect, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
 
 Sight = Seen | Unread | Gone | Synced
@@ -43,5 +43,5 @@ class Cluster(Protocol):
         Where the history is broken the implementation lists anew and reports what has vanished as Gone.
         """
 
-    async def perform(self, effect: Effect) -> Answer:
+    async def perform(self, effect: Effect | WriteStatus) -> Answer:
         """Tries once. Retrying is the performer's business."""

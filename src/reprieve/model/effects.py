@@ -86,4 +86,18 @@ class Evict:
     target: Target
 
 
+StatusPart = SetCondition | Nominate
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStatus:
+    """What several effects on one object write into its status, as one write.
+
+    Nobody decides this: whoever carries effects out puts together what travels together.
+    """
+
+    target: Target
+    parts: tuple[StatusPart, ...]
+
+
 Effect = Bind | SetCondition | Announce | BindVolume | SelectNode | Nominate | Evict

@@ -1,16 +1,20 @@
 """Carries out effects: bounded in number, ordered per object, and the only one that retries.
 
-Every effect it was given ends as exactly one event: Done, Failed or Unknown.
+Every effect it was given ends as exactly one event: Done, Failed or Unknown. Effects that follow one another
+and write into the status of one object are one write.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from reprieve.cluster.port import Answer, Cluster, Lost, Refused, Succeeded
-from reprieve.model.effects import Effect, Target
+from reprieve.model.effects import Effect, Nominate, SetCondition, Target, WriteStatus
 from reprieve.model.events import Done, Failed, Unknown
+
+Order = Effect | WriteStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,36 +74,71 @@ class Performer:
         line = self._lines[target]
         try:
             while line:
-                self._deliver(await self._perform(line[0]))
-                line.popleft()
+                together = _together(line)
+                answer, lost = await self._attempted(_order(together))
+                for effect in together:
+                    self._deliver(_ended(effect, answer, lost=lost))
+                    line.popleft()
         finally:
             del self._lines[target]
 
-    async def _perform(self, effect: Effect) -> Done | Failed | Unknown:
+    async def _attempted(self, order: Order) -> tuple[Answer, bool]:
+        """The last answer, and whether any was lost."""
         pauses = [self._limits.first_pause * 2**i for i in range(self._limits.attempts - 1)]
-        answer = await self._try(effect)
+        answer = await self._try(order)
         lost = isinstance(answer, Lost)
         for pause in pauses:
             if isinstance(answer, Succeeded) or (isinstance(answer, Refused) and not answer.again):
                 break
             await asyncio.sleep(pause)
-            answer = await self._try(effect)
+            answer = await self._try(order)
             lost |= isinstance(answer, Lost)
-        match answer:
-            case Succeeded():
-                return Done(effect)
-            case Refused(error, missing=missing) if missing or not lost:
-                return Failed(effect, error, missing)
-            case Refused(error) | Lost(error):
-                return Unknown(effect, error)  # a refusal tells nothing about the attempts before it
+        return answer, lost
 
-    async def _try(self, effect: Effect) -> Answer:
+    async def _try(self, order: Order) -> Answer:
         """One attempt takes a place; who pauses before the next has none, and is in nobody's way."""
         async with self._places:
             try:
                 async with asyncio.timeout(self._limits.seconds_per_attempt):
-                    return await self._cluster.perform(effect)
+                    return await self._cluster.perform(order)
             except TimeoutError:
                 return Lost(f"no answer within {self._limits.seconds_per_attempt:g} s")
             except Exception as error:  # whatever went wrong, it must have an end, and may have happened
                 return Lost(str(error) or type(error).__name__)
+
+
+def _ended(effect: Effect, answer: Answer, *, lost: bool) -> Done | Failed | Unknown:
+    match answer:
+        case Succeeded():
+            return Done(effect)
+        case Refused(error, missing=missing) if missing or not lost:
+            return Failed(effect, error, missing)
+        case Refused(error) | Lost(error):
+            return Unknown(effect, error)  # a refusal tells nothing about the attempts before it
+
+
+def _together(line: deque[Effect]) -> list[Effect]:
+    """The first in line, and those behind it that are one write with it: each into a part of its own."""
+    parts = {_written(line[0]): line[0]}
+    for effect in islice(line, 1, None):
+        part = _written(effect)
+        if not part or "" in parts or part in parts:
+            break
+        parts[part] = effect
+    return list(parts.values())
+
+
+def _written(effect: Effect) -> str:
+    """Which part of the status an effect writes; nothing for one that does something else."""
+    match effect:
+        case SetCondition():
+            return f"conditions/{effect.type}"
+        case Nominate():
+            return "nominatedNodeName"
+    return ""
+
+
+def _order(together: list[Effect]) -> Order:
+    first, *more = together
+    parts = tuple(effect for effect in together if isinstance(effect, SetCondition | Nominate))
+    return WriteStatus(first.target, parts) if more else first

@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 
 from reprieve.cluster.port import Answer, Sight, Succeeded
-from reprieve.model.effects import Announce, Bind, Effect, Target, Tone
+from reprieve.model.effects import Announce, Bind, Effect, Target, Tone, WriteStatus
+
+Order = Effect | WriteStatus
 
 
 def pod(name: str) -> Target:
@@ -20,11 +22,11 @@ def announce(name: str, note: str = "a note") -> Announce:
     return Announce(pod(name), Tone.NORMAL, "Testing", "Testing", note)
 
 
-def succeed(_: Effect) -> Answer:
+def succeed(_: Order) -> Answer:
     return Succeeded()
 
 
-def in_turn(*answers: Answer) -> Callable[[Effect], Answer]:
+def in_turn(*answers: Answer) -> Callable[[Order], Answer]:
     """One answer after the other, the last one for ever."""
     left = list(answers)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
@@ -34,9 +36,9 @@ def in_turn(*answers: Answer) -> Callable[[Effect], Answer]:
 class FakeCluster:
     """``tried`` tells when each effect was tried, and ``most_at_once`` how many were being tried together."""
 
-    answer: Callable[[Effect], Answer] = succeed
+    answer: Callable[[Order], Answer] = succeed
     seconds: float = 0.0  # that an answer takes
-    tried: list[tuple[float, Effect]] = field(default_factory=list)
+    tried: list[tuple[float, Order]] = field(default_factory=list)
     most_at_once: int = 0
     _under_way: int = 0
     _sights: asyncio.Queue[Sight] = field(default_factory=asyncio.Queue)
@@ -49,7 +51,7 @@ class FakeCluster:
         while True:
             yield await self._sights.get()
 
-    async def perform(self, effect: Effect) -> Answer:
+    async def perform(self, effect: Order) -> Answer:
         self.tried.append((asyncio.get_running_loop().time(), effect))
         self._under_way += 1
         self.most_at_once = max(self.most_at_once, self._under_way)

@@ -6,20 +6,20 @@ from dataclasses import replace
 from reprieve.assembly import limits_of
 from reprieve.cluster.port import Answer, Refused, Succeeded
 from reprieve.config import parse_feature_gates
-from reprieve.model.effects import Announce, Bind, Effect, Evict, Nominate, SetCondition
+from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition, WriteStatus
 from reprieve.model.events import Seen, Synced
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
-from tests.unit.runtime.fake_cluster import FakeCluster
+from tests.unit.runtime.fake_cluster import FakeCluster, Order
 from tests.unit.scheduler.making import a_node, a_pod
 
 CALL_SECONDS = 0.2
 GATE = "SchedulerAsyncPreemption"
 
 
-def refuse_to_evict(effect: Effect) -> Answer:
+def refuse_to_evict(effect: Order) -> Answer:
     return Refused("no", again=False) if isinstance(effect, Evict) else Succeeded()
 
 
@@ -44,9 +44,14 @@ def played(gate: str, cluster: FakeCluster) -> list[Decision]:
 def calls(cluster: FakeCluster) -> list[tuple[float, str, str]]:
     """What was asked of the cluster, without the events for people."""
     kinds = {Nominate: "nominate", SetCondition: "mark", Evict: "evict", Bind: "bind"}
+    tried = [
+        (time, part)
+        for time, order in cluster.tried
+        for part in (order.parts if isinstance(order, WriteStatus) else (order,))
+    ]
     return [
         (round(time, 3), kinds[type(effect)], effect.target.name)
-        for time, effect in cluster.tried
+        for time, effect in tried
         if not isinstance(effect, Announce) and getattr(effect, "type", "DisruptionTarget") != "PodScheduled"
     ]
 

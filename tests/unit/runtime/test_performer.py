@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
-from reprieve.model.effects import Effect
+from reprieve.model.effects import Effect, Nominate, SetCondition, WriteStatus
 from reprieve.model.events import Done, Failed, Unknown
 from reprieve.runtime.performer import DEFAULT_LIMITS, Limits, Performer
 from reprieve.runtime.virtual_time import run
-from tests.unit.runtime.fake_cluster import FakeCluster, announce, bind, in_turn, pod
+from tests.unit.runtime.fake_cluster import FakeCluster, Order, announce, bind, in_turn, pod
 
 End = Done | Failed | Unknown
 
@@ -36,7 +36,7 @@ def ends_of(
     return ends
 
 
-def end_of(answer: Callable[[Effect], Answer]) -> End:
+def end_of(answer: Callable[[Order], Answer]) -> End:
     ((_, end),) = ends_of([bind("p")], FakeCluster(answer))
     return end
 
@@ -91,7 +91,7 @@ def test_an_attempt_without_an_answer_is_given_up_in_time() -> None:
 
 
 def test_an_attempt_that_raises_may_have_happened() -> None:
-    def stumble(_: Effect) -> Answer:
+    def stumble(_: Order) -> Answer:
         raise OSError("no route to host")
 
     assert end_of(stumble) == Unknown(bind("p"), "no route to host")
@@ -125,7 +125,7 @@ def test_only_so_many_at_once() -> None:
 
 
 def test_who_pauses_before_the_next_attempt_is_in_nobodys_way() -> None:
-    def answer(effect: Effect) -> Answer:
+    def answer(effect: Order) -> Answer:
         return BUSY if effect.target.name == "slow" else Succeeded()
 
     limits = Limits(at_once=1, attempts=3, first_pause=100.0)
@@ -162,3 +162,35 @@ def test_finishing_with_nothing_under_way_takes_no_time() -> None:
         return await Performer(FakeCluster(), lambda _: None).finish(5.0), asyncio.get_running_loop().time()
 
     assert run(main()) == (0, 0.0)
+
+
+# --- the status of one object --------------------------------------------------------------------
+
+
+def condition(name: str, type_: str = "PodScheduled", message: str = "") -> SetCondition:
+    return SetCondition(pod(name), type_, "False", "Unschedulable", message)
+
+
+def test_what_goes_into_one_status_is_one_write_and_each_effect_has_its_own_end() -> None:
+    cluster, nominate = FakeCluster(), Nominate(pod("p"), "n1")
+    effects: list[Effect] = [nominate, condition("p"), announce("p"), condition("q")]
+    ends = [end for _, end in ends_of(effects, cluster)]
+    assert [tried for _, tried in cluster.tried] == [
+        WriteStatus(pod("p"), (nominate, condition("p"))),
+        condition("q"),
+        announce("p"),
+    ]
+    assert sorted(map(str, ends)) == sorted(str(Done(effect)) for effect in effects)
+
+
+def test_the_same_part_is_written_one_after_the_other() -> None:
+    cluster = FakeCluster()
+    first, second, other = condition("p", message="a"), condition("p", message="b"), condition("p", "Other")
+    ends_of([first, second, other], cluster)
+    assert [tried for _, tried in cluster.tried] == [first, WriteStatus(pod("p"), (second, other))]
+
+
+def test_what_was_written_together_fails_together() -> None:
+    effects: list[Effect] = [Nominate(pod("p"), ""), condition("p")]
+    ends = [end for _, end in ends_of(effects, FakeCluster(in_turn(FORBIDDEN)))]
+    assert ends == [Failed(effect, "forbidden") for effect in effects]

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 from reprieve.cluster.api.timestamps import stamp
@@ -21,7 +21,7 @@ from reprieve.cluster.kube.places import CANDIDATES, Place
 from reprieve.cluster.kube.requests import Conversation, Moment, conversation, ended
 from reprieve.cluster.kube.watch import Follower, Portion, Ways
 from reprieve.cluster.port import Answer, Refused, Sight
-from reprieve.model.effects import Announce, Effect, SetCondition, Target
+from reprieve.model.effects import Announce, Effect, SetCondition, Target, WriteStatus
 from reprieve.model.events import Synced
 from reprieve.model.objects import Condition, GroupStatus, PodStatus
 
@@ -73,7 +73,7 @@ class KubeCluster:
 
     # --- what is done ----------------------------------------------------------------------------
 
-    async def perform(self, effect: Effect) -> Answer:
+    async def perform(self, effect: Effect | WriteStatus) -> Answer:
         place = await self._place(effect.target.kind)
         if not isinstance(place, Place):
             return place
@@ -88,20 +88,20 @@ class KubeCluster:
             return ended(error.response)
         return place or Refused(f"the server has no {kind}", again=False)
 
-    def _conversation(self, effect: Effect, place: Place) -> Conversation:
+    def _conversation(self, effect: Effect | WriteStatus, place: Place) -> Conversation:
         now = self._clock()
         if isinstance(effect, Announce):
             return self._recorder.announce(effect, place.api_version, now)
-        since = self._since(effect) if isinstance(effect, SetCondition) else ""
-        return conversation(effect, place, Moment(stamp(now), since or stamp(now)))
+        return conversation(effect, place, Moment(stamp(now), dict(self._kept_times(effect))))
 
-    def _since(self, effect: SetCondition) -> str:
-        """Since when the condition has had the status that is to be written, if it has it already."""
-        for condition in self._conditions(effect.target):
-            if (condition.type, condition.status) == (effect.type, effect.status):
-                turned = condition.last_transition_time
-                return stamp(turned.timestamp()) if turned is not None else ""
-        return ""
+    def _kept_times(self, effect: Effect | WriteStatus) -> Iterator[tuple[str, str]]:
+        """Since when conditions have had the status that is to be written, of those that have it already."""
+        parts = effect.parts if isinstance(effect, WriteStatus) else (effect,)
+        statuses = {part.type: part.status for part in parts if isinstance(part, SetCondition)}
+        for condition in self._conditions(effect.target) if statuses else ():
+            turned = condition.last_transition_time
+            if turned is not None and statuses.get(condition.type) == condition.status:
+                yield condition.type, stamp(turned.timestamp())
 
     def _conditions(self, target: Target) -> Sequence[Condition]:
         follower = self._followers.get(target.kind)

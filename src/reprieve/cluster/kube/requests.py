@@ -5,8 +5,8 @@ ended. Most need one request; a second one is made only where the first was answ
 where something must be read before it may be written. Every write says by UID whom it means.
 """
 
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
@@ -15,7 +15,16 @@ import msgspec
 from reprieve.cluster.api.groups import spelled_condition
 from reprieve.cluster.kube.places import Place
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
-from reprieve.model.effects import Bind, BindVolume, Evict, Nominate, SelectNode, SetCondition, Target
+from reprieve.model.effects import (
+    Bind,
+    BindVolume,
+    Evict,
+    Nominate,
+    SelectNode,
+    SetCondition,
+    Target,
+    WriteStatus,
+)
 
 Json = dict[str, Any]
 
@@ -78,15 +87,15 @@ def _phrase(status: int) -> str:
 
 
 Conversation = Generator[Request, Response, Answer]
-StoredEffect = Bind | SetCondition | BindVolume | SelectNode | Nominate | Evict
+StoredEffect = Bind | SetCondition | BindVolume | SelectNode | Nominate | Evict | WriteStatus
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The time as conditions write it, and since when the condition in question has had its status."""
+    """The time as conditions write it; by type of condition, since when one has had its status."""
 
     now: str
-    since: str
+    since: Mapping[str, str] = field(default_factory=dict)
 
 
 def conversation(effect: StoredEffect, place: Place, moment: Moment) -> Conversation:
@@ -94,13 +103,10 @@ def conversation(effect: StoredEffect, place: Place, moment: Moment) -> Conversa
     match effect:
         case Bind():
             return _bind(effect, place)
-        case SetCondition() if place.is_custom:
-            return _condition_read_first(effect, place, moment)
-        case SetCondition():
-            return _condition(effect, place, moment)
-        case Nominate(target, node):
-            status = {"nominatedNodeName": node or None}
-            return _status_patch(target, place, {"status": status}, MERGE)
+        case SetCondition() | Nominate():
+            return _write_status(WriteStatus(effect.target, (effect,)), place, moment)
+        case WriteStatus():
+            return _write_status(effect, place, moment)
         case Evict():
             return _evict(effect, place)
         case BindVolume():
@@ -182,16 +188,25 @@ def _bind(effect: Bind, place: Place) -> Conversation:
     return Refused(response.message, again=not gone, missing=gone)
 
 
-def _status_patch(target: Target, place: Place, change: Json, media: str) -> Conversation:
-    change = {"metadata": {"uid": target.uid}, **change}
-    response = yield _patch(target, place, change, media, "status")
+def _write_status(effect: WriteStatus, place: Place, moment: Moment) -> Conversation:
+    conditions = [part for part in effect.parts if isinstance(part, SetCondition)]
+    if place.is_custom:
+        return _conditions_read_first(effect.target, conditions, place, moment)
+    status: Json = {}
+    for part in effect.parts:
+        if isinstance(part, Nominate):
+            status["nominatedNodeName"] = part.node or None
+    if conditions:
+        since = moment.since
+        status["conditions"] = [_as_written(c, place, since.get(c.type, moment.now)) for c in conditions]
+    return _patch_status(effect.target, place, status)
+
+
+def _patch_status(target: Target, place: Place, status: Json) -> Conversation:
+    """The server finds conditions by their types, and leaves the others alone."""
+    change = {"metadata": {"uid": target.uid}, "status": status}
+    response = yield _patch(target, place, change, STRATEGIC, "status")
     return (yield from _looked_at(target, place, response)) if _is_doubtful(response) else ended(response)
-
-
-def _condition(effect: SetCondition, place: Place, moment: Moment) -> Conversation:
-    """The server finds the condition by its type, and leaves the others alone."""
-    written = _as_written(effect, place, moment.since)
-    return _status_patch(effect.target, place, {"status": {"conditions": [written]}}, STRATEGIC)
 
 
 def _as_written(effect: SetCondition, place: Place, since: str) -> Json:
@@ -204,25 +219,23 @@ def _as_written(effect: SetCondition, place: Place, since: str) -> Json:
     }
 
 
-def _condition_read_first(effect: SetCondition, place: Place, moment: Moment) -> Conversation:
+def _conditions_read_first(
+    target: Target, conditions: list[SetCondition], place: Place, moment: Moment
+) -> Conversation:
     """Of kinds that are made from definitions the server can replace only the whole list."""
-    target = effect.target
     current = yield _read(target, place)
     if not current.is_success:
         return ended(current)
     if _uid(current.object) != target.uid:
         return Refused(f"{target} is another one now", again=False, missing=True)
     found = _part(current.object, "status").get("conditions")
-    there = [c for c in found if isinstance(c, dict)] if isinstance(found, list) else []
-    old: Json = next((c for c in there if c.get("type") == effect.type), {})
-    turned = old.get("status") != effect.status
-    new = _as_written(effect, place, moment.now if turned else old.get("lastTransitionTime", moment.now))
-    change = {
-        "metadata": _same(current.object),
-        "status": {"conditions": [*(c for c in there if c is not old), new]},
-    }
-    response = yield _patch(target, place, change, MERGE, "status")
-    return _ended_if_unchanged(response)
+    there = {c.get("type"): c for c in found if isinstance(c, dict)} if isinstance(found, list) else {}
+    for condition in conditions:
+        old = there.get(condition.type, {})
+        kept = old.get("lastTransitionTime") if old.get("status") == condition.status else None
+        there[condition.type] = _as_written(condition, place, kept or moment.now)
+    change = {"metadata": _same(current.object), "status": {"conditions": list(there.values())}}
+    return _ended_if_unchanged((yield _patch(target, place, change, MERGE, "status")))
 
 
 def _same(body: Json) -> Json:

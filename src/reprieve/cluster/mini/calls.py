@@ -3,6 +3,7 @@
 Each one tries once and either happened, had happened before, or is refused with an ApiError.
 """
 
+from collections.abc import Iterable
 from http import HTTPStatus
 
 from reprieve.cluster.api.timestamps import micro_stamp
@@ -21,7 +22,9 @@ from reprieve.model.effects import (
     Nominate,
     SelectNode,
     SetCondition,
+    StatusPart,
     Target,
+    WriteStatus,
 )
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -29,21 +32,20 @@ BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 REPORTER = "reprieve"
 
 
-def call(store: Store, effect: Effect, now: float) -> Stored | None:
+def call(store: Store, effect: Effect | WriteStatus, now: float) -> Stored | None:
     match effect:
         case Bind():
             return bind(store, effect.target, effect.node, now)
-        case SetCondition():
-            condition = Condition(effect.type, effect.status, effect.reason, effect.message)
-            return write_condition(store, effect.target, condition, now)
+        case SetCondition() | Nominate():
+            return write_status(store, effect.target, (effect,), now)
+        case WriteStatus():
+            return write_status(store, effect.target, effect.parts, now)
         case Announce():
             return announce(store, effect, now)
         case BindVolume():
             return reserve_volume(store, effect.target, effect.claim)
         case SelectNode():
             return select_node(store, effect.target, effect.node)
-        case Nominate():
-            return nominate(store, effect.target, effect.node)
         case Evict():
             return evict(store, effect.target)
 
@@ -79,24 +81,23 @@ def _check_bindable(pod: Target, meta: Json, spec: Json) -> None:
         raise conflict(str(pod), "spec.schedulingGates holds it back")
 
 
-def write_condition(store: Store, target: Target, condition: Condition, now: float) -> Stored:
+def write_status(store: Store, target: Target, parts: Iterable[StatusPart], now: float) -> Stored:
     def write(body: Json) -> Json:
-        set_condition(section(body, "status"), condition, now)
+        for part in parts:
+            _write_part(section(body, "status"), part, now)
         return body
 
     return store.patch(key_of_target(target), write, Part.STATUS, target.uid)
 
 
-def nominate(store: Store, pod: Target, node: str) -> Stored:
-    def write(body: Json) -> Json:
-        status = section(body, "status")
-        if node:
-            status["nominatedNodeName"] = node
-        else:
+def _write_part(status: Json, part: StatusPart, now: float) -> None:
+    match part:
+        case SetCondition():
+            set_condition(status, Condition(part.type, part.status, part.reason, part.message), now)
+        case Nominate(node=""):
             status.pop("nominatedNodeName", None)
-        return body
-
-    return store.patch(key_of_target(pod), write, Part.STATUS, pod.uid)
+        case Nominate():
+            status["nominatedNodeName"] = part.node
 
 
 def evict(store: Store, pod: Target) -> Stored | None:

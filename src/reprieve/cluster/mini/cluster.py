@@ -26,7 +26,7 @@ from reprieve.cluster.mini.namespaces import Namespaces
 from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Part, Store, parsed, without_status
 from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
-from reprieve.model.effects import Effect, Target
+from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.objects import KubernetesObject
 
@@ -70,7 +70,7 @@ class MiniCluster:
             self._lines.remove(line)
             line.close()
 
-    async def perform(self, effect: Effect) -> Answer:
+    async def perform(self, effect: Effect | WriteStatus) -> Answer:
         self._calls += 1
         fault = self._faults.on_call(self._calls, self.clock())
         match fault:
@@ -84,7 +84,7 @@ class MiniCluster:
             case _:
                 return Refused(f"{effect.target}: {fault.value}", again=fault is not CallFault.FORBIDDEN)
 
-    def _call(self, effect: Effect) -> Answer:
+    def _call(self, effect: Effect | WriteStatus) -> Answer:
         try:
             call(self.store, effect, self.clock())
         except ApiError as error:

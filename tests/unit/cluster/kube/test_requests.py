@@ -17,7 +17,16 @@ from reprieve.cluster.kube.requests import (
     ended,
 )
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
-from reprieve.model.effects import Bind, BindVolume, Evict, Nominate, SelectNode, SetCondition, Target
+from reprieve.model.effects import (
+    Bind,
+    BindVolume,
+    Evict,
+    Nominate,
+    SelectNode,
+    SetCondition,
+    Target,
+    WriteStatus,
+)
 
 Json = dict[str, Any]
 
@@ -25,7 +34,8 @@ POD = Target("Pod", "team", "web", "u1")
 VOLUME, CLAIM = Target("PersistentVolume", "", "v", "u2"), Target("PersistentVolumeClaim", "team", "c", "u3")
 GROUP = Target("PodGroup", "team", "train", "u4")
 PODS, VOLUMES, CLAIMS = (CANDIDATES[t.kind][0] for t in (POD, VOLUME, CLAIM))
-MOMENT = Moment(now="2026-01-01T00:10:00Z", since="2026-01-01T00:00:00Z")
+NOW, THEN = "2026-01-01T00:10:00Z", "2026-01-01T00:00:00Z"
+MOMENT = Moment(NOW, {"PodScheduled": THEN})
 CONFLICT = Response(409, b'{"message": "no"}')
 
 
@@ -92,7 +102,7 @@ def test_a_condition_is_one_patch_and_keeps_its_time() -> None:
         "status": "False",
         "reason": "Unschedulable",
         "message": "full",
-        "lastTransitionTime": MOMENT.since,
+        "lastTransitionTime": THEN,
     }
     assert result == Succeeded()
 
@@ -143,8 +153,24 @@ def test_a_uid_of_another_may_be_called_invalid(uid: str, missing: bool) -> None
 @pytest.mark.parametrize(("node", "written"), [("n1", "n1"), ("", None)])
 def test_nominations_are_written_and_cleared(node: str, written: str | None) -> None:
     (request,), _ = talk(Nominate(POD, node), PODS, answer())
-    assert request.content_type == MERGE
+    assert request.content_type == STRATEGIC
     assert body_of(request) == {"metadata": {"uid": "u1"}, "status": {"nominatedNodeName": written}}
+
+
+def test_a_nomination_and_conditions_are_one_patch() -> None:
+    parts = (
+        Nominate(POD, "n1"),
+        SetCondition(POD, "PodScheduled", "False", "Unschedulable", "full"),
+        SetCondition(POD, "Other", "True", "R", "m"),
+    )
+    (request,), result = talk(WriteStatus(POD, parts), PODS, answer())
+    status = body_of(request)["status"]
+    assert status["nominatedNodeName"] == "n1"
+    assert {c["type"]: c["lastTransitionTime"] for c in status["conditions"]} == {
+        "PodScheduled": THEN,
+        "Other": NOW,
+    }
+    assert result == Succeeded()
 
 
 def test_an_eviction_deletes_only_whom_it_means_and_with_its_own_grace() -> None:
