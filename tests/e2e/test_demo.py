@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 REPRIEVE = str(Path(sys.executable).with_name("reprieve"))
-SCENES = ("placing", "cluster", "gang", "groups", "budgets")
+SCENES = ("placing", "cluster", "gang", "groups", "budgets", "toleration")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,9 @@ def test_placing_ends_with_a_count(shown: str) -> None:
 
 def test_the_scenes_are_played_in_order(shown: str) -> None:
     headings = [line for line in shown.splitlines() if line.startswith("Scene ")]
-    assert headings == [f"Scene {number} of 5: {name}" for number, name in enumerate(SCENES, start=1)]
+    assert headings == [
+        f"Scene {number} of {len(SCENES)}: {name}" for number, name in enumerate(SCENES, start=1)
+    ]
 
 
 @pytest.mark.parametrize("scene", SCENES)

@@ -12,10 +12,11 @@ import pytest
 from tests.e2e.up import REPRIEVE, Kubectl, cluster_up
 
 DEMO = files("reprieve") / "demo"
+STORIES = ["gang", "groups", "budgets", "toleration"]
 
 
-def shown(scene: str) -> str:
-    command = [REPRIEVE, "demo", "--scene", scene, "--no-input"]
+def shown(scene: str, *flags: str) -> str:
+    command = [REPRIEVE, "demo", "--scene", scene, "--no-input", *flags]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert done.stderr == ""
     return done.stdout
@@ -97,10 +98,35 @@ def test_a_budget_that_must_hold() -> None:
     assert pods(second)["shop/index"] == "-"
 
 
+# --- tolerations ---------------------------------------------------------------------------------
+
+
+def test_a_toleration_holds_and_then_ends() -> None:
+    first, _ = acts(shown("toleration"))
+    assert "it waits for 1 pod of class low-10min, the first may be taken at 00:10:00 UTC" in first
+    told = happenings(first)
+    left = [at for at, text in told if text == "Pod lab/epochs is asked to leave node-1"]
+    assert left == [555.0], "three quarters of a minute had passed when the story began"
+    assert [text for at, text in told if 0.0 < at < 555.0] == [], "nobody looks before that moment"
+    assert pods(first) == {"lab/licence-server": "node-2", "lab/report": "node-1"}
+
+
+def test_who_has_the_minimum_does_not_wait() -> None:
+    _, second = acts(shown("toleration"))
+    (asked,) = (at for at, text in happenings(second) if "asked to leave" in text)
+    assert asked == happenings(second)[0][0]
+
+
+def test_a_story_takes_as_long_as_it_is_told_to() -> None:
+    begin = time.monotonic()
+    shown("toleration", "--speed", "1000")
+    assert time.monotonic() - begin > 0.7, "it tells of seven hundred seconds"
+
+
 # --- all of them ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scene", ["gang", "groups", "budgets"])
+@pytest.mark.parametrize("scene", STORIES)
 def test_events_tell_both_sides_and_no_names(scene: str) -> None:
     first = acts(shown(scene))[0]
     events = first[first.index("EVENT ON") :].split("\n\n")[0].splitlines()[1:]
@@ -112,7 +138,7 @@ def test_events_tell_both_sides_and_no_names(scene: str) -> None:
     assert all(re.search(form, line) for line in victims)
 
 
-@pytest.mark.parametrize("scene", ["gang", "groups", "budgets"])
+@pytest.mark.parametrize("scene", STORIES)
 def test_two_runs_say_the_same(scene: str) -> None:
     assert shown(scene) == shown(scene)
 

@@ -6,6 +6,7 @@ Knows which scenes there are, and nothing of what they show.
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import TextIO
 
@@ -43,13 +44,20 @@ BREATH_SECONDS = 0.15
     metavar="FILE",
     help="Place them in this cluster, as 'kubectl get nodes,pods -A -o yaml' prints it.",
 )
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Let N seconds of a story pass in one of yours, instead of all at once.",
+)
 @click.option("--no-input", is_flag=True, help="Do not wait for anybody to read along.")
 @click.pass_context
-def demo(
+def demo(  # noqa: PLR0913, PLR0917  one for each flag
     ctx: click.Context,
     scenes: tuple[str, ...],
     filenames: tuple[str, ...],
     cluster: str | None,
+    speed: float | None,
     no_input: bool,
 ) -> None:
     """Show in a few scenes what Reprieve does.
@@ -60,7 +68,7 @@ def demo(
     could not be read.
     """
     own = [name for name in (cluster, *filenames) if name is not None]
-    pace = pace_for(no_input or STDIN in own)
+    pace = replace(pace_for(no_input or STDIN in own), speed=speed)
     if not own:
         play_scenes(scenes or tuple(SCENES), pace, ctx.command_path)
         return

@@ -7,6 +7,7 @@ end sends the other can read at once; threads and subprocesses do not, because n
 import asyncio
 import math
 import selectors
+import time
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
@@ -20,10 +21,12 @@ class StuckError(RuntimeError):
 
 
 class _JumpingSelector(selectors.BaseSelector):
-    """Never blocks: if nothing can be read now, it lets the time pass that the loop would have waited."""
+    """If nothing can be read now, it lets the time pass that the loop would have waited: at once, or for
+    somebody who looks on, so many times faster than his."""
 
-    def __init__(self) -> None:
+    def __init__(self, speed: float | None) -> None:
         self._real = selectors.DefaultSelector()
+        self._speed = speed
         self.now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -32,6 +35,8 @@ class _JumpingSelector(selectors.BaseSelector):
             return ready
         if timeout is None:
             raise StuckError("every task waits, and no timer is set that could wake one")
+        if self._speed is not None:
+            time.sleep(timeout / self._speed)
         self.now += timeout
         return []
 
@@ -52,8 +57,8 @@ class _JumpingSelector(selectors.BaseSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
-        self._jumping = _JumpingSelector()
+    def __init__(self, speed: float | None = None) -> None:
+        self._jumping = _JumpingSelector(speed)
         super().__init__(self._jumping)
 
     def time(self) -> float:
@@ -78,7 +83,7 @@ def clock() -> float:
     return EPOCH + asyncio.get_running_loop().time()
 
 
-def run(main: Coroutine[Any, Any, T]) -> T:
-    """Like asyncio.run, in virtual time."""
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+def run(main: Coroutine[Any, Any, T], speed: float | None = None) -> T:
+    """Like asyncio.run, in virtual time: so many seconds of it in a real one, or any number."""
+    with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(speed)) as runner:
         return runner.run(main)

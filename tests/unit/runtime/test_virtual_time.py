@@ -104,3 +104,12 @@ def test_each_run_starts_at_zero() -> None:
         return asyncio.get_running_loop().time()
 
     assert [run(main()), run(main())] == [5.0, 5.0]
+
+
+def test_for_somebody_who_looks_on_time_passes_at_a_speed() -> None:
+    async def main() -> None:
+        await asyncio.sleep(20.0)
+
+    began = monotonic()
+    run(main(), speed=400.0)
+    assert monotonic() - began >= 0.05

@@ -14,6 +14,7 @@ SCENES = {
     "gang": "a gang makes room for all its pods, or disturbs nobody",
     "groups": "a group is spared whole, or goes whole",
     "budgets": "a disruption budget is respected",
+    "toleration": "who may not be taken yet is waited for, to the second",
 }
 
 
@@ -23,3 +24,4 @@ class Pace:
 
     wait: Callable[[str], None]  # is told what comes next
     breathe: Callable[[], None]
+    speed: float | None = None  # how many seconds of a story pass in one of his; None: any number

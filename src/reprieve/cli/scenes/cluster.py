@@ -33,7 +33,7 @@ PATIENCE_SECONDS = 120.0
 
 def play(pace: Pace, command: str) -> None:
     show(introduction())
-    run(Story(pace).unfold())
+    run(Story(pace).unfold(), pace.speed)
 
 
 def introduction() -> list[Line]:

@@ -17,6 +17,7 @@ from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.documents import documents
 from reprieve.cluster.port import Sight
 from reprieve.model.build import build
+from reprieve.model.effects import Target
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.report.decisions import decision_lines
 from reprieve.report.happenings import Witness, at, decided
@@ -52,7 +53,7 @@ class Act:
 
 def tell(pace: Pace, before: Act, acts: Sequence[Act], args: Json | None = None) -> None:
     """``before`` is what runs when the story begins; ``args`` are those of Reprieve."""
-    run(Story(pace).unfold(before, acts, args or {}))
+    run(Story(pace).unfold(before, acts, args or {}), pace.speed)
 
 
 class Story:
@@ -60,6 +61,7 @@ class Story:
         self._pace = pace
         self._begin: float | None = None  # before that, nothing is told
         self._witness = Witness()
+        self._answers: dict[Target, str] = {}  # the last to each demand
 
     async def unfold(self, before: Act, acts: Sequence[Act], args: Json) -> None:
         async with cluster_in_process(_configured(args), clock, self._decided) as cluster:
@@ -85,7 +87,8 @@ class Story:
                 self._tell([line])
 
     def _decided(self, decision: Decision) -> None:
-        if decision.outcome is not Outcome.WAITING:
+        before, self._answers[decision.demand] = self._answers.get(decision.demand), decision.text
+        if decision.outcome is not Outcome.WAITING and decision.text != before:
             placed = decision.outcome in (Outcome.PLACED, Outcome.FITS)
             self._tell([decided(decision)] if placed else decision_lines(decision))
 
