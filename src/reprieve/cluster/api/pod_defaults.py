@@ -3,11 +3,11 @@
 Whatever stands where an object or a list belongs is left for validation to refuse.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from reprieve.cluster.api.pod_fields import VOLUME
-from reprieve.cluster.api.validation.resources import is_huge, may_overcommit, together
-from reprieve.cluster.api.values import Json, items, made, part, sized, text_in, texts, written
+from reprieve.cluster.api.validation.resources import is_huge, together
+from reprieve.cluster.api.values import Json, amount_of, items, made, part, sized, text_in, texts, written
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 TOLERATION_SECONDS = 300
@@ -136,16 +136,33 @@ def _host_ports(container: Json) -> None:
 
 
 def default_pod_resources(spec: Json) -> None:
-    """Requests of a whole pod that has limits: what its containers ask for, or else the limit itself."""
-    limits = part(spec, "resources", "limits")
-    if not limits:
+    """What a whole pod that speaks of resources leaves out, its containers say."""
+    resources = part(spec, "resources")
+    if not part(resources, "requests") and not part(resources, "limits"):
         return
-    requests = made(spec["resources"], "requests")
+    requests, limits = made(resources, "requests"), made(resources, "limits")
+    limited = together(spec, "limits")
+    for name in filter(is_huge, limited):
+        if name not in requests:
+            limits.setdefault(name, written(limited[name]))
     for name, amount in together(spec, "requests").items():
-        if (name in ("cpu", "memory") or is_huge(name)) and may_overcommit(name):
+        if name in ("cpu", "memory"):
             requests.setdefault(name, written(amount))
     for name, limit in limits.items():
         requests.setdefault(name, limit)
+    for name in _limited_by_all(spec, requests):
+        asked = amount_of(requests[name], otherwise=0)
+        limits.setdefault(name, written(max(asked, limited[name])))
+    for field in ("requests", "limits"):
+        if resources[field] == {}:
+            del resources[field]
+
+
+def _limited_by_all(spec: Json, names: Iterable[str]) -> list[str]:
+    """Of these, what every container has a limit for."""
+    lists = ("containers", "initContainers", "ephemeralContainers")
+    all_limits = [part(c, "resources", "limits") for field in lists for c in items(spec, field)]
+    return [name for name in names if all_limits and all(name in limits for limits in all_limits)]
 
 
 def default_tolerations(spec: Json) -> None:

@@ -126,6 +126,23 @@ def test_requests_of_a_whole_pod_are_those_of_its_containers_or_else_its_limits(
     assert created(pod)["spec"]["resources"]["requests"] == {"cpu": "1500m", "memory": "1Gi"}
 
 
+def test_limits_of_a_whole_pod_are_those_of_its_containers_if_all_have_one() -> None:
+    limited = {"limits": {"cpu": "2", "memory": "1Gi"}}
+    other = {**POD["spec"]["containers"][0], "name": "other", "resources": {"limits": {"cpu": "1"}}}
+    pod = with_value(POD, "spec.containers.0.resources", limited)
+    pod = with_value(pod, "spec.containers", [*pod["spec"]["containers"], other])
+    resources = created(with_value(pod, "spec.resources", {"requests": {"memory": "2Gi"}}))["spec"][
+        "resources"
+    ]
+    assert resources == {"requests": {"cpu": "3", "memory": "2Gi"}, "limits": {"cpu": "3"}}
+
+
+def test_the_limit_of_a_whole_pod_is_not_below_its_request() -> None:
+    pod = with_value(POD, "spec.containers.0.resources", {"limits": {"cpu": "2"}})
+    resources = created(with_value(pod, "spec.resources", {"requests": {"cpu": "3"}}))["spec"]["resources"]
+    assert resources["limits"] == {"cpu": "3"}
+
+
 def test_a_pod_stays_a_while_on_a_node_that_has_failed() -> None:
     tolerations = created(POD)["spec"]["tolerations"]
     assert [(t["key"], t["tolerationSeconds"]) for t in tolerations] == [

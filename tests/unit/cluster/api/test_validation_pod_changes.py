@@ -174,6 +174,11 @@ def test_resources_of_a_whole_pod_can_be_resized() -> None:
     assert "spec.resources.limits" in resize("spec.resources.limits", {"memory": "1Gi"}, old)
 
 
+def test_resources_of_a_whole_pod_that_say_nothing_change_nothing() -> None:
+    sent = with_value(BURSTABLE, "spec.resources", {})
+    assert admitted(update(sent, BURSTABLE, subresource="resize")) == BURSTABLE
+
+
 def test_static_pods_and_those_of_windows_cannot_be_resized() -> None:
     static = with_value(BURSTABLE, "metadata.annotations", {"kubernetes.io/config.mirror": "x"})
     assert resize(f"{RESOURCES}.requests.cpu", "2", static) == ["spec"]

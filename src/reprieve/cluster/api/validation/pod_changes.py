@@ -151,7 +151,7 @@ def resized(new: Json, old: Json) -> Json:
         for container, source in zip(containers, wanted, strict=True):
             _restore(container, source, "resources")
             _restore(container, source, "resizePolicy")
-    if "resources" in sent:
+    if sent.get("resources") or ("resources" in sent and "resources" in spec):
         spec["resources"] = deepcopy(sent["resources"])
     return pod
 
