@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 _DEEPEST = 100
-_LARGEST = 50_000_000  # values, with every alias written out
+LARGEST = 50_000_000  # values and characters, with every alias written out
 _START = re.compile(r"(?m)^---(?=\s|$)")
 _DIRECTIVE = re.compile(r"(?m)^%.*$")
 
@@ -46,14 +46,14 @@ class _TooLargeError(ValueError):
     pass
 
 
-def documents(text: str) -> Iterator[object | Unparsed]:
+def documents(text: str, largest: int = LARGEST) -> Iterator[object | Unparsed]:
     """The documents that are not empty, in order. One that cannot be parsed does not spoil the next."""
     if text.lstrip().startswith("{"):
         try:
             return iter(list(_json_stream(text)))
         except (ValueError, RecursionError):
             pass  # YAML has flow mappings too, and its parser says better what is wrong
-    return _yaml_stream(text)
+    return _yaml_stream(text, largest)
 
 
 def _json_stream(text: str) -> Iterator[object]:
@@ -67,18 +67,18 @@ def _json_stream(text: str) -> Iterator[object]:
             end += 1
 
 
-def _yaml_stream(text: str) -> Iterator[object | Unparsed]:
+def _yaml_stream(text: str, largest: int) -> Iterator[object | Unparsed]:
     line = 0
     for part in _START.split(text):
-        value = _yaml(_DIRECTIVE.sub("", part), line)
+        value = _yaml(_DIRECTIVE.sub("", part), line, largest)
         line += part.count("\n")
         if value is not None:
             yield value
 
 
-def _yaml(text: str, first_line: int) -> object | Unparsed:
+def _yaml(text: str, first_line: int, largest: int) -> object | Unparsed:
     try:
-        _check_size(text)
+        _check_size(text, largest)
         value: object = yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         return Unparsed(_sentence(error, first_line))
@@ -96,7 +96,7 @@ def _sentence(error: yaml.MarkedYAMLError, first_line: int) -> str:
     return f"expected YAML or JSON: {what}{where}"
 
 
-def _check_size(text: str) -> None:
+def _check_size(text: str, largest: int) -> None:
     """The loader recurses without a limit of its own, and aliases of aliases multiply."""
     sizes = [0]
     anchors: list[str | None] = []
@@ -115,6 +115,7 @@ def _check_size(text: str) -> None:
             case yaml.AliasEvent():
                 sizes[-1] += known.get(event.anchor or "", 1)
             case yaml.ScalarEvent():
-                sizes[-1] += 1
-        if len(sizes) > _DEEPEST or sizes[-1] > _LARGEST:
+                sizes[-1] += 1 + len(event.value)
+                known[event.anchor or ""] = 1 + len(event.value)
+        if len(sizes) > _DEEPEST or sizes[-1] > largest:
             raise _TooLargeError("it has too many values or levels of nesting")

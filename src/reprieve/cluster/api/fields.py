@@ -14,6 +14,7 @@ from reprieve.cluster.api.names import Form
 from reprieve.cluster.api.values import amount_of
 
 _SHOWN = 80  # of a value, in a sentence
+_MOST_COMPLAINTS = 100  # about one object: who has made more mistakes will not read them all
 
 
 class Reason(Enum):
@@ -161,9 +162,9 @@ class At:
     # --- complaining -----------------------------------------------------------------------------
 
     def refuse(self, reason: Reason, sentence: str) -> None:
-        """One complaint about one field in one way is enough."""
+        """One complaint about one field in one way is enough, and not too many about all of them."""
         error = FieldError(self.path, reason, self.value, sentence)
-        if error not in self.errors:
+        if len(self.errors) < _MOST_COMPLAINTS and error not in self.errors:
             self.errors.append(error)
 
     def invalid(self, sentence: str) -> None:

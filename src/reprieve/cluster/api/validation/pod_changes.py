@@ -3,6 +3,8 @@
 from copy import deepcopy
 from typing import Any
 
+import msgspec
+
 from reprieve.cluster.api.fields import At
 from reprieve.cluster.api.validation.placement import REQUIRED
 from reprieve.cluster.api.validation.resources import quality_of
@@ -54,13 +56,15 @@ def _check_deadline(deadline: At, before: object) -> None:
 
 
 def _check_tolerations(tolerations: At, before: Json) -> None:
-    present = [_without_seconds(t) for t in items({"": tolerations.value}, "")]
+    present = {_without_seconds(t) for t in items({"": tolerations.value}, "")}
     if any(_without_seconds(old) not in present for old in items(before, "tolerations")):
         tolerations.forbid("those that are there must stay as they are, but for tolerationSeconds")
 
 
-def _without_seconds(toleration: Json) -> Json:
-    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+def _without_seconds(toleration: Json) -> bytes:
+    """Equal for equal ones."""
+    kept = {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+    return msgspec.json.encode(kept, order="deterministic")
 
 
 def _check_gates(gates: At, before: Json) -> None:

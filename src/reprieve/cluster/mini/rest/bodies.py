@@ -1,6 +1,7 @@
 """The body of a request, as plain JSON values: from JSON, from YAML, and of a few kinds from protobuf."""
 
 import json
+from collections import Counter
 
 import msgspec
 
@@ -57,7 +58,7 @@ def from_json(body: bytes) -> object:
 def from_yaml(body: bytes) -> object:
     """One document. What YAML can say and JSON cannot is refused, or becomes text as in Kubernetes."""
     try:
-        found = list(documents(body.decode()))
+        found = list(documents(body.decode(), LARGEST))
     except UnicodeDecodeError as error:
         raise bad_request("the body of the request: expected YAML in UTF-8") from error
     if len(found) != 1:
@@ -77,9 +78,11 @@ def repeated_fields(body: bytes, media: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
 
     def look(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        names = [name for name, _ in pairs]
-        found.update(dict.fromkeys(name for name in names if names.count(name) > 1))
-        return dict(pairs)
+        result = dict(pairs)
+        if len(result) < len(pairs):
+            times = Counter(name for name, _ in pairs)
+            found.update(dict.fromkeys(name for name in times if times[name] > 1))
+        return result
 
     json.loads(body, object_pairs_hook=look)
     return tuple(found)

@@ -12,6 +12,8 @@ from reprieve.cluster.mini.rest.exchange import Request
 from reprieve.cluster.mini.rest.query import FieldValidation
 from reprieve.cluster.mini.rest.routes import Place
 
+_MOST_TOLD = 100
+
 
 def readable(place: Place, request: Request, mode: FieldValidation, body: Json) -> tuple[str, ...]:
     """The warnings that the client is given for an object it sent; an ApiError 400 if it is refused."""
@@ -50,7 +52,7 @@ def _judged(
         return ()
     told = (*(f'unknown field "{finding.path}"' for finding in unknown), *complaints)
     if told and mode is FieldValidation.STRICT:
-        raise bad_request(f"{_name(place)}: strict decoding error: {', '.join(told)}")
+        raise bad_request(f"{_name(place)}: strict decoding error: {', '.join(told[:_MOST_TOLD])}")
     return told
 
 
