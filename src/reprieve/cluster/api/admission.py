@@ -35,7 +35,11 @@ from reprieve.cluster.api.plugins import Lookup, Refusal, RefusalReason
 from reprieve.cluster.api.pod_defaults import default_pod_resources, merge_label_keys
 from reprieve.cluster.api.resizes import resize_refusal
 from reprieve.cluster.api.validation import Rules, rules_of
-from reprieve.cluster.api.validation.metadata import check_metadata, check_metadata_change
+from reprieve.cluster.api.validation.metadata import (
+    check_metadata,
+    check_metadata_change,
+    check_new_metadata,
+)
 from reprieve.cluster.api.validation.pod_changes import check_resize, resized
 from reprieve.cluster.api.validation.resources import quality_of
 from reprieve.cluster.api.values import Json, TooDeepError, made, name_of, part, text_in, without_nulls
@@ -201,6 +205,7 @@ def _errors(request: Request, body: Json, old: Json) -> list[FieldError]:
     errors = _standing_errors(request, body)
     rules, thing = _rules(request), At(body)
     if request.creates:
+        check_new_metadata(thing["metadata"], rules.name)
         rules.new(thing)
     else:
         if errors:

@@ -43,6 +43,9 @@ def _default_group(body: Json, version: str, features: Features) -> None:
 def _default_namespace(body: Json) -> None:
     if name := text_in(part(body, "metadata"), "name"):
         made(made(body, "metadata"), "labels")[NAMESPACE_LABEL] = name
+    finalizers = made(body, "spec").setdefault("finalizers", [])
+    if isinstance(finalizers, list) and "kubernetes" not in finalizers:
+        finalizers.append("kubernetes")
 
 
 def _default_node(body: Json) -> None:
@@ -141,7 +144,11 @@ def _default_stateful_set(body: Json) -> None:
     spec.setdefault("podManagementPolicy", "OrderedReady")
     strategy = made(spec, "updateStrategy")
     if not strategy.get("type"):
-        strategy.update(type="RollingUpdate", rollingUpdate={"partition": 0})
+        strategy["type"] = "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        rolling = made(strategy, "rollingUpdate")
+        rolling.setdefault("partition", 0)
+        rolling.setdefault("maxUnavailable", 1)
     retention = made(spec, "persistentVolumeClaimRetentionPolicy")
     retention.setdefault("whenDeleted", "Retain")
     retention.setdefault("whenScaled", "Retain")

@@ -12,7 +12,8 @@ from importlib.resources import files
 
 from reprieve.cluster.api.faults import described
 
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6,}(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,8 @@ def _whole(bits: int) -> Callable[[object], bool]:
     return lambda value: type(value) is int and -limit <= value < limit
 
 
-def _is_time(value: object) -> bool:
-    return isinstance(value, str) and _RFC3339.fullmatch(value) is not None
+def _written(form: re.Pattern[str]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and form.fullmatch(value) is not None
 
 
 _PLAIN = {
@@ -71,11 +72,11 @@ _PLAIN = {
         Plain("int32", "an integer of 32 bits", _whole(32)),
         Plain("int64", "an integer of 64 bits", _whole(64)),
         Plain("intOrString", "an integer or a string", lambda v: isinstance(v, str) or _whole(32)(v)),
-        Plain("microTime", "a time such as 2026-01-02T03:04:05.000000Z", _is_time),
+        Plain("microTime", "a time such as 2026-01-02T03:04:05.000000Z", _written(_MICRO_TIME)),
         Plain("number", "a number", lambda value: type(value) in (int, float)),
         Plain("quantity", "a quantity", lambda value: type(value) in (str, int, float)),
         Plain("string", "a string", lambda value: isinstance(value, str)),
-        Plain("time", "a time such as 2026-01-02T03:04:05Z", _is_time),
+        Plain("time", "a time such as 2026-01-02T03:04:05Z", _written(_TIME)),
     )
 }
 

@@ -14,6 +14,10 @@ _QUANTITIES = frozenset({"requests", "limits", "capacity", "overhead", "allocata
 # Mappings of the user's own keys: without any entry they are as good as absent. An empty object elsewhere
 # (emptyDir, securityContext) says something by being there.
 _MAPPINGS = _QUANTITIES | {"labels", "annotations", "nodeSelector", "matchLabels"}
+# Flags and numbers that are off unless they are given; of others, false may mean something.
+_OFF_UNLESS_SAID = frozenset(
+    {"hostIPC", "hostNetwork", "hostPID", "hostPort", "readOnly", "stdin", "stdinOnce", "tty"}
+)
 _DEEPEST = 100
 
 
@@ -69,22 +73,31 @@ def text_in(body: object, name: str) -> str:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values mean the same: quantities by their amount, and empty collections as absent."""
+    """Whether two values mean the same: quantities by their amount, and what is empty as absent."""
     return _plain(one) == _plain(other)
 
 
 def _plain(value: object) -> object:
     match value:
         case dict():
-            read = {k: _amounts(v) if k in _QUANTITIES else _plain(v) for k, v in value.items()}
+            read = {k: _field(k, v) for k, v in value.items()}
             return {k: v for k, v in read.items() if not _is_absent(k, v)}
         case list():
             return [_plain(item) for item in value]
     return value
 
 
+def _field(name: str, value: object) -> object:
+    """In a mapping of the user's own, an empty text is not the same as none."""
+    if name in _QUANTITIES:
+        return _amounts(value)
+    return value if name in _MAPPINGS else _plain(value)
+
+
 def _is_absent(name: str, value: object) -> bool:
-    return value is None or value == [] or (value == {} and name in _MAPPINGS)
+    if value is None or value in ([], ""):
+        return True
+    return (value == {} and name in _MAPPINGS) or (not value and name in _OFF_UNLESS_SAID)
 
 
 def _amounts(quantities: object) -> object:

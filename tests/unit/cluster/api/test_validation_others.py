@@ -42,6 +42,7 @@ REFUSED: list[tuple[Json, str, object, str]] = [
     (NODE, OLDER_OWNERS, [f"example.com/a{i}" for i in range(21)], OLDER_OWNERS),
     (NODE, "status.capacity.cpu", "-1", "status.capacity[cpu]"),
     (NODE, "status.declaredFeatures", ["B", "A"], "status.declaredFeatures"),
+    (CONFIG_MAP, "metadata.finalizers", ["mine"], "metadata.finalizers[0]"),
     (CONFIG_MAP, "data", {"bad key": "x"}, "data[bad key]"),
     (CONFIG_MAP, "data.key", 5, "data[key]"),
     (CONFIG_MAP, "binaryData", {"key": "eA=="}, "data[key]"),
@@ -120,6 +121,30 @@ def test_what_is_fixed_stays(body: Json, path: str, value: object, blamed: str |
     stored = created(body)
     answer = refused_at(update(with_value(stored, path, value), stored))
     assert blamed in answer if blamed else answer == []
+
+
+@pytest.mark.parametrize("field", ["regarding", "reason", "note", "type", "action", "eventTime"])
+def test_what_happened_stays_as_it_was(field: str) -> None:
+    stored = created(NEW_EVENT)
+    other: object = {"kind": "Node", "name": "n"} if field == "regarding" else "Warning"
+    changed = {**stored, field: "2026-01-02T03:04:06.000000Z" if field == "eventTime" else other}
+    assert field in refused_at(update(changed, stored))
+    series = {"count": 2, "lastObservedTime": "2026-01-02T03:04:06.000000Z"}
+    assert refused_at(update({**stored, "series": series}, stored)) == []
+
+
+@pytest.mark.parametrize("name", ["mine.example.com/it", "kubernetes", "orphan"])
+def test_finalizers_belong_to_somebody(name: str) -> None:
+    assert refused_at(create(with_value(CONFIG_MAP, "metadata.finalizers", [name]))) == []
+
+
+def test_what_a_name_was_made_from_is_looked_at_once() -> None:
+    assert refused_at(create(with_value(CONFIG_MAP, "metadata.generateName", "No-"))) == [
+        "metadata.generateName"
+    ]
+    assert refused_at(create(with_value(CONFIG_MAP, "metadata.generateName", ""))) == []
+    stored = created(CONFIG_MAP)
+    assert refused_at(update(with_value(stored, "metadata.generateName", "No-"), stored)) == []
 
 
 def test_an_object_that_is_being_deleted_gets_no_new_finalizers() -> None:

@@ -43,6 +43,26 @@ def test_what_keeps_replicas_is_refused(body: Json, path: str, value: object, bl
 
 
 @replicated
+@pytest.mark.parametrize("selector", [{}, {"matchLabels": {}}, {"matchExpressions": []}])
+def test_a_selector_selects_something(body: Json, selector: Json) -> None:
+    assert "spec.selector" in refused_at(create(with_value(body, "spec.selector", selector)))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("spec.updateStrategy.type", "Recreate"),
+        ("spec.updateStrategy.rollingUpdate.maxUnavailable", "150%"),
+        ("spec.updateStrategy.rollingUpdate.partition", -1),
+        ("spec.serviceName", "a.b"),
+        ("spec.persistentVolumeClaimRetentionPolicy.whenScaled", "Keep"),
+    ],
+)
+def test_a_stateful_set_is_refused(path: str, value: object) -> None:
+    assert refused_at(create(with_value(STATEFUL_SET, path, value))) == [path]
+
+
+@replicated
 def test_the_selector_is_fixed(body: Json) -> None:
     stored = created(body)
     label = {"app": "web", "more": "x"}

@@ -74,6 +74,27 @@ def test_the_same_amount_in_other_words_is_no_change() -> None:
     assert admitted(update(other, STORED))
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("spec.hostNetwork", False),
+        ("spec.volumes", []),
+        ("spec.nodeName", ""),
+        ("spec.containers.0.tty", False),
+        ("spec.containers.0.command", []),
+        ("spec.nodeSelector", {}),
+    ],
+)
+def test_what_is_empty_is_as_good_as_absent(path: str, value: object) -> None:
+    stored = created(POD)
+    assert refused_at(update(with_value(stored, path, value), stored)) == []
+
+
+def test_an_empty_label_is_one() -> None:
+    stored = created(with_value(POD, "spec.nodeSelector", {"zone": ""}))
+    assert refused_at(update(with_value(stored, "spec.nodeSelector", {}), stored)) == ["spec"]
+
+
 def test_a_client_that_knows_no_resources_of_whole_pods_does_not_lose_them() -> None:
     stored = created(with_value(POD, "spec.resources", {"limits": {"cpu": "2"}}))
     assert admitted(update(with_value(stored, "spec.resources", None), stored)) == stored

@@ -73,7 +73,7 @@ _SPELLED: Mapping[tuple[str, str, str], Rules] = {
         groups.check_older_group, groups.check_group_change, groups.check_group_status
     ),
     (*_OLDER_GROUPS, "Workload"): Rules(groups.check_older_workload, groups.check_workload_change),
-    ("events.k8s.io", "v1", "Event"): Rules(others.check_event),
+    ("events.k8s.io", "v1", "Event"): Rules(others.check_event, others.check_event_change),
 }
 
 

@@ -21,12 +21,12 @@ from reprieve.model.selectors import compile_selector
 
 _LARGEST_ANNOTATIONS = 256 * 1024
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_STANDARD_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
 _WITH_VALUES, _WITHOUT_VALUES = ("In", "NotIn"), ("Exists", "DoesNotExist")
 
 
 def check_metadata(meta: At, form: Form, namespaced: bool) -> None:
     name = meta["name"]
-    meta["generateName"].must_be(before_suffix(form))
     if meta["generateName"].empty:
         name.require("must be given, or generateName instead")
     if not name.empty:
@@ -38,6 +38,12 @@ def check_metadata(meta: At, form: Form, namespaced: bool) -> None:
     check_notes(meta)
     _check_owners(meta["ownerReferences"])
     _check_finalizers(meta["finalizers"])
+
+
+def check_new_metadata(meta: At, form: Form) -> None:
+    """What a name was made from is of no interest later."""
+    if not meta["generateName"].empty:
+        meta["generateName"].must_be(before_suffix(form))
 
 
 def check_notes(meta: At) -> None:
@@ -80,6 +86,10 @@ def _check_owners(owners: At) -> None:
 def _check_finalizers(finalizers: At) -> None:
     for finalizer in finalizers.items():
         finalizer.must_be(label_key)
+        if "/" not in finalizer.text() and finalizer.text() not in _STANDARD_FINALIZERS:
+            finalizer.invalid(
+                "must have the domain of whoever it belongs to before it, as in example.com/name"
+            )
     if {_ORPHAN, _FOREGROUND} <= {finalizer.text() for finalizer in finalizers.items()}:
         finalizers.invalid(f"must not have both {_ORPHAN} and {_FOREGROUND}")
 

@@ -210,6 +210,17 @@ def check_event(event: At) -> None:
             event[field].invalid("must not be given")
 
 
+def check_event_change(event: At, old: Json) -> None:
+    """Only how often it happened may change."""
+    for field in (
+        *("regarding", "reason", "note", "type", "eventTime", "action", "related", "reportingController"),
+        *("reportingInstance", "deprecatedCount", "deprecatedSource"),
+        *("deprecatedFirstTimestamp", "deprecatedLastTimestamp"),
+    ):
+        if not same(event[field].value or None, old.get(field) or None):
+            event[field].invalid("the field is immutable")
+
+
 def _check_event(event: At, regarding: str, reporter: str, note: str) -> None:
     home, about = text_in(part(event.value, "metadata"), "namespace"), event[regarding]["namespace"]
     elsewhere = home not in ("default", "kube-system") if about.empty else about.value != home

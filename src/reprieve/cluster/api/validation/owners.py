@@ -39,6 +39,13 @@ def check_stateful_set(stateful_set: At) -> None:
     if spec.require():
         _check_replicated(spec)
         spec["podManagementPolicy"].one_of(("OrderedReady", "Parallel"))
+        spec["updateStrategy"]["type"].one_of(("OnDelete", "RollingUpdate"))
+        check_share(spec["updateStrategy"]["rollingUpdate"]["maxUnavailable"])
+        spec["updateStrategy"]["rollingUpdate"]["partition"].at_least(0)
+        if not spec["serviceName"].empty:
+            spec["serviceName"].must_be(dns_label)
+        for field in ("whenDeleted", "whenScaled"):
+            spec["persistentVolumeClaimRetentionPolicy"][field].one_of(("Delete", "Retain"))
 
 
 def _check_replicated(spec: At) -> None:
@@ -47,6 +54,8 @@ def _check_replicated(spec: At) -> None:
     selector, template = spec["selector"], spec["template"]
     if selector.require("must be given, and not be empty"):
         check_selector(selector)
+        if selector["matchLabels"].empty and selector["matchExpressions"].empty:
+            selector.invalid("must not be empty")
     check_template(template)
     _check_selected(selector, template)
     restart = template["spec"]["restartPolicy"]

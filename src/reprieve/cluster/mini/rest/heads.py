@@ -23,16 +23,17 @@ def check_type(body: Json, api_version: str, kind: str) -> None:
 
 
 def addressed(place: Place, body: Json) -> Json:
-    """The body in its namespace; an ApiError 400 if its name or namespace is not that of the URL."""
+    """The body in its namespace; an ApiError 400 if its name or namespace is not that of the URL.
+
+    A namespace for what has none is passed over.
+    """
     meta = metadata_of(body)
     if place.name and meta.get("name") != place.name:
         raise bad_request(
             f"the name of the object ({meta.get('name')}) does not match the name on the URL ({place.name})"
         )
     if not place.kind.namespaced:
-        if meta.get("namespace"):
-            raise bad_request(f"a {place.kind.kind} has no namespace, and metadata.namespace is set")
-        return body
+        return {**body, "metadata": {name: value for name, value in meta.items() if name != "namespace"}}
     said = meta.get("namespace")
     if said and said != place.namespace:
         raise bad_request(

@@ -63,6 +63,11 @@ def test_a_body_that_is_meant_for_another_place(asker: Asker, change: dict[str, 
     assert names in sentence
 
 
+def test_a_namespace_for_what_has_none_is_passed_over(asker: Asker) -> None:
+    body = {"metadata": {"name": "n", "namespace": "somewhere"}}
+    assert "namespace" not in asker.post(NODES, body)["metadata"]
+
+
 def test_what_admission_refuses_names_the_fields(asker: Asker) -> None:
     broken = pod("a", containers=[{"image": "x"}], restartPolicy="Sometimes")
     answer = asker.ask("POST", PODS, broken)
