@@ -76,6 +76,7 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
             divergence_allowed=args.divergence is Divergence.REPORT,
             own_policy=gates.pod_group_preemption_policy,
             trees=gates.composite_pod_group,
+            priorities=gates.workload_aware_preemption,
         ),
         topology=gates.topology_aware_workload_scheduling,
         tolerations=gates.preemption_toleration,

@@ -115,11 +115,23 @@ def test_without_it_nobody_is_evicted_for_half_a_gang() -> None:
 
 
 def test_without_it_pods_count_with_their_own_priority() -> None:
+    """And are not compared with a group's that does not count."""
     gang: World = (a_group("g", 9, 2), *(a_member(f"g-{i}", cpu="3", priority=5) for i in range(2)))
     full: World = tuple(a_pod(f"p{i}", cpu="3", priority=5, on=f"n{i}") for i in range(2))
-    world: World = (a_node("n0"), a_node("n1"), *full, *gang)
-    assert taken(*world, divergence="Report") == ["p0", "p1"]
-    assert taken(*world, divergence="Report", gates="WorkloadAwarePreemption=false") == []
+    off = "WorkloadAwarePreemption=false"
+    assert taken(a_node("n0"), a_node("n1"), *full, *gang, divergence="Report") == ["p0", "p1"]
+    assert taken(a_node("n0"), a_node("n1"), *full, *gang, gates=off) == []
+    stage = played(a_node("n0"), a_node("n1"), *gang, gates=off)
+    assert [(d.outcome, d.priority) for d in stage.decisions] == [(Outcome.PLACED, 5)]
+    assert not [e for e in stage.take() if isinstance(e, SetCondition) and e.status == "True"]
+
+
+def test_without_it_reserved_room_has_the_priority_of_the_pods() -> None:
+    gang: World = (a_group("g", 99, 1), a_member("g-0", cpu="3", priority=5))
+    stage = played(a_node("n0"), a_pod("old", cpu="3", on="n0"), *gang, gates="WorkloadAwarePreemption=false")
+    assert [d.outcome for d in stage.decisions] == [Outcome.PREEMPTS]
+    stage.see(a_pod("urgent", cpu="3", priority=9))
+    assert stage.decisions[1].outcome is Outcome.PREEMPTS, "nobody keeps it from room that a 5 waits for"
 
 
 def test_without_it_room_that_a_pod_of_the_gang_has_found_is_kept() -> None:

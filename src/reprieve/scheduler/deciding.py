@@ -86,7 +86,9 @@ def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:
     pods, nodes = [], []
     for target, name in state.nominated.items():
         row, node = view.pods.rows[target.namespace, target.name], view.nodes.rows.get(name)
-        outranks = priority_of(state.world, state.parts[target]) >= demand.priority
+        outranks = (
+            priority_of(state.world, state.parts[target], state.settings.group_rules) >= demand.priority
+        )
         if node is not None and row not in demand.pods and outranks:
             pods.append(row)
             nodes.append(node)

@@ -29,6 +29,7 @@ class GroupRules:
     divergence_allowed: bool = False  # pods may have other priorities than their group
     own_policy: bool = True  # whether a group says itself that it never preempts; its class may always
     trees: bool = True  # groups may be in other groups
+    priorities: bool = True  # the priority of a group is that of its pods; otherwise they have their own
 
 
 NO_SPECIAL_RULES = GroupRules()
@@ -99,7 +100,7 @@ def asker_in_place(
     of_pod = group_key(pod)
     group = world.groups.group(of_pod) if of_pod is not None else None
     if group is not None:
-        priority = world.groups.priority_of(group)
+        priority = _priority(world, group, [compiled], rules)
         never |= world.groups.never_preempts(group, own_policy=rules.own_policy)
     return Asker(key, (compiled,), priority, not never)
 
@@ -118,13 +119,20 @@ def _members(world: World, group: GroupKey) -> tuple[list[CompiledPod], int]:
     return sorted(waiting, key=_urgency), running
 
 
-def priority_of(world: World, key: Key) -> int:
+def priority_of(world: World, key: Key, rules: GroupRules = NO_SPECIAL_RULES) -> int:
     """How important a demand is, whether or not it can ask yet."""
     if key[0] == GROUP:
         group = world.groups.group(key[1:])
-        return world.groups.priority_of(group) if group is not None else 0
+        return _priority(world, group, _members(world, key[1:])[0], rules) if group is not None else 0
     pod = world.pod(key[1:])
     return pod.pod.spec.priority or 0 if pod is not None else 0
+
+
+def _priority(world: World, group: PodGroup, pods: Sequence[CompiledPod], rules: GroupRules) -> int:
+    """That of the group; where that does not count, of the most important of its pods that wait."""
+    if rules.priorities:
+        return world.groups.priority_of(group)
+    return max((pod.pod.spec.priority or 0 for pod in pods), default=0)
 
 
 def is_complete(world: World, group: PodGroup) -> bool:
@@ -150,7 +158,7 @@ def _of_group(
         # The same for every pod that comes, or all who wait would have to be told again.
         text = f"PodGroup {key[1]}/{key[2]} waits until {gang.min_count} of its pods exist"
         return NotYet(text, tuple(waiting))
-    priority = world.groups.priority_of(group)
+    priority = _priority(world, group, waiting, rules)
     wrong = _disagreement(waiting, priority, rules)
     if rules.trees:
         wrong = _tree_problem(world, key) or wrong
@@ -183,7 +191,7 @@ def _disagreement(pods: Sequence[CompiledPod], priority: int, rules: GroupRules)
     if len({pod.pod.spec.preemption_policy or "PreemptLowerPriority" for pod in pods}) > 1:
         return "its pods have different preemption policies"
     others = [p for p in pods if (p.pod.spec.priority or 0) != priority]
-    if others and not rules.divergence_allowed:
+    if others and rules.priorities and not rules.divergence_allowed:
         return _differs(others[0].pod, priority)
     return ""
 

@@ -199,6 +199,8 @@ def priorities_compared(state: State) -> Iterator[Effect]:
     if not state.synced:
         return
     groups, state.regrouped = sorted(state.regrouped), set()
+    if not state.settings.group_rules.priorities:
+        return
     for group in filter(None, map(state.world.groups.group, groups)):
         yield from state.telling.divergence(group, divergence(state.world, group))
 
