@@ -61,7 +61,7 @@ def decide_by(capability: Capability, case: Case, recorded: Observation) -> Obse
 
 def place_pod(case: Case, recorded: Observation) -> Observation | NotBuilt:
     demand = _pod_demand(case)
-    match place(demand, case.view, choose=_as(recorded)):
+    match place(demand, case.view, choose=as_recorded(recorded)):
         case Placement() as placement:
             return Observation("placed", placed=_nodes(case.view, demand, placement))
         case Unplaceable():
@@ -74,7 +74,7 @@ def preempt_for_pod(case: Case, recorded: Observation) -> Observation:
 
 def place_gang(case: Case, recorded: Observation) -> Observation:
     demand = gang_demand(case.view, case.newcomers, everybody=True)
-    match place(demand, case.view, choose=_as(recorded)):
+    match place(demand, case.view, choose=as_recorded(recorded)):
         case Placement() as placement:
             return Observation("placed", placed=_nodes(case.view, demand, placement))
         case Unplaceable():
@@ -102,7 +102,7 @@ def _pod_demand(case: Case) -> Demand:
 def _preempting(view: Snapshot, demand: Demand, recorded: Observation) -> Observation:
     unplaced = place(demand, view)
     assert isinstance(unplaced, Unplaceable)
-    policy = replace(UPSTREAM, choose=_as(recorded))
+    policy = replace(UPSTREAM, choose=as_recorded(recorded))
     plans = plans_worth_ranking(Question(demand, view, unplaced.survey, DEFAULT_PROFILE, policy), now=0)
     if isinstance(plans, NoPlan):
         return NOTHING
@@ -114,7 +114,7 @@ def _preempting(view: Snapshot, demand: Demand, recorded: Observation) -> Observ
 # --- ties ----------------------------------------------------------------------------------------
 
 
-def _as(recorded: Observation) -> Choose:
+def as_recorded(recorded: Observation) -> Choose:
     """The best node: the recorded one if it has the top score."""
     nodes = recorded.placed | recorded.nominated
 
