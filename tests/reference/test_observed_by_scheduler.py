@@ -51,8 +51,8 @@ def agrees(decision: Decision | None, recorded: Observation) -> bool:
     places = {pod.name: node for pod, node in decision.places}
     if decision.outcome is Outcome.PLACED:
         return recorded.outcome == "placed" and places.keys() == recorded.placed.keys()
-    victims = {victim.pod.name for victim in decision.preemption.victims} if decision.preemption else set()
-    return (places, victims) == (recorded.nominated, recorded.victims)
+    taken = decision.preemption.victims if decision.preemption is not None else ()
+    return places == recorded.nominated and {victim.pod.name for victim in taken} == recorded.victims
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
