@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+from benchmarks.meanwhile import meanwhile
 from benchmarks.measure import machine
 from benchmarks.placement import SIZES, decoding, placement
 from benchmarks.preemption import POLICIES, preemption
@@ -75,6 +76,18 @@ def _preemption() -> list[dict[str, object]]:
     return rows
 
 
+def _meanwhile() -> list[dict[str, object]]:
+    columns = ("pods a second", "seconds until bound", "evicted")
+    print(f"{'API calls take 200 ms':22}" + "".join(f"{column:>22}" for column in columns))
+    rows = []
+    for row in meanwhile():
+        rows.append(row)
+        print(f"{row['variant']:22}" + "".join(f"{row[c]:22}" for c in columns), flush=True)
+    none, on, off = (float(str(row["pods a second"])) for row in rows)
+    print(f"gate on: {on / none:.2f} of the rate without preemption, {on / off:.0f} times that of gate off")
+    return rows
+
+
 def _serving() -> list[dict[str, object]]:
     columns = ("writes a second", "deliveries a second")
     print(f"{'watchers':>8}" + "".join(f"{column:>22}" for column in columns))
@@ -104,6 +117,7 @@ PARTS: dict[str, Callable[[Sizes], object]] = {
     "placement": _placement,
     "scheduling": _scheduling,
     "preemption": lambda _: _preemption(),
+    "meanwhile": lambda _: _meanwhile(),
     "serving": lambda _: _serving(),
     "large cluster": lambda _: _large_cluster(),
 }

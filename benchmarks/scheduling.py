@@ -9,20 +9,26 @@ import gc
 import multiprocessing
 import resource
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
 import msgspec
 
 from benchmarks.clusters import PODS_PER_NODE, Json, cluster, container, pod, running_pod
+from reprieve.assembly import watched
 from reprieve.cluster.api.codec import Decoded, decode
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.model.effects import Bind, Effect
 from reprieve.model.events import Done, Event, Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.runtime.journal import Journal
 from reprieve.runtime.loop import Loop
+from reprieve.runtime.onlookers import Machine
+from reprieve.runtime.telemetry import Telemetry
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
@@ -68,7 +74,9 @@ def scheduling(nodes: int) -> Row:
     found = {
         "nodes": nodes,
         "pods": nodes * PODS_PER_NODE,
-        "decisions a second, core alone": round(_alone(nodes)),
+        "decisions a second, core alone": round(_alone(_filled(nodes))),
+        "decisions a second, with metrics": round(_measured(nodes)),
+        "decisions a second, with metrics and journal": round(_written_down(nodes)),
         **run(_end_to_end(nodes)),
         "events a second": round(_events(nodes)),
     }
@@ -87,9 +95,19 @@ def _filled(nodes: int) -> Scheduler:
     return scheduler
 
 
-def _alone(nodes: int) -> float:
-    """Decisions a second, with what comes back of each: that it is bound, and that it is seen there."""
+def _measured(nodes: int) -> float:
     scheduler = _filled(nodes)
+    return _alone(watched(scheduler, process_time, Telemetry()))
+
+
+def _written_down(nodes: int) -> float:
+    scheduler = _filled(nodes)
+    with TemporaryDirectory() as directory, closing(Journal(Path(directory), {}, print)) as journal:
+        return _alone(watched(scheduler, process_time, Telemetry(), journal))
+
+
+def _alone(scheduler: Machine) -> float:
+    """Decisions a second, with what comes back of each: that it is bound, and that it is seen there."""
     pods = list(decoded(map(newcomer, range(NEWCOMERS))))
     scheduler.observe(map(Seen, pods), 0.0)
     begin = process_time()
