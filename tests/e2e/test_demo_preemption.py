@@ -83,6 +83,21 @@ def test_a_group_goes_whole() -> None:
     assert "PodGroup/lab/train stays or goes as a whole" in second
 
 
+# --- handovers -----------------------------------------------------------------------------------
+
+
+def test_others_are_scheduled_while_a_victim_drains() -> None:
+    first, second = acts(shown("handover"))
+    asked = next(at for at, text in happenings(first) if text == "Pod lab/render is asked to leave gpu-1")
+    told = {text: at for at, text in happenings(second)}
+    placed = [told["Pod lab/web goes to node-1"], told["Pod lab/index goes to gpu-1"]]
+    assert placed == [asked + 3.0, asked + 3.0]
+    assert told["Pod lab/render is gone"] == told["Pod lab/answer goes to gpu-1"] == asked + 30.0
+    assert pods(second)["lab/sneak"] == "-", "the room was made for somebody more important"
+    assert 'reprieve_handovers_ready_total{preemptor="pod"} 1.0' in second
+    assert "reprieve_wasted_evictions_total 0.0" in second
+
+
 # --- budgets -------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ SCENES = {
     "groups": "a group is spared whole, or goes whole",
     "budgets": "a disruption budget is respected",
     "toleration": "who may not be taken yet is waited for, to the second",
+    "handover": "others are scheduled while victims drain, and nobody takes the room that is being made",
 }
 
 

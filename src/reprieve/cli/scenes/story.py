@@ -24,6 +24,7 @@ from reprieve.report.happenings import Witness, at, decided
 from reprieve.report.nodes import node_table
 from reprieve.report.pods import pod_table
 from reprieve.report.text import BLANK, Line, Tone, indented, table
+from reprieve.runtime.telemetry import Telemetry
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.decision import Decision, Outcome
 
@@ -51,9 +52,22 @@ class Act:
         return (files("reprieve") / "demo" / self.file).read_text(encoding="utf-8")
 
 
-def tell(pace: Pace, before: Act, acts: Sequence[Act], args: Json | None = None) -> None:
-    """``before`` is what runs when the story begins; ``args`` are those of Reprieve."""
-    run(Story(pace).unfold(before, acts, args or {}), pace.speed)
+def tell(
+    pace: Pace,
+    before: Act,
+    acts: Sequence[Act],
+    args: Json | None = None,
+    metrics: tuple[str, ...] = (),
+) -> None:
+    """``before`` is what runs when the story begins; ``args`` are those of Reprieve.
+
+    ``metrics`` are shown at the end.
+    """
+    story = Story(pace)
+    run(story.unfold(before, acts, args or {}), pace.speed)
+    if metrics:
+        show([BLANK, Line("What Prometheus reads of it:"), BLANK])
+        show(indented(_metrics(story.telemetry, metrics)))
 
 
 class Story:
@@ -62,9 +76,10 @@ class Story:
         self._begin: float | None = None  # before that, nothing is told
         self._witness = Witness()
         self._answers: dict[Target, str] = {}  # the last to each demand
+        self.telemetry = Telemetry()
 
     async def unfold(self, before: Act, acts: Sequence[Act], args: Json) -> None:
-        async with cluster_in_process(_configured(args), clock, self._decided) as cluster:
+        async with cluster_in_process(_configured(args), clock, self._decided, self.telemetry) as cluster:
             watching = asyncio.create_task(self._watch(cluster.watch()))
             submit(cluster, _objects(before))
             await asyncio.sleep(before.seconds)
@@ -147,3 +162,7 @@ def _messages(listing: Listing, known: int) -> list[Line]:
 def _message(event: Json) -> list[str]:
     about = event["involvedObject"]
     return [f"{about['kind']} {about['namespace']}/{about['name']}", event["reason"], event["message"]]
+
+
+def _metrics(telemetry: Telemetry, names: tuple[str, ...]) -> list[Line]:
+    return [Line(line) for line in telemetry.text().decode().splitlines() if line.startswith(names)]
