@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.clusters import Json, container, pod
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.port import Answer, Sight
-from reprieve.model.effects import Bind, Effect
+from reprieve.model.effects import Bind, Effect, WriteStatus
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.performer import Limits
 from reprieve.scheduler.core import Scheduler
@@ -42,7 +42,7 @@ class SlowCluster:
     def watch(self) -> AsyncIterator[Sight]:
         return self.cluster.watch()
 
-    async def perform(self, effect: Effect) -> Answer:
+    async def perform(self, effect: Effect | WriteStatus) -> Answer:
         await asyncio.sleep(CALL_SECONDS)
         answer = await self.cluster.perform(effect)
         if isinstance(effect, Bind):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.port import Answer, Sight
-from reprieve.model.effects import Bind, Effect
+from reprieve.model.effects import Bind, Effect, WriteStatus
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.performer import Limits
 from reprieve.runtime.virtual_time import clock, run
@@ -30,7 +30,7 @@ class SlowCluster:
     def watch(self) -> AsyncIterator[Sight]:
         return self.cluster.watch()
 
-    async def perform(self, effect: Effect) -> Answer:
+    async def perform(self, effect: Effect | WriteStatus) -> Answer:
         await asyncio.sleep(CALL_SECONDS)
         if isinstance(effect, Bind):
             self.bound[effect.target.name] = asyncio.get_running_loop().time()
