@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -130,20 +131,49 @@ async def scheduling(
     configured: config.Configuration,
     access: Access,
     clock: Callable[[], float],
-    record: Callable[[Decision], None] = ignore,
     gates: config.Gates = DEFAULT_GATES,
+    may_write_for: Callable[[], float] = lambda: inf,
 ) -> AsyncIterator[None]:
-    """Schedules the cluster behind an API server, for as long as the context is open."""
-    from reprieve.cluster.kube.client import Limits  # an HTTP client, which most who come here do not need
-    from reprieve.cluster.kube.cluster import kube_cluster
+    """Schedules the cluster behind an API server, for as long as the context is open.
 
-    settings, client = settings_of(configured, gates), configured.settings.client_connection
-    limits = Limits(rate=client.qps, burst=client.burst)
+    ``may_write_for``: for how many seconds something may be written from now on.
+    """
+    from reprieve.cluster.kube import client, cluster  # HTTP, which most who come here do not need
+
+    settings, wanted = settings_of(configured, gates), configured.settings.client_connection
+    limits = client.Limits(rate=wanted.qps, burst=wanted.burst)
     async with (
-        kube_cluster(access, clock, limits) as cluster,
-        Loop(Scheduler(settings), cluster, clock, record, limits_of(gates)).running(),
+        cluster.kube_cluster(access, clock, limits, may_write_for) as there,
+        Loop(Scheduler(settings), there, clock, limits=limits_of(gates)).running(),
     ):
         yield
+
+
+async def lead(
+    configured: config.Configuration,
+    access: Access,
+    clock: Callable[[], float],
+    identity: str,
+    gates: config.Gates = DEFAULT_GATES,
+) -> None:
+    """Waits until this replica leads, schedules for as long as it does, and returns when another one may.
+
+    Nothing is written after that. Cancelled, it ends what is under way and lets the next one lead at once.
+    """
+    from reprieve.cluster.kube import client, lease
+
+    wanted = configured.settings.leader_election
+    times = (wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)
+    terms = lease.Terms(wanted.resource_namespace, wanted.resource_name, identity, *times)
+    # Its own connection: a leader who waits in line to renew the lease is none for long.
+    async with client.connected(access) as connection:
+        election = lease.Election(connection, terms, clock)
+        await election.win()
+        try:
+            async with scheduling(configured, access, clock, gates, election.seconds_left):
+                await election.keep()
+        finally:
+            await election.release()
 
 
 def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:

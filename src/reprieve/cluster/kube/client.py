@@ -4,11 +4,12 @@ What a request is about is not known here; of a failure, only whether the server
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Protocol
+from math import inf
+from typing import Protocol, TypeVar
 
 import aiohttp
 
@@ -60,6 +61,14 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
+T = TypeVar("T")
+Seconds = Callable[[], float]
+
+
+def for_ever() -> float:
+    return inf
+
+
 class Channel(Protocol):
     """What those who read need of a connection; ``Connection`` tells what may be raised."""
 
@@ -71,24 +80,32 @@ class Channel(Protocol):
 class Connection:
     """Made by ``connected``; requests may be made side by side."""
 
-    def __init__(self, session: aiohttp.ClientSession, access: Access, limits: Limits) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, access: Access, limits: Limits, may_write_for: Seconds
+    ) -> None:
         self._session = session
         self._access = access
         self._limits = limits
+        self._may_write_for = may_write_for
         self._bucket = TokenBucket(limits.rate, limits.burst)
         self._resting_until = 0.0
 
     async def converse(self, conversation: Conversation) -> Answer:
         """Carries on a conversation until it has ended."""
         try:
-            request = next(conversation)
-            while True:
-                request = conversation.send(await self.send(request))
-        except StopIteration as end:
-            answer: Answer = end.value
-            return answer
+            return await self.ask(conversation)
         except NoAnswerError as error:
             return Refused(str(error), again=True) if error.harmless else Lost(str(error))
+
+    async def ask(self, dialogue: Generator[Request, Response, T]) -> T:
+        """The same for whatever is to be learned; NoAnswerError if there is no response."""
+        try:
+            request = next(dialogue)
+            while True:
+                request = dialogue.send(await self.send(request))
+        except StopIteration as end:
+            learned: T = end.value
+            return learned
 
     async def send(self, request: Request) -> Response:
         """NoAnswerError if there is no response."""
@@ -105,15 +122,20 @@ class Connection:
             raise NoAnswerError(str(error)) from error
 
     async def _send(self, request: Request, grant: Grant) -> Response:
-        seconds = self._limits.request_seconds
-        # A long list may take as long as something of it arrives.
-        timeout = aiohttp.ClientTimeout(
-            total=seconds if request.writes else None,
-            sock_connect=self._limits.connect_seconds,
-            sock_read=seconds,
-        )
-        async with self._opened(request, grant, timeout) as response:
+        await self._wait_for_turn()
+        async with self._opened(request, grant, self._time_for(request)) as response:
             return await self._read(response)
+
+    def _time_for(self, request: Request) -> aiohttp.ClientTimeout:
+        """A long list may take as long as something of it arrives; a write ends with the right to write."""
+        seconds, total = self._limits.request_seconds, None
+        if request.writes:
+            total = min(seconds, self._may_write_for())
+            if total <= 0:
+                raise NoAnswerError("nothing is written any more: somebody else may lead")
+        return aiohttp.ClientTimeout(
+            total=total, sock_connect=self._limits.connect_seconds, sock_read=seconds
+        )
 
     async def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]:
         """Whole lines as they come, until the server ends the stream.
@@ -125,6 +147,7 @@ class Connection:
             total=None, sock_connect=limits.connect_seconds, sock_read=limits.silence_seconds
         )
         grant = await self._granted()
+        await self._wait_for_turn()
         async with self._opened(request, grant, timeout) as response:
             if response.status != 200:
                 if response.status == _UNAUTHORIZED:
@@ -139,7 +162,6 @@ class Connection:
     async def _opened(
         self, request: Request, grant: Grant, timeout: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        await self._wait_for_turn()
         access = self._access
         try:
             async with self._session.request(
@@ -210,10 +232,15 @@ class LineSplitter:
 
 
 @asynccontextmanager
-async def connected(access: Access, limits: Limits = DEFAULT_LIMITS) -> AsyncIterator[Connection]:
-    """Connections are kept and used again; each watch has one of its own."""
+async def connected(
+    access: Access, limits: Limits = DEFAULT_LIMITS, may_write_for: Seconds = for_ever
+) -> AsyncIterator[Connection]:
+    """Connections are kept and used again; each watch has one of its own.
+
+    ``may_write_for``: for how long something may be written from now on.
+    """
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=90.0)
     async with aiohttp.ClientSession(
         connector=connector, auto_decompress=True, cookie_jar=aiohttp.DummyCookieJar()
     ) as session:
-        yield Connection(session, access, limits)
+        yield Connection(session, access, limits, may_write_for)

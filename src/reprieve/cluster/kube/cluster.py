@@ -14,7 +14,9 @@ from reprieve.cluster.kube.client import (
     Limits,
     NoAnswerError,
     RefusedError,
+    Seconds,
     connected,
+    for_ever,
 )
 from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.places import CANDIDATES, Place
@@ -132,10 +134,13 @@ async def _guarded(
 
 @asynccontextmanager
 async def kube_cluster(
-    access: Access, clock: Callable[[], float], limits: Limits = DEFAULT_LIMITS
+    access: Access,
+    clock: Callable[[], float],
+    limits: Limits = DEFAULT_LIMITS,
+    may_write_for: Seconds = for_ever,
 ) -> AsyncIterator[KubeCluster]:
-    """For as long as the context is open."""
-    async with connected(access, limits) as connection:
+    """For as long as the context is open. ``may_write_for``: as a connection is told."""
+    async with connected(access, limits, may_write_for) as connection:
         cluster = KubeCluster(connection, clock)
         series = asyncio.create_task(cluster.keep_series())
         try:

@@ -163,6 +163,24 @@ def test_a_refused_token_is_renewed_and_the_request_made_again(tmp_path: Path) -
     run(main())
 
 
+def test_nothing_is_written_without_the_right_to_and_reading_goes_on() -> None:
+    async def main() -> None:
+        now = asyncio.get_running_loop().time
+        async with listening(say_nothing) as listener:
+            access = Access(Login(Cluster(server=f"http://127.0.0.1:{listener.port}"), User()))
+            async with connected(access, may_write_for=lambda: 3.0 - now()) as connection:
+                assert isinstance(await connection.converse(once(WRITE)), Lost)
+                assert now() == pytest.approx(3.0), "what is under way ends with the right"
+                refused = await connection.converse(once(WRITE))
+                assert isinstance(refused, Refused)
+                assert "somebody else may lead" in refused.error
+                assert len(listener.heads) == 1
+                await connection.converse(once(READ))
+                assert len(listener.heads) == 2
+
+    run(main())
+
+
 # --- streams -------------------------------------------------------------------------------------
 
 

@@ -79,7 +79,11 @@ def written(call: Call, change: Change) -> Stored:
     old = spelled(place.kind, place.api_version, before)
     new = addressed(place, change(old))
     meta = metadata_of(new)
-    check_preconditions(stored, meta.get("uid") or "", meta.get("resourceVersion") or "")
+    uid = meta.get("uid") or ""
+    if call.request.method == "PATCH" and uid not in ("", stored.uid):
+        # One who replaces an object says by its UID which one he means; one who patches it changes the field.
+        raise invalid(str(place.key), "metadata.uid", "the field is immutable")
+    check_preconditions(stored, uid, meta.get("resourceVersion") or "")
     admitted = api.admit_change(place, settled(place.api_version, new), old)
     form = stored_form(place.kind, place.api_version, admitted, before)
     return api.store.update(place.kind.resource, form, _part(place))

@@ -36,6 +36,13 @@ def test_a_patch_that_changes_nothing_writes_nothing(asker: Asker) -> None:
     assert asker.patch(f"{MAPS}/a", {"data": {"x": "1"}}) == made
 
 
+def test_a_patch_for_another_uid_is_invalid(asker: Asker) -> None:
+    made = asker.post(MAPS, config_map("a"))
+    asker.patch(f"{MAPS}/a", {"metadata": {"uid": made["metadata"]["uid"]}, "data": {"x": "1"}})
+    other = {"metadata": {"uid": "other"}, "data": {"x": "2"}}
+    assert asker.refused("PATCH", f"{MAPS}/a", other, content_type=MERGE)[:2] == (422, "Invalid")
+
+
 def test_a_patch_may_name_the_version_that_it_is_for(asker: Asker) -> None:
     asker.post(MAPS, config_map("a"))
     old = {"metadata": {"resourceVersion": "999"}, "data": {"x": "1"}}

@@ -1,0 +1,185 @@
+"""Who of several replicas leads: the one whose name is on a Lease, for as long as it renews it in time.
+
+As client-go does it, so that both can stand beside each other. Nobody trusts the clocks of others: a lease is
+free when it has not changed for its duration by our own clock. Whoever leads stops earlier than that.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from enum import Enum
+from http import HTTPStatus
+from math import inf
+from typing import Any
+
+import msgspec
+
+from reprieve.cluster.api.timestamps import micro_stamp
+from reprieve.cluster.kube.client import Connection, NoAnswerError
+from reprieve.cluster.kube.places import Place
+from reprieve.cluster.kube.requests import Request, Response
+
+_log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+
+_LEASES = Place("Lease", "leases", "coordination.k8s.io/v1")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Whose name is put on which lease, and how many seconds each thing takes.
+
+    ``duration``: that others wait after the last sign of life. ``deadline``: within which the leader has to
+    renew, or stop. ``retry``: between two attempts.
+    """
+
+    namespace: str
+    name: str
+    identity: str
+    duration: float = 15.0
+    deadline: float = 10.0
+    retry: float = 2.0
+
+
+class Holder(Enum):
+    WE = "the lease is ours"
+    OTHERS = "it is somebody else's"
+    UNCLEAR = "the server did not say"
+
+
+Attempt = Generator[Request, Response, Holder]
+
+
+class Claim:
+    """What one who wants a lease knows of it. Nothing is sent here; time is an argument."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._path = _LEASES.path(terms.namespace, terms.name)
+        self._ours: Json | None = None  # the lease as we wrote it last
+        self._version = ""
+        self._changed_at = -inf  # by our clock, when that version was seen first
+
+    def attempt(self, now: float, today: float) -> Attempt:
+        """Takes the lease, or renews it. ``now`` is a clock that only goes on, ``today`` the time of day."""
+        if self._ours is not None:
+            response = yield self._put(self._renewed(self._ours, today))
+            if response.is_success:
+                return self._noted(response)
+        current = yield Request("GET", self._path)
+        if current.status == HTTPStatus.NOT_FOUND:
+            return (yield from self._created(today))
+        if not current.is_success:
+            return Holder.UNCLEAR
+        lease = current.object
+        self._see(lease, now)
+        if self._is_taken(lease, now):
+            self._ours = None
+            return Holder.OTHERS
+        return self._noted((yield self._put(self._renewed(lease, today))))
+
+    def release(self, today: float) -> Generator[Request, Response, None]:
+        """So that nobody has to wait until it is free."""
+        if self._ours is not None:
+            lease = self._renewed(self._ours, today)
+            lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+            yield self._put(lease)
+            self._ours = None
+
+    def _created(self, today: float) -> Attempt:
+        meta = {"namespace": self._terms.namespace, "name": self._terms.name}
+        lease = self._renewed({"metadata": meta, "spec": {}}, today)
+        path = _LEASES.path(self._terms.namespace)
+        return self._noted((yield Request("POST", path, (), msgspec.json.encode(lease))))
+
+    def _noted(self, response: Response) -> Holder:
+        if not response.is_success:
+            self._ours = None
+            return Holder.UNCLEAR
+        self._ours = response.object
+        return Holder.WE
+
+    def _see(self, lease: Json, now: float) -> None:
+        version = lease["metadata"]["resourceVersion"]
+        if version != self._version:
+            self._version, self._changed_at = version, now
+
+    def _is_taken(self, lease: Json, now: float) -> bool:
+        spec = lease.get("spec") or {}
+        holder, duration = spec.get("holderIdentity"), spec.get("leaseDurationSeconds") or 0
+        return holder not in (None, "", self._terms.identity) and now < self._changed_at + duration
+
+    def _renewed(self, lease: Json, today: float) -> Json:
+        old, moment = lease.get("spec") or {}, micro_stamp(today)
+        ours = old.get("holderIdentity") == self._terms.identity
+        begun = "acquireTime" in old
+        spec = {
+            **old,
+            "holderIdentity": self._terms.identity,
+            "leaseDurationSeconds": int(self._terms.duration),
+            "acquireTime": old["acquireTime"] if ours and begun else moment,
+            "renewTime": moment,
+            "leaseTransitions": old.get("leaseTransitions", 0) + (begun and not ours),
+        }
+        head = {"apiVersion": _LEASES.api_version, "kind": _LEASES.kind}
+        return {**head, "metadata": lease["metadata"], "spec": spec}
+
+    def _put(self, lease: Json) -> Request:
+        return Request("PUT", self._path, (), msgspec.json.encode(lease))
+
+
+class Election:
+    """Attempts, one after the other, and for how long the last good one counts."""
+
+    def __init__(self, connection: Connection, terms: Terms, clock: Callable[[], float]) -> None:
+        self._connection = connection
+        self._terms = terms
+        self._clock = clock
+        self._claim = Claim(terms)
+        self._until = -inf
+
+    def seconds_left(self) -> float:
+        """For how long we lead for certain if nothing more is heard; no more than nothing if we do not."""
+        return self._until - asyncio.get_running_loop().time()
+
+    async def win(self) -> None:
+        """Returns when we lead."""
+        while not await self._try():
+            await asyncio.sleep(self._terms.retry)
+        _log.info("%s leads", self._terms.identity)
+
+    async def keep(self) -> None:
+        """Renews the lease; returns when it is lost."""
+        while (left := self.seconds_left()) > 0:
+            await asyncio.sleep(min(self._terms.retry, left))
+            try:
+                async with asyncio.timeout(max(self.seconds_left(), 0.0)):
+                    await self._try()
+            except TimeoutError:
+                break
+        _log.warning("%s leads no longer", self._terms.identity)
+
+    async def release(self) -> None:
+        """Whatever was to be written must have been written before."""
+        self._until = -inf
+        try:
+            async with asyncio.timeout(self._terms.retry):
+                await self._connection.ask(self._claim.release(self._clock()))
+        except (NoAnswerError, TimeoutError) as error:
+            _log.info("the lease could not be released: %s", error)
+
+    async def _try(self) -> bool:
+        began = asyncio.get_running_loop().time()
+        try:
+            holder = await self._connection.ask(self._claim.attempt(began, self._clock()))
+        except NoAnswerError as error:
+            _log.info("the lease could not be asked for: %s", error)
+            return False
+        if holder is Holder.WE:
+            # Others begin to count when the lease has changed, which was after we began to ask.
+            self._until = began + self._terms.deadline
+        elif holder is Holder.OTHERS:
+            self._until = -inf
+        return holder is Holder.WE
