@@ -1,0 +1,63 @@
+"""A gang whose pods make room each for itself: its plans are as good as any other's."""
+
+from dataclasses import replace
+
+from hypothesis import given
+
+from reprieve.model.whatif import without
+from reprieve.preemption.plan import NoPlan, Plan
+from reprieve.preemption.policy import REPRIEVE
+from reprieve.preemption.question import Question
+from reprieve.preemption.search import search
+from reprieve.preemption.singly import plans_singly
+from reprieve.preemption.sparing import holds
+from reprieve.preemption.units import pods_alone
+from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, crowds
+from tests.properties.preempting import question_of
+
+ALONE = replace(REPRIEVE, units=pods_alone)
+
+
+def plans(crowd: Crowd) -> list[tuple[Question, Plan]]:
+    question = question_of(crowd, ALONE)
+    found = plans_singly(question, lambda one: search(one, now=0)) if question is not None else []
+    return [(question, plan) for plan in found] if question and not isinstance(found, NoPlan) else []
+
+
+def fits(question: Question, plan: Plan, spared: int = -1) -> bool:
+    """Whether the plan holds if this one of its victims stays."""
+    gone = [row for i, unit in enumerate(plan.victims) if i != spared for row in unit.pods]
+    return holds(question.demand, plan.placement, without(question.view, gone), question.profile)
+
+
+@given(crowds(EVERYTHING, gang=True))
+def test_with_the_victims_gone_enough_pods_have_room(crowd: Crowd) -> None:
+    for question, plan in plans(crowd):
+        assert len(plan.places) >= question.demand.needed
+        assert fits(question, plan)
+
+
+@given(crowds(ROOM_ONLY, gang=True))
+def test_nobody_goes_in_vain(crowd: Crowd) -> None:
+    for question, plan in plans(crowd):
+        assert not any(fits(question, plan, spared=i) for i in range(len(plan.victims)))
+
+
+@given(crowds(EVERYTHING, gang=True))
+def test_only_pods_go_who_are_less_important_than_one_of_the_gang(crowd: Crowd) -> None:
+    for question, plan in plans(crowd):
+        priorities = question.view.pods.priority
+        highest = max(int(priorities[pod]) for pod in question.demand.pods)
+        assert all(len(unit.pods) == 1 for unit in plan.victims)
+        assert all(int(priorities[row]) < highest for unit in plan.victims for row in unit.pods)
+
+
+@given(crowds(ROOM_ONLY, gang=True))
+def test_budgets_are_counted_for_all_who_go(crowd: Crowd) -> None:
+    for question, plan in plans(crowd):
+        victims = [row for unit in plan.victims for row in unit.pods]
+        broken = sum(
+            max(0, int(stock.pods[victims].sum()) - max(0, stock.budget.allowed))
+            for stock in ALONE.stocks(question.view)
+        )
+        assert plan.broken == broken
