@@ -78,10 +78,10 @@ def asker(world: World, key: Key, rules: GroupRules = NO_SPECIAL_RULES) -> Asker
         spec = pod.pod.spec
         may_preempt = spec.preemption_policy != "Never"
         return NotYet("") if spec.scheduling_gates else Asker(key, (pod,), spec.priority or 0, may_preempt)
-    waiting, running = _members(world, key[1:])
+    waiting, placed = _members(world, key[1:])
     if not waiting:
         return None
-    return _of_group(world, key, waiting, running, rules)
+    return _of_group(world, key, waiting, placed, rules)
 
 
 def asker_in_place(
@@ -105,18 +105,16 @@ def asker_in_place(
     return Asker(key, (compiled,), priority, not never)
 
 
-def _members(world: World, group: GroupKey) -> tuple[list[CompiledPod], int]:
-    """Those who wait, and how many do not have to any more. Who is being deleted is neither."""
-    waiting, running = [], 0
+def _members(world: World, group: GroupKey) -> tuple[list[CompiledPod], list[CompiledPod]]:
+    """Those who wait, and those who do not have to any more. Who is being deleted is neither."""
+    waiting: list[CompiledPod] = []
+    placed: list[CompiledPod] = []
     for key in world.groups.members(group):
         pod = world.pod(key)
         if pod is None or pod.pod.metadata.deletion_timestamp is not None:
             continue
-        if world.is_placed(key):
-            running += 1
-        else:
-            waiting.append(pod)
-    return sorted(waiting, key=_urgency), running
+        (placed if world.is_placed(key) else waiting).append(pod)
+    return sorted(waiting, key=_urgency), placed
 
 
 def priority_of(world: World, key: Key, rules: GroupRules = NO_SPECIAL_RULES) -> int:
@@ -137,8 +135,8 @@ def _priority(world: World, group: PodGroup, pods: Sequence[CompiledPod], rules:
 
 def is_complete(world: World, group: PodGroup) -> bool:
     """Whether as many of its pods have their node as it needs."""
-    _, running = _members(world, (group.metadata.namespace, group.metadata.name))
-    return running >= (group.spec.gang.min_count if group.spec.gang is not None else 1)
+    _, placed = _members(world, (group.metadata.namespace, group.metadata.name))
+    return len(placed) >= (group.spec.gang.min_count if group.spec.gang is not None else 1)
 
 
 def _urgency(pod: CompiledPod) -> tuple[int, str]:
@@ -146,7 +144,7 @@ def _urgency(pod: CompiledPod) -> tuple[int, str]:
 
 
 def _of_group(
-    world: World, key: Key, waiting: list[CompiledPod], running: int, rules: GroupRules
+    world: World, key: Key, waiting: list[CompiledPod], placed: list[CompiledPod], rules: GroupRules
 ) -> Asker | NotYet:
     group = world.groups.group(key[1:])
     if group is None:
@@ -154,19 +152,19 @@ def _of_group(
     if any(pod.pod.spec.scheduling_gates for pod in waiting):
         return NotYet("")
     gang = group.spec.gang
-    if gang is not None and running + len(waiting) < gang.min_count:
+    if gang is not None and len(placed) + len(waiting) < gang.min_count:
         # The same for every pod that comes, or all who wait would have to be told again.
         text = f"PodGroup {key[1]}/{key[2]} waits until {gang.min_count} of its pods exist"
         return NotYet(text, tuple(waiting))
     priority = _priority(world, group, waiting, rules)
-    wrong = _disagreement(waiting, priority, rules)
+    wrong = _disagreement([*waiting, *placed], priority, rules)
     if rules.trees:
         wrong = _tree_problem(world, key) or wrong
     if wrong:
         return NotYet(f"PodGroup {key[1]}/{key[2]} cannot be scheduled: {wrong}", tuple(waiting))
     of_group = world.groups.never_preempts(group, own_policy=rules.own_policy)
     never = of_group or any(p.pod.spec.preemption_policy == "Never" for p in waiting)
-    return Asker(key, tuple(waiting), priority, not never, group, running)
+    return Asker(key, tuple(waiting), priority, not never, group, len(placed))
 
 
 def _tree_problem(world: World, key: Key) -> str:

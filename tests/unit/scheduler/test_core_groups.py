@@ -217,6 +217,15 @@ def test_pods_that_disagree_are_not_scheduled(wrong: Json, text: str) -> None:
     assert ("g-1" in {effect.target.name for effect in waiting}) != ("schedulerName" in wrong), "not our pod"
 
 
+def test_those_who_run_are_compared_too() -> None:
+    """As soon as the odd one is going, the others may start."""
+    odd = a_member("odd", priority=3, on="n0")
+    cluster = served(*nodes(3), GANG, odd, *members(2))
+    assert any("pod odd has priority 3, the group 9" in note for note in notes(cluster.take()))
+    assert cluster.outcomes() == []
+    assert cluster.deleted("odd").comes_true().places().keys() == {"g-0", "g-1"}
+
+
 def test_other_priorities_may_be_allowed_and_the_groups_counts() -> None:
     pods = [members(2)[0], a_member("g-1", cpu="3", priority=3)]
     allowed = Settings(group_rules=GroupRules(divergence_allowed=True))
