@@ -150,7 +150,7 @@ def _miss_text(miss: Miss, pods: int) -> str:
     if not miss.resource:
         return f"{who} found no node: {miss.because.text}."
     lack = f"{amount(miss.resource, miss.short)} {miss.resource}"
-    spread = f", and as much or more on {counted(miss.nodes - 1, 'other node')}" if miss.nodes > 1 else ""
+    spread = f", the nearest of {counted(miss.nodes, 'node')} that lack it" if miss.nodes > 1 else ""
     return f"{who} lacks {lack} on {miss.node}{spread}."
 
 

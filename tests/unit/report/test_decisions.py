@@ -80,7 +80,7 @@ def test_why_nobody_gives_way_and_what_is_missing() -> None:
     assert texts(decision_lines(decision)) == [
         f"PodGroup default/g (priority 9, 2 pods): decision {decision.id}",
         "  It fits on none of 2 nodes.",
-        "  Pod g-0 lacks 1 cpu on n1, and as much or more on 1 other node.",
+        "  Pod g-0 lacks 1 cpu on n1, the nearest of 2 nodes that lack it.",
         "  Nobody gives way: even if the only pod of lower priority went, pod g-1 would not fit: "
         "n1 is short of cpu by 1 (2 nodes are short of it).",
         "",
