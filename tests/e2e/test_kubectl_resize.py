@@ -93,4 +93,10 @@ def test_a_lower_priority_pod_gives_way_to_a_resize(kubectl: Kubectl) -> None:
     wait_for(kubectl, "jsonpath={.status.containerStatuses[0].resources.requests.cpu}=8")
     kubectl("wait", "--for=delete", "pod/b", "--timeout=20s")
     assert kubectl.get("pod", "a")["status"]["containerStatuses"][0]["restartCount"] == 0
+    resized = kubectl.get("pod", "a")
+    assert resized["spec"]["nodeName"] == NODE
+    assert "nominatedNodeName" not in resized["status"]
+    assert conditions(kubectl)["PodScheduled"]["status"] == "True"
+    assert not [kind for kind in conditions(kubectl) if kind.startswith("PodResize")]
+    assert "Preempted" in kubectl("get", "events", "--field-selector=involvedObject.name=b")
     kubectl("delete", "pods", "--all", "--now")

@@ -127,6 +127,38 @@ class SpoilPod:
 
 
 @dataclass(frozen=True, slots=True)
+class Resize:
+    """A pod that runs is to have more, or less, or what it has; while one resize waits another may come."""
+
+    which: int
+    cpu: str
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        running = [p for p in pods_in(cluster.store) if p.spec.node_name and p.status.phase == "Running"]
+        key = _one_of(running, self.which)
+        if key is not None:
+            cluster.store.patch(key, self._resized, Part.MAIN)
+
+    def _resized(self, body: Json) -> Json:
+        body["spec"]["containers"][0]["resources"]["requests"]["cpu"] = self.cpu
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class ForbidResizes:
+    """Nobody is to be preempted for a resize on this node, for a while."""
+
+    name: str
+    seconds: float
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        policy = {"disableResizePreemption": ["example.com/autoscaler"]}
+        _write(cluster.store, _node(self.name), podPreemptionPolicy=policy)
+        await asyncio.sleep(self.seconds)
+        _write(cluster.store, _node(self.name), podPreemptionPolicy={})
+
+
+@dataclass(frozen=True, slots=True)
 class OpenGate:
     name: str
 
@@ -185,6 +217,8 @@ OnCluster = (
     | DeletePod
     | ReplacePod
     | SpoilPod
+    | Resize
+    | ForbidResizes
     | OpenGate
     | BindElsewhere
     | DeleteGroup

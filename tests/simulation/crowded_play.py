@@ -15,14 +15,14 @@ from reprieve.model.objects import Pod
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided, Decision, Outcome
-from reprieve.scheduler.demands import GROUP, priority_of
+from reprieve.scheduler.demands import GROUP, IN_PLACE, in_place_key, priority_of
 from reprieve.scheduler.handover import Handover
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from tests.simulation.crowd import crowd, settings_of
 from tests.simulation.invariants import Auditor, Tell, check_everybody_started, hold, is_waiting, pods_in
 from tests.simulation.play import BOUND_SECONDS, Play, first_of, silent
-from tests.simulation.scenario import TROUBLED_SECONDS
+from tests.simulation.scenario import TROUBLED_SECONDS, Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,16 @@ def play_crowd(seed: int, tell: Tell = silent) -> Tally:
 
 class CrowdedPlay(Play):
     def __init__(self, seed: int, tell: Tell) -> None:
-        super().__init__(crowd(seed), tell)
-        self._settings = settings_of(seed)
+        super().__init__(self._drawn(seed), tell)
+        self._settings = self._chosen(seed)
         self._counted: Counter[str] = Counter()
         self._watched = WatchedScheduler(self._settings, self._auditor, self._counted)
+
+    def _drawn(self, seed: int) -> Scenario:
+        return crowd(seed)
+
+    def _chosen(self, seed: int) -> Settings:
+        return settings_of(seed)
 
     async def act(self) -> Tally:
         self._cluster.start()
@@ -159,7 +165,8 @@ class WatchedScheduler(Scheduler):
     # --- decisions ---
 
     def _check_decision(self, decision: Decision, reserved: dict[Target, str]) -> None:
-        key = (decision.demand.kind, decision.demand.namespace, decision.demand.name)
+        kind = IN_PLACE if decision.growth is not None else decision.demand.kind
+        key = (kind, decision.demand.namespace, decision.demand.name)
         if decision.outcome is Outcome.PLACED:
             self._check_no_gang_is_torn(key)
             self._check_reserved_room(decision, reserved)
@@ -231,8 +238,14 @@ class WatchedScheduler(Scheduler):
         under_way = [effect for effect, number in self._unended.items() if number]
         hold(not under_way, f"effects did not end: {under_way}")
 
+    def _wants_more(self, pod: Pod) -> bool:
+        in_place = self._state.in_place(in_place_key(pod))
+        return self._state.is_ours(pod) and in_place is not None and in_place.asks(pod)
+
     def check_nobody_is_forgotten(self, pods: Iterable[Pod]) -> None:
-        waiting = {(p.metadata.namespace, p.metadata.name) for p in pods if is_waiting(p)}
+        waiting = {
+            (p.metadata.namespace, p.metadata.name) for p in pods if is_waiting(p) or self._wants_more(p)
+        }
         hold({(pod.namespace, pod.name) for pod in self._state.parts} == waiting, f"waiting are {waiting}")
         hold(
             set(self._state.queue.keys()) == set(self._state.parts.values()),

@@ -47,11 +47,14 @@ class Books:
     places: dict[str, str] = field(default_factory=dict)  # by uid, of everybody who ever got one
 
     def enter(self, change: Change, thing: KubernetesObject | None) -> None:
-        hold(b'"reason":"OutOf' not in change.object.raw, f"the kubelet refused {change.object.key}")
+        self._check_refusals(change.object)
         if isinstance(thing, Node):
             self._enter_node(thing, change.verb)
         elif isinstance(thing, Pod):
             self._enter_pod(thing, change.verb)
+
+    def _check_refusals(self, stored: Stored) -> None:
+        hold(b'"reason":"OutOf' not in stored.raw, f"the kubelet refused {stored.key}")
 
     def _enter_node(self, node: Node, verb: Verb) -> None:
         if verb is Verb.DELETED:
@@ -76,16 +79,15 @@ class Books:
         node = self.nodes.get(name)
         here = [pod for pod in self.pods.values() if pod.spec.node_name == name]
         if node is not None and not any(taint.key == OTHERS for taint in node.spec.taints):
-            _check_room(node, here)
+            self._check_room(node, here)
             _check_company(name, here)
 
-
-def _check_room(node: Node, pods: list[Pod]) -> None:
-    offered: Amounts = whole_units(read(node.status.allocatable))
-    used = plus({"pods": len(pods)}, *map(requests, pods))
-    for resource, amount in used.items():
-        there = offered.get(resource, 0)
-        hold(amount <= there, f"{node.metadata.name} has {there} {resource} and is given {amount}")
+    def _check_room(self, node: Node, pods: list[Pod]) -> None:
+        offered: Amounts = whole_units(read(node.status.allocatable))
+        used = plus({"pods": len(pods)}, *map(requests, pods))
+        for resource, amount in used.items():
+            there = offered.get(resource, 0)
+            hold(amount <= there, f"{node.metadata.name} has {there} {resource} and is given {amount}")
 
 
 def _check_company(node: str, pods: list[Pod]) -> None:
@@ -104,9 +106,9 @@ Tell = Callable[[str], None]
 
 
 class Auditor:
-    def __init__(self, store: Store, tell: Tell) -> None:
+    def __init__(self, store: Store, tell: Tell, books: Books | None = None) -> None:
         self._watch = store.watch(("nodes", "pods"), since=store.version)
-        self._books = Books()
+        self._books = books or Books()
         self.tell = tell
         self.mishaps = 0
 

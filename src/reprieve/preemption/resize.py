@@ -104,9 +104,22 @@ def _wishes(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:
         compiled = view.pods.compiled[other]
         if other == row or compiled.weight.held == compiled.weight.charged:
             continue
-        served_first = is_deferred(compiled.pod) and view.pods.priority[other] > view.pods.priority[row]
-        if not served_first:
+        if not _is_served_first(view, other, row):
             yield other, _growth(compiled, view)
+
+
+def _is_served_first(view: Snapshot, other: int, row: int) -> bool:
+    """Whether the kubelet gives room to the other first: not if no eviction could make enough for that."""
+    pods = view.pods
+    if not is_deferred(pods.compiled[other].pod) or pods.priority[other] <= pods.priority[row]:
+        return False
+    node = int(view.where[other])
+    staying = (view.where == node) & (pods.priority >= pods.priority[other])
+    staying[other] = False
+    held = pods.requests[:, staying].sum(axis=1)
+    for each in np.flatnonzero(staying).tolist():
+        held -= _growth(pods.compiled[each], view)
+    return bool((held + pods.requests[:, other] <= view.allocatable[:, node]).all())
 
 
 def _growth(compiled: CompiledPod, view: Snapshot) -> Ints:

@@ -45,6 +45,7 @@ class Metrics:
         self._groups()
         self._preemption()
         self._handovers()
+        self._resizes()
         self.registry.register(_Pending(pending))
 
     def text(self) -> bytes:
@@ -174,6 +175,26 @@ class Metrics:
         )
         self.effects = self._counters(
             "reprieve_effects_total", "Calls to the cluster, and how they ended.", "effect", "result"
+        )
+
+    def _resizes(self) -> None:
+        self.resize_decisions = self._counters(
+            "reprieve_resize_decisions_total",
+            "Decisions about pods that want more where they run.",
+            "outcome",
+        )
+        self.resizes_ended = self._counters(
+            "reprieve_resizes_ended_total",
+            "What became of the resizes that were looked at, and how.",
+            "end",
+        )
+        self.resize_victims = self._counter(
+            "reprieve_resize_victims_total", "Pods that had to go for the resize of another."
+        )
+        self.resize_seconds = self._histogram(
+            "reprieve_resize_duration_seconds",
+            "From the first look at a resize until its node granted it.",
+            doubling(0.01, 20),
         )
 
     def _counter(self, name: str, text: str) -> Counter:

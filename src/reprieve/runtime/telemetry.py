@@ -13,7 +13,8 @@ from reprieve.model.objects import Pod
 from reprieve.preemption.plan import Why
 from reprieve.runtime.followed import Called, Ended, Followed, News, Reason, Wasted
 from reprieve.runtime.metrics import Metrics
-from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption
+from reprieve.runtime.resized import End, Resized, ResizeEnded
+from reprieve.scheduler.decision import Decided, Decision, Growth, Outcome, Preemption
 from reprieve.scheduler.queue import Standing
 
 # What kube-scheduler calls it. It gates those for whom victims are being asked to go.
@@ -54,6 +55,7 @@ class Telemetry:
         self._pending: Callable[[], Mapping[Standing, int]] = dict
         self._metrics = Metrics(lambda: _by_queue(self._pending()))
         self._followed = Followed()
+        self._resized = Resized()
         self._metrics.open.set_function(self._followed.__len__)
         self._waiting: dict[Target, _Waiting] = {}
         self._binding: dict[Target, _Binding] = {}
@@ -75,6 +77,8 @@ class Telemetry:
         metrics = self._metrics
         for result in ("success", "error"):
             metrics.executions(result)
+        for end in End:
+            metrics.resizes_ended(end)
         for preemptor in ("pod", "podgroup"):
             metrics.begun(preemptor)
             metrics.ready(preemptor)
@@ -93,6 +97,8 @@ class Telemetry:
                 case Done(effect) | Failed(effect) | Unknown(effect):
                     self._ended(effect, event, now)
         self._tell(self._followed.observed(events, effects, now))
+        for ended in self._resized.observed(events, now):
+            self._ended_resize(ended)
 
     def _saw(self, pod: Pod, now: float) -> None:
         meta, spec = pod.metadata, pod.spec
@@ -136,6 +142,9 @@ class Telemetry:
         if decided is None:
             return
         decision = decided.decision
+        if decision.growth is not None:
+            self._decided_resize(decision, decision.growth, now, seconds)
+            return
         attempts = self._attempts[decision.demand] = self._attempts.get(decision.demand, 0) + 1
         if decision.demand.kind == "Pod":
             self._metrics.algorithm_seconds.observe(seconds)
@@ -148,6 +157,21 @@ class Telemetry:
         if decision.outcome is Outcome.PREEMPTS:
             self._begun(decision)
         self._tell(self._followed.decided(decision, decided.effects, now))
+
+    def _decided_resize(self, decision: Decision, growth: Growth, now: float, seconds: float) -> None:
+        self._metrics.algorithm_seconds.observe(seconds)
+        self._metrics.resize_decisions(decision.outcome).inc()
+        self._resized.decided(decision, growth, now)
+        if decision.outcome is Outcome.PREEMPTS and decision.preemption is not None:
+            self._metrics.resize_victims.inc(decision.preemption.pods)
+            self._price(decision.preemption, "resize")
+
+    def _ended_resize(self, ended: ResizeEnded) -> None:
+        self._metrics.resizes_ended(ended.end).inc()
+        if ended.end is End.GRANTED:
+            self._metrics.resize_seconds.observe(ended.seconds)
+        else:
+            self._metrics.wasted.inc(ended.evicted)
 
     def _decided_group(self, decision: Decision, seconds: float) -> None:
         labels = _GROUP_RESULTS[decision.outcome], self._profile(decision.demand)
@@ -186,13 +210,16 @@ class Telemetry:
 
     def _begun(self, decision: Decision) -> None:
         metrics, preemptor = self._metrics, _preemptor(decision)
-        room = decision.preemption or Preemption()
         metrics.begun(preemptor).inc()
+        self._price(decision.preemption or Preemption(), preemptor)
+
+    def _price(self, room: Preemption, preemptor: str) -> None:
+        metrics = self._metrics
         metrics.spared.inc(room.units_spared)
         if room.ceiling is not None:
             metrics.ceiling.observe(room.ceiling)
         if room.pods:
-            (metrics.victims if preemptor == "pod" else metrics.workload_victims).observe(room.pods)
+            (metrics.workload_victims if preemptor == "podgroup" else metrics.victims).observe(room.pods)
         groups = {victim.unit for victim in room.victims if not victim.unit.startswith("Pod/")}
         if groups:
             metrics.disruptions(preemptor).observe(len(groups))

@@ -143,6 +143,16 @@ def call_off(state: State, key: Key, now: float) -> tuple[Effect, ...]:
     return (*withdrawn, *abandoned(handover, state.plans.needed())[1])
 
 
+def without_vain_evictions(state: State, effects: Iterable[Effect]) -> Iterator[Effect]:
+    """Nobody is evicted for a plan that was called off in the same breath."""
+    for effect in effects:
+        if isinstance(effect, Evict) and state.plans.take_back(effect):
+            stays(state, effect.target)
+            yield unmark(effect.target)
+        else:
+            yield effect
+
+
 def wake_others(
     state: State, changes: Iterable[Change], now: float, pod: Target, nodes: Collection[str]
 ) -> None:

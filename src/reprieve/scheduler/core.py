@@ -51,7 +51,7 @@ class Scheduler:
         effects.extend(carrying_out.never_left(state, now))
         effects.extend(carrying_out.swept(state, now))
         effects.extend(line.priorities_compared(state))
-        return effects
+        return list(carrying_out.without_vain_evictions(state, effects))
 
     def _observe(self, event: Event, now: float) -> Iterable[Effect]:
         state = self._state

@@ -213,7 +213,10 @@ def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, n
         state.nominated.update(places)
     handover, first = opened(handover)
     state.plans.keep(case.who.key, handover)
-    state.queue.hold(case.who.key)
+    if (
+        handover.is_settling
+    ):  # where nothing is to be nominated, marked or evicted, there is nothing to wait for
+        state.queue.hold(case.who.key)
     effects.extend(first)
     if handover.in_place:
         effects.extend(state.telling.in_place(decision.demand, "MakesRoomInPlace", decision.text))

@@ -75,8 +75,6 @@ def _reconsidered(state: State, key: Key, now: float) -> Iterator[Effect]:
     plan = state.plans.of(key)
     if plan is not None and plan.evicts_later:
         yield from plan_anew(state, key, now)
-    elif plan is not None:
-        state.queue.again(key)
 
 
 def node_changed(state: State, name: str, now: float) -> Iterator[Effect]:

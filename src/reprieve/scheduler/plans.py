@@ -63,6 +63,13 @@ class Plans:
             return None
         return next((key for key, plan in self._plans.items() if effect in plan.pending), None)
 
+    def take_back(self, effect: Effect) -> bool:
+        """Whether it is for a plan that was called off since: then it is not sent, and no answer comes."""
+        if effect not in self._strays or effect.target in self.needed():
+            return False
+        self._strays -= Counter((effect,))
+        return True
+
     # --- whom they concern ---
 
     def concerned(self, target: Target) -> list[tuple[Key, Handover]]:

@@ -72,6 +72,27 @@ def respecified(pod: Pod, **spec: Any) -> Pod:
     return msgspec.structs.replace(later(pod), spec=msgspec.structs.replace(pod.spec, **spec))
 
 
+def wanting(pod: Pod, cpu: str, reason: str = "Deferred") -> Pod:
+    """A pod that runs, and is to have so much; its node has put that off."""
+    (container,) = pod.spec.containers
+    has = {"cpu": container.resources.requests["cpu"]} if container.resources.requests else {}
+    status = {
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}],
+        "containerStatuses": [
+            {"name": "c", "allocatedResources": has, "resources": {"requests": has}},
+        ],
+    }
+    wants = msgspec.convert({"name": "c", "resources": {"requests": {"cpu": cpu}}}, type(container))
+    return msgspec.structs.replace(
+        respecified(pod, containers=(wants,)), status=msgspec.convert(status, type(pod.status))
+    )
+
+
+def granted(pod: Pod) -> Pod:
+    """Its node has given it what it wants."""
+    return msgspec.structs.replace(later(pod), status=type(pod.status)())
+
+
 def a_node(name: str = "n1", cpu: str = "4", uid: str = "", **fields: Any) -> Node:
     labels = fields.pop("labels", {})
     allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "110"}

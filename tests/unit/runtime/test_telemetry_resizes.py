@@ -1,0 +1,59 @@
+"""What metrics say of pods that want more where they run."""
+
+from reprieve.model.objects import Pod
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.resize import DeferredResizes
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from tests.unit.runtime.test_telemetry import Measured
+from tests.unit.scheduler.making import a_node, a_pod, granted, later, leaving, respecified, wanting
+
+GROWS = wanting(a_pod("grows", cpu="2", priority=9, on="n1"), "3")
+LOW = a_pod("low", cpu="2", on="n1")
+
+
+def measured(*others: Pod) -> Measured:
+    policies = {SCHEDULER_NAME: Policy(in_place=DeferredResizes())}
+    return Measured(settings=Settings(policies=policies)).begin(a_node("n1"), GROWS, *others)
+
+
+def ended(one: Measured, end: str) -> tuple[float, float]:
+    """How many resizes ended so, and how many pods were evicted for nothing."""
+    return one.says("reprieve_resizes_ended_total", end=end), one.says("reprieve_wasted_evictions_total")
+
+
+def test_a_resize_that_makes_room() -> None:
+    one = measured(LOW)
+    assert one.says("reprieve_resize_decisions_total", outcome="Preempts") == 1
+    assert one.says("reprieve_resize_victims_total") == 1
+    assert one.says("scheduler_preemption_victims_sum") == 1
+    one.now += 5
+    one.see(granted(GROWS))
+    assert ended(one, "granted") == (1, 0)
+    assert one.says("reprieve_resize_duration_seconds_sum") == 5
+
+
+def test_its_decisions_are_no_attempts_to_schedule() -> None:
+    one = measured(a_pod("dear", cpu="2", priority=20, on="n1"))
+    assert one.says("reprieve_resize_decisions_total", outcome="Unschedulable") == 1
+    assert one.says("scheduler_schedule_attempts_total", result="unschedulable", profile="reprieve") == 0
+
+
+def test_a_resize_that_is_withdrawn_was_for_nothing() -> None:
+    one = measured(LOW)
+    small = respecified(granted(GROWS), containers=a_pod(cpu="2").spec.containers)
+    one.see(small)
+    assert ended(one, "withdrawn") == (1, 1)
+
+
+def test_a_resize_that_can_never_be() -> None:
+    one = measured(LOW)
+    one.see(later(later(wanting(a_pod("grows", cpu="2", priority=9, on="n1"), "9", "Infeasible"))))
+    assert ended(one, "infeasible") == (1, 1)
+
+
+def test_a_pod_that_goes() -> None:
+    one = measured()
+    one.see(leaving(GROWS))
+    assert ended(one, "gone") == (1, 0)
+    one.see(later(leaving(GROWS)))
+    assert ended(one, "gone") == (1, 0)

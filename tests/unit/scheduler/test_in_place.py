@@ -1,0 +1,192 @@
+"""Pods that want more where they run: who looks at them when, and what is not done for them."""
+
+import pytest
+
+from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
+from reprieve.model.events import Done, Seen, Synced, Unread
+from reprieve.model.objects import KubernetesObject, Node, Pod, Problem, Ref
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.resize import DeferredResizes
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from tests.unit.scheduler.crowds import a_budget
+from tests.unit.scheduler.making import a_node, a_pod, granted, later, leaving, target, wanting
+from tests.unit.scheduler.serving import Served
+from tests.unit.scheduler.stage import Stage, remains
+
+GROWS = a_pod("grows", cpu="2", priority=9, on="n1")
+DEAR = a_pod("dear", cpu="2", priority=20, on="n1")
+LOW = a_pod("low", cpu="2", priority=1, on="n1")
+
+
+def settings(**policy: object) -> Settings:
+    fields = {"in_place": DeferredResizes(), **policy}
+    return Settings(policies={SCHEDULER_NAME: Policy(**fields)})  # type: ignore[arg-type]  # by name
+
+
+def stage(*things: KubernetesObject, **policy: object) -> Stage:
+    return Stage(Scheduler(settings(**policy)), 1000.0).happens(*map(Seen, things), Synced())
+
+
+def looks(on: Stage, *things: Pod | Node) -> int:
+    """How often it is looked at because of this, when no backoff is in the way."""
+    on.after(20)
+    before = len(on.decisions)
+    on.see(*things)
+    return len(on.decisions) - before
+
+
+def waiting(*others: Pod | Node) -> Stage:
+    """It does not fit, and nobody may be taken for it."""
+    return stage(a_node("n1"), a_node("n2"), wanting(GROWS, "3"), DEAR, *others)
+
+
+def test_who_leaves_its_node_is_news() -> None:
+    on = waiting()
+    on.after(20)
+    before = len(on.decisions)
+    on.lose(DEAR)
+    assert [d.outcome for d in on.decisions[before:]] == ["FitsInPlace"]
+
+
+def test_who_shrinks_there_is_news() -> None:
+    smaller = later(a_pod("dear", cpu="1", priority=20, on="n1"))
+    assert looks(waiting(), smaller) == 1
+
+
+def test_a_node_that_grows_is_news() -> None:
+    assert looks(waiting(), later(a_node("n1", cpu="5"))) == 1
+
+
+def test_what_happens_elsewhere_is_not() -> None:
+    other = a_pod("other", cpu="2", priority=20, on="n2")
+    on = waiting(other)
+    assert looks(on, later(a_pod("other", cpu="1", priority=20, on="n2"))) == 0
+    assert looks(on, later(a_node("n2", cpu="9")), a_node("n3")) == 0
+    before = len(on.decisions)
+    on.lose(other)
+    assert len(on.decisions) == before
+
+
+def test_who_grows_or_comes_is_not_while_it_does_not_fit() -> None:
+    assert looks(waiting(), later(a_pod("dear", cpu="3", priority=20, on="n1"))) == 0
+
+
+def test_budgets_are_if_they_must_not_be_broken() -> None:
+    low = a_pod("low", cpu="2", priority=1, on="n1", labels={"app": "db"})
+    things = a_node("n1"), wanting(GROWS, "3"), low, a_budget("db", 0, app="db")
+    on = stage(*things, breaks_no_budget=True).after(20)
+    before = len(on.decisions)
+    on.see(later(a_budget("db", 1, app="db")))
+    assert [d.outcome for d in on.decisions[before:]] == ["Preempts"]
+
+
+@pytest.mark.parametrize(
+    "taker", [a_pod("dear", cpu="2", priority=20, on="n1"), later(a_pod("small", cpu="2", on="n1"))]
+)
+def test_once_it_fits_whoever_takes_room_is_news(taker: Pod) -> None:
+    on = stage(a_node("n1"), wanting(GROWS, "3"), a_pod("small", cpu="1", on="n1"))
+    assert [d.outcome for d in on.decisions] == ["FitsInPlace"]
+    on.see(taker)
+    assert len(on.decisions) == 2
+
+
+def test_once_it_fits_departures_are_not() -> None:
+    small = a_pod("small", cpu="1", on="n1")
+    on = stage(a_node("n1"), wanting(GROWS, "3"), small)
+    on.lose(small)
+    on.see(later(a_node("n1", cpu="8")))
+    assert len(on.decisions) == 1
+
+
+def test_failures_make_it_wait_longer_and_longer() -> None:
+    on = waiting()
+    for wait in (1.0, 2.0, 4.0):
+        gone = a_pod(f"gone-{wait}", on="n1")
+        on.see(gone).lose(gone)
+        assert on.scheduler.next_time() == on.decisions[-1].at + wait
+        on.after(wait)
+
+
+# --- what is not done ----------------------------------------------------------------------------
+
+
+def test_nothing_is_nominated_bound_or_said_of_its_place() -> None:
+    served = Served(stage(), {})
+    served.show(a_node("n1"), wanting(GROWS, "3"), LOW)
+    done = []
+    while served.stage.wanted:
+        done += served.stage.wanted
+        served.does()
+    served.drained()
+    done += served.stage.wanted
+    assert not [e for e in done if isinstance(e, Nominate | Bind)]
+    assert not [e for e in done if isinstance(e, SetCondition) and e.type == "PodScheduled"]
+    reasons = [e.reason for e in done if isinstance(e, Announce) and e.target == target(GROWS)]
+    assert reasons == ["MakesRoomInPlace", "Preempting", "FitsInPlace"]
+
+
+def test_whoever_has_what_it_wants_is_forgotten() -> None:
+    on = stage(a_node("n1"), wanting(GROWS, "3"))
+    assert remains(on.scheduler)
+    on.see(granted(wanting(GROWS, "3")))
+    assert "scheduler._state.parts" not in remains(on.scheduler)
+    assert not len(on.scheduler._state.queue)
+
+
+def test_whoever_goes_is_forgotten() -> None:
+    on = stage(a_node("n1"), wanting(GROWS, "3"), LOW)
+    on.see(leaving(wanting(GROWS, "3")))
+    assert not len(on.scheduler._state.plans)
+    on.lose(GROWS)
+    assert not len(on.scheduler._state.queue)
+
+
+def test_a_pod_may_be_bound_and_deferred_before_it_is_seen_again() -> None:
+    """A watch may skip what happened in between."""
+    on = stage(a_node("n1"), a_pod("grows", cpu="2", priority=9), DEAR)
+    (bind,) = on.take()[:1]
+    assert isinstance(bind, Bind)
+    on.see(wanting(later(GROWS), "3"))
+    assert list(on.scheduler._state.queue.keys()) == [("InPlace", "default", "grows")]
+    assert not len(on.scheduler._state.ledger)
+
+
+def test_a_namesake_on_another_node_asks_there() -> None:
+    on = stage(a_node("n1"), a_node("n2"), wanting(GROWS, "3"), DEAR)
+    other = wanting(a_pod("grows", cpu="2", priority=9, on="n2", uid="another"), "3")
+    on.see(later(later(other)))
+    assert on.scheduler._state.queue.at("n1") == []
+    assert on.scheduler._state.queue.at("n2") == [("InPlace", "default", "grows")]
+    assert on.decisions[-1].outcome == "FitsInPlace"
+
+
+def test_a_pod_that_cannot_be_read_any_more_still_counts_with_what_was_read_last() -> None:
+    on = stage(a_node("n1"), wanting(GROWS, "3"), DEAR)
+    on.happens(Unread(target(GROWS), Problem(Ref("Pod", "default", "grows"), "spec", "broken")))
+    assert list(on.scheduler._state.queue.keys()) == [("InPlace", "default", "grows")]
+
+
+def test_a_decision_tells_what_was_asked_for() -> None:
+    on = waiting()
+    decision = on.decisions[0]
+    assert decision.growth is not None
+    assert (decision.growth.node, decision.growth.resources) == ("n1", (("cpu", 2000, 3000),))
+    assert decision.considered == 1
+    assert decision.text == (
+        "no room for 3 cpu on n1: 1 node has insufficient cpu left; nearest miss: n1 is short of cpu by 1; "
+        "nobody gives way: nobody with a priority below 9 may be taken"
+    )
+
+
+def test_nobody_is_evicted_for_what_was_settled_in_the_same_breath() -> None:
+    """The mark is acknowledged, and at once its node shows that it was granted without an eviction."""
+    on = stage(a_node("n1"), wanting(GROWS, "3"), LOW)
+    (mark,) = [effect for effect in on.take() if isinstance(effect, SetCondition)]
+    on.happens(Done(mark), Seen(granted(wanting(GROWS, "3"))))
+    cleared = [effect for effect in on.wanted if isinstance(effect, SetCondition)]
+    assert [(e.target.name, e.status) for e in cleared] == [("low", "False")]
+    assert not [effect for effect in on.wanted if isinstance(effect, Evict)]
+    on.succeed()
+    assert not len(on.scheduler._state.queue)
+    assert on.scheduler.next_time() is None
