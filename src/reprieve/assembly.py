@@ -19,7 +19,9 @@ from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.mini import disk, registry, restoring, setup
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME, Json
+from reprieve.cluster.mini.store import Part
 from reprieve.config import args as config_args
 from reprieve.config.args import BudgetSelectors, Divergence, GangPreemption, Preset, RespectBudgets
 from reprieve.config.plugin_args import DefaultingType, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy
@@ -183,6 +185,15 @@ def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:
         cluster.apply([admitted(cluster.store, resource, body, cluster.features)])
 
 
+def change(cluster: MiniCluster, kind: str, name: tuple[str, str], patch: Json) -> None:
+    """Changes an object as kubectl patch does."""
+    from reprieve.cluster.mini.rest.patches.strategic import merge_strategically  # as above
+
+    known = BY_NAME[kind]
+    key = Key(known.resource, *name)
+    cluster.store.patch(key, lambda body: merge_strategically(known, body, patch), Part.MAIN)
+
+
 # --- what was written down -----------------------------------------------------------------------
 
 JOURNAL = "journal"  # below the directory in which a cluster is kept
@@ -221,6 +232,7 @@ def _scheduler_of(head: Json) -> Scheduler:
 # --- a cluster on this machine -------------------------------------------------------------------
 
 # In these words commands say what they want.
+Cluster = MiniCluster
 LocalCluster = setup.LocalCluster
 SHAPES = setup.SHAPES
 DiskError = disk.DiskError

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 REPRIEVE = str(Path(sys.executable).with_name("reprieve"))
-SCENES = ("placing", "cluster", "gang", "groups", "budgets", "toleration", "handover")
+SCENES = ("placing", "cluster", "gang", "groups", "budgets", "toleration", "handover", "resize")
 
 
 @pytest.fixture(scope="module")

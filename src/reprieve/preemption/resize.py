@@ -45,11 +45,11 @@ class DeferredResizes:
 
     def forbidden(self, pod: Pod, node: Node) -> str:
         """Why nobody may be evicted for this resize, whoever there is; empty if somebody may."""
-        if resize_preemption_disabled(pod):
-            return f"node {node.metadata.name} reports that nobody is preempted for a resize there"
         if opponents := resize_preemption_opponents(node):
             who = listed(sorted(opponents))
             return f"preemption for resizes on node {node.metadata.name} is disabled by {who}"
+        if resize_preemption_disabled(pod):
+            return f"node {node.metadata.name} reports that nobody is preempted for a resize there"
         text = pod.metadata.annotations.get(DEADLINE)
         if text is not None and _seconds(text) is None:
             return f"annotation {DEADLINE}: expected a positive number of seconds, got {text!r}"

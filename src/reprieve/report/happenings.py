@@ -6,7 +6,9 @@ Made from what the cluster shows and from decisions. Most changes say nothing to
 from collections.abc import Iterable
 
 from reprieve.model.events import Gone, Seen, Synced, Unread
+from reprieve.model.footprint import footprint
 from reprieve.model.objects import KubernetesObject, Node, Pod, ref_of
+from reprieve.model.resizing import is_deferred
 from reprieve.model.resources import Problems, node_capacity
 from reprieve.report.text import Line, Tone, amount
 from reprieve.scheduler.decision import Decision, Outcome
@@ -39,6 +41,7 @@ class Witness:
 
     def __init__(self) -> None:
         self._phases: dict[str, str] = {}
+        self._sizes: dict[str, str] = {}  # what a pod has, or waits for
 
     def sees(self, sight: Seen | Unread | Gone | Synced) -> Line | None:
         match sight:
@@ -61,7 +64,8 @@ class Witness:
             self._phases[pod.metadata.uid] = _LEAVING
             return Line(f"{who} is asked to leave {where}")
         if before in (phase, _LEAVING):
-            return None
+            return self._sees_size(pod) if before == phase else None
+        self._sees_size(pod)
         match phase:
             case "Running":
                 return Line(f"{who} runs on {where}")
@@ -71,6 +75,18 @@ class Witness:
                 return Line(f"{who} has failed on {where}", Tone.BAD)
             case _:
                 return None
+
+    def _sees_size(self, pod: Pod) -> Line | None:
+        """That a pod is resized where it runs."""
+        if not pod.spec.node_name:
+            return None
+        weight, who, where = footprint(pod, Problems(ref_of(pod))), ref_of(pod), pod.spec.node_name
+        wants, has = (", ".join(_amounts(amounts.items())) for amounts in (weight.charged, weight.held))
+        size = f"{who} has {has} on {where} now"
+        if is_deferred(pod):
+            size = f"{who} is to have {wants}, and {where} puts that off"
+        before, self._sizes[pod.metadata.uid] = self._sizes.get(pod.metadata.uid, size), size
+        return Line(size) if size != before else None
 
     def _is_new(self, thing: KubernetesObject) -> bool:
         known = thing.metadata.uid in self._phases

@@ -10,7 +10,7 @@ from reprieve.placement.reasons import Code, Reason
 from reprieve.report.happenings import Witness, at, decided
 from reprieve.report.text import Line, Tone
 from reprieve.scheduler.decision import Decision, Finding, Outcome
-from tests.unit.scheduler.making import a_node, a_pod, leaving, target
+from tests.unit.scheduler.making import a_node, a_pod, granted, leaving, target, wanting
 
 POD = a_pod("p")
 
@@ -84,3 +84,17 @@ def test_a_pod_is_asked_to_leave_once() -> None:
     witness.sees(Seen(pod))
     told = [text_of(witness.sees(Seen(leaving(pod)))) for _ in range(2)]
     assert told == ["Pod default/p is asked to leave n1", ""]
+
+
+def test_a_pod_that_is_resized_where_it_runs() -> None:
+    running = with_phase(a_pod(cpu="2", on="n1"), "Running")
+    put_off = with_phase(wanting(running, "3"), "Running")
+    witness = Witness()
+    seen = running, running, put_off, put_off, with_phase(granted(put_off), "Running")
+    assert [text_of(witness.sees(Seen(pod))) for pod in seen] == [
+        "Pod default/p runs on n1",
+        "",
+        "Pod default/p is to have cpu 3, and n1 puts that off",
+        "",
+        "Pod default/p has cpu 3 on n1 now",
+    ]

@@ -16,6 +16,7 @@ SCENES = {
     "budgets": "a disruption budget is respected",
     "toleration": "who may not be taken yet is waited for, to the second",
     "handover": "others are scheduled while victims drain, and nobody takes the room that is being made",
+    "resize": "a pod gets more where it runs, and others give way",
 }
 
 

@@ -1,30 +1,30 @@
 """A disruption budget is respected: others give way, or nobody does."""
 
 from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Act, tell
+from reprieve.cli.scenes.story import Apply, tell
 
-BEFORE = Act(
+BEFORE = Apply(
     "budgets-before.yaml",
     (
         "A Deployment of four, of which its disruption budget lets one go, and batch pods that are more",
         "important on another node. What runs:",
     ),
 )
-CHOICE = Act(
+CHOICE = Apply(
     "budgets-asks.yaml",
     (
         "A pod comes that fits on either node if somebody goes: two web pods, or one batch pod. The web",
         "pods are the less important, but the budget allows one of them to go and not two.",
     ),
 )
-AGAIN = Act(
+AGAIN = Apply(
     "budgets-before.yaml",
     (
         "",
         "The same cluster once more, and Reprieve is configured with respectBudgets: Always. What runs:",
     ),
 )
-NO_CHOICE = Act(
+NO_CHOICE = Apply(
     "budgets-no-choice.yaml",
     (
         "A pod comes that can only go where the web pods are. By default, as in Kubernetes, a budget is",

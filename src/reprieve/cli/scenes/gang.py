@@ -1,20 +1,20 @@
 """A gang preempts as a whole: room for all who must start together, or nobody is disturbed."""
 
 from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Act, tell
+from reprieve.cli.scenes.story import Apply, tell
 
-BEFORE = Act(
+BEFORE = Apply(
     "gang-before.yaml", ("Two nodes with 8 accelerators each run a sweep of cheap pods. What runs there:",)
 )
 ACTS = (
-    Act(
+    Apply(
         "gang-asks.yaml",
         (
             "A training job comes: three pods with 4 accelerators each, useless unless all start. Nobody is",
             "evicted before there is a complete plan; then only those go without whom it works.",
         ),
     ),
-    Act(
+    Apply(
         "gang-too-large.yaml",
         (
             "Another comes that nothing can make room for, although it is more important than the others.",

@@ -1,9 +1,9 @@
 """A group that is of use only as a whole is spared whole, or goes whole."""
 
 from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Act, tell
+from reprieve.cli.scenes.story import Apply, tell
 
-BEFORE = Act(
+BEFORE = Apply(
     "groups-before.yaml",
     (
         "A group of three pods runs on three nodes. Its disruptionMode is all: it stays or goes whole.",
@@ -11,14 +11,14 @@ BEFORE = Act(
     ),
 )
 ACTS = (
-    Act(
+    Apply(
         "groups-small.yaml",
         (
             "A service comes that needs half a node. All pods there have the same priority; what is taken is",
             "a single pod, because it would cost three to disturb the group.",
         ),
     ),
-    Act(
+    Apply(
         "groups-large.yaml",
         (
             "Another needs a whole node, and each has a pod of the group. One of its pods is in the way, and",

@@ -1,14 +1,14 @@
 """Others are scheduled while victims drain, and nobody takes the room that is being made."""
 
 from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Act, tell
+from reprieve.cli.scenes.story import Apply, tell
 
-BEFORE = Act(
+BEFORE = Apply(
     "handover-before.yaml",
     ("A batch job has all accelerators of the cluster, and takes half a minute to leave. What runs:",),
 )
 ACTS = (
-    Act(
+    Apply(
         "handover-asks.yaml",
         (
             "Somebody urgent comes and needs them all. Who gives way is decided at once; what follows goes",
@@ -16,7 +16,7 @@ ACTS = (
         ),
         seconds=3.0,
     ),
-    Act(
+    Apply(
         "handover-others.yaml",
         (
             "While the batch job is still leaving, others come. Who finds room is placed at once. The room",

@@ -4,13 +4,14 @@ Knows how a story is told, and none of the stories. Time is simulated.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import Any, Protocol
 
 from reprieve import config
-from reprieve.assembly import cluster_in_process, submit
+from reprieve.assembly import Cluster, change, cluster_in_process, submit
 from reprieve.cli.scenes import Pace
 from reprieve.cli.screen import show
 from reprieve.cluster.api.codec import Decoded, decode_value
@@ -32,12 +33,50 @@ Json = dict[str, Any]
 Listing = Callable[[str], list[Json]]
 
 _MARGIN = " " * 11  # below the time
-_TOLD = ("Preempted", "Preempting")
+_TOLD = ("Preempted", "Preempting", "NoRoomInPlace")
+
+
+class Act(Protocol):
+    """Something is done, and for a while it is told what comes of it."""
+
+    @property
+    def says(self) -> tuple[str, ...]: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """As somebody would do it."""
+
+    def happen(self, cluster: Cluster) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
-    """Something is applied, and for a while it is told what comes of it."""
+class Patch:
+    """An object that is there is changed."""
+
+    kind: str
+    name: tuple[str, str]  # namespace, name
+    patch: Json
+    says: tuple[str, ...]
+    subresource: str = ""
+    seconds: float = 45.0
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        namespace = f" -n {self.name[0]}" if self.name[0] else ""
+        part = f" --subresource {self.subresource}" if self.subresource else ""
+        what = f"{self.kind.lower()}{namespace} {self.name[1]}"
+        return (f"$ kubectl patch {what}{part} -p '{json.dumps(self.patch)}'",)
+
+    def happen(self, cluster: Cluster) -> None:
+        change(cluster, self.kind, self.name, self.patch)
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """What a file has is applied."""
 
     file: str  # in the folder of the demo
     says: tuple[str, ...]
@@ -51,10 +90,17 @@ class Act:
     def text(self) -> str:
         return (files("reprieve") / "demo" / self.file).read_text(encoding="utf-8")
 
+    @property
+    def command(self) -> tuple[str, ...]:
+        return ("$ kubectl apply -f - <<'EOF'", *self.text.splitlines(), "EOF")
+
+    def happen(self, cluster: Cluster) -> None:
+        submit(cluster, (document for document in documents(self.text) if isinstance(document, dict)))
+
 
 def tell(
     pace: Pace,
-    before: Act,
+    before: Apply,
     acts: Sequence[Act],
     args: Json | None = None,
     metrics: tuple[str, ...] = (),
@@ -78,10 +124,10 @@ class Story:
         self._answers: dict[Target, str] = {}  # the last to each demand
         self.telemetry = Telemetry()
 
-    async def unfold(self, before: Act, acts: Sequence[Act], args: Json) -> None:
+    async def unfold(self, before: Apply, acts: Sequence[Act], args: Json) -> None:
         async with cluster_in_process(_configured(args), clock, self._decided, self.telemetry) as cluster:
             watching = asyncio.create_task(self._watch(cluster.watch()))
-            submit(cluster, _objects(before))
+            before.happen(cluster)
             await asyncio.sleep(before.seconds)
             show([*map(Line, before.says), *indented([Line(before.path)]), BLANK])
             show([*_nodes(cluster.list), BLANK, *_pods(cluster.list)])
@@ -90,7 +136,7 @@ class Story:
                 self._pace.wait("the next act")
                 known = len(cluster.list("Event"))
                 show([BLANK, *map(Line, act.says), BLANK, *_command(act), BLANK])
-                submit(cluster, _objects(act))
+                act.happen(cluster)
                 await asyncio.sleep(act.seconds)
                 show([BLANK, *_messages(cluster.list, known), *_pods(cluster.list)])
             watching.cancel()
@@ -128,12 +174,7 @@ def _configured(args: Json) -> config.Configuration:
 
 
 def _command(act: Act) -> list[Line]:
-    text = ("$ kubectl apply -f - <<'EOF'", *act.text.splitlines(), "EOF")
-    return [Line(line, Tone.FAINT) for line in text]
-
-
-def _objects(act: Act) -> Iterator[Json]:
-    return (document for document in documents(act.text) if isinstance(document, dict))
+    return [Line(line, Tone.FAINT) for line in act.command]
 
 
 # --- how things stand ----------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """A toleration holds, then it ends, and who waited has its room at that moment."""
 
 from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Act, tell
+from reprieve.cli.scenes.story import Apply, tell
 
-BEFORE = Act(
+BEFORE = Apply(
     "toleration-before.yaml",
     (
         "One pod may not be disturbed in its first ten minutes, another never, by anybody with a priority",
@@ -11,7 +11,7 @@ BEFORE = Act(
     ),
 )
 ACTS = (
-    Act(
+    Apply(
         "toleration-high.yaml",
         (
             "A pod with priority 9000 comes. It is more important than both, and yet it has to wait. It says",
@@ -19,7 +19,7 @@ ACTS = (
         ),
         seconds=620.0,
     ),
-    Act(
+    Apply(
         "toleration-critical.yaml",
         (
             "A pod with priority 10000 comes. It has the minimum, and takes at once who is never preempted",
