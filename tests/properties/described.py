@@ -68,6 +68,7 @@ def described(view: Snapshot) -> Json:
         "storage": _storage(view),
         "groups": (dict(view.groups.pod_groups), dict(view.groups.composites)),
         "budgets": list(view.budgets),
+        "priority classes": dict(view.priority_classes),
         "owners": {
             pod: view.owners.selector_for(view.pods.shape(row)) for pod, row in view.pods.rows.items()
         },
@@ -133,6 +134,8 @@ def _pod(view: Snapshot, row: int) -> Json:
         "priority": int(pods.priority[row]),
         "terminating": bool(pods.terminating[row]),
         "start": float(pods.start[row]),
+        "scheduled": float(pods.scheduled[row]),
+        "class": pods.classes[row],
         "group": pods.groups[row],
         "grouped": bool(pods.groups.codes[row]),
         "chain": [name for name, _ in view.groups.chain(pods.groups[row])],

@@ -242,6 +242,12 @@ def _start(now: Mirrored, rng: random.Random, pod: Json) -> None:
     pod["status"]["startTime"] = f"2026-01-01T{rng.randrange(24):02}:00:00Z"
 
 
+def _get_scheduled(now: Mirrored, rng: random.Random, pod: Json) -> None:
+    since = f"2026-01-01T{rng.randrange(24):02}:00:00Z"
+    condition = {"type": "PodScheduled", "status": rng.choice(("True", "True", "False"))}
+    pod["status"]["conditions"] = [condition | {"lastTransitionTime": since}]
+
+
 def _leave(now: Mirrored, rng: random.Random, pod: Json) -> None:
     pod["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
 
@@ -277,6 +283,7 @@ POD_CHANGES: tuple[PodChange, ...] = (
     _reprioritize,
     _regroup,
     _start,
+    _get_scheduled,
     _leave,
     _end,
     _get_bound,

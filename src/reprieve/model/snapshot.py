@@ -85,6 +85,7 @@ class Snapshot:
             nonzero=sealed(self.nonzero.copy()),
             where=sealed(self.where.copy()),
             slots=sealed(self.slots.copy()),
+            priority_classes=dict(self.priority_classes),
             kept=None,
         )
 

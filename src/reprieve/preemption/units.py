@@ -101,8 +101,10 @@ class Units:
     def latest(self, moments: Floats) -> Floats:
         """[unit] the latest moment among its pods; minus infinity for those without any."""
         latest = np.full(len(self.priority), -np.inf)
-        rows = np.flatnonzero((moments > -np.inf) & (self.of_pod != NOWHERE))
-        np.maximum.at(latest, self.of_pod[rows], moments[rows])
+        alone = self.of_pod == np.arange(len(moments))
+        latest[: len(moments)][alone] = moments[alone]
+        together = np.flatnonzero(~alone & (self.of_pod != NOWHERE))
+        np.maximum.at(latest, self.of_pod[together], moments[together])
         return latest
 
     def apart(self, pods: Mask) -> "Units":
