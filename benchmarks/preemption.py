@@ -2,7 +2,7 @@
 
 Nodes have 4 cpu and four pods of 900m at priority 0; whoever comes wants 3000m a pod, at priority 1000. The
 variants show what makes it harder: a priority for every pod, groups that go whole, budgets, a rule that
-looks at other pods.
+looks at other pods, pods that may not be taken.
 """
 
 from collections.abc import Iterator
@@ -21,6 +21,7 @@ from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import search
+from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 
 PODS_PER_NODE = 4
 # What kube-scheduler 1.37 takes, in milliseconds; of 5,000 nodes it tries a tenth for a pod.
@@ -36,13 +37,14 @@ class Shape:
     variant: str = "plain"
 
 
+VARIANTS = ("priorities", "groups", "budgets", "spread", "tolerations")
 SHAPES = (
     Shape("P500", 500, 1),
     Shape("G500", 500, 50),
     Shape("P5000", 5000, 1),
     Shape("G5000", 5000, 100),
-    *(Shape("P5000", 5000, 1, variant) for variant in ("priorities", "groups", "budgets", "spread")),
-    *(Shape("G5000", 5000, 100, variant) for variant in ("priorities", "groups", "budgets", "spread")),
+    *(Shape("P5000", 5000, 1, variant) for variant in VARIANTS),
+    *(Shape("G5000", 5000, 100, variant) for variant in VARIANTS),
 )
 
 
@@ -89,6 +91,8 @@ def _objects(shape: Shape) -> Iterator[Json]:
         yield _inhabitant(i, shape)
     if shape.variant == "groups":
         yield from map(_group, range(shape.nodes))
+    if shape.variant == "tolerations":
+        yield _tolerant_class()
     if shape.variant == "budgets":
         yield from map(_budget, range(100))
     for i in range(shape.newcomers):
@@ -108,11 +112,20 @@ def _node(i: int) -> Json:
 def _inhabitant(i: int, shape: Shape) -> Json:
     spec: Json = {"nodeName": f"node-{i % shape.nodes:05d}", "containers": [container("900m", None)]}
     spec["priority"] = i % 900 if shape.variant == "priorities" else 0
+    if shape.variant == "tolerations" and i % 8 < 4:
+        spec["priorityClassName"] = "tolerant"
     if shape.variant == "groups":
         spec["schedulingGroup"] = {"podGroupName": f"group-{i // PODS_PER_NODE}"}
     thing = pod(f"low-{i}", {"app": f"app-{i % 997}"}, spec)
     thing["status"]["startTime"] = "2026-01-01T00:00:00Z"
     return thing
+
+
+def _tolerant_class() -> Json:
+    """Half of all pods are of it, and may not be taken."""
+    annotations = {MINIMUM_PRIORITY: "2000", SECONDS: "-1"}
+    meta = {"name": "tolerant", "annotations": annotations}
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, "value": 0}
 
 
 def _group(i: int) -> Json:

@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.preemption.eligibility import TIMELESS
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.simulation.objects import Json, node, pod, pod_spec
 from tests.simulation.patience import PatientScheduler
 from tests.simulation.small import Story
@@ -154,3 +157,31 @@ def somebody(rng: random.Random, i: int) -> list[Json]:
             return [group, *(newcomer(f"new-{i}-{m}", cpu="2", **member) for m in range(2))]
         case _:
             return [newcomer(f"new-{i}")]
+
+
+# --- a feature that nobody uses ------------------------------------------------------------------
+
+
+def without_tolerations() -> Scheduler:
+    policies = {SCHEDULER_NAME: Policy(rules=TIMELESS)}
+    return Scheduler(Settings(policies=policies, tolerations=False))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_annotations_all_is_decided_as_without_the_gate(seed: int) -> None:
+    def told(scheduler: Scheduler) -> list[Decision]:
+        rng = random.Random(seed)
+
+        async def story(cluster: MiniCluster) -> None:
+            plain = [{**c, "metadata": {"name": c["metadata"]["name"]}} for c in classes()]
+            cluster.apply([*plain, *(node(f"n{i}", "z", cpu=4) for i in range(6))])
+            for i in range(24):
+                cluster.apply([tenant(f"t{i}", rng.choice(list(LENGTHS)))])
+            for i in range(15):
+                cluster.apply(somebody(rng, i))
+                await asyncio.sleep(rng.choice((0.0, 2.5, 11.0)))
+            await asyncio.sleep(60.0)
+
+        return played(scheduler, story)
+
+    assert told(Scheduler()) == told(without_tolerations())

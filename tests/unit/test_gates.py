@@ -17,6 +17,7 @@ from reprieve.model.objects import (
 )
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
 from reprieve.preemption.policy import BudgetCounting, Search
+from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
 from reprieve.scheduler.settings import Settings
@@ -297,3 +298,23 @@ def test_profiles_have_one_rule_for_gangs(key: str, value: str) -> None:
     assert complaints(lambda: configuration(profiles=profiles)) == [
         f"profiles: the {key} of Reprieve has to be the same in all of them"
     ]
+
+
+# --- tolerations ---------------------------------------------------------------------------------
+
+
+def a_tolerant_world() -> World:
+    annotations = {MINIMUM_PRIORITY: "100", SECONDS: "-1"}
+    of_class = PriorityClass(metadata=ObjectMeta(name="low", uid="low", annotations=annotations), value=1)
+    victim = a_pod("fragile", cpu="4", priority=1, on="n1", priorityClassName="low")
+    return a_node("n1"), of_class, victim, a_pod("new", cpu="4", priority=9)
+
+
+def test_who_tolerates_is_not_taken() -> None:
+    assert taken(*a_tolerant_world()) == []
+    assert taken(*a_tolerant_world(), gates="PreemptionToleration=false") == ["fragile"]
+
+
+def test_tolerations_hold_for_upstream_s_choices_too() -> None:
+    assert taken(*a_tolerant_world(), policy="Upstream") == []
+    assert taken(*a_tolerant_world(), gates="PreemptionToleration=false", policy="Upstream") == ["fragile"]

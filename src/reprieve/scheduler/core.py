@@ -44,6 +44,7 @@ class Scheduler:
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         state = self._state
         state.notice(now)
+        state.refused = None
         effects: list[Effect] = []
         for event in events:
             effects.extend(self._observe(event, now))

@@ -13,6 +13,7 @@ from reprieve.placement.taking import with_taken
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import InPlace
 from reprieve.preemption.units import Kind
+from reprieve.scheduler.alike import Refused, wish_of
 from reprieve.scheduler.binding import assume, give_up
 from reprieve.scheduler.carrying_out import call_off, plan_anew
 from reprieve.scheduler.changes import ABOUT_TOLERATIONS, ROOM_AT_RISK, ROOM_IN_PLACE, Change, helpful
@@ -36,6 +37,9 @@ from reprieve.scheduler.tolerating import orphans
 
 
 def decide(state: State, who: Asker, now: float) -> Decided:
+    before, state.refused = state.refused, None
+    if before is not None and before.decision.at == now and _is_alike(state, who, before):
+        return _refused_again(state, who, before, now)
     case = case_of(state, who, now)
     found = place_together(case.demand, case.view, case.profile, promised=case.promised)
     if isinstance(found, Placement) and case.demand.in_place:
@@ -46,6 +50,26 @@ def decide(state: State, who: Asker, now: float) -> Decided:
         decided = _unplaced(state, case, found, now)
     taken = _crowd_out(state, who, set(decided.decision.nodes), now)
     return replace(decided, effects=(*decided.effects, *taken))
+
+
+def _is_alike(state: State, who: Asker, refused: Refused) -> bool:
+    """Whoever has a plan, or room that is kept for him, asks for something else."""
+    is_new = state.plans.of(who.key) is None and pod_target(who.pods[0].pod) not in state.nominated
+    return is_new and wish_of(who) == refused.wish
+
+
+def _refused_again(state: State, who: Asker, refused: Refused, now: float) -> Decided:
+    target = _target_of(state, who)
+    decision = refused.decision_for(target, decision_id(target.uid, state.world.version))
+    state.queue.wait(who.key, refused.helps, now)
+    return _told(state, who, replace(refused, decision=decision), now)
+
+
+def _told(state: State, who: Asker, refused: Refused, now: float) -> Decided:
+    if refused.about_tolerations:
+        state.queue.expect(who.key, ABOUT_TOLERATIONS, refused.decision.retry_at, now)
+    state.refused = refused if refused.wish is not None else None
+    return Decided(refused.decision, tuple(state.say_all(who, refused.decision.text)))
 
 
 def case_of(state: State, who: Asker, now: float) -> Case:
@@ -154,10 +178,10 @@ def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decid
     if weighed.plans:
         decided = _make_room(state, case, found, weighed, now)
         return replace(decided, effects=(*withdrawn, *decided.effects))
-    decision = _refused(state, case, found, weighed, now)
-    if weighed.refusal is not None and weighed.refusal.held:
-        state.queue.expect(case.who.key, ABOUT_TOLERATIONS, decision.retry_at, now)
-    return Decided(decision, (*withdrawn, *state.say_all(case.who, decision.text)))
+    held = weighed.refusal is not None and bool(weighed.refusal.held)
+    refused = Refused(wish_of(case.who), _refused(state, case, found, weighed, now), helps, held)
+    decided = _told(state, case.who, refused, now)
+    return replace(decided, effects=(*withdrawn, *decided.effects))
 
 
 def _findings(case: Case, found: Unplaceable) -> tuple[Finding, ...]:

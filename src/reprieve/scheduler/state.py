@@ -12,6 +12,7 @@ from reprieve.model.groups import GroupKey
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.preemption.policy import InPlace
+from reprieve.scheduler.alike import Refused
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demands import IN_PLACE, Asker, NotYet, asker, asker_in_place, pod_target
 from reprieve.scheduler.departures import Departures
@@ -39,6 +40,7 @@ class State:
         self.departures = Departures(settings.stuck_victim_seconds)
         self.graves = Graves()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
+        self.refused: Refused | None = None  # the last decision, if that was one
         self.synced = False
         self._now = -inf
 
