@@ -22,7 +22,7 @@ from reprieve.cluster.kube.proxies import proxy_for
 _log = logging.getLogger(__name__)
 
 _LOOK_AGAIN_SECONDS = 60.0  # at files
-_RENEW_SECONDS = 10.0  # at least between two renewals that a server's refusal brought about
+_RENEW_SECONDS = 10.0  # at least between two attempts to get better credentials
 _NOTHING = Credential()
 
 
@@ -58,6 +58,8 @@ class Access:
         self._one_at_a_time = asyncio.Lock()
         self._credential = _NOTHING
         self._asked = False  # whether a plugin gave the credential
+        self._failure: AccessError | None = None  # of a plugin, and when
+        self._failed_at = 0.0
         self._grant: Grant | None = None
         self._looked_at = 0.0
         self._renewed_at = -_RENEW_SECONDS
@@ -106,8 +108,14 @@ class Access:
         plugin = self._login.user.exec
         if plugin is None or (self._asked and self._credential.is_valid(self._clock())):
             return
-        self._credential = await ask_plugin(plugin, self._login.cluster, self._environ)
-        self._asked = True
+        if self._failure is not None and self._clock() - self._failed_at < _RENEW_SECONDS:
+            raise self._failure  # many want to get in, and one attempt is enough
+        try:
+            self._credential = await ask_plugin(plugin, self._login.cluster, self._environ)
+        except AccessError as error:
+            self._failure, self._failed_at = error, self._clock()
+            raise
+        self._asked, self._failure = True, None
 
     def _made(self) -> Grant:
         headers = tuple(_headers(self._login.user, self._credential))

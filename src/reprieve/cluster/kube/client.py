@@ -47,14 +47,15 @@ class RefusedError(Exception):
 class Limits:
     """``rate``, ``burst``: of requests, per second and at once. The rest are seconds.
 
-    ``silence``: after which a stream is held to be dead although nobody closed it. Servers say something
-    about every minute.
+    ``turn``: for which a write waits to be sent. ``silence``: after which a stream is held to be dead, though
+    nobody closed it; servers say something about every minute.
     """
 
     rate: float = 50.0
     burst: int = 100
     request_seconds: float = 30.0
     connect_seconds: float = 10.0
+    turn_seconds: float = 8.0
     silence_seconds: float = 150.0
 
 
@@ -122,7 +123,7 @@ class Connection:
             raise NoAnswerError(str(error)) from error
 
     async def _send(self, request: Request, grant: Grant) -> Response:
-        await self._wait_for_turn()
+        await self._wait_for_turn(request)
         async with self._opened(request, grant, self._time_for(request)) as response:
             return await self._read(response)
 
@@ -147,7 +148,7 @@ class Connection:
             total=None, sock_connect=limits.connect_seconds, sock_read=limits.silence_seconds
         )
         grant = await self._granted()
-        await self._wait_for_turn()
+        await self._wait_for_turn(request)
         async with self._opened(request, grant, timeout) as response:
             if response.status != 200:
                 if response.status == _UNAUTHORIZED:
@@ -187,11 +188,14 @@ class Connection:
             sentence = f"{request.method} {request.path}: {_reason(error)}"
             raise NoAnswerError(sentence, harmless=not request.writes) from error
 
-    async def _wait_for_turn(self) -> None:
+    async def _wait_for_turn(self, request: Request) -> None:
+        """Who wants to write does not wait for long, so that he learns in time that nothing has happened."""
         now = asyncio.get_running_loop().time()
         pause = max(self._bucket.take(now), self._resting_until - now)
-        if pause > 0:
-            await asyncio.sleep(pause)
+        longest = self._limits.turn_seconds if request.writes else inf
+        await asyncio.sleep(max(0.0, min(pause, longest)))
+        if pause > longest:
+            raise NoAnswerError(f"{self._access.server} asked to be left alone for a while")
 
     async def _read(self, response: aiohttp.ClientResponse) -> Response:
         body = await response.read()

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+from reprieve.cluster.kube.requests import Conversation, Request, ended
+
 Answering = Callable[[asyncio.StreamWriter, str], Awaitable[None]]
 
 
@@ -35,6 +37,12 @@ def always(*answers: bytes) -> Answering:
         writer.write(left.pop(0) if len(left) > 1 else left[0])
 
     return answer
+
+
+def once(request: Request) -> Conversation:
+    """A conversation of one request."""
+    response = yield request
+    return ended(response)
 
 
 @asynccontextmanager

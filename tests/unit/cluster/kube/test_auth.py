@@ -123,6 +123,26 @@ def test_what_a_plugin_said_is_kept_until_it_expires_or_is_refused(tmp_path: Pat
     asyncio.run(main())
 
 
+def test_a_plugin_that_fails_is_not_run_for_everybody_who_asks(tmp_path: Path) -> None:
+    clock, counter = HandClock(), tmp_path / "runs"
+    script = f"open({str(counter)!r}, 'a').write('x'); raise SystemExit('no')"
+    version = "client.authentication.k8s.io/v1"
+    plugin = Exec(command=sys.executable, api_version=version, args=("-c", script))
+    access = Access(Login(PLAIN, User(exec=plugin)), clock=clock)
+
+    async def main() -> None:
+        for _ in range(3):
+            with pytest.raises(AccessError, match="ended with code 1: no"):
+                await access.grant()
+        assert counter.read_text() == "x"
+        clock.now += 11
+        with pytest.raises(AccessError, match="ended with code 1"):
+            await access.grant()
+        assert counter.read_text() == "xx"
+
+    asyncio.run(main())
+
+
 # --- certificates --------------------------------------------------------------------------------
 
 OURS, THEIRS = new_certificate(("localhost",)), new_certificate(("localhost",))

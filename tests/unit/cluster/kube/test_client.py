@@ -1,19 +1,12 @@
 """One connection, over real sockets: what a failure means, how fast it goes, and whom it trusts."""
 
 import asyncio
-import base64
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import (
@@ -26,11 +19,10 @@ from reprieve.cluster.kube.client import (
     connected,
 )
 from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
-from reprieve.cluster.kube.requests import Conversation, Request, Response, ended
-from reprieve.cluster.mini.rest.access import Certificate, new_certificate
+from reprieve.cluster.kube.requests import Request, Response
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
 from reprieve.runtime.virtual_time import run
-from tests.unit.cluster.kube.listening import Answering, Listener, always, listening, text
+from tests.unit.cluster.kube.listening import Answering, Listener, always, listening, once, text
 
 READ, WRITE = Request("GET", "/api/v1/pods"), Request("POST", "/api/v1/pods", (), b"{}")
 OK = text("200 OK")
@@ -44,11 +36,6 @@ async def connecting(
         access = Access(Login(Cluster(server=f"http://127.0.0.1:{listener.port}"), user or User()))
         async with connected(access, limits) as connection:
             yield connection, listener
-
-
-def once(request: Request) -> Conversation:
-    response = yield request
-    return ended(response)
 
 
 def asked(request: Request, answering: Answering, **limits: Any) -> Answer:
@@ -147,6 +134,22 @@ def test_a_busy_server_is_left_alone_as_long_as_it_asks() -> None:
     run(main())
 
 
+def test_a_write_does_not_wait_for_ever() -> None:
+    async def main() -> None:
+        busy = text("429 Too Many Requests", Retry_After="30")
+        async with connecting(always(busy, OK)) as (connection, listener):
+            await connection.send(READ)
+            refused = await connection.converse(once(WRITE))
+            assert isinstance(refused, Refused)
+            assert refused.again
+            assert asyncio.get_running_loop().time() == pytest.approx(8.0)
+            assert await connection.converse(once(READ)) == Succeeded()
+            assert asyncio.get_running_loop().time() == pytest.approx(30.0)
+            assert len(listener.heads) == 2
+
+    run(main())
+
+
 def test_a_refused_token_is_renewed_and_the_request_made_again(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("old")
@@ -240,84 +243,3 @@ def test_a_line_in_single_bytes() -> None:
     splitter = LineSplitter()
     pieces = [splitter.feed(b"one\ntwo\n\nthree"[i : i + 1]) for i in range(14)]
     assert [line for piece in pieces for line in piece] == [b"one", b"two"]
-
-
-# --- whom it trusts ------------------------------------------------------------------------------
-
-
-def data(pem: bytes) -> str:
-    return base64.b64encode(pem).decode()
-
-
-def tls_answer(
-    server: Certificate, cluster: dict[str, Any], user: User, client: Certificate | None = None
-) -> Answer:
-    """How a write ends at a server with that certificate, which wants to see the client's if one is given."""
-    context = server.context()
-    if client is not None:
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations(cadata=client.certificate.decode())
-
-    async def main() -> Answer:
-        async with listening(always(OK), context) as listener:
-            login = Login(Cluster(server=f"https://127.0.0.1:{listener.port}", **cluster), user)
-            async with connected(Access(login)) as connection:
-                return await connection.converse(once(WRITE))
-
-    return asyncio.run(main())
-
-
-HERE, ELSEWHERE = new_certificate(("127.0.0.1",)), new_certificate(("api.example",))
-NOBODY = User()
-
-
-def test_only_a_server_that_we_mean_is_spoken_to() -> None:
-    trusted = {"certificate_authority_data": data(HERE.certificate)}
-    assert tls_answer(HERE, trusted, NOBODY) == Succeeded()
-    for cluster, server in ((trusted, ELSEWHERE), ({}, HERE)):
-        refused = tls_answer(server, cluster, NOBODY)
-        assert isinstance(refused, Refused)
-        assert "certificate" in refused.error.lower()
-    other_name = {"certificate_authority_data": data(ELSEWHERE.certificate)}
-    assert isinstance(tls_answer(ELSEWHERE, other_name, NOBODY), Refused)
-    assert tls_answer(ELSEWHERE, {**other_name, "tls_server_name": "api.example"}, NOBODY) == Succeeded()
-
-
-def test_verification_is_given_up_only_on_demand() -> None:
-    assert tls_answer(ELSEWHERE, {"insecure_skip_tls_verify": True}, NOBODY) == Succeeded()
-
-
-def test_a_client_certificate_is_shown() -> None:
-    trusted = {"certificate_authority_data": data(HERE.certificate)}
-    ours = client_certificate()
-    user = User(client_certificate_data=data(ours.certificate), client_key_data=data(ours.key))
-    assert tls_answer(HERE, trusted, user, client=ours) == Succeeded()
-    assert tls_answer(HERE, trusted, NOBODY, client=ours) != Succeeded()
-
-
-def client_certificate() -> Certificate:
-    """One that does not say what it is for."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "reprieve")])
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .sign(key, hashes.SHA256())
-    )
-    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-    return Certificate(
-        made.public_bytes(pem), key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
-    )
-
-
-def test_a_proxy_is_asked_for_the_way() -> None:
-    async def main() -> None:
-        async with listening(always(OK)) as proxy:
-            environ = {"HTTP_PROXY": f"http://127.0.0.1:{proxy.port}"}
-            login = Login(Cluster(server="http://api.invalid:6443"), NOBODY)
-            async with connected(Access(login, environ)) as connection:
-                assert await connection.converse(once(WRITE)) == Succeeded()
-            assert proxy.heads[0][1].startswith("POST http://api.invalid:6443/api/v1/pods HTTP/1.1")
-
-    run(main())
