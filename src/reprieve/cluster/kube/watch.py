@@ -7,7 +7,7 @@ what is missing then is told to be gone.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -221,24 +221,24 @@ class Follower:
             *_selection(place),
             *start,
         )
+        request = Request("GET", place.path(), query)
         try:
-            async with (
-                aclosing(self._connection.lines(Request("GET", place.path(), query))) as batches,
-                asyncio.timeout_at(self._end_of_patience()) as patience,
-            ):
-                async for lines in batches:
+            async with aclosing(self._connection.lines(request)) as batches:
+                while (lines := await self._next(batches)) is not None:
                     await self._take(place, lines)
-                    patience.reschedule(self._end_of_patience())
         except RefusedError as error:
             raise _judged(error) from error
-        except TimeoutError as error:
-            raise NoAnswerError(f"the list of {place.plural} does not go on") from error
 
-    def _end_of_patience(self) -> float | None:
+    async def _next(self, batches: AsyncGenerator[list[bytes], None]) -> list[bytes] | None:
         """In the middle of a list somebody must say something; afterwards it may be quiet for long."""
-        return None if self._version else asyncio.get_running_loop().time() + _LIST_SILENCE_SECONDS
+        try:
+            async with asyncio.timeout(None if self._version else _LIST_SILENCE_SECONDS):
+                return await anext(batches, None)
+        except TimeoutError as error:
+            raise NoAnswerError(f"the list of {self._kind} does not go on") from error
 
     async def _take(self, place: Place, lines: list[bytes]) -> None:
+        """Tells what the lines say. What is taken note of must be told: it will not come again."""
         sights: list[Sight] = []
         try:
             for line in lines:
@@ -248,10 +248,13 @@ class Follower:
                     await self._deliver(Portion((*sights, *self.mirror.end_list()), complete=True))
                     sights.clear()
         except Exception:
-            # What came before the line that ended the watch was taken note of, and will not come again.
-            await self._deliver(Portion(tuple(sights)))
+            await self._tell(sights)
             raise
-        await self._deliver(Portion(tuple(sights)))
+        await self._tell(sights)
+
+    async def _tell(self, sights: list[Sight]) -> None:
+        if sights:
+            await self._deliver(Portion(tuple(sights)))
 
     def _understood(self, place: Place, raw: bytes, sights: list[Sight]) -> bool:
         """Takes note of a line; whether it is the end of the list."""
@@ -278,7 +281,7 @@ class Follower:
             yield from self.mirror.remove(meta)
 
     def _marked(self, raw: msgspec.Raw) -> bool:
-        meta = _HEADED.decode(raw).metadata
+        meta = _metadata_in(raw) or ObjectMeta()
         if not self._version and _END_OF_LIST not in meta.annotations:
             return False  # in the middle of a list nothing can be taken up again
         ends_list = not self._version
@@ -300,12 +303,17 @@ def _metadata_of(place: Place, result: Result, raw: msgspec.Raw) -> ObjectMeta |
     """Also of an object that cannot be read otherwise; None if not even its name can be."""
     if isinstance(result, Decoded):
         return result.object.metadata
+    meta = _metadata_in(raw)
+    if meta is None or not meta.name:
+        return None
+    return msgspec.structs.replace(meta, namespace=meta.namespace if place.namespaced else "")
+
+
+def _metadata_in(raw: msgspec.Raw) -> ObjectMeta | None:
     try:
-        meta = _HEADED.decode(raw).metadata
+        return _HEADED.decode(raw).metadata
     except UNDECODABLE:
         return None
-    namespace = meta.namespace if place.namespaced else ""
-    return msgspec.structs.replace(meta, namespace=namespace) if meta.name else None
 
 
 # --- what the server refuses ---------------------------------------------------------------------

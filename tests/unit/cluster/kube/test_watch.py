@@ -226,6 +226,24 @@ def test_nonsense_is_a_broken_connection() -> None:
     run(main())
 
 
+def test_one_whom_nobody_listens_to_can_be_stopped() -> None:
+    async def main() -> None:
+        async def never(portion: Portion) -> None:
+            await asyncio.sleep(10_000)
+
+        server = Server(
+            [change("ADDED", pod("a", 1)), bookmark(1, ends_list=True), change("ADDED", pod("b", 2))]
+        )
+        task = asyncio.create_task(Follower("Pod", server, Discovery(server), Ways(), never).run())
+        await asyncio.sleep(50)
+        task.cancel()
+        await asyncio.wait((task,), timeout=1)
+        assert task.cancelled()
+        assert len(server.asked) == 1, "what was said is still being told"
+
+    run(main())
+
+
 async def _ignored(portion: Portion) -> None:
     """Whatever was told."""
 
