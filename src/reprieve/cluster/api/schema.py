@@ -132,41 +132,46 @@ def fields_of(thing: Object) -> Mapping[str, Type]:
 # --- looking ---------------------------------------------------------------------------------------
 
 
-def findings(api_version: str, kind: str, body: object) -> Iterator[Finding]:
+def findings(api_version: str, kind: str, body: object) -> list[Finding]:
     """In the order of the body. Of a kind that is not listed, nothing is said."""
     thing = root(api_version, kind)
-    return _look(thing, body, "") if is_listed(thing) else iter(())
+    found: list[Finding] = []
+    if is_listed(thing):
+        _look(thing, body, "", found)
+    return found
 
 
-def _look(expected: Type, value: object, path: str) -> Iterator[Finding]:
+def _look(expected: Type, value: object, path: str, found: list[Finding]) -> None:
     """What is null counts as not given."""
     match expected:
         case _ if value is None:
             return
         case Plain():
             if not expected.fits(value):
-                yield Finding(path, expected.expected, described(value))
+                found.append(Finding(path, expected.expected, described(value)))
         case ListOf(item):
             if isinstance(value, list):
                 for number, one in enumerate(value):
-                    yield from _look(item, one, f"{path}[{number}]")
+                    _look(item, one, f"{path}[{number}]", found)
             else:
-                yield Finding(path, "a list", described(value))
+                found.append(Finding(path, "a list", described(value)))
         case Object() | MapOf() if not isinstance(value, dict):
-            yield Finding(path, "an object", described(value))
+            found.append(Finding(path, "an object", described(value)))
         case MapOf(below):
             for name, one in value.items():
-                yield from _look(below, one, f"{path}.{name}")
+                _look(below, one, f"{path}.{name}", found)
         case Object():
-            yield from _look_into(fields_of(expected), value, f"{path}." if path else "")
+            _look_into(fields_of(expected), value, f"{path}." if path else "", found)
 
 
-def _look_into(fields: Mapping[str, Type], value: Mapping[str, object], prefix: str) -> Iterator[Finding]:
+def _look_into(
+    fields: Mapping[str, Type], value: Mapping[str, object], prefix: str, found: list[Finding]
+) -> None:
     for name, one in value.items():
         field = fields.get(name)
         if one is None or (isinstance(field, Plain) and field.fits(one)):
             continue
         if field is not None:
-            yield from _look(field, one, prefix + name)
+            _look(field, one, prefix + name, found)
         else:
-            yield Finding(prefix + name)
+            found.append(Finding(prefix + name))

@@ -117,18 +117,22 @@ class Watch:
         if self.position < self._history.version:
             await asyncio.sleep(0)  # a busy watcher lets the others have their turn
             return
-        self._sleep = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._sleep = sleep = loop.create_future()
+        # A bare alarm: a timeout of asyncio's own costs more than all the rest of a delivery.
+        alarm = None if seconds is None else loop.call_later(seconds, _end, sleep)
         try:
-            await (self._sleep if seconds is None else asyncio.wait((self._sleep,), timeout=seconds))
+            await sleep
         finally:
+            if alarm is not None:
+                alarm.cancel()
             self._rest()
 
     def wake(self, version: int) -> None:
         """A change that concerns this watch was made. One that slept has missed nothing before it."""
         if self._sleep is not None:
             self.position = version - 1
-            if not self._sleep.done():
-                self._sleep.set_result(None)
+            _end(self._sleep)
             self._sleep = None
 
     def _rest(self) -> None:
@@ -147,3 +151,8 @@ class Watch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _end(sleep: asyncio.Future[None]) -> None:
+    if not sleep.done():
+        sleep.set_result(None)

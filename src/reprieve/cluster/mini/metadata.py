@@ -4,6 +4,7 @@ Nothing is random: identities come from the version at which an object was creat
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from uuid import UUID, uuid5
 
 from reprieve.cluster.api.timestamps import stamp
@@ -32,6 +33,7 @@ _SCATTER = 7_654_321  # prime to the number of suffixes: neighbouring versions l
 _LONGEST_BASE = 63 - _SUFFIX
 
 
+@lru_cache(maxsize=16)  # asked for before an object is admitted, and when it is stored
 def uid_at(version: int) -> str:
     return str(uuid5(_UIDS, str(version)))
 

@@ -42,7 +42,7 @@ def still_readable(place: Place, mode: FieldValidation, body: Json, old: Json) -
 
 
 def _findings(place: Place, body: Json) -> list[Finding]:
-    return list(findings(place.api_version, place.kind.kind, body))
+    return findings(place.api_version, place.kind.kind, body)
 
 
 def _judged(

@@ -50,12 +50,15 @@ class _Merging:
         before = merged.get(name)
         if value is None:
             merged.pop(name, None)
+        elif isinstance(value, dict) and before is None and value.get(_PATCH) == "delete":
+            return
         elif isinstance(value, dict):
             whole = path in self.atomic or not isinstance(before, dict)
             merged[name] = self.mapping({} if whole else before or {}, value, path)
         elif isinstance(value, list) and path in self.keys:
             there = before if isinstance(before, list) else []
-            merged[name] = self._list(there, value, path, _order_of(patch, name))
+            # Without an order, that of the patch counts: what is new comes first.
+            merged[name] = self._list(there, value, path, _order_of(patch, name) or value)
         else:
             merged[name] = self._plain(value)
 
