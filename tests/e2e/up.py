@@ -78,14 +78,14 @@ class Kubectl:
             raise KubectlError(f"kubectl {' '.join(args)}: {done.stderr}")
         return done.stdout
 
-    def run(self, *args: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    def run(self, *args: str, stdin: str = "", **environment: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             self.command(*args),
             input=stdin,
             capture_output=True,
             text=True,
             check=False,
-            env=self.environment,
+            env={**self.environment, **environment},
             timeout=PATIENCE,
         )
 

@@ -34,6 +34,15 @@ def test_items_are_merged_by_name_and_added() -> None:
     assert names(old) == ["a", "b"]
 
 
+def test_without_an_order_what_is_new_comes_first() -> None:
+    old = {"spec": {"containers": containers("a", "b")}}
+    assert names(merged(old, {"spec": {"containers": [{"name": "c"}]}})) == ["c", "a", "b"]
+
+
+def test_what_is_not_there_need_not_be_emptied() -> None:
+    assert merged({"spec": {}}, {"spec": {"affinity": {"$patch": "delete"}}}) == {"spec": {}}
+
+
 def test_lists_within_items() -> None:
     old = {
         "spec": {
