@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from reprieve.cluster.mini.cascade import ORPHAN
 from reprieve.cluster.mini.controllers.deployment import CAUSE, REVISION
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kubelet import Kubelets, Pace
@@ -194,3 +195,46 @@ def test_a_cause_is_passed_on() -> None:
     (replica_set,) = scene.all("replicasets.apps")
     assert replica_set["metadata"]["annotations"] == {REVISION: "1", CAUSE: "first try"}
     assert scene.read(WEB)["metadata"]["generation"] == 2, "annotations count, the number does not"
+
+
+# --- who belongs to whom ---------------------------------------------------------------------------
+
+
+def test_what_an_owner_let_go_is_adopted_by_the_next() -> None:
+    scene = scene_of(deployment(2))
+    settle(scene, 3)
+    before = {b["metadata"]["uid"] for b in (*scene.all("pods"), *scene.all("replicasets.apps"))}
+    scene.store.delete(WEB, held_by=(ORPHAN,))
+    settle(scene, 1)
+    scene.add(deployment(2))
+    settle(scene, 5)
+    assert {b["metadata"]["uid"] for b in (*scene.all("pods"), *scene.all("replicasets.apps"))} == before
+    assert scene.read(WEB)["status"]["availableReplicas"] == 2
+
+
+def test_a_pod_without_an_owner_counts_for_whoever_selects_it() -> None:
+    scene = scene_of(deployment(2))
+    settle(scene, 3)
+    key = Key("pods", "default", scene.all("pods")[0]["metadata"]["name"])
+    scene.change(key, lambda body: body["metadata"].update(ownerReferences=[]))
+    settle(scene, 3)
+    assert images(scene).total() == 2
+    (owner,) = scene.read(key)["metadata"]["ownerReferences"]
+    assert owner["kind"] == "ReplicaSet"
+
+
+def test_a_pod_that_is_no_longer_selected_is_let_go_and_replaced() -> None:
+    scene = scene_of(deployment(2))
+    settle(scene, 3)
+    key = Key("pods", "default", scene.all("pods")[0]["metadata"]["name"])
+    scene.change(key, lambda body: body["metadata"]["labels"].update(app="debug"))
+    settle(scene, 3)
+    assert scene.read(key)["metadata"]["ownerReferences"] == []
+    assert images(scene).total() == 3
+
+
+def test_strangers_stay_strangers() -> None:
+    scene = scene_of(deployment(1))
+    scene.add({"kind": "Pod", "metadata": {"name": "other", "labels": {"app": "other"}}, "spec": {}})
+    settle(scene, 3)
+    assert "ownerReferences" not in scene.read(Key("pods", "default", "other"))["metadata"]

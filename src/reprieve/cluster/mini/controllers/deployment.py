@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reprieve.cluster.mini.conditions import Condition
+from reprieve.cluster.mini.controllers.adoption import matches, settled
 from reprieve.cluster.mini.controllers.mirror import (
     DEPLOYMENTS,
     REPLICA_SETS,
@@ -30,13 +31,22 @@ def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
         case Deployment():
             yield key_in(DEPLOYMENTS, thing)
         case ReplicaSet():
-            owner = mirror.deployments.by_uid(controller_uid(thing.metadata))
+            uid = controller_uid(thing.metadata)
+            owner = mirror.deployments.by_uid(uid)
             if owner is not None:
                 yield key_in(DEPLOYMENTS, owner)
+            elif not uid:
+                yield from _interested(mirror, thing)
         case PodFacts():
             replica_set = mirror.replica_sets.by_uid(controller_uid(thing.metadata))
             if replica_set is not None:
                 yield from concerned(mirror, replica_set)
+
+
+def _interested(mirror: Mirror, replica_set: ReplicaSet) -> Iterator[Key]:
+    for owner in mirror.deployments.inside(replica_set.metadata.namespace):
+        if matches(owner.spec.selector, replica_set.metadata.labels):
+            yield key_in(DEPLOYMENTS, owner)
 
 
 def reconcile(mirror: Mirror, key: Key, now: float) -> Iterator[Write]:
@@ -45,8 +55,16 @@ def reconcile(mirror: Mirror, key: Key, now: float) -> Iterator[Write]:
         return
     rollout = _rollout(mirror, owner)
     if owner.metadata.deletion_timestamp is None:
-        yield from _steps(rollout)
+        yield from _moves(mirror, owner) or _steps(rollout)
     yield Report(key, owner.metadata.uid, _counts(rollout), (_available(rollout),))
+
+
+def _moves(mirror: Mirror, owner: Deployment) -> list[Write]:
+    """Whoever comes or goes is part of the rollout when that is seen."""
+    meta = owner.metadata
+    owned, free = mirror.replica_sets.owned_by(meta.uid), mirror.replica_sets.free(meta.namespace)
+    adopter = maker("apps/v1", "Deployment", meta)
+    return list(settled(REPLICA_SETS, owner.spec.selector, adopter, owned, free))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class Table(Generic[T]):
         self._in: dict[str, dict[str, T]] = {}
         self._by_uid: dict[str, Name] = {}
         self._owned: dict[str, dict[Name, T]] = {}
+        self._free: dict[str, dict[str, T]] = {}
 
     def get(self, name: Name) -> T | None:
         return self._in.get(name.namespace, {}).get(name.name)
@@ -51,6 +52,10 @@ class Table(Generic[T]):
     def owned_by(self, uid: str) -> Collection[T]:
         """Those that name this owner as their controller."""
         return self._owned.get(uid, {}).values()
+
+    def free(self, namespace: str) -> Collection[T]:
+        """Those that have no controller."""
+        return self._free.get(namespace, {}).values()
 
     def __iter__(self) -> Iterator[T]:
         for things in self._in.values():
@@ -81,6 +86,8 @@ class Table(Generic[T]):
             del self._owned[owner][name]
             if not self._owned[owner]:
                 del self._owned[owner]
+        else:
+            del self._free[name.namespace][name.name]
 
     def _keep(self, name: Name, thing: T) -> None:
         self._in.setdefault(name.namespace, {})[name.name] = thing
@@ -88,6 +95,8 @@ class Table(Generic[T]):
         owner = objects.controller_uid(thing.metadata)
         if owner:
             self._owned.setdefault(owner, {})[name] = thing
+        else:
+            self._free.setdefault(name.namespace, {})[name.name] = thing
 
 
 class Taker(Protocol):

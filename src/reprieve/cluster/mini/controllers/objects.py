@@ -122,6 +122,7 @@ class Deployment(Record, frozen=True):
 
 class ReplicaSetSpec(Record, frozen=True):
     replicas: int = 1
+    selector: Json = {}
     template: Json = {}
 
 

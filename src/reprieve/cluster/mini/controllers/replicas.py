@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from reprieve.cluster.api.templates import pod_of
+from reprieve.cluster.mini.controllers.adoption import matches, settled
 from reprieve.cluster.mini.controllers.mirror import PODS, REPLICA_SETS, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import PodFacts, ReplicaSet, controller_uid
 from reprieve.cluster.mini.controllers.templates import maker
@@ -17,9 +18,18 @@ def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
         case ReplicaSet():
             yield key_in(REPLICA_SETS, thing)
         case PodFacts():
-            owner = mirror.replica_sets.by_uid(controller_uid(thing.metadata))
+            uid = controller_uid(thing.metadata)
+            owner = mirror.replica_sets.by_uid(uid)
             if owner is not None:
                 yield key_in(REPLICA_SETS, owner)
+            elif not uid:
+                yield from _interested(mirror, thing)
+
+
+def _interested(mirror: Mirror, pod: PodFacts) -> Iterator[Key]:
+    for replica_set in mirror.replica_sets.inside(pod.metadata.namespace):
+        if matches(replica_set.spec.selector, pod.metadata.labels):
+            yield key_in(REPLICA_SETS, replica_set)
 
 
 def reconcile(mirror: Mirror, key: Key, now: float) -> Iterator[Write]:
@@ -28,7 +38,11 @@ def reconcile(mirror: Mirror, key: Key, now: float) -> Iterator[Write]:
         return
     active = [pod for pod in mirror.pods.owned_by(owner.metadata.uid) if pod.is_active]
     if owner.metadata.deletion_timestamp is None:
-        yield from _difference(owner, active)
+        adopter = maker("apps/v1", "ReplicaSet", owner.metadata)
+        free = (pod for pod in mirror.pods.free(key.namespace) if pod.is_active)
+        moves = list(settled(PODS, owner.spec.selector, adopter, active, free))
+        # Whoever comes or goes is counted when that is seen.
+        yield from moves or _difference(owner, active)
     yield Report(key, owner.metadata.uid, _counts(owner, active))
 
 
