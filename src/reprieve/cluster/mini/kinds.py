@@ -1,6 +1,6 @@
 """Which kinds of object the mini cluster keeps, and how they differ. Adding one is an entry of the table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -34,6 +34,7 @@ class Kind:
     ``drains``: an object of the kind that is in use goes only when a kubelet says so.
     ``content``: the fields beside apiVersion, kind, metadata and status.
     ``selectable``: fields by which clients may select, beside the name and the namespace.
+    ``asked``: a question in the form of an object, which is answered and never stored.
     ``parts``: subresources beside the status. ``orphans``: what it owns survives it unless told otherwise.
     ``blind``: whether it may be replaced by somebody who does not say which version is to be replaced.
     """
@@ -54,6 +55,7 @@ class Kind:
     content: tuple[str, ...] = ("spec",)
     selectable: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    asked: bool = False
     orphans: bool = False
     blind: bool = True
 
@@ -76,7 +78,13 @@ APART, REGISTERED = Status.APART, Status.REGISTERED
 SPEC, NOTES = Generation.SPEC, Generation.NOTES
 _CLUSTER = False
 _SCHEDULING, _STORAGE = "scheduling.k8s.io", "storage.k8s.io"
+_RIGHTS = "rbac.authorization.k8s.io"
 _GROUPS = ("v1beta1", "v1alpha3", "v1alpha2")
+
+
+def _questions(group: str, kinds: str) -> Iterator[Kind]:
+    for kind in kinds.split():
+        yield Kind(kind, f"{kind.lower()}s", group, namespaced=_CLUSTER, asked=True)
 
 
 def _paths(prefix: str, names: str) -> tuple[str, ...]:
@@ -164,6 +172,7 @@ KINDS = (
         "serviceaccounts",
         short=("sa",),
         content=("secrets", "imagePullSecrets", "automountServiceAccountToken"),
+        parts=("token",),
     ),
     Kind("ConfigMap", "configmaps", short=("cm",), content=("data", "binaryData", "immutable")),
     Kind("Secret", "secrets", content=("data", "stringData", "type", "immutable"), selectable=("type",)),
@@ -256,6 +265,19 @@ KINDS = (
         selectable=_EVENT_FIELDS,
     ),
     Kind("Lease", "leases", "coordination.k8s.io", blind=False),
+    Kind("Role", "roles", _RIGHTS, content=("rules",)),
+    Kind("RoleBinding", "rolebindings", _RIGHTS, content=("roleRef", "subjects")),
+    Kind("ClusterRole", "clusterroles", _RIGHTS, namespaced=_CLUSTER, content=("rules", "aggregationRule")),
+    Kind(
+        "ClusterRoleBinding",
+        "clusterrolebindings",
+        _RIGHTS,
+        namespaced=_CLUSTER,
+        content=("roleRef", "subjects"),
+    ),
+    *_questions("authorization.k8s.io", "SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"),
+    Kind("LocalSubjectAccessReview", "localsubjectaccessreviews", "authorization.k8s.io", asked=True),
+    *_questions("authentication.k8s.io", "SelfSubjectReview TokenReview"),
 )
 
 BY_RESOURCE: Mapping[str, Kind] = {kind.resource: kind for kind in KINDS}

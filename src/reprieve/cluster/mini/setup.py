@@ -8,6 +8,7 @@ from pathlib import Path
 from reprieve.cluster.api.priority import SYSTEM_CLASSES
 from reprieve.cluster.mini.kinds import Json, peek, section
 from reprieve.cluster.mini.namespaces import STANDARD
+from reprieve.cluster.mini.rights.defaults import default_roles
 
 LOOPBACK = "127.0.0.1"
 # Clients that check what they get want to have all of it.
@@ -49,7 +50,11 @@ def standard_objects() -> list[Json]:
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
         for name in STANDARD
     ]
-    return namespaces + [
+    return [*namespaces, *_system_classes(), *default_roles()]
+
+
+def _system_classes() -> list[Json]:
+    return [
         {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": "PriorityClass",

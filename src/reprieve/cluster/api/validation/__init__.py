@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.api.fields import At
 from reprieve.cluster.api.names import Form, dns_label, dns_subdomain, path_segment
-from reprieve.cluster.api.validation import groups, nodes, others, owners, pod_changes, pods, volumes
+from reprieve.cluster.api.validation import groups, nodes, others, owners, pod_changes, pods, rights, volumes
 from reprieve.cluster.api.values import Json
 
 __all__ = ["Rules", "rules_of"]
@@ -66,6 +66,12 @@ _RULES: Mapping[str, Rules] = {
     ),
     "Workload": Rules(groups.check_workload, groups.check_workload_change),
     "Lease": Rules(others.check_lease),
+    "Role": Rules(rights.check_role, name=path_segment),
+    "ClusterRole": Rules(rights.check_cluster_role, name=path_segment, namespaced=False),
+    "RoleBinding": Rules(rights.check_binding, rights.check_binding_change, name=path_segment),
+    "ClusterRoleBinding": Rules(
+        rights.check_cluster_binding, rights.check_binding_change, name=path_segment, namespaced=False
+    ),
 }
 
 _SPELLED: Mapping[tuple[str, str, str], Rules] = {

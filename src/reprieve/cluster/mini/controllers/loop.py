@@ -18,6 +18,7 @@ from reprieve.cluster.mini.controllers import (
     node_lifecycle,
     protection,
     replicas,
+    rights,
     volumes,
 )
 from reprieve.cluster.mini.controllers.mirror import Described, Mirror
@@ -62,6 +63,8 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
         Controller(groups.concerned, groups.reconcile, delays.look),
         Controller(protection.concerned, protection.reconcile, delays.look),
         Controller(node_lifecycle.concerned, node_lifecycle.reconcile, delays.look),
+        Controller(rights.concerned, rights.reconcile, delays.look),
+        Controller(rights.account_concerned, rights.reconcile_account, delays.look),
         Controller(volumes.concerned, volumes.reconcile, delays.volumes),
     )
 

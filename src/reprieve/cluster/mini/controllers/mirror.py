@@ -14,6 +14,8 @@ DEPLOYMENTS, REPLICA_SETS, JOBS = "deployments.apps", "replicasets.apps", "jobs.
 BUDGETS, PODS, NODES = "poddisruptionbudgets.policy", "pods", "nodes"
 WORKLOADS, GROUPS = "workloads.scheduling.k8s.io", "podgroups.scheduling.k8s.io"
 COMPOSITES = "compositepodgroups.scheduling.k8s.io"
+CLUSTER_ROLES = "clusterroles.rbac.authorization.k8s.io"
+NAMESPACES, ACCOUNTS = "namespaces", "serviceaccounts"
 
 
 class Name(NamedTuple):
@@ -124,6 +126,9 @@ class Mirror:
         self.groups = Table(objects.Group)
         self.composites = Table(objects.Composite)
         self.pods = Table(objects.PodFacts)
+        self.roles = Table(objects.ClusterRole)
+        self.namespaces = Table(objects.NamespaceFacts)
+        self.accounts = Table(objects.ServiceAccount)
         self.tables: dict[str, Taker] = {
             NODES: self.nodes,
             "storageclasses.storage.k8s.io": self.storage_classes,
@@ -138,6 +143,9 @@ class Mirror:
             GROUPS: self.groups,
             COMPOSITES: self.composites,
             PODS: self.pods,
+            CLUSTER_ROLES: self.roles,
+            NAMESPACES: self.namespaces,
+            ACCOUNTS: self.accounts,
         }
 
     def take(self, change: Change) -> tuple[Described | None, Described | None]:

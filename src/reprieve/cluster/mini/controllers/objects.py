@@ -9,6 +9,7 @@ from reprieve.model.objects import (
     CSINode,
     DisruptionBudgetSpec,
     Int64,
+    LabelSelector,
     NodeStatus,
     ObjectMeta,
     PersistentVolume,
@@ -181,6 +182,24 @@ class Group(Record, frozen=True):
 
 class Composite(Group, frozen=True):
     """A group of groups."""
+
+
+class AggregationRule(Record, frozen=True):
+    cluster_role_selectors: tuple[LabelSelector, ...] = ()
+
+
+class ClusterRole(Record, frozen=True):
+    metadata: ObjectMeta
+    aggregation_rule: AggregationRule | None = None
+    rules: list[Json] | None = None
+
+
+class NamespaceFacts(Record, frozen=True):
+    metadata: ObjectMeta
+
+
+class ServiceAccount(Record, frozen=True):
+    metadata: ObjectMeta
 
 
 class BudgetStatus(Record, frozen=True):

@@ -1,4 +1,4 @@
-"""Who may ask: one bearer token, TLS with a certificate of our own making, and a kubeconfig that has both."""
+"""How to reach a cluster: tokens, TLS with a certificate of our own, and a kubeconfig that has both."""
 
 import base64
 import ipaddress
@@ -16,8 +16,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from reprieve.cluster.mini.errors import ApiError
-
 _VALID = timedelta(days=3650)
 _EARLIER = timedelta(hours=1)  # clocks differ
 _NAME = "reprieve"
@@ -25,16 +23,6 @@ _NAME = "reprieve"
 
 def new_token() -> str:
     return secrets.token_urlsafe(32)
-
-
-def check_token(header: str, token: str) -> None:
-    """``header``: that of Authorization. An ApiError 401 unless it carries the token."""
-    scheme, _, given = header.partition(" ")
-    right = secrets.compare_digest(given.strip().encode(), token.encode())
-    if scheme.lower() != "bearer" or not right:
-        raise ApiError(
-            401, "Unauthorized", "Unauthorized: the request needs the bearer token of this cluster"
-        )
 
 
 # --- TLS -------------------------------------------------------------------------------------------

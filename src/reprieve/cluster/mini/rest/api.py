@@ -9,6 +9,8 @@ from reprieve.cluster.mini.admitted import admitted_request
 from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.reading import Lists
 from reprieve.cluster.mini.rest.routes import Place
+from reprieve.cluster.mini.rights.roles import Rights
+from reprieve.cluster.mini.rights.users import Issuer
 from reprieve.cluster.mini.store import Store
 
 
@@ -18,6 +20,8 @@ class Api:
     lists: Lists
     clock: Clock
     features: Features
+    rights: Rights
+    issuer: Issuer
 
     def rehearsing(self) -> "Api":
         """The same, and nothing stays written."""

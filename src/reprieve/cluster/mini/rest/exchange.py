@@ -7,6 +7,7 @@ from itertools import accumulate
 import msgspec
 
 from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.mini.rights.users import ADMIN, User
 
 JSON = "application/json"
 _MOST_WARNED = 4096  # characters: clients refuse long headers
@@ -23,6 +24,7 @@ class Request:
     accept: str = ""
     content_type: str = ""
     body: bytes = b""
+    user: User = ADMIN
 
 
 @dataclass(frozen=True, slots=True)

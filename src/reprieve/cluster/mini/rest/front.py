@@ -1,5 +1,6 @@
 """From a request to its answer, and from whatever is refused to a Status. No socket is needed to ask it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
@@ -7,8 +8,9 @@ from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.disk import DiskError
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.rest.api import Api
+from reprieve.cluster.mini.rest.authorizing import act_of, check, impersonated
 from reprieve.cluster.mini.rest.exchange import Answer, Request
-from reprieve.cluster.mini.rest.pages import page
+from reprieve.cluster.mini.rest.pages import PUBLIC, page
 from reprieve.cluster.mini.rest.query import Query
 from reprieve.cluster.mini.rest.reading import Lists
 from reprieve.cluster.mini.rest.routes import Page, Place, catalogue_of, route
@@ -16,13 +18,31 @@ from reprieve.cluster.mini.rest.statuses import NOTHING, Subject, refusal, subje
 from reprieve.cluster.mini.rest.verbs import handler
 from reprieve.cluster.mini.rest.views import view_of
 from reprieve.cluster.mini.rest.writing import Call
+from reprieve.cluster.mini.rights.roles import Rights
+from reprieve.cluster.mini.rights.users import NOBODY, Issuer, User
 from reprieve.cluster.mini.store import Store
 
 
 class Front:
-    def __init__(self, store: Store, clock: Clock, features: Features = DEFAULT_FEATURES) -> None:
-        self._api = Api(store, Lists(store), clock, features)
+    """``secret`` signs the tokens of this cluster, and is that of the one who owns it."""
+
+    def __init__(
+        self, store: Store, clock: Clock, features: Features = DEFAULT_FEATURES, secret: str = ""
+    ) -> None:
+        self._api = Api(store, Lists(store), clock, features, Rights(store), Issuer(secret))
         self._catalogue = catalogue_of(features)
+
+    def who(self, path: str, headers: Mapping[str, str]) -> User:
+        """Who asks; an ApiError 401 for strangers, and 403 for those who speak for others and may not."""
+        given = headers.get("Authorization", "")
+        if not given and path.strip("/").split("/")[0] in PUBLIC:
+            return NOBODY
+        scheme, _, token = given.partition(" ")
+        user = self._api.issuer.user_of(token.strip(), self._api.store, self._api.clock())
+        if scheme.lower() != "bearer" or user is None:
+            needed = "the request needs a bearer token of this cluster"
+            raise ApiError(401, "Unauthorized", f"Unauthorized: {needed}")
+        return impersonated(self._api.rights, user, headers)
 
     def answer(self, request: Request) -> Answer:
         place: Place | Page = Page(())
@@ -30,6 +50,7 @@ class Front:
             place = route(request.path, self._catalogue)
             if isinstance(place, Page):
                 return self._page(place, request)
+            check(self._api.rights, request.user, act_of(place, request))
             return handler(place, request.method)(self._call(place, request))
         except ApiError as error:
             return refusal(error, _subject(place, error))
@@ -37,6 +58,8 @@ class Front:
             return refusal(ApiError(507, "InsufficientStorage", f"nothing was changed: {error}"))
 
     def _page(self, place: Page, request: Request) -> Answer:
+        if not place.steps or place.steps[0] not in PUBLIC:
+            check(self._api.rights, request.user, act_of(place, request))
         found = page(place, request, self._catalogue)
         if request.method != "GET":
             raise ApiError(405, "MethodNotAllowed", f"the server does not allow {request.method} on a page")

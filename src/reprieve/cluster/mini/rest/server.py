@@ -13,12 +13,11 @@ from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
 
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError, bad_request
-from reprieve.cluster.mini.rest.access import check_token
 from reprieve.cluster.mini.rest.bodies import LARGEST
 from reprieve.cluster.mini.rest.exchange import JSON, Answer, Request, Response, Stream
 from reprieve.cluster.mini.rest.front import Front
-from reprieve.cluster.mini.rest.pages import PUBLIC
 from reprieve.cluster.mini.rest.statuses import refusal
+from reprieve.cluster.mini.rights.users import User
 from reprieve.cluster.mini.setup import LOOPBACK
 
 _LONGEST_LINE = 64 * 1024  # selectors and tokens stand in the first line
@@ -140,7 +139,7 @@ class Server:
 
     async def _answer(self, request: web.BaseRequest) -> Answer:
         try:
-            self._admit(request)
+            user = self._front.who(request.rel_url.raw_path, request.headers)
             body = await request.read()
         except ApiError as error:
             return refusal(error)
@@ -151,17 +150,11 @@ class Server:
         except web.RequestPayloadError:
             return refusal(bad_request("the body of the request is not encoded as it says"))
         try:
-            return self._front.answer(_understood(request, body))
+            return self._front.answer(_understood(request, body, user))
         except Exception:
             # A mistake of ours. The client is told no more than that, and the log has the rest.
             _log.exception("%s %s failed", request.method, request.rel_url.raw_path)
             return refusal(_our_mistake())
-
-    def _admit(self, request: web.BaseRequest) -> None:
-        header = request.headers.get("Authorization", "")
-        public = request.rel_url.raw_path.strip("/").split("/")[0] in PUBLIC
-        if header or not public:
-            check_token(header, self._endpoint.token)
 
     async def _stream(self, request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": JSON, **stream.headers})
@@ -193,7 +186,7 @@ def _our_mistake() -> ApiError:
     return ApiError(500, "InternalError", "the mini cluster made a mistake; its log tells more")
 
 
-def _understood(request: web.BaseRequest, body: bytes) -> Request:
+def _understood(request: web.BaseRequest, body: bytes, user: User) -> Request:
     return Request(
         method=request.method,
         path=request.rel_url.raw_path,
@@ -201,9 +194,10 @@ def _understood(request: web.BaseRequest, body: bytes) -> Request:
         accept=request.headers.get("Accept", ""),
         content_type=request.headers.get("Content-Type", ""),
         body=body,
+        user=user,
     )
 
 
 def serve(cluster: MiniCluster, endpoint: Endpoint) -> Server:
     """A server that is still to be started."""
-    return Server(Front(cluster.store, cluster.clock, cluster.features), endpoint)
+    return Server(Front(cluster.store, cluster.clock, cluster.features, endpoint.token), endpoint)

@@ -10,6 +10,7 @@ from reprieve.cluster.mini.rest.exchange import Answer, Response, Stream, answer
 from reprieve.cluster.mini.rest.filters import filter_of
 from reprieve.cluster.mini.rest.query import forbidden
 from reprieve.cluster.mini.rest.reading import check_version
+from reprieve.cluster.mini.rest.reviews import create_token, review
 from reprieve.cluster.mini.rest.routes import Place
 from reprieve.cluster.mini.rest.scale import get_scale, patch_scale, replace_scale
 from reprieve.cluster.mini.rest.watching import follow, wish_of
@@ -57,6 +58,7 @@ _PARTS: Mapping[str, Mapping[str, Handler]] = {
     "finalize": {"PUT": replace},
     "scale": {"GET": get_scale, "PUT": replace_scale, "PATCH": patch_scale},
     "binding": {"POST": create_binding},
+    "token": {"POST": create_token},
     "eviction": {"POST": create_eviction},
     "log": {"GET": refuse_simulated},
     **dict.fromkeys(("exec", "attach", "portforward", "proxy"), _KUBELETS),
@@ -65,6 +67,8 @@ _WORDS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DE
 
 
 def handlers(place: Place) -> Mapping[str, Handler]:
+    if place.kind.asked:
+        return {"POST": review}
     if place.part:
         return _PARTS[place.part]
     return _ITEM if place.name else _COLLECTION
@@ -81,6 +85,8 @@ def handler(place: Place, method: str) -> Handler:
 
 
 def verbs_of(kind: Kind, part: str = "") -> list[str]:
+    if kind.asked:
+        return ["create"]
     if part:
         return [_WORDS[method] for method in _PARTS[part]]
     return ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]

@@ -8,6 +8,7 @@ from reprieve.cluster.mini.kinds import BY_RESOURCE, Json, section
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.namespaces import STANDARD
 from reprieve.cluster.mini.rest.api import Api
+from reprieve.cluster.mini.rest.authorizing import check_gift
 from reprieve.cluster.mini.rest.bodies import media_type, read_object
 from reprieve.cluster.mini.rest.exchange import Request, Response, answer
 from reprieve.cluster.mini.rest.filters import filter_of
@@ -47,6 +48,7 @@ def create(call: Call) -> Response:
     if metadata_of(body).get("resourceVersion"):
         raise bad_request("metadata.resourceVersion must not be set on objects to be created")
     sent = without_status(place.kind, body)
+    check_gift(api.rights, call.request.user, place, sent)
     form = stored_form(place.kind, place.api_version, api.admit_new(place, sent))
     return answer(call.view.one(api.store.create(place.kind.resource, form)), 201, warnings)
 
@@ -78,6 +80,7 @@ def written(call: Call, change: Change) -> Stored:
     before = parsed(stored)
     old = spelled(place.kind, place.api_version, before)
     new = addressed(place, change(old))
+    check_gift(api.rights, call.request.user, place, new)
     meta = metadata_of(new)
     uid = meta.get("uid") or ""
     if call.request.method == "PATCH" and uid not in ("", stored.uid):

@@ -6,6 +6,7 @@ from typing import Any
 from reprieve.cluster.api.features import ALL_FEATURES
 from reprieve.cluster.mini.rest.exchange import Request, Response, Stream
 from reprieve.cluster.mini.rest.front import Front
+from reprieve.cluster.mini.rights.users import ADMIN
 from reprieve.cluster.mini.store import Store
 from tests.unit.cluster.mini.scene import HandClock
 
@@ -21,17 +22,21 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
 
+SECRET = "let me in"
+
+
 class Asker:
     def __init__(self, kept_changes: int = 1000) -> None:
         self.clock = HandClock()
         self.store = Store(self.clock, kept_changes=kept_changes)
-        self.front = Front(self.store, self.clock, ALL_FEATURES)
+        self.front = Front(self.store, self.clock, ALL_FEATURES, SECRET)
+        self.user = ADMIN
 
     def ask(self, method: str, path: str, body: object = None, **more: str) -> Response:
         """``more``: accept, content_type; everything else is a parameter of the URL."""
-        headers = {name: more.pop(name) for name in ("accept", "content_type") if name in more}
+        accept, content_type = more.pop("accept", ""), more.pop("content_type", "")
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        answer = self.front.answer(Request(method, path, more, body=raw, **headers))
+        answer = self.front.answer(Request(method, path, more, accept, content_type, raw, self.user))
         assert isinstance(answer, Response)
         return answer
 

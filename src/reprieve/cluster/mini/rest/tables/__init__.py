@@ -36,6 +36,10 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "CSIDriver": others.CSI_DRIVER,
     "CSIStorageCapacity": others.CAPACITY,
     "Event": others.EVENT,
+    "Role": others.ROLE,
+    "ClusterRole": others.ROLE,
+    "RoleBinding": others.BINDING,
+    "ClusterRoleBinding": others.BINDING,
 }
 
 

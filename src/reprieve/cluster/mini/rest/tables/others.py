@@ -1,5 +1,7 @@
 """How everything else is shown."""
 
+from collections.abc import Callable
+
 from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import (
     AGE,
@@ -34,6 +36,33 @@ SERVICE = (
     text("Cluster-IP", "spec.clusterIP"),
     Column("Port(s)", _ports),
     AGE,
+)
+
+
+# --- rights ----------------------------------------------------------------------------------------
+
+
+def _role(body: Json, now: float) -> str:
+    return f"{text_at(body, 'roleRef.kind', '')}/{text_at(body, 'roleRef.name', '')}"
+
+
+def _bound(*kinds: str) -> Callable[[Json, float], str]:
+    def names(body: Json, now: float) -> str:
+        subjects = [s for s in items_at(body, "subjects") if text_at(s, "kind") in kinds]
+        full = ((text_at(s, "namespace", ""), text_at(s, "name")) for s in subjects)
+        return ", ".join("/".join(filter(None, name)) for name in full)
+
+    return names
+
+
+ROLE = (NAME, size("Rules", "rules"), AGE)
+BINDING = (
+    NAME,
+    Column("Role", _role),
+    AGE,
+    Column("Users", _bound("User"), wide=True),
+    Column("Groups", _bound("Group"), wide=True),
+    Column("ServiceAccounts", _bound("ServiceAccount"), wide=True),
 )
 
 
