@@ -22,6 +22,7 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME, Json
 from reprieve.cluster.mini.store import Part
+from reprieve.cluster.mini.rights import users
 from reprieve.config import args as config_args
 from reprieve.config.args import BudgetSelectors, Divergence, GangPreemption, Preset, RespectBudgets
 from reprieve.config.plugin_args import DefaultingType, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy
@@ -235,6 +236,7 @@ def _scheduler_of(head: Json) -> Scheduler:
 Cluster = MiniCluster
 LocalCluster = setup.LocalCluster
 SHAPES = setup.SHAPES
+User = users.User
 DiskError = disk.DiskError
 SnapshotError = restoring.SnapshotError
 Running = registry.Entry

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from reprieve.assembly import SHAPES, DiskError, LocalCluster, SnapshotError, Up, cluster_up
+from reprieve.assembly import SHAPES, DiskError, LocalCluster, SnapshotError, Up, User, cluster_up
 from reprieve.cli.inputs import text_of
 from reprieve.cli.screen import note
 from reprieve.cluster.api.documents import documents
@@ -65,6 +65,13 @@ from reprieve.cluster.api.documents import documents
     metavar="SNAPSHOT",
     help="A file with objects of another cluster, with which it begins; `-` is stdin.",
 )
+@click.option(
+    "--user",
+    "users",
+    multiple=True,
+    metavar="NAME[:GROUP,…]",
+    help="Somebody who gets a context of that name in the kubeconfig, and no rights but what roles give.",
+)
 def up(  # noqa: PLR0913, PLR0917  one for each flag
     nodes: int | None,
     shape: str,
@@ -74,6 +81,7 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
     scheduler: str,
     data_dir: Path | None,
     snapshot: str | None,
+    users: tuple[str, ...],
 ) -> None:
     """Start a cluster on this machine that kubectl can use, and keep it until Ctrl-C.
 
@@ -92,6 +100,7 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             speed,
             data_dir,
             text_of(snapshot) if snapshot else "",
+            [_user(text) for text in users],
         )
         try:
             asyncio.run(keep(wanted, scheduled=scheduler == "reprieve"))
@@ -103,6 +112,13 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             raise click.ClickException(f"{snapshot}: {error}") from error
         except ValueError as error:
             raise click.ClickException(f"{shape}: {error}") from error
+
+
+def _user(text: str) -> User:
+    name, _, groups = text.partition(":")
+    if not name:
+        raise click.BadParameter(f"expected NAME or NAME:GROUP,…, got {text!r}", param_hint="--user")
+    return User(name, tuple(filter(None, groups.split(","))))
 
 
 def node_templates(shape: str) -> list[dict[str, Any]]:

@@ -14,9 +14,10 @@ from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.identity import Identity, identity_of
 from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.kubelet import Pace
-from reprieve.cluster.mini.rest.access import write_kubeconfig
+from reprieve.cluster.mini.rest.access import Tokens, write_kubeconfig
 from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
 from reprieve.cluster.mini.restoring import restore
+from reprieve.cluster.mini.rights.users import Issuer
 from reprieve.cluster.mini.setup import LocalCluster, nodes_of, standard_objects
 
 _COMPLETE, _PORT = "complete", "port"
@@ -52,7 +53,9 @@ async def served(wanted: LocalCluster) -> AsyncIterator[Served]:
         if disk is not None:
             disk.write_note(_COMPLETE, "yes")
             disk.write_note(_PORT, str(server.port))
-        write_kubeconfig(wanted.kubeconfig, server.url, identity.token, identity.certificate)
+        others = {user.name: Issuer(identity.token).token_of(user) for user in wanted.users}
+        tokens = Tokens(identity.token, others)
+        write_kubeconfig(wanted.kubeconfig, server.url, tokens, identity.certificate)
         cluster.start()
         try:
             yield Served(cluster, server.url, left_out)

@@ -9,6 +9,7 @@ from reprieve.cluster.api.priority import SYSTEM_CLASSES
 from reprieve.cluster.mini.kinds import Json, peek, section
 from reprieve.cluster.mini.namespaces import STANDARD
 from reprieve.cluster.mini.rights.defaults import default_roles
+from reprieve.cluster.mini.rights.users import User
 
 LOOPBACK = "127.0.0.1"
 # Clients that check what they get want to have all of it.
@@ -31,7 +32,7 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 class LocalCluster:
     """The nodes are made after ``templates`` in turn. Port 0 is any that is free.
 
-    ``snapshot``: the text of what it begins with.
+    ``snapshot``: the text of what it begins with. ``users``: who else gets a token.
     ``data_dir``: where it is kept. One that is there already goes on as it was, with the nodes that it has.
     """
 
@@ -43,6 +44,7 @@ class LocalCluster:
     speed: float = 1.0
     data_dir: Path | None = None
     snapshot: str = ""
+    users: Sequence[User] = ()
 
 
 def standard_objects() -> list[Json]:

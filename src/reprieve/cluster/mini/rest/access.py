@@ -6,7 +6,8 @@ import os
 import secrets
 import ssl
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -82,8 +83,18 @@ def _alternative(host: str) -> x509.GeneralName:
 # --- kubeconfig ------------------------------------------------------------------------------------
 
 
-def write_kubeconfig(path: Path, url: str, token: str, certificate: Certificate | None = None) -> None:
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """``owner``: of the one who may do everything. ``others``: by name; each has a context of that name."""
+
+    owner: str
+    others: Mapping[str, str] = field(default_factory=dict)
+
+
+def write_kubeconfig(path: Path, url: str, tokens: Tokens, certificate: Certificate | None = None) -> None:
     """For the eyes of its owner alone: whoever reads it may do everything."""
+    held = {_NAME: tokens.owner, **tokens.others}
+    context = {"cluster": _NAME, "namespace": "default"}
     cluster: dict[str, str] = {"server": url}
     if certificate is not None:
         cluster["certificate-authority-data"] = base64.b64encode(certificate.certificate).decode()
@@ -91,8 +102,8 @@ def write_kubeconfig(path: Path, url: str, token: str, certificate: Certificate 
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": _NAME, "cluster": cluster}],
-        "users": [{"name": _NAME, "user": {"token": token}}],
-        "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME, "namespace": "default"}}],
+        "users": [{"name": name, "user": {"token": token}} for name, token in held.items()],
+        "contexts": [{"name": name, "context": {**context, "user": name}} for name in held],
         "current-context": _NAME,
     }
     path.unlink(missing_ok=True)

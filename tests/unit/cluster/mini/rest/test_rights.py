@@ -6,6 +6,7 @@ import pytest
 
 from reprieve.cluster.mini.controllers import Controllers
 from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.rest.exchange import Response
 from reprieve.cluster.mini.rights.roles import GROUP
 from reprieve.cluster.mini.rights.users import ADMIN, AUTHENTICATED, Issuer, User

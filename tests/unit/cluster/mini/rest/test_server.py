@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.access import new_certificate, write_kubeconfig
+from reprieve.cluster.mini.rest.access import Tokens, new_certificate, write_kubeconfig
 from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
 from reprieve.runtime.virtual_time import clock, run
 from tests.unit.cluster.mini.rest.asking import MAPS, config_map
@@ -231,7 +231,7 @@ def test_tls_with_a_certificate_made_now(tmp_path: Path) -> None:
     async def main() -> None:
         async with serve(MiniCluster(lambda: 0.0), Endpoint(TOKEN, tls=certificate.context())) as server:
             trust = ssl.create_default_context(cadata=certificate.certificate.decode())
-            write_kubeconfig(tmp_path / "config", server.url, TOKEN, certificate)
+            write_kubeconfig(tmp_path / "config", server.url, Tokens(TOKEN), certificate)
             async with calling(server) as session, session.get("/version", ssl=trust) as response:
                 assert response.status == 200
             async with calling(server) as session:
@@ -244,7 +244,7 @@ def test_tls_with_a_certificate_made_now(tmp_path: Path) -> None:
 def test_a_kubeconfig_is_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text("older")
-    write_kubeconfig(path, "https://127.0.0.1:1", TOKEN, new_certificate(("127.0.0.1",)))
+    write_kubeconfig(path, "https://127.0.0.1:1", Tokens(TOKEN), new_certificate(("127.0.0.1",)))
     assert path.stat().st_mode & 0o777 == 0o600
     config = yaml.safe_load(path.read_text())
     assert config["users"][0]["user"] == {"token": TOKEN}
