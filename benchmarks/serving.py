@@ -65,7 +65,7 @@ def serving(watchers: tuple[int, ...] = WATCHERS) -> Iterator[dict[str, object]]
 
 def _serve(line: Connection) -> None:
     async def main() -> None:
-        async with serve(MiniCluster(time.time), Endpoint(_TOKEN)) as server:
+        async with serve(MiniCluster(time.time), _TOKEN, Endpoint()) as server:
             line.send(server.url)
             while not line.poll():
                 await asyncio.sleep(0.1)

@@ -22,7 +22,7 @@ class WatchfulFront(Front):
     """Remembers every write: the method, the path, and the body."""
 
     def __init__(self, mini: MiniCluster) -> None:
-        super().__init__(mini.store, mini.clock, mini.features)
+        super().__init__(mini.store, mini.clock, mini.features, TOKEN)
         self.writes: list[tuple[str, str, Json]] = []
 
     def answer(self, request: Request) -> Answer:
@@ -44,7 +44,7 @@ class MiniOperator(HttpOperator):
 @asynccontextmanager
 async def served(mini: MiniCluster) -> AsyncIterator[MiniOperator]:
     front = WatchfulFront(mini)
-    async with Server(front, Endpoint(TOKEN)) as server:
+    async with Server(front, Endpoint()) as server:
         access = Access(Login(Cluster(server=server.url), User(token=TOKEN)))
         async with connected(access) as connection:
             yield MiniOperator(connection, access, server, front)

@@ -20,7 +20,7 @@ def new_server(mini: MiniCluster, folder: Path, token: str, port: int = 0) -> Se
     certificate = new_certificate(("127.0.0.1",))
     (folder / "ca.crt").write_bytes(certificate.certificate)
     (folder / "token").write_text(token)
-    return serve(mini, Endpoint(token, port=port, tls=certificate.context()))
+    return serve(mini, token, Endpoint(port=port, tls=certificate.context()))
 
 
 def test_a_server_comes_back_with_other_credentials(tmp_path: Path) -> None:

@@ -127,11 +127,14 @@ class Relay:
                 return
 
 
+TOKEN = "secret"
+
+
 class MoodyFront(Front):
     """Refuses now and then, and sometimes does what it was asked and says that it failed."""
 
     def __init__(self, cluster: MiniCluster, chaos: Chaos) -> None:
-        super().__init__(cluster.store, cluster.clock, cluster.features)
+        super().__init__(cluster.store, cluster.clock, cluster.features, TOKEN)
         self._chaos = chaos
         self._requests = 0
         self.refusals = 0

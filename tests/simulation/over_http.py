@@ -13,13 +13,12 @@ from reprieve.cluster.port import Cluster as Port
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
-from tests.simulation.chaos import Chaos, Fate, MoodyFront, Relay
+from tests.simulation.chaos import TOKEN, Chaos, Fate, MoodyFront, Relay
 from tests.simulation.crowded_play import CrowdedPlay, Tally
 from tests.simulation.invariants import Tell, hold
 from tests.simulation.play import first_of, silent
 from tests.simulation.scenario import TROUBLED_SECONDS
 
-TOKEN = "secret"
 # Shorter than a cluster is given to come to rest, and longer than the pauses of a quiet watch.
 _LIMITS = Limits(silence_seconds=70.0, request_seconds=8.0)
 
@@ -33,7 +32,7 @@ class ChaoticPlay(CrowdedPlay):
 
     async def act(self) -> Tally:
         front = MoodyFront(self._cluster, self._chaos)
-        async with Server(front, Endpoint(TOKEN)) as server:
+        async with Server(front, Endpoint()) as server:
             relay = Relay(server.port, self._chaos)
             async with relay.listening() as port, _reached(port) as self._port:
                 tally = await super().act()

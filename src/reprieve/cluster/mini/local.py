@@ -88,7 +88,7 @@ async def _started(
 
 
 async def _serving(cluster: MiniCluster, identity: Identity, host: str, port: int) -> Server:
-    server = serve(cluster, Endpoint(identity.token, host, port, identity.certificate.context()))
+    server = serve(cluster, identity.token, Endpoint(host, port, identity.certificate.context()))
     await server.start()
     return server
 

@@ -26,12 +26,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where to serve, and to whom. Port 0 is any that is free; without a context there is no TLS."""
+    """Where to serve. Port 0 is any that is free; without a context there is no TLS."""
 
-    token: str
     host: str = LOOPBACK
     port: int = 0
     tls: ssl.SSLContext | None = None
+
+
+ANYWHERE = Endpoint()
 
 
 class _Connection(web.RequestHandler):
@@ -198,6 +200,6 @@ def _understood(request: web.BaseRequest, body: bytes, user: User) -> Request:
     )
 
 
-def serve(cluster: MiniCluster, endpoint: Endpoint) -> Server:
-    """A server that is still to be started."""
-    return Server(Front(cluster.store, cluster.clock, cluster.features, endpoint.token), endpoint)
+def serve(cluster: MiniCluster, secret: str, endpoint: Endpoint = ANYWHERE) -> Server:
+    """A server that is still to be started. ``secret``: the token of the one who owns the cluster."""
+    return Server(Front(cluster.store, cluster.clock, cluster.features, secret), endpoint)

@@ -26,7 +26,7 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 @asynccontextmanager
 async def served(tls: ssl.SSLContext | None = None) -> AsyncIterator[tuple[Server, MiniCluster]]:
     cluster = MiniCluster(clock)
-    async with serve(cluster, Endpoint(TOKEN, tls=tls)) as server:
+    async with serve(cluster, TOKEN, Endpoint(tls=tls)) as server:
         yield server, cluster
 
 
@@ -172,7 +172,7 @@ def test_a_port_is_had_by_one() -> None:
     async def main() -> None:
         async with served() as (server, cluster):
             with pytest.raises(OSError, match="in use"):
-                await serve(cluster, Endpoint(TOKEN, port=server.port)).start()
+                await serve(cluster, TOKEN, Endpoint(port=server.port)).start()
 
     run(main())
 
@@ -229,7 +229,7 @@ def test_tls_with_a_certificate_made_now(tmp_path: Path) -> None:
     certificate = new_certificate(("127.0.0.1", "localhost"))
 
     async def main() -> None:
-        async with serve(MiniCluster(lambda: 0.0), Endpoint(TOKEN, tls=certificate.context())) as server:
+        async with serve(MiniCluster(lambda: 0.0), TOKEN, Endpoint(tls=certificate.context())) as server:
             trust = ssl.create_default_context(cadata=certificate.certificate.decode())
             write_kubeconfig(tmp_path / "config", server.url, Tokens(TOKEN), certificate)
             async with calling(server) as session, session.get("/version", ssl=trust) as response:
