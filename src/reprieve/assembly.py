@@ -21,8 +21,8 @@ from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME, Json
-from reprieve.cluster.mini.store import Part
 from reprieve.cluster.mini.rights import users
+from reprieve.cluster.mini.store import Part
 from reprieve.config import args as config_args
 from reprieve.config.args import BudgetSelectors, Divergence, GangPreemption, Preset, RespectBudgets
 from reprieve.config.plugin_args import DefaultingType, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy
