@@ -218,7 +218,9 @@ class Planning:
     domain: Domain
     takeable: Takeable
     local: tuple[Unit, ...]
-    views: dict[tuple[int, ...], Snapshot] = field(default_factory=dict)  # without the pods that were tried
+    views: dict[tuple[int, ...], Snapshot] = field(
+        default_factory=dict
+    )  # without the pods that were tried last
 
     def place(self, gone: Iterable[Unit]) -> Placement | None:
         """Where the demand would go in this domain if these units were gone."""
@@ -336,6 +338,7 @@ class Planning:
     def _without(self, gone: Iterable[Unit]) -> Snapshot:
         pods = tuple(pod for unit in gone for pod in unit.pods)
         if pods not in self.views:
+            self.views.clear()  # the last one is asked for again, and each is large
             self.views[pods] = without(self.question.view, pods)
         return self.views[pods]
 

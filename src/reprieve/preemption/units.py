@@ -58,7 +58,7 @@ class Units:
         names = self._names(numbers)
         order = self._order(numbers, names)
         numbers = numbers[order]
-        groups = {n: tuple(np.flatnonzero(self.of_pod == n).tolist()) for n in self._groups_among(numbers)}
+        groups = self._members(numbers[numbers >= len(self.view.pods)])
         columns = (self.priority[numbers].tolist(), self.start[numbers].tolist(), order.tolist())
         return [
             Unit(
@@ -66,15 +66,18 @@ class Units:
                 Kind(int(self.kind[number])) if number in groups else Kind.POD,
                 priority,
                 start,
-                groups.get(number) or (number,),
+                tuple(groups[number]) if number in groups else (number,),
                 number,
             )
             for number, priority, start, place in zip(numbers.tolist(), *columns, strict=True)
         ]
 
-    def _groups_among(self, numbers: Ints) -> list[int]:
-        found: list[int] = numbers[numbers >= len(self.view.pods)].tolist()
-        return found
+    def _members(self, groups: Ints) -> dict[int, list[int]]:
+        members: dict[int, list[int]] = {number: [] for number in groups.tolist()}
+        rows = self.pods_of(groups) if members else groups
+        for row, number in zip(rows.tolist(), self.of_pod[rows].tolist(), strict=True):
+            members[number].append(row)
+        return members
 
     def touching(self, nodes: Mask) -> Ints:
         """The units with a pod on one of the nodes."""
