@@ -218,9 +218,7 @@ class Planning:
     domain: Domain
     takeable: Takeable
     local: tuple[Unit, ...]
-    views: dict[tuple[int, ...], Snapshot] = field(
-        default_factory=dict
-    )  # without the pods that were tried last
+    views: dict[tuple[int, ...], Snapshot] = field(default_factory=dict)  # without those who were tried
 
     def place(self, gone: Iterable[Unit]) -> Placement | None:
         """Where the demand would go in this domain if these units were gone."""
