@@ -10,6 +10,7 @@ from random import Random
 
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
 from reprieve.preemption.policy import UPSTREAM, Policy
+from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
 from reprieve.runtime.virtual_time import EPOCH
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
@@ -67,7 +68,7 @@ def crowd(seed: int) -> Scenario:
     ]
     beginning = Apply((*nodes, foreign_node(FOREIGN), storage_class("made", DRIVER), *_budgets(rng)))
     troubles = [(0.0, beginning), *_arrivals(rng), *_mishaps(rng, names)]
-    return Scenario(seed, _faults(rng, seed), tuple(troubles), ())
+    return _tolerant(Scenario(seed, _faults(rng, seed), tuple(troubles), ()))
 
 
 def _faults(rng: Random, seed: int) -> FaultPlan:
@@ -138,6 +139,38 @@ def a_group(name: str, priority: int, policy: Json, mode: str) -> Json:
     spec = {"priority": priority, "schedulingPolicy": policy, "disruptionMode": {mode: {}}}
     meta = {"name": name, "namespace": "default"}
     return {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": meta, "spec": spec}
+
+
+# --- who may not be taken yet --------------------------------------------------------------------
+
+TOLERATIONS = {"brief": 7, "short": 25, "forever": -1}
+
+
+def _tolerant(scenario: Scenario) -> Scenario:
+    """In every third cluster most pods and groups tolerate preemption, by all but the highest priority."""
+    rng = Random(f"tolerant {scenario.seed}")
+    if rng.randrange(3):
+        return scenario
+    acts = [(at, _of_classes(rng, act) if isinstance(act, Apply) else act) for at, act in scenario.troubles]
+    return replace(scenario, troubles=((0.0, Apply(tuple(_classes()))), *acts))
+
+
+def _classes() -> Iterator[Json]:
+    for name, seconds in TOLERATIONS.items():
+        annotations = {MINIMUM_PRIORITY: str(PRIORITIES[-1]), SECONDS: str(seconds)}
+        yield {"kind": "PriorityClass", "metadata": {"name": name, "annotations": annotations}, "value": 0}
+
+
+def _of_classes(rng: Random, act: Apply) -> Apply:
+    """Classes of that kind have a lower value than their pods; it is not looked at."""
+    names = [rng.choice(("", *TOLERATIONS)) for _ in act.objects]
+    return Apply(tuple(map(_of_class, act.objects, names)))
+
+
+def _of_class(thing: Json, name: str) -> Json:
+    if thing["kind"] not in ("Pod", "PodGroup"):
+        return thing
+    return {**thing, "spec": {**thing["spec"], "priorityClassName": name}}
 
 
 # --- what goes wrong -----------------------------------------------------------------------------

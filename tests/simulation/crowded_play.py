@@ -12,6 +12,7 @@ from reprieve.model.effects import Effect, Evict, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Synced, Unknown
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
+from reprieve.preemption.toleration import tolerated_until
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided, Decision, Outcome
@@ -173,7 +174,7 @@ class WatchedScheduler(Scheduler):
         elif decision.outcome is Outcome.PREEMPTS:
             plan = self._state.plans.of(key)
             assert plan is not None
-            self._check_plan(plan, decision.priority)
+            self._check_plan(plan, decision.priority, decision.at)
 
     def _check_no_gang_is_torn(self, key: tuple[str, str, str]) -> None:
         group = self._state.world.groups.group(key[1:]) if key[0] == GROUP else None
@@ -203,7 +204,7 @@ class WatchedScheduler(Scheduler):
                     room = room - view.pods.requests[:, known]
             hold(bool((room >= 0).all()), f"{decision.demand} is placed on {node} into room of others")
 
-    def _check_plan(self, plan: Handover, priority: int) -> None:
+    def _check_plan(self, plan: Handover, priority: int, now: float) -> None:
         for victim in plan.victims:
             pod = self._state.world.pod((victim.namespace, victim.name))
             assert pod is not None
@@ -215,6 +216,9 @@ class WatchedScheduler(Scheduler):
             own = pod.pod.spec.priority or 0
             theirs = own if group is None else self._state.world.groups.priority_of(group)
             hold(theirs < priority, f"{victim} has priority {theirs} and goes for {priority}")
+            if group is None:
+                until = tolerated_until(pod.pod, priority, self._state.world.groups.classes)
+                hold(until <= now, f"{victim} tolerates {priority} until {until}, and goes at {now}")
             if group is not None and group.spec.disrupted_whole:
                 self._check_whole(plan, (group.metadata.namespace, group.metadata.name))
 
