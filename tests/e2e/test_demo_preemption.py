@@ -161,7 +161,7 @@ def test_two_runs_say_the_same(scene: str) -> None:
 # --- pasted into a cluster -----------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def empty_cluster() -> Iterator[Path]:
     with cluster_up("--nodes", "0") as path:
         yield path
@@ -176,8 +176,34 @@ def test_what_a_scene_shows_can_be_pasted(empty_cluster: Path, home: Path) -> No
     assert {"llm-0", "llm-1", "llm-2"} < set(kubectl.names("pods"))
 
 
-def phases(kubectl: Kubectl) -> list[str]:
-    return [pod["status"]["phase"] for pod in kubectl.get("pods")["items"]]
+def test_a_class_that_is_edited_with_kubectl_counts_at_once(empty_cluster: Path, home: Path) -> None:
+    kubectl = Kubectl(empty_cluster, home, "lab")
+    kubectl("apply", "-f", "-", stdin=(DEMO / "toleration-before.yaml").read_text())
+    until(lambda: phases(kubectl) == ["Running", "Running"])
+    kubectl("apply", "-f", "-", stdin=(DEMO / "toleration-high.yaml").read_text())
+    until(
+        lambda: "waits for 1 pod of class low-10min, the first may be taken at" in message(kubectl, "report")
+    )
+    seconds = "preemption-toleration.scheduling.x-k8s.io/toleration-seconds"
+    kubectl("annotate", "--overwrite", "priorityclass", "low-10min", f"{seconds}=ten")
+    until(lambda: "epochs" not in kubectl.names("pods"))
+    until(lambda: "Running" in phases(kubectl, "report"))
+    told = Kubectl(empty_cluster, home, "default").get("events")["items"]
+    assert [e["message"] for e in told if e["involvedObject"]["name"] == "low-10min"] == [
+        f'annotation {seconds}: expected a whole number of 64 bits, got "ten"; the class protects nobody'
+    ]
+
+
+def message(kubectl: Kubectl, pod: str) -> str:
+    """Why a pod waits."""
+    conditions = kubectl.get("pod", pod)["status"].get("conditions", [])
+    return next((c.get("message", "") for c in conditions if c["type"] == "PodScheduled"), "")
+
+
+def phases(kubectl: Kubectl, *names: str) -> list[str]:
+    """Of these pods, or of all."""
+    pods = kubectl.get("pods")["items"]
+    return [pod["status"]["phase"] for pod in pods if not names or pod["metadata"]["name"] in names]
 
 
 def until(holds: Callable[[], bool], seconds: float = 20) -> None:
