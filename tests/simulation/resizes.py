@@ -36,7 +36,8 @@ class End(StrEnum):
     GONE = "the pod is gone"
     NODE_LOST = "the node was lost"
     FORBIDDEN = "the node's policy came between"
-    TAKEN = "somebody else took the room"
+    TAKEN = "somebody more important took the room"
+    SLIPPED = "the kubelet gave the room to somebody less important, who needed less"
 
 
 def resizing_crowd(seed: int) -> Scenario:
@@ -51,7 +52,7 @@ def _resizes(rng: Random) -> Iterator[tuple[float, Act]]:
 
 
 def _policies(rng: Random, nodes: list[str]) -> Iterator[tuple[float, Act]]:
-    for _ in range(rng.choice((0, 0, 1))):
+    for _ in range(rng.choice((0, 0, 1, 3))):
         yield rng.uniform(0, TROUBLED_SECONDS), ForbidResizes(rng.choice(nodes), rng.uniform(0, 10))
 
 
@@ -90,6 +91,7 @@ class ResizeBooks(Books):
     """
 
     held: dict[str, int] = field(default_factory=dict)  # by uid
+    priorities: dict[str, int] = field(default_factory=dict)  # by uid
     most: dict[str, list[tuple[float, int]]] = field(default_factory=dict)  # by uid, whenever it grew
     lost: list[tuple[float, str]] = field(default_factory=list)  # nodes
     forbidden: list[tuple[float, str]] = field(default_factory=list)
@@ -106,6 +108,7 @@ class ResizeBooks(Books):
             if held > self.held.get(thing.metadata.uid, 0):
                 self.most.setdefault(thing.metadata.uid, []).append((clock(), held))
             self.held[thing.metadata.uid] = held
+            self.priorities[thing.metadata.uid] = thing.spec.priority or 0
 
     def _check_refusals(self, stored: Stored) -> None:
         pass
@@ -125,12 +128,17 @@ class ResizeBooks(Books):
             return End.WITHDRAWN
         if any(at >= promise.at and name == promise.node for at, name in self.forbidden):
             return End.FORBIDDEN
-        return End.TAKEN if any(self._took_room(promise)) else None
+        takers = list(self._takers(promise))
+        if not takers:
+            return None
+        return End.TAKEN if max(takers) >= promise.priority else End.SLIPPED
 
-    def _took_room(self, promise: Promise) -> Iterator[bool]:
+    def _takers(self, promise: Promise) -> Iterator[int]:
+        """The priorities of those who came there or grew there since."""
         for uid, moments in self.most.items():
             other = uid != promise.pod.uid and self.places.get(uid) == promise.node
-            yield other and any(at >= promise.at for at, _ in moments)
+            if other and any(at >= promise.at for at, _ in moments):
+                yield self.priorities[uid]
 
 
 # --- playing -------------------------------------------------------------------------------------

@@ -1,12 +1,16 @@
 """Pods that run want more, among arrivals and faults: who makes room for them does not do so in vain."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from reprieve.runtime.virtual_time import run
 from reprieve.scheduler.decision import Outcome
-from tests.simulation.resizes import End, play_resizes
+from tests.simulation.play import silent
+from tests.simulation.resizes import End, ResizingPlay, play_resizes, resizing_settings
+from tests.simulation.test_replay import Journaling, check_repetition
 
 SEEDS = range(40 if settings().derandomize else 3_000)
 
@@ -23,3 +27,14 @@ def test_enough_is_going_on() -> None:
     assert total[Outcome.FITS] > 10
     assert total[End.GRANTED] > 10
     assert total[End.GRANTED] > sum(total[end] for end in End if end is not End.GRANTED)
+
+
+class JournalingResizes(Journaling, ResizingPlay):
+    pass
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_it_is_repeated_from_its_journal(seed: int, tmp_path: Path) -> None:
+    play = JournalingResizes(seed, silent).written_to(tmp_path)
+    run(play.act())
+    assert check_repetition(play, resizing_settings(seed)) > 0

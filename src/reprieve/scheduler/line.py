@@ -65,6 +65,7 @@ def _has_its_node(
     changed = before is None or _asks_in_place(before) != _asks_in_place(known)
     changed |= state.parts.get(target) != key
     state.parts[target] = key
+    state.faults.pop(target, None)
     if changed:
         yield from _reconsidered(state, key, now)
     yield from stand_in_line(state, key, now, changed=changed)

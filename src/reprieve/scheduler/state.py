@@ -58,8 +58,7 @@ class State:
 
     def asker(self, key: Key) -> Asker | NotYet | None:
         if key[0] == IN_PLACE:
-            in_place = self.in_place(key)
-            return asker_in_place(self.world, key, in_place, self.settings.group_rules) if in_place else None
+            return self._asker_in_place(key)
         found = asker(self.world, key, self.settings.group_rules)
         if not isinstance(found, Asker):
             return found
@@ -68,6 +67,14 @@ class State:
             return found
         text = f"PodGroup {key[1]}/{key[2]} waits for pod {faulty[0].pod.metadata.name}, which is faulty"
         return NotYet(text, tuple(pod for pod in found.pods if pod not in faulty))
+
+    def _asker_in_place(self, key: Key) -> Asker | NotYet | None:
+        in_place = self.in_place(key)
+        if in_place is None:
+            return None
+        found = asker_in_place(self.world, key, in_place, self.settings.group_rules)
+        faulty = isinstance(found, Asker) and pod_target(found.pods[0].pod) in self.faults
+        return NotYet("") if faulty else found
 
     def in_place(self, key: Key) -> InPlace | None:
         """How the pod of this name asks for more where it runs, if it may."""

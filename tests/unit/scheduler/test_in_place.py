@@ -161,10 +161,16 @@ def test_a_namesake_on_another_node_asks_there() -> None:
     assert on.decisions[-1].outcome == "FitsInPlace"
 
 
-def test_a_pod_that_cannot_be_read_any_more_still_counts_with_what_was_read_last() -> None:
-    on = stage(a_node("n1"), wanting(GROWS, "3"), DEAR)
+def test_nobody_goes_for_a_pod_that_cannot_be_read_any_more() -> None:
+    """It is looked at again as soon as it can be."""
+    on = stage(a_node("n1"), wanting(GROWS, "3"), LOW)
     on.happens(Unread(target(GROWS), Problem(Ref("Pod", "default", "grows"), "spec", "broken")))
-    assert list(on.scheduler._state.queue.keys()) == [("InPlace", "default", "grows")]
+    assert not len(on.scheduler._state.plans)
+    decided = len(on.decisions)
+    on.lose(LOW)
+    assert len(on.decisions) == decided
+    on.see(later(wanting(GROWS, "3")))
+    assert [decision.outcome for decision in on.decisions[decided:]] == ["FitsInPlace"]
 
 
 def test_a_decision_tells_what_was_asked_for() -> None:
