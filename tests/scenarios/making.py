@@ -166,6 +166,7 @@ def _pod(name: str, line: PodLine, groups: dict[str, GroupLine]) -> Json:
         status |= _put_off(line)
     if line.on and line.scheduled != "unsaid":
         status.setdefault("conditions", []).append(_scheduled(line.scheduled))
+    status |= line.status
     for kind, reason in line.conditions.items():
         status.setdefault("conditions", []).append({"type": kind, "status": "True", "reason": reason})
     return _thing("v1", "Pod", meta, spec=spec, status=status)

@@ -58,6 +58,7 @@ class PodLine(_Line, frozen=True):
     wants: dict[str, Amount] = {}  # a resize, which its node has put off
     annotations: Labels = {}
     conditions: Labels = {}  # those that hold, and their reasons
+    status: dict[str, Any] = {}
 
 
 class DemandLine(PodLine, frozen=True):
@@ -146,6 +147,7 @@ class Seen(_Line, frozen=True):
     nominated: dict[str, str] = {}  # pods, and the nodes they wait for; empty: none
     conditions: dict[str, dict[str, str]] = {}  # pods or groups, and their conditions; empty: none
     says: dict[str, str] = {}  # pods, and words that their last event has
+    decided: int | None = None  # how often anything was decided so far
 
 
 class StepLine(_Line, frozen=True):

@@ -122,6 +122,8 @@ class Telling:
             (waiting, expect.nominated),
             (seen, expect.conditions),
         ]
+        if expect.decided is not None:
+            pairs.append((len(cluster.stage.decisions), expect.decided))
         pairs += [
             (told[name], told[name] if words in told[name] else words) for name, words in expect.says.items()
         ]
