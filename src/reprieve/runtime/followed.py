@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from reprieve.model.effects import Effect, Evict, Nominate, SetCondition, Target
+from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen
 from reprieve.model.objects import Pod
+from reprieve.model.resizing import is_deferred
 from reprieve.scheduler.decision import Decision, Outcome, Victim
 
 
@@ -22,6 +23,7 @@ class Reason(StrEnum):
     ELSEWHERE = "placed_elsewhere"  # its preemptor found another place first
     OUTRANKED = "outranked"  # somebody more important took the room
     NODE_GONE = "node_gone"
+    STUCK = "stuck"  # a victim did not leave in time
     REPLANNED = "replanned"  # it would not have been enough any more
 
 
@@ -59,6 +61,7 @@ class _Plan:
     victims: dict[Target, Victim]
     to_evict: set[Target]  # those of whom it is not known that they are asked to go
     calling: bool
+    in_place: bool  # its pod runs there already, and wants to grow
 
     @property
     def preemptor(self) -> str:
@@ -73,9 +76,7 @@ class Followed:
     """Victims beyond the number that a decision names are not followed."""
 
     _plans: dict[Target, _Plan] = field(default_factory=dict)  # by who asks
-    _asking: dict[Target, Target] = field(
-        default_factory=dict
-    )  # pods that wait for room, and who asks for it
+    _asking: dict[Target, Target] = field(default_factory=dict)  # pods that wait for room, and for whose plan
     _evicted: dict[Target, dict[Target, Victim]] = field(default_factory=dict)  # for whom, whoever had to go
 
     def __len__(self) -> int:
@@ -84,18 +85,21 @@ class Followed:
     # --- decisions ---
 
     def decided(self, decision: Decision, effects: Iterable[Effect], now: float) -> Iterator[News]:
-        if decision.outcome is Outcome.PLACED:
+        if decision.outcome in (Outcome.PLACED, Outcome.FITS):
             if not self._plans and not self._evicted:
                 return
             yield from self._placed(decision, now)
         for plan in self._withdrawn(effects):
             own = plan.demand == decision.demand
             yield self._end(plan, now, Reason.REPLANNED if own else Reason.OUTRANKED)
+        if decision.outcome in (Outcome.UNSCHEDULABLE, Outcome.PREEMPTS):
+            for plan in self._plans_for([decision.demand]):
+                yield self._end(plan, now, Reason.REPLANNED)
         if decision.outcome is Outcome.PREEMPTS:
-            yield from self._begin(decision, now)
+            yield from self._begin(decision, effects, now)
 
-    def _begin(self, decision: Decision, now: float) -> Iterator[News]:
-        new = _begun(decision, now)
+    def _begin(self, decision: Decision, effects: Iterable[Effect], now: float) -> Iterator[News]:
+        new = _begun(decision, effects, now)
         waiting = (new.demand, *new.places)
         for plan in self._plans_for(waiting):
             yield self._end(plan, now, Reason.REPLANNED)
@@ -120,13 +124,13 @@ class Followed:
 
     # --- events ---
 
-    def observed(self, events: Sequence[Event], effects: Iterable[Effect], now: float) -> Iterator[News]:
+    def observed(self, events: Sequence[Event], effects: Sequence[Effect], now: float) -> Iterator[News]:
         if not self._plans and not self._evicted:
             return
         for event in events:
             yield from self._observed(event, now)
-        for plan in self._withdrawn(effects):
-            yield from self._withdraw(plan, events, now)
+        for plan in self._given_up(events, effects):
+            yield from self._give_up(plan, events, effects, now)
 
     def _observed(self, event: Event, now: float) -> Iterator[News]:
         match event:
@@ -134,15 +138,35 @@ class Followed:
                 yield from self._asked_to_go(pod, now)
             case Gone(target):
                 yield from self._gone(target, now)
-            case Seen(Pod() as pod) if pod.metadata.deletion_timestamp is not None or pod.spec.node_name:
+            case Seen(Pod() as pod) if pod.metadata.deletion_timestamp is not None:
                 yield from self._lost(_target(pod), now)
+            case Seen(Pod() as pod) if pod.spec.node_name:
+                yield from self._has_a_node(pod, now)
 
-    def _withdraw(self, plan: _Plan, events: Sequence[Event], now: float) -> Iterator[News]:
-        """The scheduler gives a plan up: what has just happened tells why."""
-        if any(isinstance(event, Failed) and _concerns(plan, event.effect) for event in events):
+    def _has_a_node(self, pod: Pod, now: float) -> Iterator[News]:
+        """It was bound by somebody else, or has grown, or does not want to any more."""
+        for plan in self._plans_for([_target(pod)]):
+            if not plan.in_place:
+                yield self._end(plan, now, Reason.PREEMPTOR_GONE)
+            elif not is_deferred(pod):
+                yield self._end(plan, now, Reason.PREEMPTOR_GONE if plan.calling else None)
+
+    def _given_up(self, events: Sequence[Event], effects: Sequence[Effect]) -> list[_Plan]:
+        """A nomination is withdrawn; who needs none shows it only by why."""
+        withdrawn = self._withdrawn(effects)
+        growing = [plan for plan in self._plans.values() if plan.in_place]
+        return [*withdrawn, *(p for p in growing if _has_failed(p, events) or _is_stuck(p, effects))]
+
+    def _give_up(
+        self, plan: _Plan, events: Sequence[Event], effects: Sequence[Effect], now: float
+    ) -> Iterator[News]:
+        """What has just happened tells why."""
+        if _has_failed(plan, events):
             if plan.calling:
                 yield Called(plan.preemptor, now - plan.began, well=False)
             yield self._end(plan, now, Reason.FAILED)
+        elif _is_stuck(plan, effects):
+            yield self._end(plan, now, Reason.STUCK)
         elif any(isinstance(event, Gone) and _is_its_node(plan, event.target) for event in events):
             yield self._end(plan, now, Reason.NODE_GONE)
         else:
@@ -186,9 +210,26 @@ class Followed:
         return plan.ended(now, reason)
 
 
-def _begun(decision: Decision, now: float) -> _Plan:
+def _begun(decision: Decision, effects: Iterable[Effect], now: float) -> _Plan:
     victims = {v.pod: v for v in decision.preemption.victims} if decision.preemption is not None else {}
-    return _Plan(decision.demand, now, dict(decision.places), victims, set(victims), calling=bool(victims))
+    return _Plan(
+        demand=decision.demand,
+        began=now,
+        places=dict(decision.places),
+        victims=victims,
+        to_evict=set(victims),
+        calling=bool(victims),
+        in_place=not any(isinstance(effect, Nominate) and effect.node for effect in effects),
+    )
+
+
+def _has_failed(plan: _Plan, events: Sequence[Event]) -> bool:
+    return any(isinstance(event, Failed) and _concerns(plan, event.effect) for event in events)
+
+
+def _is_stuck(plan: _Plan, effects: Sequence[Effect]) -> bool:
+    told = (e.target for e in effects if isinstance(e, Announce) and e.reason == "PreemptionStuck")
+    return any(target in plan.victims for target in told)
 
 
 def _concerns(plan: _Plan, effect: Effect) -> bool:

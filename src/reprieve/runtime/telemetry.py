@@ -150,10 +150,13 @@ class Telemetry:
             self._metrics.algorithm_seconds.observe(seconds)
         else:
             self._decided_group(decision, seconds)
-        if decision.outcome is Outcome.PLACED:
-            self._placed(decision, now, attempts)
-        else:
-            self._unplaced(decision, seconds)
+        match decision.outcome:
+            case Outcome.PLACED:
+                self._placed(decision, now, attempts)
+            case Outcome.FITS:
+                del self._attempts[decision.demand]
+            case Outcome.UNSCHEDULABLE | Outcome.PREEMPTS | Outcome.WAITING:
+                self._unplaced(decision, seconds)
         if decision.outcome is Outcome.PREEMPTS:
             self._begun(decision)
         self._tell(self._followed.decided(decision, decided.effects, now))
@@ -188,17 +191,22 @@ class Telemetry:
                 self._binding[pod] = _Binding(waiting.since, now, attempts, waiting.profile)
 
     def _unplaced(self, decision: Decision, seconds: float) -> None:
-        labels = "unschedulable", self._profile(decision.demand)
-        self._metrics.attempts(*labels).inc(decision.pods)
-        self._metrics.attempt_seconds(*labels).observe(seconds)
+        if decision.demand.kind != "Pod" or decision.demand in self._waiting:
+            # Otherwise it runs and wants to grow, which is no attempt to schedule it.
+            labels = "unschedulable", self._profile(decision.demand)
+            self._metrics.attempts(*labels).inc(decision.pods)
+            self._metrics.attempt_seconds(*labels).observe(seconds)
         looked = decision.eviction is not None and decision.eviction.because.code not in _NEVER_LOOKED
         if decision.outcome is Outcome.PREEMPTS or looked:
-            result = "Success" if decision.outcome is Outcome.PREEMPTS else "Unschedulable"
-            self._metrics.evaluation_seconds(_preemptor(decision), result).observe(seconds)
-            if decision.demand.kind == "Pod":
-                self._metrics.preemption_attempts.inc()
-            else:
-                self._metrics.workload_preemption_attempts(result).inc()
+            self._looked_for_victims(decision, seconds)
+
+    def _looked_for_victims(self, decision: Decision, seconds: float) -> None:
+        result = "Success" if decision.outcome is Outcome.PREEMPTS else "Unschedulable"
+        self._metrics.evaluation_seconds(_preemptor(decision), result).observe(seconds)
+        if decision.demand.kind == "Pod":
+            self._metrics.preemption_attempts.inc()
+        else:
+            self._metrics.workload_preemption_attempts(result).inc()
 
     def _profile(self, demand: Target) -> str:
         if demand.kind != "Pod":
