@@ -65,7 +65,7 @@ class _Plan:
 
     @property
     def preemptor(self) -> str:
-        return self.demand.kind.lower()
+        return "resize" if self.in_place else self.demand.kind.lower()
 
     def ended(self, now: float, reason: Reason | None = None) -> Ended:
         return Ended(self.preemptor, now - self.began, reason)
@@ -96,10 +96,10 @@ class Followed:
             for plan in self._plans_for([decision.demand]):
                 yield self._end(plan, now, Reason.REPLANNED)
         if decision.outcome is Outcome.PREEMPTS:
-            yield from self._begin(decision, effects, now)
+            yield from self._begin(decision, now)
 
-    def _begin(self, decision: Decision, effects: Iterable[Effect], now: float) -> Iterator[News]:
-        new = _begun(decision, effects, now)
+    def _begin(self, decision: Decision, now: float) -> Iterator[News]:
+        new = _begun(decision, now)
         waiting = (new.demand, *new.places)
         for plan in self._plans_for(waiting):
             yield self._end(plan, now, Reason.REPLANNED)
@@ -174,7 +174,8 @@ class Followed:
 
     def _asked_to_go(self, pod: Target, now: float) -> Iterator[News]:
         for plan in [p for p in self._plans.values() if pod in p.victims]:
-            self._evicted.setdefault(plan.demand, {})[pod] = plan.victims[pod]
+            if not plan.in_place:  # whether a resize was worth it shows later
+                self._evicted.setdefault(plan.demand, {})[pod] = plan.victims[pod]
             yield from self._out_of_the_way(plan, pod, now)
 
     def _out_of_the_way(self, plan: _Plan, pod: Target, now: float) -> Iterator[News]:
@@ -210,7 +211,7 @@ class Followed:
         return plan.ended(now, reason)
 
 
-def _begun(decision: Decision, effects: Iterable[Effect], now: float) -> _Plan:
+def _begun(decision: Decision, now: float) -> _Plan:
     victims = {v.pod: v for v in decision.preemption.victims} if decision.preemption is not None else {}
     return _Plan(
         demand=decision.demand,
@@ -219,7 +220,7 @@ def _begun(decision: Decision, effects: Iterable[Effect], now: float) -> _Plan:
         victims=victims,
         to_evict=set(victims),
         calling=bool(victims),
-        in_place=not any(isinstance(effect, Nominate) and effect.node for effect in effects),
+        in_place=decision.growth is not None,
     )
 
 

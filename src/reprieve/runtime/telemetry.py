@@ -61,7 +61,6 @@ class Telemetry:
         self._binding: dict[Target, _Binding] = {}
         self._attempts: dict[Target, int] = {}  # until a pod is bound, or a group placed
         self._profiles: dict[tuple[str, str], str] = {}  # by group
-
         self._begin_with_zero()
 
     def asks(self, pending: Callable[[], Mapping[Standing, int]]) -> None:
@@ -79,7 +78,7 @@ class Telemetry:
             metrics.executions(result)
         for end in End:
             metrics.resizes_ended(end)
-        for preemptor in ("pod", "podgroup"):
+        for preemptor in ("pod", "podgroup", "resize"):
             metrics.begun(preemptor)
             metrics.ready(preemptor)
             for reason in Reason:
@@ -144,19 +143,17 @@ class Telemetry:
         decision = decided.decision
         if decision.growth is not None:
             self._decided_resize(decision, decision.growth, now, seconds)
+            self._tell(self._followed.decided(decision, decided.effects, now))
             return
         attempts = self._attempts[decision.demand] = self._attempts.get(decision.demand, 0) + 1
         if decision.demand.kind == "Pod":
             self._metrics.algorithm_seconds.observe(seconds)
         else:
             self._decided_group(decision, seconds)
-        match decision.outcome:
-            case Outcome.PLACED:
-                self._placed(decision, now, attempts)
-            case Outcome.FITS:
-                del self._attempts[decision.demand]
-            case Outcome.UNSCHEDULABLE | Outcome.PREEMPTS | Outcome.WAITING:
-                self._unplaced(decision, seconds)
+        if decision.outcome is Outcome.PLACED:
+            self._placed(decision, now, attempts)
+        else:
+            self._unplaced(decision, seconds)
         if decision.outcome is Outcome.PREEMPTS:
             self._begun(decision)
         self._tell(self._followed.decided(decision, decided.effects, now))
@@ -166,6 +163,7 @@ class Telemetry:
         self._metrics.resize_decisions(decision.outcome).inc()
         self._resized.decided(decision, growth, now)
         if decision.outcome is Outcome.PREEMPTS and decision.preemption is not None:
+            self._metrics.begun("resize").inc()
             self._metrics.resize_victims.inc(decision.preemption.pods)
             self._price(decision.preemption, "resize")
 
@@ -191,11 +189,9 @@ class Telemetry:
                 self._binding[pod] = _Binding(waiting.since, now, attempts, waiting.profile)
 
     def _unplaced(self, decision: Decision, seconds: float) -> None:
-        if decision.demand.kind != "Pod" or decision.demand in self._waiting:
-            # Otherwise it runs and wants to grow, which is no attempt to schedule it.
-            labels = "unschedulable", self._profile(decision.demand)
-            self._metrics.attempts(*labels).inc(decision.pods)
-            self._metrics.attempt_seconds(*labels).observe(seconds)
+        labels = "unschedulable", self._profile(decision.demand)
+        self._metrics.attempts(*labels).inc(decision.pods)
+        self._metrics.attempt_seconds(*labels).observe(seconds)
         looked = decision.eviction is not None and decision.eviction.because.code not in _NEVER_LOOKED
         if decision.outcome is Outcome.PREEMPTS or looked:
             self._looked_for_victims(decision, seconds)

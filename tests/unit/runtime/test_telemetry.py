@@ -3,20 +3,17 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
-from reprieve.assembly import settings_of
-from reprieve.config import default_configuration, parse_feature_gates
 from reprieve.model.effects import Bind, Effect, Evict, SetCondition
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced
-from reprieve.model.objects import Condition, ContainerStatus, KubernetesObject, Pod, PodStatus
+from reprieve.model.objects import KubernetesObject
 from reprieve.runtime.onlookers import Watched
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import Settings
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
-from tests.unit.scheduler.making import a_node, a_pod, bound, later, leaving, target
+from tests.unit.scheduler.making import a_node, a_pod, bound, leaving, target
 
 
 @dataclass(slots=True)
@@ -233,48 +230,3 @@ def test_a_victim_that_never_leaves() -> None:
     measured.now += 1000.0
     measured.happens()
     assert abandoned(measured, "stuck") == 1
-
-
-# --- pods that want to grow ----------------------------------------------------------------------
-
-RESIZES = parse_feature_gates("InPlacePodVerticalScalingSchedulerPreemption=true")
-
-
-def growing(cpu: str, *, waits: bool = True) -> Pod:
-    """A pod of two that wants to have more, and whose node waits for room."""
-    pod = a_pod("grows", cpu=cpu, priority=9, on="n1")
-    condition = Condition(type="PodResizePending", status="True", reason="Deferred")
-    granted = ContainerStatus(name="c", allocated_resources={"cpu": "2" if waits else cpu})
-    status = PodStatus(
-        phase="Running", conditions=(condition,) if waits else (), container_statuses=(granted,)
-    )
-    return msgspec.structs.replace(later(pod), status=status)
-
-
-def beside_somebody() -> Measured:
-    settings = settings_of(default_configuration(), RESIZES)
-    measured = Measured(settings=settings)
-    return measured.begin(a_node("n1"), a_pod("old", cpu="2", on="n1"), growing("4"))
-
-
-def test_room_for_a_resize_is_a_plan_and_no_attempt_to_schedule() -> None:
-    measured = beside_somebody()
-    assert measured.says("reprieve_handovers_begun_total", preemptor="pod") == 1
-    assert measured.says("scheduler_preemption_victims_sum") == 1
-    assert b"schedule_attempts_total{profile" not in measured.telemetry.text()
-
-
-def test_a_resize_that_fits_when_its_victim_is_gone() -> None:
-    measured = beside_somebody().succeed().happens(Gone(target(a_pod("old"))))
-    assert measured.says("reprieve_handovers_ready_total", preemptor="pod") == 1
-    assert measured.says("reprieve_wasted_evictions_total") == 0
-
-
-def test_a_resize_that_the_node_grants_first() -> None:
-    measured = beside_somebody().succeed().see(later(growing("4", waits=False)))
-    assert measured.says("reprieve_handovers_ready_total", preemptor="pod") == 1
-
-
-def test_a_resize_whose_victim_cannot_be_evicted() -> None:
-    measured = until_evicting(beside_somebody()).fail(Evict)
-    assert abandoned(measured, "failed") == 1

@@ -1,11 +1,13 @@
 """What metrics say of pods that want more where they run."""
 
+from reprieve.model.effects import Evict
+from reprieve.model.events import Gone
 from reprieve.model.objects import Pod
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
-from tests.unit.runtime.test_telemetry import Measured
-from tests.unit.scheduler.making import a_node, a_pod, granted, later, leaving, respecified, wanting
+from tests.unit.runtime.test_telemetry import Measured, until_evicting
+from tests.unit.scheduler.making import a_node, a_pod, granted, later, leaving, respecified, target, wanting
 
 GROWS = wanting(a_pod("grows", cpu="2", priority=9, on="n1"), "3")
 LOW = a_pod("low", cpu="2", on="n1")
@@ -57,3 +59,35 @@ def test_a_pod_that_goes() -> None:
     assert ended(one, "gone") == (1, 0)
     one.see(later(leaving(GROWS)))
     assert ended(one, "gone") == (1, 0)
+
+
+# --- plans for them ------------------------------------------------------------------------------
+
+
+def plans(one: Measured, **labels: str) -> float:
+    kind = "abandoned" if labels else "ready"
+    return one.says(f"reprieve_handovers_{kind}_total", preemptor="resize", **labels)
+
+
+def test_a_plan_for_a_resize_is_ready_when_its_victim_is_gone() -> None:
+    one = measured(LOW)
+    assert one.says("reprieve_handovers_begun_total", preemptor="resize") == 1
+    assert one.says("reprieve_handovers_open") == 1
+    one.succeed(seconds=1.0).happens(Gone(target(LOW)))
+    assert plans(one) == 1
+    assert one.says("reprieve_handovers_open") == 0
+
+
+def test_a_plan_for_a_resize_that_the_node_grants_first() -> None:
+    one = measured(LOW).succeed().see(granted(GROWS))
+    assert plans(one) == 1
+
+
+def test_a_plan_whose_victim_cannot_be_evicted() -> None:
+    one = until_evicting(measured(LOW)).fail(Evict)
+    assert plans(one, reason="failed") == 1
+
+
+def test_a_plan_for_a_pod_that_goes() -> None:
+    one = measured(LOW).succeed().see(leaving(GROWS))
+    assert plans(one, reason="preemptor_gone") == 1
