@@ -24,9 +24,10 @@ from tests.simulation.crowd import settings_of
 from tests.simulation.crowded_play import CrowdedPlay
 from tests.simulation.invariants import hold
 from tests.simulation.play import Play, silent
+from tests.simulation.resizes import ResizingPlay, resizing_settings
 from tests.simulation.scenario import scenario
 
-CROWDS = range(30 if hypothesis.settings().derandomize else 2_000)
+CROWDS = range(60 if hypothesis.settings().derandomize else 2_000)
 TROUBLES = range(30 if hypothesis.settings().derandomize else 2_000)
 
 Wanted = list[tuple[Effect, ...]]
@@ -80,6 +81,10 @@ class JournalingCrowd(Journaling, CrowdedPlay):
     pass
 
 
+class JournalingResizes(Journaling, ResizingPlay):
+    pass
+
+
 def _fail(sentence: str) -> None:
     hold(False, sentence)
 
@@ -107,6 +112,13 @@ def test_a_crowd_is_repeated(seed: int, tmp_path: Path) -> None:
     play = JournalingCrowd(seed, silent).written_to(tmp_path)
     tally = run(play.act())
     assert check_repetition(play, settings_of(seed)) >= tally.placed + tally.plans
+
+
+@pytest.mark.parametrize("seed", CROWDS)
+def test_a_crowd_that_wants_to_grow_is_repeated(seed: int, tmp_path: Path) -> None:
+    play = JournalingResizes(seed, silent).written_to(tmp_path)
+    tally = run(play.act())
+    assert check_repetition(play, resizing_settings(seed)) >= tally.placed + tally.plans
 
 
 @pytest.mark.parametrize("seed", TROUBLES)

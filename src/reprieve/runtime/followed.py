@@ -152,7 +152,7 @@ class Followed:
                 yield self._end(plan, now, Reason.PREEMPTOR_GONE if plan.calling else None)
 
     def _given_up(self, events: Sequence[Event], effects: Sequence[Effect]) -> list[_Plan]:
-        """A nomination is withdrawn; who needs none shows it only by why."""
+        """A nomination is withdrawn. Pods that want to grow have none: theirs show it by why, or later."""
         withdrawn = self._withdrawn(effects)
         growing = [plan for plan in self._plans.values() if plan.in_place]
         return [*withdrawn, *(p for p in growing if _has_failed(p, events) or _is_stuck(p, effects))]
@@ -225,7 +225,9 @@ def _begun(decision: Decision, now: float) -> _Plan:
 
 
 def _has_failed(plan: _Plan, events: Sequence[Event]) -> bool:
-    return any(isinstance(event, Failed) and _concerns(plan, event.effect) for event in events)
+    """It is no failure if a victim is not there any more."""
+    failures = (event for event in events if isinstance(event, Failed) and not event.missing)
+    return any(_concerns(plan, failure.effect) for failure in failures)
 
 
 def _is_stuck(plan: _Plan, effects: Sequence[Effect]) -> bool:

@@ -3,15 +3,15 @@
 Knows how a line reads, and nothing of files or of what is done with it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from reprieve.model.effects import Effect, Target
-from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
-from reprieve.model.objects import KubernetesObject, Problem, Record
+from reprieve.model.effects import Effect
+from reprieve.model.events import Event
+from reprieve.model.objects import KubernetesObject, Record
 from reprieve.scheduler.decision import Decision
 
 FORMAT = 1
@@ -47,6 +47,23 @@ class UnreadableLineError(ValueError):
     """What is wrong with a line, as a sentence."""
 
 
+AnyDecoder = msgspec.json.Decoder[Any]
+
+_ONE_OF_MANY = (KubernetesObject, Effect)  # what is told apart by its kind
+_KINDS: dict[str, AnyDecoder] = {
+    kind.__name__: msgspec.json.Decoder(kind) for union in _ONE_OF_MANY for kind in get_args(union)
+}
+_EVENTS: dict[str, type[Event]] = {event.__name__: event for event in get_args(Event)}
+# How each field of an event is read; None: as its kind says.
+_FIELDS: dict[type[Event], dict[str, AnyDecoder | None]] = {
+    event: {
+        name: None if hint in _ONE_OF_MANY else msgspec.json.Decoder(hint)
+        for name, hint in get_type_hints(event).items()
+    }
+    for event in get_args(Event)
+}
+
+
 # --- writing -------------------------------------------------------------------------------------
 
 
@@ -68,22 +85,10 @@ def decision_bytes(decision: Decision) -> bytes:
 
 
 def _written(event: Event) -> Json:
-    match event:
-        case Seen(thing, unserved):
-            written = {"seen": type(thing).__name__, "object": thing}
-            return {**written, "unserved": unserved} if unserved else written
-        case Unread(target, problem):
-            return {"unread": target, "problem": problem}
-        case Gone(target):
-            return {"gone": target}
-        case Synced():
-            return {"synced": True}
-        case Done(effect):
-            return {"done": type(effect).__name__, "effect": effect}
-        case Failed(effect, error):
-            return {"failed": type(effect).__name__, "effect": effect, "error": error}
-        case Unknown(effect, error):
-            return {"unknown": type(effect).__name__, "effect": effect, "error": error}
+    """Every field by its name, and of what kind the object or the effect is."""
+    written = {"is": type(event).__name__, **{name: getattr(event, name) for name in _FIELDS[type(event)]}}
+    about = written.get("object", written.get("effect"))
+    return written if about is None else {"kind": type(about).__name__, **written}
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -93,35 +98,12 @@ class _Line(Record, frozen=True):
     begin: int | None = None
     head: Json = {}
     at: float = 0.0
-    events: tuple["_Event", ...] | None = None
+    events: tuple[dict[str, msgspec.Raw], ...] | None = None
     decision: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class _Event(Record, frozen=True):
-    """At most one of the first group is given, and what belongs to it."""
-
-    seen: str = ""
-    unread: Target | None = None
-    gone: Target | None = None
-    synced: bool = False
-    done: str = ""
-    failed: str = ""
-    unknown: str = ""
-
-    object: msgspec.Raw = msgspec.Raw(b"null")
-    unserved: tuple[str, ...] = ()
-    problem: Problem | None = None
-    effect: msgspec.Raw = msgspec.Raw(b"null")
-    error: str = ""
-
-
 _LINE = msgspec.json.Decoder(_Line)
-_OBJECTS: dict[str, msgspec.json.Decoder[KubernetesObject]] = {
-    kind.__name__: msgspec.json.Decoder(kind) for kind in get_args(KubernetesObject)
-}
-_EFFECTS: dict[str, msgspec.json.Decoder[Effect]] = {
-    kind.__name__: msgspec.json.Decoder(kind) for kind in get_args(Effect)
-}
+_TEXT = msgspec.json.Decoder(str)
 
 
 def entry(line: bytes) -> Entry:
@@ -132,7 +114,7 @@ def entry(line: bytes) -> Entry:
             return _began(found)
         if found.events is not None:
             return Observed(found.at, tuple(map(_event, found.events)))
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, TypeError) as error:
         raise UnreadableLineError(f"is not a line of a journal: {error}") from error
     except KeyError as error:
         raise UnreadableLineError(f"names a kind that Reprieve does not know: {error}") from error
@@ -148,17 +130,18 @@ def _began(line: _Line) -> Began:
     return Began(line.head)
 
 
-def _event(event: _Event) -> Event:
-    if event.seen:
-        return Seen(_OBJECTS[event.seen].decode(event.object), event.unserved)
-    if event.unread is not None and event.problem is not None:
-        return Unread(event.unread, event.problem)
-    if event.gone is not None:
-        return Gone(event.gone)
-    if event.synced:
-        return Synced()
-    kind = event.done or event.failed or event.unknown
-    effect = _EFFECTS[kind].decode(event.effect)
-    if event.done:
-        return Done(effect)
-    return Failed(effect, event.error) if event.failed else Unknown(effect, event.error)
+def _event(written: dict[str, msgspec.Raw]) -> Event:
+    kind = _EVENTS[_kind(written, "is")]
+    made: Callable[..., Event] = kind  # whether all fields are given is seen when it is made
+    return made(**{name: _field(written, name) for name in _FIELDS[kind] if name in written})
+
+
+def _field(written: dict[str, msgspec.Raw], name: str) -> object:
+    reader = _FIELDS[_EVENTS[_kind(written, "is")]][name] or _KINDS[_kind(written, "kind")]
+    return reader.decode(written[name])
+
+
+def _kind(written: dict[str, msgspec.Raw], name: str) -> str:
+    if name not in written:
+        raise UnreadableLineError(f"is not a line of a journal: an event has no {name!r}")
+    return _TEXT.decode(written[name])

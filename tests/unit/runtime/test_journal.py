@@ -174,7 +174,7 @@ def test_the_same_run_may_not(tmp_path: Path) -> None:
 def test_a_line_that_is_damaged_is_named(tmp_path: Path) -> None:
     written(tmp_path)
     path = tmp_path / "00000001.jsonl"
-    path.write_bytes(path.read_bytes().replace(b'"seen":"Pod"', b'"seen":"Dog"', 1))
+    path.write_bytes(path.read_bytes().replace(b'"kind":"Pod","is":"Seen"', b'"kind":"Dog","is":"Seen"', 1))
     assert complaint(tmp_path) == f"{path}: line 3 names a kind that Reprieve does not know: 'Dog'"
 
 

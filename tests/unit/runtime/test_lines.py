@@ -51,6 +51,7 @@ EVENTS: list[Event] = [
     Synced(),
     *map(Done, EFFECTS),
     *(Failed(effect, "no") for effect in EFFECTS),
+    Failed(Evict(POD), "not found", missing=True),
     *(Unknown(effect, "no answer") for effect in EFFECTS),
 ]
 
@@ -92,7 +93,12 @@ def test_a_beginning() -> None:
     [
         (b"not JSON", "is not a line of a journal: JSON is malformed: invalid character (byte 4)"),
         (b"{}", "is not a line of a journal: expected begin, events or decision"),
-        (b'{"events": [{"seen": "Dragon"}]}', "names a kind that Reprieve does not know: 'Dragon'"),
+        (
+            b'{"events": [{"is": "Seen", "kind": "Dragon", "object": {}}]}',
+            "names a kind that Reprieve does not know: 'Dragon'",
+        ),
+        (b'{"events": [{}]}', "is not a line of a journal: an event has no 'is'"),
+        (b'{"events": [{"is": "Done", "effect": {}}]}', "is not a line of a journal: an event has no 'kind'"),
         (b'{"begin": 2}', "has format 2, and this version of Reprieve reads 1"),
     ],
 )
@@ -100,3 +106,8 @@ def test_what_is_no_line(line: bytes, complaint: str) -> None:
     with pytest.raises(UnreadableLineError) as raised:
         entry(line)
     assert str(raised.value) == complaint
+
+
+def test_an_event_without_what_it_is_about() -> None:
+    with pytest.raises(UnreadableLineError, match="missing 1 required positional argument: 'target'"):
+        entry(b'{"events": [{"is": "Gone"}]}')
