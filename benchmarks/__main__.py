@@ -10,6 +10,7 @@ from benchmarks.meanwhile import meanwhile
 from benchmarks.measure import machine
 from benchmarks.placement import SIZES, decoding, placement
 from benchmarks.preemption import POLICIES, preemption
+from benchmarks.remote import remote
 from benchmarks.scheduling import memory, scheduling
 from benchmarks.serving import large_cluster, serving
 
@@ -98,10 +99,9 @@ def _serving() -> list[dict[str, object]]:
     return rows
 
 
-def _large_cluster() -> dict[str, object]:
-    found = large_cluster()
+def _figures(found: dict[str, object]) -> dict[str, object]:
     for name, value in found.items():
-        print(f"{name:>22}  {value:.6g}")
+        print(f"{name:>30}  {value:.6g}")
     return found
 
 
@@ -119,7 +119,8 @@ PARTS: dict[str, Callable[[Sizes], object]] = {
     "preemption": lambda _: _preemption(),
     "meanwhile": lambda _: _meanwhile(),
     "serving": lambda _: _serving(),
-    "large cluster": lambda _: _large_cluster(),
+    "large cluster": lambda _: _figures(large_cluster()),
+    "over http": lambda _: _figures(remote()),
 }
 
 

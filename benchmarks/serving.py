@@ -32,7 +32,7 @@ _TOKEN = "bench"
 _PODS_PATH = "/api/v1/namespaces/default/pods"
 
 
-def _pod(number: int) -> dict[str, Any]:
+def new_pod(number: int) -> dict[str, Any]:
     main = {
         "name": "main",
         "image": "example.com/team/app:1.2.3",
@@ -95,7 +95,7 @@ async def _measure(url: str, watchers: int) -> dict[str, object]:
 
 async def _write(session: aiohttp.ClientSession, numbers: Iterator[int]) -> None:
     for number in numbers:
-        async with session.post(_PODS_PATH, json=_pod(number)) as response:
+        async with session.post(_PODS_PATH, json=new_pod(number)) as response:
             assert response.status == 201, await response.text()
             await response.read()
 
@@ -117,25 +117,30 @@ def large_cluster(nodes: int = NODES, pods: int = PODS) -> dict[str, object]:
     """Memory and the time of the longest answers, in a cluster of the largest size that is meant."""
     store = Store(time.time)
     gc.collect()
-    empty = _resident()
-    for node in nodes_of([SHAPES["cpu16"]], nodes):
-        store.create("nodes", admitted(store, "nodes", node, ALL_FEATURES))
-    template = admitted(store, "pods", _pod(0), ALL_FEATURES)
-    for number in range(pods):
-        spec = {**template["spec"], "nodeName": f"cpu-{number % nodes}"}
-        store.create("pods", {**template, "metadata": _pod(number)["metadata"], "spec": spec})
+    empty = resident()
+    filled(store, nodes, pods)
     gc.collect()
     front = Front(store, time.time, ALL_FEATURES)
     size = len(_asked(front))
     return {
         "nodes": nodes,
         "pods": pods,
-        "memory, MB": (_resident() - empty) / 1e6,
+        "memory, MB": (resident() - empty) / 1e6,
         "list of all pods, MB": size / 1e6,
         "list of all pods, ms": _milliseconds(lambda: _asked(front)),
         "list of 500 pods, ms": _milliseconds(lambda: _asked(front, limit="500")),
         "pods of one node, ms": _milliseconds(lambda: _asked(front, fieldSelector="spec.nodeName=cpu-7")),
     }
+
+
+def filled(store: Store, nodes: int, pods: int) -> None:
+    """Nodes, and pods that run on them."""
+    for node in nodes_of([SHAPES["cpu16"]], nodes):
+        store.create("nodes", admitted(store, "nodes", node, ALL_FEATURES))
+    template = admitted(store, "pods", new_pod(0), ALL_FEATURES)
+    for number in range(pods):
+        spec = {**template["spec"], "nodeName": f"cpu-{number % nodes}"}
+        store.create("pods", {**template, "metadata": new_pod(number)["metadata"], "spec": spec})
 
 
 def _asked(front: Front, **query: str) -> bytes:
@@ -151,7 +156,7 @@ def _milliseconds(call: Callable[[], object]) -> float:
     return (time.perf_counter() - began) * 1e3
 
 
-def _resident() -> int:
+def resident() -> int:
     """Bytes of memory that this process has."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096
