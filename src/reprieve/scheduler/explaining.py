@@ -297,7 +297,9 @@ def _no_help(question: Question, now: float) -> Eviction:
         return Eviction(Because(Why.NO_HELP, "no node was refused for anything that evictions change"))
     policy, demand = question.policy, question.demand
     units = policy.units(question.view)
-    gone = units.pods_of(np.flatnonzero(eligible(units, demand, policy.rules, now).allowed))
+    verdict = eligible(units, demand, policy.rules, now)
+    # Those who tolerate are among the less important, and would not help either.
+    gone = units.pods_of(np.flatnonzero(verdict.allowed | verdict.held(now)))
     found = place_together(demand, without(question.view, gone), question.profile, policy.choose)
     if not isinstance(found, Unplaceable):
         return Eviction(Because(Why.NO_HELP, _SENTENCES[Why.NO_HELP]))

@@ -112,6 +112,17 @@ def test_the_earliest_of_all_who_ask_alone_counts() -> None:
     assert last(cluster).retry_at == 14 * 60.0
 
 
+def test_who_would_not_help_either_is_not_waited_for() -> None:
+    """A third of the node is held by somebody more important, and three quarters of it are wanted."""
+    important = a_pod("important", cpu="4", priority=50, on="n1")
+    other = a_pod("other", cpu="1", priority=0, on="n1")
+    cluster = served(a_node(cpu="12"), a_class(), tolerant(), important, other, a_pod("new", "9", 9))
+    decision = last(cluster)
+    assert decision.retry_at is None
+    assert decision.eviction is not None
+    assert decision.eviction.because.text.startswith("even if all 2 pods of lower priority went")
+
+
 # --- changes -------------------------------------------------------------------------------------
 
 
