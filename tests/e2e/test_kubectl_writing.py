@@ -189,13 +189,6 @@ def test_a_job_runs_and_ends(kubectl: Kubectl) -> None:
     assert "2/2" in kubectl("get", "job", "j")
 
 
-def test_what_kubectl_sends_as_protobuf_is_refused_with_advice(kubectl: Kubectl) -> None:
-    refused = kubectl.run("create", "namespace", "other")
-    assert "-o yaml | kubectl create -f -" in refused.stderr
-    made = kubectl("create", "namespace", f"{kubectl.namespace}-x", "--dry-run=client", "-o", "yaml")
-    assert "created" in kubectl("create", "-f", "-", stdin=made)
-
-
 def test_editing_on_the_server_side_is_refused_clearly(kubectl: Kubectl) -> None:
     refused = kubectl.run("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(pod("a")))
     assert refused.returncode

@@ -1,52 +1,51 @@
-"""Protobuf bodies, of the two kinds that kubectl sends in no other way: evictions and how to delete.
+"""Bodies in protobuf, as kubectl sends them when it makes an object itself: what they would be as JSON.
 
-Every other kind can be sent as JSON or YAML, and is refused here with a sentence that says so.
+Types come from the schema and numbers from the list beside it, so that every kind that has both can be read. Nothing
+is checked here but that the body can be read; nothing is ever answered in protobuf.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import math
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 
+import msgspec
+
+from reprieve.cluster.api.faults import UNDECODABLE
+from reprieve.cluster.api.numbers import numbers_of
+from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, is_listed, root
 from reprieve.cluster.mini.errors import ApiError, bad_request
 from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.mini.rest.depth import DEEPEST, check_depth
+from reprieve.cluster.mini.rest.wire import (
+    Value,
+    bytes_in,
+    double_in,
+    first,
+    malformed,
+    packed,
+    text_in,
+    values,
+    whole_in,
+)
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\0"
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """``kind``: text, integer, flag, or the message that it holds."""
-
-    name: str
-    kind: "str | Mapping[int, Field]"
-    repeated: bool = False
-
-
-Message = Mapping[int, Field]
-
-_PRECONDITIONS: Message = {1: Field("uid", "text"), 2: Field("resourceVersion", "text")}
-_DELETE_OPTIONS: Message = {
-    1: Field("gracePeriodSeconds", "integer"),
-    2: Field("preconditions", _PRECONDITIONS),
-    3: Field("orphanDependents", "flag"),
-    4: Field("propagationPolicy", "text"),
-    5: Field("dryRun", "text", repeated=True),
-}
-_METADATA: Message = {1: Field("name", "text"), 3: Field("namespace", "text")}
-_EVICTION: Message = {1: Field("metadata", _METADATA), 2: Field("deleteOptions", _DELETE_OPTIONS)}
-_TYPE: Message = {1: Field("apiVersion", "text"), 2: Field("kind", "text")}
-_MESSAGES = {"Eviction": _EVICTION, "DeleteOptions": _DELETE_OPTIONS}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EMPTY = ("", 0, False, None)
 
 
 def from_protobuf(body: bytes) -> Json:
     if not body.startswith(_MAGIC):
         raise bad_request("the body of the request does not begin as protobuf of Kubernetes does")
-    envelope = dict(_values(body[len(_MAGIC) :]))
-    header = _message(_expect_bytes(envelope.get(1, b"")), _TYPE)
-    kind = str(header.get("kind", ""))
-    if kind not in _MESSAGES:
+    envelope = dict(values(body[len(_MAGIC) :]))
+    head = bytes_in(envelope.get(1, b""))
+    api_version, kind = text_in(first(head, 1)), text_in(first(head, 2))
+    thing = root(api_version, kind)
+    if not (is_listed(thing) and numbers_of(thing.name)) or envelope.get(3):
         raise _refused(kind)
-    return {**header, **_message(_expect_bytes(envelope.get(2, b"")), _MESSAGES[kind])}
+    found = _message(bytes_in(envelope.get(2, b"")), thing.name, fields_of(thing), DEEPEST)
+    return {"apiVersion": api_version, "kind": kind, **found}
 
 
 def _refused(kind: str) -> ApiError:
@@ -57,87 +56,111 @@ def _refused(kind: str) -> ApiError:
     return ApiError(415, "UnsupportedMediaType", message)
 
 
-def _message(raw: bytes, fields: Message) -> Json:
+def _message(raw: bytes, name: str, types: Mapping[str, Type], depth: int) -> Json:
+    """``depth``: how many levels may still follow."""
+    if not depth:
+        raise bad_request(f"the body is nested deeper than {DEEPEST} levels")
+    fields = numbers_of(name)
     found: Json = {}
-    for number, value in _values(raw):
+    around: Json = {}
+    for number, value in values(raw):
         field = fields.get(number)
         if field is None:
             continue
-        read = _read(field, value)
-        if field.repeated:
-            found.setdefault(field.name, []).append(read)
-        else:
-            found[field.name] = read
-    return found
+        if field.within:
+            around |= _message(bytes_in(value), field.within, types, depth - 1)
+        elif field.name in types:
+            _put(found, field.name, types[field.name], value, depth)
+    told = {field.name for field in fields.values() if field.means_empty}
+    return {n: value for n, value in found.items() if n in told or not _is_empty(value)} | around
 
 
-def _read(field: Field, value: int | bytes) -> object:
-    match field.kind:
-        case "integer":
-            return _signed(_expect_number(value))
-        case "flag":
-            return bool(_expect_number(value))
-        case str():
-            try:
-                return _expect_bytes(value).decode()
-            except UnicodeDecodeError as error:
-                raise _malformed() from error
-        case fields:
-            return _message(_expect_bytes(value), fields)
+def _is_empty(value: object) -> bool:
+    return value == {} if isinstance(value, dict) else not isinstance(value, list) and value in _EMPTY
 
 
-def _values(raw: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The numbers of the fields and what they hold, as far as the wire tells."""
-    position = 0
-    while position < len(raw):
-        tag, position = _varint(raw, position)
-        match tag & 7:
-            case 0:
-                value, position = _varint(raw, position)
-                yield tag >> 3, value
-                continue
-            case 1:
-                size = 8
-            case 2:
-                size, position = _varint(raw, position)
-            case 5:
-                size = 4
-            case _:
-                raise _malformed()
-        if position + size > len(raw):
-            raise _malformed()
-        yield tag >> 3, raw[position : position + size]
-        position += size
+def _put(found: Json, name: str, kind: Type, value: Value, depth: int) -> None:
+    match kind:
+        case ListOf(Plain("int32" | "int64")) if isinstance(value, bytes):
+            found.setdefault(name, []).extend(whole_in(number) for number in packed(value))
+        case ListOf(item):
+            found.setdefault(name, []).append(_read(item, value, depth))
+        case MapOf(below):
+            entry = dict(values(bytes_in(value)))
+            key = text_in(entry.get(1, b""))
+            found.setdefault(name, {})[key] = _read(below, entry.get(2, b""), depth)
+        case _:
+            found[name] = _read(kind, value, depth)
 
 
-def _varint(raw: bytes, position: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if position >= len(raw):
-            break
-        byte = raw[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    raise _malformed()
+def _read(kind: Type, value: Value, depth: int) -> object:
+    match kind:
+        case Object(name):
+            return _message(bytes_in(value), name, fields_of(kind), depth - 1)
+        case ListOf(item):
+            # Within a mapping: a message that holds nothing but the list.
+            return [_read(item, one, depth) for number, one in values(bytes_in(value)) if number == 1]
+        case MapOf():
+            raise malformed()
+        case Plain(name):
+            return _plain(name, value)
 
 
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >= 1 << 63 else number
+def _plain(name: str, value: Value) -> object:
+    match name:
+        case "int32" | "int64":
+            return whole_in(value)
+        case "boolean":
+            return bool(whole_in(value))
+        case "string":
+            return text_in(value)
+        case "bytes":
+            return b64encode(bytes_in(value)).decode()
+        case "quantity":
+            return text_in(first(bytes_in(value), 1)) or "0"
+        case "time" | "microTime":
+            return _moment(bytes_in(value), micro=name == "microTime")
+        case "intOrString":
+            return _number_or_text(bytes_in(value))
+        case "number":
+            return _finite(double_in(value))
+        case _:
+            return _json(bytes_in(first(bytes_in(value), 1)))
 
 
-def _expect_bytes(value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        raise _malformed()
+def _moment(raw: bytes, *, micro: bool) -> str | None:
+    """No time at all is an empty message."""
+    if not raw:
+        return None
+    seconds, nanoseconds = whole_in(first(raw, 1)), whole_in(first(raw, 2))
+    try:
+        moment = _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
+    except OverflowError as error:
+        raise bad_request(
+            f"a time in the body is {seconds} seconds from 1970: expected a year to 9999"
+        ) from error
+    fraction = f".{moment.microsecond:06}" if micro else ""
+    return f"{moment.replace(microsecond=0, tzinfo=None).isoformat()}{fraction}Z"
+
+
+def _number_or_text(raw: bytes) -> int | str:
+    is_text = whole_in(first(raw, 1)) == 1
+    return text_in(first(raw, 3)) if is_text else whole_in(first(raw, 2))
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise bad_request(f"a number in the body is {number}: expected a finite one")
+    return number
+
+
+def _json(raw: bytes) -> object:
+    """What has no form of its own is JSON within."""
+    if not raw:
+        return None
+    try:
+        value = msgspec.json.decode(raw)
+    except UNDECODABLE as error:
+        raise malformed() from error
+    check_depth(value)
     return value
-
-
-def _expect_number(value: int | bytes) -> int:
-    if isinstance(value, bytes):
-        raise _malformed()
-    return value
-
-
-def _malformed() -> ApiError:
-    return bad_request("the body of the request is not well-formed protobuf")
