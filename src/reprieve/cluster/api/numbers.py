@@ -1,4 +1,4 @@
-"""Which number each field has in protobuf: the list in ``numbers.txt``. Their types are those of the schema."""
+"""Which number each field has in protobuf: the list in ``numbers.txt``. Their types are in the schema."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Bodies in protobuf, as kubectl sends them when it makes an object itself: what they would be as JSON.
 
-Types come from the schema and numbers from the list beside it, so that every kind that has both can be read. Nothing
-is checked here but that the body can be read; nothing is ever answered in protobuf.
+Types come from the schema and numbers from the list beside it, so that every kind that has both can be read.
+Nothing is checked here but that the body can be read; nothing is ever answered in protobuf.
 """
 
 import math
