@@ -1,4 +1,4 @@
-"""What kubectl makes without a file. It sends all of it as protobuf, as it does its questions about rights."""
+"""What kubectl makes without a file. It sends it all as protobuf, as it does its questions about rights."""
 
 from collections.abc import Iterator
 from pathlib import Path
