@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -26,7 +27,7 @@ from reprieve.model.effects import (
     WriteStatus,
 )
 from reprieve.model.events import Gone, Seen, Synced, Unread
-from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.model.objects import Condition, KubernetesObject, Pod
 
 Json = dict[str, Any]
 PATIENCE = 30.0  # seconds until something that must happen is held not to happen
@@ -315,6 +316,30 @@ async def writes_conditions(stage: Stage) -> None:
         )
 
 
+async def tells_when_a_condition_turned(stage: Stage) -> None:
+    pod = await stage.pod("pod")
+    async with Viewer(stage) as viewer:
+        times = [
+            await _time_written(stage, viewer, SetCondition(pod, "Contract", status, "Checked", message))
+            for status, message in (("False", "a"), ("False", "b"), ("True", "c"))
+        ]
+    expect(times[0] == times[1], f"the condition of {pod} did not turn, and must keep its time: {times}")
+    expect(times[1] != times[2], f"the condition of {pod} turned, and must tell when: {times}")
+
+
+async def _time_written(stage: Stage, viewer: Viewer, effect: SetCondition) -> datetime | None:
+    """The time of a condition after it was written; a little later, since times are whole seconds."""
+
+    def written() -> list[Condition]:
+        *_, last = viewer.pods(effect.target)
+        return [c for c in last.status.conditions if c.message == effect.message]
+
+    await stage.must_succeed(effect)
+    await viewer.until(written, f"the condition {effect.type} of {effect.target} must be shown")
+    await asyncio.sleep(1.1)
+    return written()[0].last_transition_time
+
+
 async def writes_a_status_at_once(stage: Stage) -> None:
     node, pod = await stage.node("node"), await stage.pod("pod")
     async with Viewer(stage) as viewer:
@@ -424,6 +449,7 @@ CHECKS: tuple[Check, ...] = (
     binds_nobody_else,
     binds_nobody_who_is_gone,
     writes_conditions,
+    tells_when_a_condition_turned,
     writes_a_status_at_once,
     stores_announcements,
     promises_volumes,

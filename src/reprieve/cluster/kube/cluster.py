@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import platform
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -30,6 +31,7 @@ from reprieve.model.objects import Condition, GroupStatus, PodStatus
 _log = logging.getLogger(__name__)
 
 REPORTER = "reprieve"
+_LONGEST_INSTANCE = 128  # characters, for who reports an event
 _PORTIONS_AHEAD = 16  # that wait to be taken; then the server has to wait
 _SERIES_EVERY = 60.0  # seconds between looks at what is overdue
 
@@ -141,7 +143,7 @@ async def kube_cluster(
 ) -> AsyncIterator[KubeCluster]:
     """For as long as the context is open. ``may_write_for``: as a connection is told."""
     async with connected(access, limits, may_write_for) as connection:
-        cluster = KubeCluster(connection, clock)
+        cluster = KubeCluster(connection, clock, f"{REPORTER}-{platform.node()}"[:_LONGEST_INSTANCE])
         series = asyncio.create_task(cluster.keep_series())
         try:
             yield cluster
