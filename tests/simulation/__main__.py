@@ -2,17 +2,19 @@
 
 import argparse
 
+from tests.simulation.crowd import crowd
+from tests.simulation.crowded_play import play_crowd
 from tests.simulation.play import play
 from tests.simulation.scenario import scenario
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--calm", action="store_true", help="a cluster in which nobody has to give way")
     parser.add_argument("seed", type=int)
-    seed = parser.parse_args().seed
-    print(f"faults: {scenario(seed).faults}")
-    outcome = play(seed, print)
-    print(f"all is well: {outcome.ran} pods ran or run, after {outcome.decisions} decisions")
+    asked = parser.parse_args()
+    print(f"faults: {(scenario if asked.calm else crowd)(asked.seed).faults}")
+    print(f"all is well: {(play if asked.calm else play_crowd)(asked.seed, print)}")
 
 
 if __name__ == "__main__":

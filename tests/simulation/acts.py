@@ -11,6 +11,7 @@ from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.model.effects import Target
 from reprieve.model.objects import Pod
 from reprieve.runtime.virtual_time import clock
+from reprieve.scheduler.handover import is_marked
 from tests.simulation.invariants import pods_in, waiting_in
 from tests.simulation.objects import Json, pod, pod_spec
 
@@ -107,8 +108,25 @@ class ReplacePod:
     cpu: str
 
     async def happen(self, cluster: MiniCluster) -> None:
-        cluster.store.delete(_pod(self.name), grace=0)
-        cluster.apply([pod(self.name, pod_spec(self.cpu))])
+        if cluster.store.delete(_pod(self.name), grace=0) is None:  # nothing holds it back
+            cluster.apply([pod(self.name, pod_spec(self.cpu))])
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceVictim:
+    """The next pod that is marked makes room for a namesake before it can be evicted."""
+
+    seconds: float  # how long to wait for one
+    cpu: str
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        end = clock() + self.seconds
+        while clock() < end:
+            marked = [victim.metadata.name for victim in pods_in(cluster.store) if is_marked(victim)]
+            if marked:
+                await ReplacePod(marked[0], self.cpu).happen(cluster)
+                return
+            await asyncio.sleep(0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +199,21 @@ class BindElsewhere:
 
 
 @dataclass(frozen=True, slots=True)
+class Detain:
+    """Whoever deletes a pod waits for a finalizer for a while."""
+
+    which: int
+    seconds: float
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        key = _one_of(pods_in(cluster.store), self.which)
+        if key is not None:
+            _set_finalizers(cluster.store, key, ["example.com/detained"])
+            await asyncio.sleep(self.seconds)
+            _set_finalizers(cluster.store, key, [])
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteGroup:
     """Its pods wait for another one then, if they wait at all."""
 
@@ -208,6 +241,20 @@ class Restart:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class RestartServer:
+    """The API server is away for a while, and has forgotten what it told to whom."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SetClock:
+    """Somebody sets the clock of the scheduler's machine forward, or back."""
+
+    seconds: float
+
+
 OnCluster = (
     Apply
     | LoseNode
@@ -216,15 +263,17 @@ OnCluster = (
     | Grow
     | DeletePod
     | ReplacePod
+    | ReplaceVictim
     | SpoilPod
     | Resize
     | ForbidResizes
     | OpenGate
     | BindElsewhere
+    | Detain
     | DeleteGroup
     | Disconnect
 )
-Act = OnCluster | Restart
+Act = OnCluster | Restart | RestartServer | SetClock
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -243,6 +292,13 @@ def _one_of(pods: list[Pod], which: int) -> Key | None:
         return None
     meta = pods[which % len(pods)].metadata
     return Key("pods", meta.namespace, meta.name)
+
+
+def _set_finalizers(store: Store, key: Key, finalizers: list[str]) -> None:
+    def detained(body: Json) -> Json:
+        return {**body, "metadata": {**body["metadata"], "finalizers": finalizers}}
+
+    store.patch(key, detained, Part.MAIN)
 
 
 def _write(store: Store, key: Key, **spec: object) -> Json:

@@ -1,13 +1,10 @@
-"""Crowded clusters, drawn from a seed: pods and gangs of several priorities, more than there is room for.
+"""Crowded clusters, drawn from a seed: pods and gangs of several priorities, more than there is room for."""
 
-`python -m tests.simulation.crowd SEED` plays one again and tells its story.
-"""
-
-import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
 
+from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
 from reprieve.preemption.policy import UPSTREAM, Policy
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
@@ -21,10 +18,14 @@ from tests.simulation.acts import (
     Cordon,
     DeleteGroup,
     DeletePod,
+    Detain,
     Disconnect,
     LoseNode,
     ReplacePod,
+    ReplaceVictim,
     Restart,
+    RestartServer,
+    SetClock,
     SpoilPod,
 )
 from tests.simulation.objects import (
@@ -42,6 +43,7 @@ from tests.simulation.objects import (
     volumes,
 )
 from tests.simulation.scenario import FOREIGN, TROUBLED_SECONDS, Scenario
+from tests.simulation.unreliable import UnreliableConnection
 
 PRIORITIES = (0, 5, 10, 20)
 
@@ -56,8 +58,14 @@ SETTINGS = (
 
 
 def settings_of(seed: int) -> Settings:
-    """Most clusters are scheduled in the usual way."""
-    return Random(f"settings {seed}").choices(SETTINGS, weights=(5, 1, 1, 1, 1, 1))[0]
+    """Most clusters are scheduled in the usual way; some schedulers have little patience."""
+    rng = Random(f"settings {seed}")
+    settings = rng.choices(SETTINGS, weights=(5, 1, 1, 1, 1, 1))[0]
+    return replace(settings, stuck_victim_seconds=rng.choice((15.0, 300.0)))
+
+
+def connection_of(seed: int, cluster: MiniCluster) -> UnreliableConnection:
+    return UnreliableConnection(cluster, seed, EPOCH + TROUBLED_SECONDS)
 
 
 def crowd(seed: int) -> Scenario:
@@ -191,16 +199,8 @@ _MISHAPS: tuple[Callable[[Random, str], Act], ...] = (
     lambda rng, name: ReplacePod(f"w{rng.randrange(20)}", rng.choice(("1", "3"))),
     lambda rng, name: BindElsewhere(rng.randrange(100), FOREIGN),
     lambda rng, name: DeleteGroup(f"w{rng.randrange(20)}"),
+    lambda rng, name: ReplaceVictim(rng.uniform(0, 20), rng.choice(("1", "3"))),
+    lambda rng, name: Detain(rng.randrange(100), rng.uniform(0, 50)),
+    lambda rng, name: RestartServer(rng.choice((0.5, rng.uniform(0, 15)))),
+    lambda rng, name: SetClock(rng.choice((-3600.0, -5.0, 5.0, 40.0, 3600.0))),
 )
-
-
-def main() -> None:
-    from tests.simulation.crowded_play import play_crowd
-
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation.crowd", description=__doc__)
-    parser.add_argument("seed", type=int)
-    print(play_crowd(parser.parse_args().seed, print))
-
-
-if __name__ == "__main__":
-    main()

@@ -112,6 +112,11 @@ class Auditor:
         self.tell = tell
         self.mishaps = 0
 
+    @property
+    def places(self) -> dict[str, str]:
+        """By uid, of everybody who ever got one."""
+        return self._books.places
+
     def look(self) -> None:
         for change in self._watch.poll():
             thing = _read(change.object)

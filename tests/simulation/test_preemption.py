@@ -1,24 +1,17 @@
-"""Room is made in clusters that live: pods, gangs and groups give way, drain, and come again elsewhere.
-
-The seeds draw crowded clusters with faults; what must hold in them is said in ``crowded_play``.
-"""
+"""Room is made in clusters that live: pods, gangs and groups give way, drain, and come again elsewhere."""
 
 import asyncio
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import settings
 
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import CallFault, FaultPlan
 from reprieve.cluster.mini.kinds import Json
 from reprieve.runtime.virtual_time import EPOCH
 from tests.simulation.crowd import a_group
-from tests.simulation.crowded_play import play_crowd
 from tests.simulation.objects import deployment, node, pod, pod_spec
 from tests.simulation.small import lived
-
-SEEDS = range(80 if settings().derandomize else 5_000)  # as many more as a soak has examples
 
 GANG: Json = {"gang": {"minCount": 2}}
 
@@ -118,19 +111,3 @@ def test_a_gang_that_does_not_fit_disturbs_nobody() -> None:
     cluster = after((3, [*nodes(2), *(a_pod(f"old-{i}", "3") for i in range(2))]), (60, gang))
     assert {name for name, place in places(cluster).items() if place} == {"old-0", "old-1"}
     assert "Preempted" not in told(cluster, "old-0") + told(cluster, "old-1")
-
-
-# --- seeds ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_crowd_comes_to_rest(seed: int) -> None:
-    play_crowd(seed)
-
-
-def test_enough_is_going_on() -> None:
-    tallies = [play_crowd(seed) for seed in range(20)]
-    assert sum(tally.placed for tally in tallies) > 80
-    assert sum(tally.plans for tally in tallies) > 25
-    assert sum(tally.evicted for tally in tallies) > 25
-    assert sum(tally.mishaps for tally in tallies) > 20

@@ -66,6 +66,7 @@ def give_up(state: State, pod: Target, text: str, now: float) -> Iterator[Effect
         return
     yield from stand_in_line(state, key, now, changed=False)
     state.queue.retry(key, now)
+    state.lingering.add(pod)  # a node that it waited for before, and that its bind would have cleared
     yield from state.telling.waits(pod, "SchedulerError", text)
     yield from _not_in_the_way(state, pod, now)
 

@@ -111,7 +111,7 @@ def _unused_marks(state: State) -> set[Target]:
 def _lingers(state: State, pod: Target) -> bool:
     known = state.world.pod((pod.namespace, pod.name))
     shown = known is not None and pod_target(known.pod) == pod and known.pod.status.nominated_node_name
-    return bool(shown) and pod not in state.nominated
+    return bool(shown) and pod not in state.nominated and state.ledger.of(pod) is None
 
 
 def has_left(state: State, target: Target, now: float) -> Iterator[Effect]:

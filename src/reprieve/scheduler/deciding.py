@@ -29,7 +29,15 @@ from reprieve.scheduler.decision import (
 from reprieve.scheduler.demands import IN_PLACE, Asker, demand_of, pod_target, priority_of
 from reprieve.scheduler.explaining import eviction_of, growth_of, homes_of, miss_of, preemption_of, target_at
 from reprieve.scheduler.handover import Handover, opened
-from reprieve.scheduler.preempting import Case, Weighed, awaited, plans_for, rows_of, still_feasible
+from reprieve.scheduler.preempting import (
+    Case,
+    Weighed,
+    awaited,
+    plans_for,
+    rows_of,
+    still_feasible,
+    where_it_waits,
+)
 from reprieve.scheduler.queue import Key
 from reprieve.scheduler.state import State
 from reprieve.scheduler.telling import group_target
@@ -41,7 +49,9 @@ def decide(state: State, who: Asker, now: float) -> Decided:
     if before is not None and before.decision.at == now and _is_alike(state, who, before):
         return _refused_again(state, who, before, now)
     case = case_of(state, who, now)
-    found = place_together(case.demand, case.view, case.profile, promised=case.promised)
+    found = where_it_waits(case) or place_together(
+        case.demand, case.view, case.profile, promised=case.promised
+    )
     if isinstance(found, Placement) and case.demand.in_place:
         decided = _fits_in_place(state, case, now)
     elif isinstance(found, Placement):
@@ -81,8 +91,8 @@ def case_of(state: State, who: Asker, now: float) -> Case:
     view = state.world.snapshot()
     profile = state.settings.profiles[who.pods[0].pod.spec.scheduler_name]
     demand = demand_of(who, view, profile, state.nominated, topology=state.settings.topology)
-    promised, stuck = _promised(state, view, demand), tuple(rows_of(view, sorted(state.departures.stuck)))
-    return Case(who, demand, view, profile, promised, _doomed(state, view), stuck)
+    promised, later = _promised(state, view, demand), _later(state, view, demand)
+    return Case(who, demand, view, profile, promised, _doomed(state, view), _stuck(state, view), later)
 
 
 def _case_in_place(state: State, who: Asker, in_place: InPlace, now: float) -> Case:
@@ -90,7 +100,8 @@ def _case_in_place(state: State, who: Asker, in_place: InPlace, now: float) -> C
     demand, view = in_place.asked(view, state.world.row(who.key[1:]), now)
     demand = replace(demand, priority=who.priority, may_preempt=who.may_preempt)
     profile = state.settings.profiles[who.pods[0].pod.spec.scheduler_name]
-    return Case(who, demand, view, profile, _promised(state, view, demand), _doomed(state, view))
+    promised = _promised(state, view, demand)
+    return Case(who, demand, view, profile, promised, _doomed(state, view), _stuck(state, view))
 
 
 def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> Iterator[Effect]:
@@ -110,13 +121,32 @@ def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:
     pods, nodes = [], []
     for target, name in state.nominated.items():
         row, node = view.pods.rows[target.namespace, target.name], view.nodes.rows.get(name)
-        outranks = (
-            priority_of(state.world, state.parts[target], state.settings.group_rules) >= demand.priority
-        )
-        if node is not None and row not in demand.pods and outranks:
+        if node is not None and row not in demand.pods and _priority(state, target) >= demand.priority:
             pods.append(row)
             nodes.append(node)
     return Promised(tuple(pods), tuple(nodes))
+
+
+def _priority(state: State, pod: Target) -> int:
+    """That of the demand that a waiting pod is part of."""
+    return priority_of(state.world, state.parts[pod], state.settings.group_rules)
+
+
+def _later(state: State, view: Snapshot, demand: Demand) -> frozenset[int]:
+    """Equals for whom room was reserved after it was for the demand, on the same nodes."""
+    own: set[str] = set()
+    later = set()
+    for target, name in state.nominated.items():
+        row = view.pods.rows[target.namespace, target.name]
+        if row in demand.pods:
+            own.add(name)
+        elif name in own and _priority(state, target) == demand.priority:
+            later.add(row)
+    return frozenset(later)
+
+
+def _stuck(state: State, view: Snapshot) -> tuple[int, ...]:
+    return tuple(rows_of(view, sorted(state.departures.stuck)))
 
 
 def _doomed(state: State, view: Snapshot) -> tuple[int, ...]:

@@ -41,6 +41,14 @@ class Case:
     promised: Promised  # room that others wait for
     doomed: tuple[int, ...] = ()  # pods that others have asked to go, or that were marked before we came
     stuck: tuple[int, ...] = ()  # pods that should be gone, and may never go
+    later: frozenset[int] = frozenset()  # equals who planned beside room that the demand waited for already
+
+    @property
+    def promised_before(self) -> Promised:
+        """Room that others wait for as they did when room was reserved for the demand."""
+        pairs = zip(self.promised.pods, self.promised.nodes, strict=True)
+        kept = [(pod, node) for pod, node in pairs if pod not in self.later]
+        return Promised(tuple(pod for pod, _ in kept), tuple(node for _, node in kept))
 
     @property
     def leaving(self) -> Ints:
@@ -197,9 +205,19 @@ def _to_make_room_for(case: Case, room_for: RoomFor) -> list[Demand]:
     return list(alone.values())
 
 
+def where_it_waits(case: Case) -> Placement | None:
+    """Room that is reserved for the demand, if it is there: equals who came later planned beside it."""
+    demand, placement = case.demand, Placement(case.demand.nominated)
+    if not case.later or sum(node != NOWHERE for node in placement.nodes) < demand.needed:
+        return None
+    views = (case.view, with_promises(case.view, case.promised_before))
+    fits = all(holds(demand, placement, view, case.profile) for view in views)
+    return placement if fits else None
+
+
 def still_feasible(case: Case, handover: Handover) -> bool:
     """Whether the pods could be where they wait to be, once those who have to go are gone."""
-    view = with_promises(case.view, case.promised)
+    view = with_promises(case.view, case.promised_before)
     going = rows_of(view, (victim for victim in handover.victims if victim not in handover.gone))
     view = without(view, np.union1d(case.leaving, np.array(going, np.int64)))
     nodes = {target_at(view, row): NOWHERE for row in case.demand.pods}

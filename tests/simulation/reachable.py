@@ -1,0 +1,390 @@
+"""Every state that a handover can get into, breadth first, with the real scheduler.
+
+A few victims run on a node, and somebody more important needs all of it. Until the plan has an end, each call
+ends in each way there is, pods vanish at any time, the preemptor may be deleted, somebody still higher may
+come, and the scheduler may die. Then what is under way ends well, and all comes to rest. States that differ
+only in names and times count once.
+
+`python -m tests.simulation.reachable VICTIMS` says how many there are.
+"""
+
+import argparse
+import copy
+import copyreg
+from collections import deque
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from typing import NamedTuple
+
+from reprieve.model.effects import Announce, Bind, Effect, Evict, Nominate, SetCondition, Target
+from reprieve.model.events import Done, Event, Failed, Unknown
+from reprieve.model.objects import Node, Pod
+from reprieve.model.shape import CompiledPod, Shape
+from reprieve.scheduler.handover import MARK, Handover
+from reprieve.scheduler.ledger import Assumed
+from reprieve.scheduler.queue import Standing
+from reprieve.scheduler.settings import Settings
+from reprieve.scheduler.state import State
+from tests.simulation.invariants import BrokenInvariantError, hold
+from tests.unit.scheduler.making import a_node, a_pod
+from tests.unit.scheduler.serving import Served, served
+
+NEW, HIGH = "new", "high"
+KEYS = tuple(("Pod", "default", name) for name in (NEW, HIGH))
+ONCE = ("higher", "restart")
+_SOON = 31.0  # seconds; whatever is put right by itself is put right by then
+
+Way = tuple[str, str]  # what happens, and to what
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A scheduler, what the API server holds, and calls that are under way."""
+
+    cluster: Served
+    victims: int
+    plan: str = ""  # the one whose life is followed
+    spent: frozenset[str] = frozenset()  # what happens only once, and has
+
+    @property
+    def state(self) -> State:
+        return self.cluster.stage.scheduler._state
+
+    @property
+    def calls(self) -> list[Effect]:
+        """Of those on one object, the first."""
+        return list({effect.target: effect for effect in reversed(self.cluster.stage.wanted)}.values())
+
+    @property
+    def is_due(self) -> bool:
+        at = self.cluster.stage.scheduler.next_time()
+        return at is not None and at - self.cluster.stage.now <= _SOON
+
+    @property
+    def is_at_rest(self) -> bool:
+        leaving = any(pod.metadata.deletion_timestamp for pod in self.cluster.pods())
+        return not (self.cluster.stage.wanted or leaving or self.is_due)
+
+
+def beginning(victims: int) -> Scene:
+    old = [a_pod(f"v{i}", cpu="1", on="n1") for i in range(victims)]
+    new = a_pod(NEW, cpu=str(victims), priority=9)
+    scene = Scene(served(a_node("n1", cpu=str(victims)), *old, new), victims)
+    return _told(replace(scene, plan=_plan_in(scene.state)))
+
+
+def _plan_in(state: State) -> str:
+    plan = state.plans.of(KEYS[0])
+    return plan.id if plan is not None and plan.is_open else ""
+
+
+def _is_step(effect: Effect) -> bool:
+    """Whether it belongs to a plan or a bind; the rest is only told, and always arrives."""
+    mark = isinstance(effect, SetCondition) and effect.type == MARK
+    return mark or isinstance(effect, Nominate | Evict | Bind)
+
+
+def _told(scene: Scene) -> Scene:
+    stage = scene.cluster.stage
+    while told := [effect for effect in stage.wanted if not _is_step(effect)]:
+        stage.wanted = list(filter(_is_step, stage.wanted))
+        stage.happens(*map(Done, told))
+    return scene
+
+
+# --- what can happen -----------------------------------------------------------------------------
+
+
+def ways(scene: Scene) -> Iterator[Way]:
+    """After the end of the plan, one thing after the other."""
+    return chain(_sure_ways(scene), _other_ways(scene)) if scene.plan else islice(_sure_ways(scene), 1)
+
+
+def _sure_ways(scene: Scene) -> Iterator[Way]:
+    """What happens in the end if nothing else does."""
+    yield from (("done", repr(call)) for call in scene.calls)
+    for pod in scene.cluster.pods():
+        if pod.metadata.deletion_timestamp:
+            yield "drained", pod.metadata.name
+    if scene.is_due and not scene.calls:  # no call takes long
+        yield "time", ""
+
+
+def _other_ways(scene: Scene) -> Iterator[Way]:
+    for call in scene.calls:
+        if call.target in scene.cluster.objects:
+            yield from ((end, repr(call)) for end in ("failed", "lost, done", "lost, not done", "seen"))
+    for pod in scene.cluster.pods():
+        if not pod.metadata.deletion_timestamp:
+            yield from ((end, pod.metadata.name) for end in ("vanished", "terminated"))
+    yield from ((once, "") for once in ONCE if once not in scene.spent)
+
+
+def followed(scene: Scene, way: Way) -> Scene:
+    """What comes of it; the scene that was is used up."""
+    cluster, (what, whom) = scene.cluster, way
+    match what:
+        case "drained" | "vanished":
+            cluster.gone(whom)
+        case "terminated":
+            cluster.deleted(whom)
+        case "time":
+            cluster.stage.now = max(cluster.stage.now, cluster.stage.scheduler.next_time() or 0.0)
+            cluster.stage.happens()
+        case "higher":
+            cluster.show(a_pod(HIGH, cpu=str(scene.victims), priority=20))
+        case "restart":
+            cluster = cluster.restarted()
+        case _:
+            (effect,) = (effect for effect in scene.calls if repr(effect) == whom)
+            _end(cluster, effect, what)
+    spent = scene.spent.union({what}.intersection(ONCE))
+    following = replace(scene, cluster=cluster, spent=spent)
+    plan = _plan_in(following.state)
+    goes_on = what == "restart" or plan == scene.plan
+    return _told(replace(following, plan=plan if goes_on else ""))
+
+
+def _end(cluster: Served, effect: Effect, end: str) -> None:
+    """A sight may come before the answer; then the answer is still under way."""
+    if end != "seen":
+        cluster.stage.wanted.remove(effect)
+    missing = effect.target not in cluster.objects and not isinstance(effect, Evict)
+    events: dict[str, Event] = {
+        "done": Failed(effect, "not found", missing=True) if missing else Done(effect),
+        "failed": Failed(effect, "refused"),
+        "lost, done": Unknown(effect, "no answer"),
+        "lost, not done": Unknown(effect, "no answer"),
+    }
+    shown = cluster.applied(effect) if end in ("done", "lost, done", "seen") else []
+    cluster.stage.happens(*([events[end]] if end in events else []), *shown)
+
+
+# --- what must hold ------------------------------------------------------------------------------
+
+
+def check(scene: Scene) -> None:
+    state = scene.state
+    for pod in scene.cluster.pods():
+        if pod.spec.node_name or pod.metadata.deletion_timestamp:
+            continue
+        key = ("Pod", "default", pod.metadata.name)
+        in_line = state.queue.standing(key) not in (None, Standing.DECIDING)
+        promised = state.ledger.of(_target(pod)) is not None
+        hold(in_line != promised, f"{pod.metadata.name} is in line: {in_line}, promised a place: {promised}")
+    for key, plan in state.plans:
+        held = state.queue.standing(key) is Standing.HELD
+        hold(held == plan.is_settling, f"{key[2]} is {state.queue.standing(key)} in {plan.stage}")
+        pending = [effect for effect in scene.cluster.stage.wanted if effect in plan.pending]
+        hold(len(pending) >= len(plan.pending), f"{key[2]} waits for calls that nobody makes: {plan.pending}")
+        for call in pending:
+            shown = _shown(scene, call.target) if isinstance(call, Evict) else None
+            hold(shown is None or shown.marked or shown.leaving, f"{call.target} is evicted, and not marked")
+    hold(set(state.nominated) <= set(state.parts), "room is reserved for somebody who does not wait")
+
+
+def check_rest(scene: Scene) -> None:
+    """One ending, and nothing is left of the way there."""
+    cluster, state = scene.cluster, scene.state
+    there = {pod.metadata.name for pod in cluster.pods()}
+    wanted = HIGH if HIGH in there else NEW
+    if wanted in there:
+        hold(cluster.places().get(wanted) == "n1", f"{wanted} has no place: {cluster.places()}")
+    waiting = {name for name in there if not cluster.pod(name).spec.node_name}
+    in_line = sorted(state.queue.keys())
+    hold({key[2] for key in in_line} == waiting, f"in line are {in_line}")
+    left = [*state.plans, *state.plans._strays, *state.ledger, *state.nominated, *state.lingering]
+    hold(not left and not state.plans.doomed(), f"these are left: {left} {state.plans.doomed()}")
+    for pod in cluster.pods():
+        marked = cluster.conditions(pod.metadata.name).get(MARK) == "True"
+        hold(not marked, f"{pod.metadata.name} is still marked")
+        hold(
+            not pod.status.nominated_node_name or bool(pod.spec.node_name),
+            f"{pod.metadata.name} is nominated",
+        )
+
+
+def _target(pod: Pod) -> Target:
+    return Target("Pod", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+
+
+# --- which states are the same -------------------------------------------------------------------
+
+
+def essence(scene: Scene) -> Hashable:
+    """All that matters of a state; victims are alike, so that their names do not."""
+    everybody = [Target("Pod", "default", f"v{i}", f"uid-v{i}") for i in range(scene.victims)]
+    demands = [Target("Pod", "default", name, f"uid-{name}") for name in (NEW, HIGH)]
+    return (
+        scene.spent,
+        bool(scene.plan),
+        scene.is_due,
+        tuple(sorted(map(repr, (_of_victim(scene, pod) for pod in everybody)))),
+        tuple(_of_demand(scene, pod) for pod in demands),
+    )
+
+
+def _of_victim(scene: Scene, pod: Target) -> Hashable:
+    plans = [scene.state.plans.of(key) for key in KEYS]
+    roles = [plan and (pod in plan.victims, pod in plan.leaving, pod in plan.gone) for plan in plans]
+    return (_shown(scene, pod), _under_way(scene, pod), tuple(roles), pod in scene.state.departures)
+
+
+def _of_demand(scene: Scene, pod: Target) -> Hashable:
+    state, key = scene.state, (pod.kind, pod.namespace, pod.name)
+    plan, promise, entry = state.plans.of(key), state.ledger.of(pod), state.queue._entries.get(key)
+    missed = bool(entry.missed & entry.waits_for) if entry is not None else None
+    standing = (state.queue.standing(key), missed, plan and plan.stage, promise and promise.state)
+    return (
+        _shown(scene, pod),
+        _under_way(scene, pod),
+        standing,
+        state.nominated.get(pod),
+        pod in state.lingering,
+    )
+
+
+class Shown(NamedTuple):
+    marked: bool
+    leaving: bool
+    nominated: str
+    node: str
+
+
+def _shown(scene: Scene, pod: Target) -> Shown | None:
+    thing = scene.cluster.objects.get(pod)
+    if not isinstance(thing, Pod):
+        return None
+    marked = any(c.type == MARK and c.status == "True" for c in thing.status.conditions)
+    leaving = thing.metadata.deletion_timestamp is not None
+    return Shown(marked, leaving, thing.status.nominated_node_name, thing.spec.node_name)
+
+
+def _under_way(scene: Scene, pod: Target) -> Hashable:
+    """In order, and who waits for it: the plan of the one, of the other, or nobody any more."""
+    plans = [scene.state.plans.of(key) for key in KEYS]
+    return tuple(
+        (
+            _word(call),
+            tuple(plan is not None and call in plan.pending for plan in plans),
+            scene.state.plans._strays[call],
+        )
+        for call in scene.cluster.stage.wanted
+        if call.target == pod
+    )
+
+
+def _word(effect: Effect) -> str:
+    match effect:
+        case SetCondition(status=status):
+            return f"mark {status}"
+        case Nominate(node=node):
+            return f"nominate {node}"
+        case _:
+            return type(effect).__name__
+
+
+# What never changes is shared by all copies of a scene.
+_SHARED: tuple[type, ...] = (
+    *(Target, Nominate, SetCondition, Evict, Bind, Announce),
+    *(Pod, Node, CompiledPod, Shape, Settings, Handover, Assumed),
+)
+
+
+def fork(scene: Scene) -> Scene:
+    """The same once more, to go on from in another way."""
+    scene.cluster.stage.decisions.clear()
+    for kind in _SHARED:
+        copyreg.dispatch_table[kind] = _itself
+    try:
+        return copy.deepcopy(scene)
+    finally:
+        for kind in _SHARED:
+            del copyreg.dispatch_table[kind]
+
+
+def _itself(_: object) -> str:
+    """A name instead of parts: so copy is told that there is nothing to copy."""
+    return "itself"
+
+
+# --- breadth first -------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Explored:
+    states: dict[Hashable, int] = field(default_factory=dict)
+    origins: list[tuple[int, Way]] = field(default_factory=list)  # of each state, where it was found first
+    sure: list[set[int]] = field(default_factory=list)  # of each state, those that lead to it by themselves
+    resting: set[int] = field(default_factory=set)
+    steps: int = 0
+
+    def story(self, number: int) -> list[str]:
+        told = []
+        while number:
+            number, (what, whom) = self.origins[number]
+            told.append(f"{what} {whom}")
+        return told[::-1]
+
+
+def explore(victims: int) -> Explored:
+    found = Explored()
+    ahead: deque[Scene] = deque()
+
+    def note(scene: Scene, origin: int, way: Way) -> int:
+        key = essence(scene)
+        number = found.states.setdefault(key, len(found.states))
+        if number == len(found.origins):
+            found.origins.append((origin, way))
+            found.sure.append(set())
+            _checked(found, number, scene)
+            ahead.append(scene)
+        return number
+
+    note(beginning(victims), 0, ("begins", ""))
+    number = 0
+    while ahead:
+        scene = ahead.popleft()
+        for way in ways(scene):
+            found.steps += 1
+            try:
+                following = note(followed(fork(scene), way), number, way)
+            except Exception as error:
+                error.add_note(f"after {found.story(number)}: {way}")
+                raise
+            if way[0] in ("done", "drained", "time"):
+                found.sure[following].add(number)
+        number += 1
+    _check_ways_out(found)
+    return found
+
+
+def _checked(found: Explored, number: int, scene: Scene) -> None:
+    check(scene)
+    if scene.is_at_rest:
+        found.resting.add(number)
+        check_rest(scene)
+
+
+def _check_ways_out(found: Explored) -> None:
+    """From every state what is sure to happen leads to rest."""
+    known, ahead = set(found.resting), deque(found.resting)
+    while ahead:
+        for before in found.sure[ahead.popleft()] - known:
+            known.add(before)
+            ahead.append(before)
+    stuck = sorted(set(range(len(found.origins))) - known)
+    if stuck:
+        raise BrokenInvariantError(f"no way out: {found.story(stuck[0])}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.reachable", description=__doc__)
+    parser.add_argument("victims", type=int)
+    found = explore(parser.parse_args().victims)
+    print(f"{len(found.states)} states, {found.steps} steps, {len(found.resting)} endings: all is well")
+
+
+if __name__ == "__main__":
+    main()

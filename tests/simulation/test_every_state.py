@@ -1,0 +1,58 @@
+"""Every state that a handover can get into: always one ending, one requeue, and nothing left behind.
+
+What must hold is said in ``reachable``.
+"""
+
+import pytest
+
+from reprieve.model.effects import Evict, Nominate, SetCondition
+from reprieve.scheduler.handover import MARK
+from tests.simulation.invariants import BrokenInvariantError
+from tests.simulation.reachable import beginning, check, check_rest, explore, followed, fork, ways
+
+
+@pytest.mark.parametrize(("victims", "states"), [(1, 250), (2, 1200), (3, 4500)])
+def test_every_state_is_sound_and_leads_to_rest(victims: int, states: int) -> None:
+    found = explore(victims)
+    assert len(found.states) >= states, "less can happen than there could"
+    assert len(found.resting) > 10
+
+
+def test_all_that_can_happen_happens() -> None:
+    found = explore(1)
+    happened = {what for _, (what, _) in found.origins}
+    assert happened >= {"done", "failed", "lost, done", "seen", "vanished", "terminated", "drained"}
+    assert happened >= {"higher", "restart", "time"}
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    scene = beginning(1)
+    copy = fork(scene)
+    way = next(way for way in ways(copy) if way[0] == "done")
+    assert followed(copy, way).cluster.plan().stage is not scene.cluster.plan().stage
+    assert scene.cluster.wanted(Nominate) == ["new"]
+
+
+def test_what_is_wrong_is_found() -> None:
+    scene = beginning(1)
+    scene.cluster.stage.wanted.clear()
+    with pytest.raises(BrokenInvariantError, match="waits for calls that nobody makes"):
+        check(scene)
+    with pytest.raises(BrokenInvariantError, match="new has no place"):
+        check_rest(scene)
+    scene = beginning(1)
+    scene.state.queue.remove(("Pod", "default", "new"))
+    with pytest.raises(BrokenInvariantError, match="new is in line: False, promised a place: False"):
+        check(scene)
+
+
+def test_an_eviction_without_a_mark_is_found() -> None:
+    cluster = (scene := beginning(1)).cluster.does(Nominate).does(SetCondition)
+    assert (cluster.wanted(Evict), cluster.conditions("v0")) == (["v0"], {MARK: "True"})
+    check(scene)
+    cluster.objects[cluster.named("v0")] = cluster.restarted().pod("v0")
+    check(scene)
+    unmarked = beginning(1).cluster.pod("v0")
+    cluster.objects[cluster.named("v0")] = unmarked
+    with pytest.raises(BrokenInvariantError, match="v0 is evicted, and not marked"):
+        check(scene)

@@ -1,0 +1,17 @@
+"""Whoever breaks the handover hears of it: each deliberate mistake is found."""
+
+import pytest
+
+from tests.simulation.mutations import MUTATIONS, Mutation, hunt
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_the_mistake_is_found(mutation: Mutation) -> None:
+    result = hunt(mutation)
+    assert result.found, "it survived"
+    assert "BrokenInvariantError" in result.last_words, result.last_words
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len({mutation.name for mutation in MUTATIONS}) >= 10
+    assert len({mutation.file for mutation in MUTATIONS}) >= 5

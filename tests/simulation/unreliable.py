@@ -1,0 +1,62 @@
+"""A connection to the API server that is worse than the contract allows: it repeats itself, and goes down."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from random import Random
+
+from reprieve.cluster.mini.calls import key_of_target
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.faults import WatchFault
+from reprieve.cluster.mini.history import Stored
+from reprieve.cluster.port import Answer, Refused, Sight
+from reprieve.model.effects import Effect, WriteStatus
+from reprieve.model.events import Gone, Seen, Synced
+from reprieve.runtime.virtual_time import clock
+
+_REMEMBERED = 40  # sights; older news do not come again
+
+
+class UnreliableConnection:
+    """How good it is, is drawn from a seed. Until a moment news may be old ones."""
+
+    def __init__(self, cluster: MiniCluster, seed: int, until: float) -> None:
+        self._cluster = cluster
+        self._rng = Random(f"connection {seed}")
+        self._rate = self._rng.choice((0.0, 0.02, 0.1))  # how often a sight is followed by an old one
+        self._seconds = self._rng.choice((0.0, 0.1, 1.0))  # until a request arrives, at most
+        self._until = until
+        self._up_at = 0.0
+        self.mistaken: list[Effect | WriteStatus] = []  # what was done to a namesake of whom it was meant for
+
+    def restart(self, seconds: float) -> None:
+        """For so long nobody answers; then whoever watches has to list again."""
+        self._up_at = clock() + seconds
+        self._cluster.disconnect(WatchFault.RELIST)
+
+    async def watch(self) -> AsyncIterator[Sight]:
+        recent: deque[Sight] = deque(maxlen=_REMEMBERED)
+        synced = False
+        async for sight in self._cluster.watch():
+            await asyncio.sleep(max(0.0, self._up_at - clock()))
+            yield sight
+            synced |= isinstance(sight, Synced)
+            if isinstance(sight, Seen | Gone):
+                recent.append(sight)
+            if synced and recent and clock() < self._until and self._rng.random() < self._rate:
+                yield self._rng.choice(recent)
+
+    async def perform(self, effect: Effect | WriteStatus) -> Answer:
+        await asyncio.sleep(self._seconds * self._rng.random())
+        if clock() < self._up_at:
+            return Refused(f"{effect.target}: connection refused", again=True)
+        namesake, before = self._namesake(effect), clock()
+        answer = await self._cluster.perform(effect)
+        if namesake is not None and clock() == before and self._namesake(effect) != namesake:
+            self.mistaken.append(effect)
+        return answer
+
+    def _namesake(self, effect: Effect | WriteStatus) -> Stored | None:
+        """Somebody else by the same name."""
+        found = self._cluster.store.find(key_of_target(effect.target))
+        return found if found is not None and found.uid != effect.target.uid else None

@@ -1,0 +1,219 @@
+"""A scheduler in a crowded cluster, and what must hold of it after every step."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from reprieve.model.effects import Effect, Evict, Target
+from reprieve.model.events import Done, Event, Failed, Seen, Unknown
+from reprieve.model.groups import group_key
+from reprieve.model.objects import Pod
+from reprieve.preemption.policy import BudgetCounting
+from reprieve.preemption.toleration import tolerated_until
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Decided, Decision, Outcome
+from reprieve.scheduler.demands import GROUP, IN_PLACE, in_place_key, pod_target, priority_of
+from reprieve.scheduler.handover import Handover, Stage
+from reprieve.scheduler.queue import Standing
+from reprieve.scheduler.settings import Settings
+from tests.simulation.evictions import Evictions
+from tests.simulation.invariants import Auditor, hold, is_waiting
+
+
+class WatchedScheduler(Scheduler):
+    """A scheduler that is looked at after every step."""
+
+    def __init__(self, settings: Settings, auditor: Auditor, evictions: Evictions) -> None:
+        super().__init__(settings)
+        self._auditor = auditor
+        self._evictions = evictions
+        self._unended: Counter[Effect] = Counter()
+        self._evicting: set[str] = set()  # plans that were, after the last step
+
+    def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
+        events = list(events)
+        effects = super().observe(events, now)
+        for event in events:
+            self._note(event)
+        self._check(effects)
+        return effects
+
+    def decide(self, now: float) -> Decided | None:
+        reserved, doomed = self._reserved(), set(self._state.plans.doomed())
+        decided = super().decide(now)
+        if decided is not None:
+            self._evictions.decided(decided.decision)
+            self._check_decision(decided.decision, reserved, doomed)
+            self._check(decided.effects)
+        return decided
+
+    def _note(self, event: Event) -> None:
+        if not isinstance(event, Seen):
+            self._auditor.tell(f"   <- {event}")
+        if isinstance(event, Done | Failed | Unknown):
+            self._auditor.mishaps += not isinstance(event, Done)
+            self._unended[event.effect] -= 1
+            hold(self._unended[event.effect] >= 0, f"{event.effect} ended, and was not under way")
+
+    # --- after every step ---
+
+    def _check(self, effects: Iterable[Effect]) -> None:
+        self._auditor.look()
+        self._unended.update(effects)
+        self._check_evictions({effect.target for effect in effects if isinstance(effect, Evict)})
+        hold(
+            self._state.nominated.keys() <= self._state.parts.keys(),
+            "room is reserved for somebody who does not wait",
+        )
+        for pod, key in self._state.parts.items():
+            in_line = self._state.queue.standing(key) not in (None, Standing.DECIDING)
+            hold(in_line or self._state.ledger.of(pod) is not None, f"{pod} is forgotten")
+        for key, handover in self._state.plans:
+            held = self._state.queue.standing(key) is Standing.HELD
+            hold(
+                held == handover.is_settling,
+                f"{key} is {self._state.queue.standing(key)} in {handover.stage}",
+            )
+
+    def _check_evictions(self, victims: set[Target]) -> None:
+        """Nobody goes without an open plan, and whoever goes for one goes with all the others."""
+        plans = [plan for _, plan in self._state.plans if plan.stage is Stage.EVICTING]
+        for victim in victims:
+            self._evictions.wanted(victim)
+            needed = any(Evict(victim) in plan.pending for plan in plans)
+            hold(needed, f"{victim} is evicted without a plan")
+        for plan in plans:
+            staying = set(plan.victims) - plan.gone - victims if plan.id not in self._evicting else set()
+            hold(not staying, f"{plan.id} evicts, and {staying} are left out")
+        self._evicting = {plan.id for plan in plans}
+
+    # --- decisions ---
+
+    def _check_decision(self, decision: Decision, reserved: dict[Target, str], doomed: set[Target]) -> None:
+        kind = IN_PLACE if decision.growth is not None else decision.demand.kind
+        key = (kind, decision.demand.namespace, decision.demand.name)
+        if decision.outcome is Outcome.PLACED:
+            self._check_no_gang_is_torn(key)
+            self._check_reserved_room(decision, reserved)
+        elif decision.outcome is Outcome.PREEMPTS:
+            plan = self._state.plans.of(key)
+            assert plan is not None
+            self._check_plan(plan, decision.priority, decision.at)
+            self._check_budgets(plan, doomed)
+
+    def _check_no_gang_is_torn(self, key: tuple[str, str, str]) -> None:
+        group = self._state.world.groups.group(key[1:]) if key[0] == GROUP else None
+        if group is None or group.spec.gang is None:
+            return
+        pods = [
+            (member, self._state.world.pod(member)) for member in self._state.world.groups.members(key[1:])
+        ]
+        staying = [m for m, pod in pods if pod is not None and pod.pod.metadata.deletion_timestamp is None]
+        runs = sum(map(self._state.world.is_placed, staying))
+        hold(runs >= group.spec.gang.min_count, f"{key} runs with {runs} of {group.spec.gang.min_count}")
+
+    def _reserved(self) -> dict[Target, str]:
+        """Whoever waits for a node, because a plan says so or because it was promised before."""
+        plans = [plan for key, plan in self._state.plans if plan.is_open and key[0] != IN_PLACE]
+        return {**self._state.nominated, **{pod: node for plan in plans for pod, node in plan.places}}
+
+    def _check_reserved_room(self, decision: Decision, reserved: dict[Target, str]) -> None:
+        """Those who were placed fit beside everybody there and those who wait to come there."""
+        view = self._state.world.snapshot()
+        own = {pod for pod, _ in decision.places}
+        for node in set(decision.nodes):
+            row = view.nodes.rows[node]
+            room = view.allocatable[:, row] - view.requested[:, row]
+            here = [pod for pod, name in decision.places if name == node]
+            order = [pod for pod, name in reserved.items() if name == node]
+
+            def earlier(than: Target, here: list[Target] = here, order: list[Target] = order) -> bool:
+                """Whether it goes into room that it waited for before the other did."""
+                return set(here) <= set(order[: order.index(than)])
+
+            for pod, name in reserved.items():
+                known = view.pods.rows.get((pod.namespace, pod.name))
+                theirs = self._state.parts.get(pod)
+                same = theirs is not None and theirs[1:] == (decision.demand.namespace, decision.demand.name)
+                if name != node or pod in own or known is None or theirs is None or same:
+                    continue
+                priority = priority_of(self._state.world, theirs, self._state.settings.group_rules)
+                if priority > decision.priority or (priority == decision.priority and not earlier(pod)):
+                    room = room - view.pods.requests[:, known]
+            hold(bool((room >= 0).all()), f"{decision.demand} is placed on {node} into room of others")
+
+    def _check_plan(self, plan: Handover, priority: int, now: float) -> None:
+        for victim in plan.victims:
+            pod = self._state.world.pod((victim.namespace, victim.name))
+            assert pod is not None
+            group = (
+                self._state.world.groups.group(group_key(pod.pod) or ("", ""))
+                if self._state.settings.groups
+                else None
+            )
+            own = pod.pod.spec.priority or 0
+            theirs = own if group is None else self._state.world.groups.priority_of(group)
+            hold(theirs < priority, f"{victim} has priority {theirs} and goes for {priority}")
+            if group is None:
+                until = tolerated_until(pod.pod, priority, self._state.world.groups.classes)
+                hold(until <= now, f"{victim} tolerates {priority} until {until}, and goes at {now}")
+            if group is not None and group.spec.disrupted_whole:
+                self._check_whole(plan, (group.metadata.namespace, group.metadata.name))
+
+    def _check_budgets(self, plan: Handover, doomed: set[Target]) -> None:
+        """By the plain count: those who go, and those who were to go before, for whichever plan."""
+        new = set(plan.victims) - doomed
+        policies = self._state.settings.policies.values()
+        if (
+            plan.price is None
+            or plan.price.broken
+            or any(p.budgets is BudgetCounting.UPSTREAM for p in policies)
+        ):
+            return
+        view = self._state.world.snapshot()
+        pods = {
+            p: row for p in doomed | new if (row := view.pods.rows.get((p.namespace, p.name))) is not None
+        }
+        for budget in view.budgets:
+            guarded = view.pods.matching(budget.selector, frozenset({budget.namespace}))
+            going = {p for p, row in pods.items() if guarded[row] and not view.pods.terminating[row]}
+            going = {p for p in going if p.name not in budget.disrupted and view.where[pods[p]] >= 0}
+            harmless = not going & new or len(going) <= budget.allowed
+            hold(
+                harmless,
+                f"{plan.id} breaks budget {budget.name} ({budget.allowed}) by {going}, and does not say so",
+            )
+
+    def _check_whole(self, plan: Handover, group: tuple[str, str]) -> None:
+        for member in self._state.world.groups.members(group):
+            pod = self._state.world.pod(member)
+            if pod is None or pod.pod.metadata.deletion_timestamp is not None:
+                continue
+            target = pod_target(pod.pod)
+            somewhere = self._state.world.snapshot().where[self._state.world.row(member)] >= 0
+            stuck = target in self._state.departures.stuck
+            hold(target in plan.victims or stuck or not somewhere, f"{member} stays when its group goes")
+
+    # --- at the end ---
+
+    def check_rest(self) -> None:
+        hold(not len(self._state.plans), f"plans are left: {list(self._state.plans)}")
+        hold(not self._state.nominated, f"room is reserved: {self._state.nominated}")
+        hold(not self._state.lingering, f"nominations linger: {self._state.lingering}")
+        hold(not self._state.plans.doomed(), f"marks are left: {self._state.plans.doomed()}")
+        hold(not len(self._state.ledger), f"promises are left: {[str(a.pod) for a in self._state.ledger]}")
+        under_way = [effect for effect, number in self._unended.items() if number]
+        hold(not under_way, f"effects did not end: {under_way}")
+
+    def _wants_more(self, pod: Pod) -> bool:
+        in_place = self._state.in_place(in_place_key(pod))
+        return self._state.is_ours(pod) and in_place is not None and in_place.asks(pod)
+
+    def check_nobody_is_forgotten(self, pods: Iterable[Pod]) -> None:
+        waiting = {
+            (p.metadata.namespace, p.metadata.name) for p in pods if is_waiting(p) or self._wants_more(p)
+        }
+        hold({(pod.namespace, pod.name) for pod in self._state.parts} == waiting, f"waiting are {waiting}")
+        hold(
+            set(self._state.queue.keys()) == set(self._state.parts.values()),
+            f"in line are {list(self._state.queue.keys())}",
+        )
