@@ -1,4 +1,4 @@
-"""`python -m tests.simulation SEED`: plays one simulation again and tells what happens in it."""
+"""`python -m tests.simulation SEED`: plays a simulation again and tells what happens in it."""
 
 import argparse
 
@@ -11,10 +11,11 @@ from tests.simulation.scenario import scenario
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--calm", action="store_true", help="a cluster in which nobody has to give way")
-    parser.add_argument("seed", type=int)
+    parser.add_argument("seeds", metavar="SEED", type=int, nargs="+")
     asked = parser.parse_args()
-    print(f"faults: {(scenario if asked.calm else crowd)(asked.seed).faults}")
-    print(f"all is well: {(play if asked.calm else play_crowd)(asked.seed, print)}")
+    for seed in asked.seeds:
+        print(f"faults: {(scenario if asked.calm else crowd)(seed).faults}")
+        print(f"all is well: {(play if asked.calm else play_crowd)(seed, print)}")
 
 
 if __name__ == "__main__":

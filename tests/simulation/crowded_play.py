@@ -8,7 +8,7 @@ from reprieve.cluster.mini.cluster import MiniCluster, sight_of
 from reprieve.cluster.mini.history import Change, Verb
 from reprieve.cluster.mini.kinds import BY_RESOURCE
 from reprieve.model.events import Event, Synced
-from reprieve.runtime.virtual_time import clock, run
+from reprieve.runtime.virtual_time import run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
 from reprieve.scheduler.settings import Settings

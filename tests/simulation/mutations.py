@@ -19,8 +19,8 @@ SOURCE = ROOT / "src" / "reprieve"
 STATES = ("-m", "tests.simulation.reachable", "2")
 
 
-def seed(number: int) -> tuple[str, ...]:
-    return ("-m", "tests.simulation", str(number))
+def seeds(*numbers: int) -> tuple[str, ...]:
+    return ("-m", "tests.simulation", *map(str, numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ MUTATIONS = (
         "cluster/mini/calls.py",
         "store.delete(key_of_target(pod), uid=pod.uid)",
         "store.delete(key_of_target(pod))",
-        seed(14),
+        seeds(14),
     ),
     Mutation(
         "victims are evicted before they are marked",
@@ -80,7 +80,7 @@ MUTATIONS = (
         "scheduler/deciding.py",
         "    state.nominated.update(places)\n",
         "",
-        seed(1),
+        seeds(1),
     ),
     Mutation(
         "a plan that goes on after an eviction failed",
@@ -108,21 +108,21 @@ MUTATIONS = (
         "scheduler/graves.py",
         "        return last is not None and",
         "        return False and last is not None and",
-        seed(11),
+        seeds(11),
     ),
     Mutation(
         "a clock that is put back stops all that waits",
         "scheduler/state.py",
         "        if now < self._now:\n",
         "        if False:\n",
-        seed(261),
+        seeds(261),
     ),
     Mutation(
         "a bind that failed keeps its room",
         "scheduler/binding.py",
         "    state.wake(state.world.withdraw((pod.namespace, pod.name)), now, assumed.node)\n",
         "",
-        seed(8),
+        seeds(8),
     ),
     Mutation(
         "a group is torn apart: only its first pod is evicted",
