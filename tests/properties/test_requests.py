@@ -64,7 +64,7 @@ def check(asked: Request, answer: Answer, changed: bool) -> None:
 
 
 async def everything_can_be_read(asker: Asker) -> None:
-    for kind in KINDS:
+    for kind in (kind for kind in KINDS if not kind.asked):
         for version in kind.served:
             path = f"/{'apis' if '/' in version else 'api'}/{version}/{kind.plural}"
             asker.get(path)

@@ -71,8 +71,9 @@ def promises(stage: Stage) -> int:
 
 
 def remains(scheduler: Scheduler) -> list[str]:
-    """Where the scheduler still remembers something, its picture of the cluster aside."""
-    return [path for path in _memories(scheduler, "scheduler") if "._state.world" not in path]
+    """Where the scheduler still remembers something, beside its picture of the cluster and who is gone."""
+    apart = ("scheduler._state.world", "scheduler._state.graves")
+    return [path for path in _memories(scheduler, "scheduler") if not path.startswith(apart)]
 
 
 def _memories(thing: object, path: str) -> Iterator[str]:
