@@ -102,7 +102,8 @@ class Journal:
         path = self._directory / f"{number:0{_DIGITS}}{_SUFFIX}"
         self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OURS_ALONE), "wb", 0)
         self._size = 0
-        for oldest in known[: len(known) + 1 - self._bounds.files]:
+        too_many = max(0, len(known) + 1 - self._bounds.files)
+        for oldest in known[:too_many]:
             oldest.unlink(missing_ok=True)
 
 

@@ -115,6 +115,12 @@ def test_the_oldest_files_are_removed(tmp_path: Path) -> None:
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 3 * 2 * SMALL.file_bytes
 
 
+def test_no_more_are_removed_than_must_be(tmp_path: Path) -> None:
+    for run in range(12):
+        written(tmp_path, pods=1, bounds=Bounds(files=8))
+        assert len(files(tmp_path)) == min(run + 1, 8)
+
+
 def test_a_run_in_many_files_is_repeated(tmp_path: Path) -> None:
     written(tmp_path, pods=50, bounds=Bounds(file_bytes=2_000, files=1_000))
     assert len(files(tmp_path)) > 10
