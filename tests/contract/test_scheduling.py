@@ -95,6 +95,24 @@ def test_a_preemption_over_http(run: Run, clock: Callable[[], float]) -> None:
     run(a_crowded_cluster(clock))
 
 
+def test_who_has_ended_leaves_room() -> None:
+    async def main() -> None:
+        async with living_cluster(virtual_time.clock) as operator:
+            await operator.create(node("n1"))
+            async with scheduling(default_configuration(), operator.access, virtual_time.clock):
+                await operator.create(pod("first", "3"))
+                await until_running(operator, "first")
+                await operator.create(pod("second", "3"))
+                await asyncio.sleep(20)
+                waiting = await operator.read("Pod", "default", "second")
+                assert waiting is not None
+                assert "nodeName" not in waiting["spec"]
+                await operator.patch_status("Pod", "default", "first", {"phase": "Succeeded"})
+                await until_running(operator, "second")
+
+    virtual_time.run(main())
+
+
 # --- how much is asked of the server -------------------------------------------------------------
 
 

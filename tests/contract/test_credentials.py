@@ -1,15 +1,17 @@
-"""Certificates and tokens are rotated while a cluster is watched: nobody has to be started again."""
+"""Certificates and tokens: those that a kubeconfig names, and others while a cluster is watched."""
 
 import asyncio
 from pathlib import Path
 
 from reprieve.cluster.contract import Stage, Viewer
-from reprieve.cluster.kube.auth import Access
+from reprieve.cluster.kube.auth import Access, find_access
+from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.cluster import kube_cluster
 from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
+from reprieve.cluster.kube.requests import Request
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import WatchFault
-from reprieve.cluster.mini.rest.access import new_certificate
+from reprieve.cluster.mini.rest.access import Tokens, new_certificate, write_kubeconfig
 from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.test_mini import MiniOperator
@@ -42,5 +44,17 @@ def test_a_server_comes_back_with_other_credentials(tmp_path: Path) -> None:
                     await asyncio.sleep(70)
                     await viewer.until(lambda: viewer.sees(after), "the new server must be followed")
                     assert viewer.has_lost(pod)
+
+    run(main())
+
+
+def test_the_kubeconfig_of_the_mini_cluster_gets_us_in(tmp_path: Path) -> None:
+    async def main() -> None:
+        certificate, file = new_certificate(("127.0.0.1",)), tmp_path / "kubeconfig"
+        async with serve(MiniCluster(clock), "secret", Endpoint(tls=certificate.context())) as server:
+            write_kubeconfig(file, server.url, Tokens("secret"), certificate)
+            async with connected(find_access(str(file), "", {})) as connection:
+                response = await connection.send(Request("GET", "/api/v1/pods"))
+                assert response.status == 200
 
     run(main())
