@@ -11,15 +11,16 @@ from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.reasons import Code
 from reprieve.placement.taking import with_taken
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import InPlace
 from reprieve.preemption.units import Kind
 from reprieve.scheduler.alike import Refused, wish_of
 from reprieve.scheduler.binding import assume, give_up
 from reprieve.scheduler.carrying_out import call_off, plan_anew
 from reprieve.scheduler.changes import ABOUT_TOLERATIONS, ROOM_AT_RISK, ROOM_IN_PLACE, Change, helpful
 from reprieve.scheduler.decision import (
+    Because,
     Decided,
     Decision,
+    Eviction,
     Finding,
     Outcome,
     Preemption,
@@ -48,6 +49,8 @@ def decide(state: State, who: Asker, now: float) -> Decided:
     before, state.refused = state.refused, None
     if before is not None and before.decision.at == now and _is_alike(state, who, before):
         return _refused_again(state, who, before, now)
+    if _must_go_itself(state, who):
+        return _goes_itself(state, who, now)
     case = case_of(state, who, now)
     found = where_it_waits(case) or place_together(
         case.demand, case.view, case.profile, promised=case.promised
@@ -60,6 +63,18 @@ def decide(state: State, who: Asker, now: float) -> Decided:
         decided = _unplaced(state, case, found, now)
     taken = _crowd_out(state, who, set(decided.decision.nodes), now)
     return replace(decided, effects=(*decided.effects, *taken))
+
+
+def _must_go_itself(state: State, who: Asker) -> bool:
+    return who.key[0] == IN_PLACE and pod_target(who.pods[0].pod) in state.plans.doomed()
+
+
+def _goes_itself(state: State, who: Asker, now: float) -> Decided:
+    """Nobody gives way to a pod that is to give way to others. If it is spared after all, it asks again."""
+    state.queue.retry(who.key, now)
+    because = Because("GivesWayItself", "it has to give way to others itself")
+    decision = replace(_decision(state, who, Outcome.UNSCHEDULABLE, now), eviction=Eviction(because))
+    return Decided(decision, (*call_off(state, who.key, now), *state.say_all(who, decision.text)))
 
 
 def _is_alike(state: State, who: Asker, refused: Refused) -> bool:
@@ -84,24 +99,17 @@ def _told(state: State, who: Asker, refused: Refused, now: float) -> Decided:
 
 def case_of(state: State, who: Asker, now: float) -> Case:
     """Those for whom room is reserved come first."""
-    in_place = state.in_place(who.key) if who.key[0] == IN_PLACE else None
-    if in_place is not None:
-        return _case_in_place(state, who, in_place, now)
     who = replace(who, pods=tuple(sorted(who.pods, key=lambda p: pod_target(p.pod) not in state.nominated)))
     view = state.world.snapshot()
     profile = state.settings.profiles[who.pods[0].pod.spec.scheduler_name]
-    demand = demand_of(who, view, profile, state.nominated, topology=state.settings.topology)
+    in_place = state.in_place(who.key) if who.key[0] == IN_PLACE else None
+    if in_place is None:
+        demand = demand_of(who, view, profile, state.nominated, topology=state.settings.topology)
+    else:
+        demand, view = in_place.asked(view, state.world.row(who.key[1:]), now)
+        demand = replace(demand, priority=who.priority, may_preempt=who.may_preempt)
     promised, later = _promised(state, view, demand), _later(state, view, demand)
     return Case(who, demand, view, profile, promised, _doomed(state, view), _stuck(state, view), later)
-
-
-def _case_in_place(state: State, who: Asker, in_place: InPlace, now: float) -> Case:
-    view = state.world.snapshot()
-    demand, view = in_place.asked(view, state.world.row(who.key[1:]), now)
-    demand = replace(demand, priority=who.priority, may_preempt=who.may_preempt)
-    profile = state.settings.profiles[who.pods[0].pod.spec.scheduler_name]
-    promised = _promised(state, view, demand)
-    return Case(who, demand, view, profile, promised, _doomed(state, view), _stuck(state, view))
 
 
 def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> Iterator[Effect]:
@@ -263,13 +271,14 @@ def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, n
     effects: list[Effect] = [*orphans(state, plan, view)]
     for pod in filter(state.is_preparing, going):
         effects.extend(give_up(state, pod, f"it gives way to others (decision {decision.id})", now))
+    for key in [(IN_PLACE, pod.namespace, pod.name) for pod in going]:
+        if state.plans.of(key) is not None:
+            effects.extend(plan_anew(state, key, now))
     if not handover.in_place:
         state.nominated.update(places)
     handover, first = opened(handover)
     state.plans.keep(case.who.key, handover)
-    if (
-        handover.is_settling
-    ):  # where nothing is to be nominated, marked or evicted, there is nothing to wait for
+    if handover.is_settling:  # not if nothing is to be nominated, marked or evicted
         state.queue.hold(case.who.key)
     effects.extend(first)
     if handover.in_place:

@@ -253,7 +253,7 @@ def unschedulable_text(decision: Decision) -> str:
     found = ", ".join(finding.reason.said_of(finding.nodes) for finding in decision.findings)
     sentences = [f"none of {counted(decision.considered, 'node')} will do: {found}"]
     if decision.growth is not None:
-        sentences = [f"no room for {decision.growth.text} on {decision.growth.node}: {found}"]
+        sentences = [f"no room for {decision.growth.text} on {decision.growth.node}{found and ': '}{found}"]
     if miss is not None and decision.pods > 1:
         sentences.insert(0, gang_text(miss))
     if miss is not None and miss.resource:

@@ -172,7 +172,8 @@ class Served:
             case SetCondition(), Pod() | PodGroup():
                 changed = _with(thing, status=_with_condition(thing.status, effect))
             case Evict(), Pod():
-                changed = later(thing, deletion_timestamp=TIME)
+                grace = thing.spec.termination_grace_period_seconds
+                changed = later(thing, deletion_timestamp=TIME, deletion_grace_period_seconds=grace)
             case _:
                 return []
         self.objects[effect.target] = changed
