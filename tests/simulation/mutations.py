@@ -52,7 +52,7 @@ MUTATIONS = (
         "cluster/mini/calls.py",
         "store.delete(key_of_target(pod), uid=pod.uid)",
         "store.delete(key_of_target(pod))",
-        seeds(14),
+        seeds(14, 54, 99, 142),
     ),
     Mutation(
         "victims are evicted before they are marked",
@@ -80,7 +80,7 @@ MUTATIONS = (
         "scheduler/deciding.py",
         "    state.nominated.update(places)\n",
         "",
-        seeds(1),
+        seeds(2, 7, 8, 13),
     ),
     Mutation(
         "a plan that goes on after an eviction failed",
@@ -108,21 +108,21 @@ MUTATIONS = (
         "scheduler/graves.py",
         "        return last is not None and",
         "        return False and last is not None and",
-        seeds(11),
+        seeds(11, 35, 52, 53),
     ),
     Mutation(
         "a clock that is put back stops all that waits",
         "scheduler/state.py",
         "        if now < self._now:\n",
         "        if False:\n",
-        seeds(261),
+        seeds(261, 419, 474, 639),
     ),
     Mutation(
         "a bind that failed keeps its room",
         "scheduler/binding.py",
         "    state.wake(state.world.withdraw((pod.namespace, pod.name)), now, assumed.node)\n",
         "",
-        seeds(8),
+        seeds(1, 8, 17, 18),
     ),
     Mutation(
         "a group is torn apart: only its first pod is evicted",
