@@ -16,7 +16,7 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable, with_promises
 from reprieve.placement.profile import Profile
 from reprieve.preemption.budgets import paid_for
-from reprieve.preemption.eligibility import Rule, Verdict
+from reprieve.preemption.eligibility import Rule, Verdict, eligible
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
@@ -156,13 +156,37 @@ def _best(question: Question, now: float, doomed: Sequence[int]) -> Plan | NoPla
 
 
 def _plans_with(question: Question, now: float, doomed: Sequence[int]) -> list[Plan] | NoPlan:
-    """Nobody else is disturbed if it is enough that those go who were asked to already."""
-    if doomed:
-        policy = replace(question.policy, rules=(*question.policy.rules, _one_of(doomed)))
-        found = plans_worth_ranking(replace(question, policy=policy), now)
-        if not isinstance(found, NoPlan):
-            return found
-    return plans_worth_ranking(question, now)
+    """Nobody else is disturbed if it is enough that those go who were asked to already.
+
+    If it is not, they count as gone, so that only what else a plan costs is compared.
+    """
+    if not doomed:
+        return plans_worth_ranking(question, now)
+    found = _plans_taking(question, doomed, now)
+    if isinstance(found, NoPlan):
+        found = _plans_beside(question, doomed, now)
+    return plans_worth_ranking(question, now) if isinstance(found, NoPlan) else found
+
+
+def _plans_taking(question: Question, pods: Sequence[int], now: float) -> list[Plan] | NoPlan:
+    policy = replace(question.policy, rules=(*question.policy.rules, _one_of(pods)))
+    return plans_worth_ranking(replace(question, policy=policy), now)
+
+
+def _plans_beside(question: Question, doomed: Sequence[int], now: float) -> list[Plan] | NoPlan:
+    """The best plan for whatever those who go anyway do not suffice for; it names whom of them it needs."""
+    units = question.policy.units(question.view)
+    eligible_units = eligible(units, question.demand, question.policy.rules, now).allowed
+    gone = units.pods_of(np.flatnonzero(eligible_units & units.with_any(_mask(question.view, doomed))))
+    plans = plans_worth_ranking(replace(question, view=without(question.view, gone)), now)
+    if isinstance(plans, NoPlan):
+        return plans
+    best = min(plans, key=lambda plan: rank(plan, question.policy.ranking))
+    there = np.zeros(len(question.view.nodes), np.bool_)
+    there[[node for _, node in best.places]] = True
+    demand = replace(question.demand, allowed=there)
+    taken = [*gone.tolist(), *(row for unit in best.victims for row in unit.pods)]
+    return _plans_taking(replace(question, demand=demand), taken, now)
 
 
 def _one_of(pods: Sequence[int]) -> Rule:

@@ -3,10 +3,11 @@
 import pytest
 
 from reprieve.model.effects import Bind, Nominate, SetCondition
-from reprieve.scheduler.handover import MARK
+from reprieve.model.objects import KubernetesObject
+from reprieve.scheduler.handover import MARK, is_marked
 from tests.unit.scheduler.crowds import a_group, a_member
-from tests.unit.scheduler.making import a_node, a_pod
-from tests.unit.scheduler.serving import STEPS, nominated_to, served
+from tests.unit.scheduler.making import a_node, a_pod, target
+from tests.unit.scheduler.serving import STEPS, Served, nominated_to, served
 from tests.unit.scheduler.stage import notes
 
 NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9)
@@ -93,3 +94,40 @@ def test_marks_whose_preemptor_is_gone_are_cleared_after_a_while() -> None:
     cluster.stage.after(1.0)
     assert cluster.does().conditions("old") == {MARK: "False"}
     assert cluster.unfinished() == {}
+
+
+# --- in the middle of marking --------------------------------------------------------------------
+
+
+def half_marked() -> Served:
+    """Two had to go for ``new``, and only one of them was told."""
+    halves = [a_pod(name, cpu="2", priority=5, on="n1") for name in ("old", "older")]
+    cluster = served(NODE, *halves, a_pod("new", cpu="4", priority=9)).does(Nominate)
+    (first, *_) = cluster.take(SetCondition, names=["old", "older"])
+    cluster.applied(first)
+    assert [pod.metadata.name for pod in cluster.pods() if is_marked(pod)] == ["old"]
+    return cluster
+
+
+def test_who_was_marked_before_a_crash_counts_as_gone() -> None:
+    """One elsewhere costs less than two, and not less than the one who was not told yet."""
+    cluster = half_marked()
+    cluster.objects.update((target(thing), thing) for thing in other_node("same", priority=5))
+    cluster = cluster.restarted()
+    assert [victim.name for victim in cluster.plan().victims] == ["old", "older"]
+    assert cluster.comes_true().places() == {"new": "n1", "same": "n2"}
+
+
+def test_what_else_it_costs_decides() -> None:
+    """One elsewhere who is less important than the one who was not told yet."""
+    cluster = half_marked()
+    cluster.objects.update((target(thing), thing) for thing in other_node("cheap", priority=1))
+    cluster = cluster.restarted()
+    assert [victim.name for victim in cluster.plan().victims] == ["cheap"]
+    cluster.comes_true().stage.after(30.0)
+    assert cluster.comes_true().places() == {"new": "n2", "old": "n1", "older": "n1"}
+    assert cluster.conditions("old")[MARK] == "False"
+
+
+def other_node(name: str, priority: int) -> list[KubernetesObject]:
+    return [a_node("n2"), a_pod(name, cpu="4", priority=priority, on="n2")]
