@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from reprieve.cluster.certificates import new_certificate
 from reprieve.cluster.contract import Stage, Viewer
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import connected
@@ -11,7 +12,7 @@ from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
 from reprieve.cluster.kube.requests import Request
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import WatchFault
-from reprieve.cluster.mini.rest.access import Tokens, new_certificate, write_kubeconfig
+from reprieve.cluster.mini.rest.access import Tokens, write_kubeconfig
 from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.test_mini import MiniOperator

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from reprieve.assembly import lead
+from reprieve.assembly.daemon import lead
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.setup import standard_objects
 from reprieve.config import default_configuration

@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": "Show in a few scenes what Reprieve does.",
     "replay": "Repeat what a scheduler wrote down: does it decide the same?",
     "up": "Start a cluster on this machine that kubectl can use.",
+    "scheduler": "Schedule a real cluster.",
     "status": "Show the clusters that are up on this machine.",
     "down": "End one of them.",
 }

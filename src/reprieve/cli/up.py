@@ -6,10 +6,7 @@ What a cluster is, and how it is served, is not known here.
 import asyncio
 import errno
 import os
-import signal
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +15,7 @@ import click
 from reprieve.assembly import SHAPES, DiskError, LocalCluster, SnapshotError, Up, User, cluster_up
 from reprieve.cli.inputs import text_of
 from reprieve.cli.screen import note
+from reprieve.cli.signals import interruption
 from reprieve.cluster.api.documents import documents
 
 
@@ -159,20 +157,6 @@ def welcome(kubeconfig: Path, cluster: Up) -> None:
     if cluster.left_out:
         kinds = ", ".join(f"{kind} ({number})" for kind, number in sorted(cluster.left_out.items()))
         note(f"Left out, since this cluster has no such kinds: {kinds}.")
-
-
-@contextmanager
-def interruption() -> Iterator[asyncio.Event]:
-    """An event that is set by Ctrl-C, or by whoever ends the process politely."""
-    event, loop = asyncio.Event(), asyncio.get_running_loop()
-    signals = (signal.SIGINT, signal.SIGTERM)
-    for number in signals:
-        loop.add_signal_handler(number, event.set)
-    try:
-        yield event
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)
 
 
 def unavailable(error: OSError, host: str, port: int) -> str:

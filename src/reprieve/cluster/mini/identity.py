@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from reprieve.cluster.certificates import Certificate, new_certificate
 from reprieve.cluster.mini.disk import Disk
-from reprieve.cluster.mini.rest.access import Certificate, new_certificate, new_token
+from reprieve.cluster.mini.rest.access import new_token
 from reprieve.cluster.mini.setup import LOOPBACK
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from reprieve.cluster.certificates import new_certificate
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.kubeconfig import AccessError, Cluster, Exec, Login, User
-from reprieve.cluster.mini.rest.access import new_certificate
 
 PLAIN = Cluster(server="http://api/")
 

@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from reprieve.cluster.certificates import Certificate, new_certificate
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
 from reprieve.cluster.kube.requests import Request
-from reprieve.cluster.mini.rest.access import Certificate, new_certificate
 from reprieve.cluster.port import Answer, Refused, Succeeded
 from reprieve.runtime.virtual_time import run
 from tests.unit.cluster.kube.listening import always, listening, once, text

@@ -13,8 +13,9 @@ import aiohttp
 import pytest
 import yaml
 
+from reprieve.cluster.certificates import new_certificate
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.access import Tokens, new_certificate, write_kubeconfig
+from reprieve.cluster.mini.rest.access import Tokens, write_kubeconfig
 from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
 from reprieve.runtime.virtual_time import clock, run
 from tests.unit.cluster.mini.rest.asking import MAPS, config_map

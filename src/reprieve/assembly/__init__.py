@@ -47,7 +47,7 @@ from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import pods_alone, pods_and_groups
 from reprieve.runtime.journal import Headless, Journal, Journaled, JournalError, Replayed, replay
 from reprieve.runtime.loop import Loop, ignore
-from reprieve.runtime.onlookers import Machine, Watched
+from reprieve.runtime.onlookers import Machine, Onlooker, Watched
 from reprieve.runtime.performer import Limits
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
@@ -120,26 +120,28 @@ def watched(
     clock: Callable[[], float],
     telemetry: Telemetry | None = None,
     journal: Journal | None = None,
+    others: Sequence[Onlooker] = (),
 ) -> Machine:
     """The scheduler, and whoever learns from it."""
     machine: Machine = scheduler if journal is None else Journaled(scheduler, journal)
-    if telemetry is None:
-        return machine
-    telemetry.asks(scheduler.pending)
-    return Watched(machine, clock, [telemetry])
+    if telemetry is not None:
+        telemetry.asks(scheduler.pending)
+        others = (telemetry, *others)
+    return Watched(machine, clock, others) if others else machine
 
 
 @asynccontextmanager
-async def scheduling(
+async def scheduling(  # noqa: PLR0913, PLR0917  what, where, when, how and who looks on
     configured: config.Configuration,
     access: Access,
     clock: Callable[[], float],
     gates: config.Gates = DEFAULT_GATES,
     may_write_for: Callable[[], float] = lambda: inf,
+    watch: Callable[[Scheduler], Machine] = lambda scheduler: scheduler,
 ) -> AsyncIterator[None]:
     """Schedules the cluster behind an API server, for as long as the context is open.
 
-    ``may_write_for``: for how many seconds something may be written from now on.
+    ``may_write_for``: for how many seconds something may be written from now on. ``watch``: adds onlookers.
     """
     from reprieve.cluster.kube import client, cluster  # HTTP, which most who come here do not need
 
@@ -147,36 +149,9 @@ async def scheduling(
     limits = client.Limits(rate=wanted.qps, burst=wanted.burst)
     async with (
         cluster.kube_cluster(access, clock, limits, may_write_for) as there,
-        Loop(Scheduler(settings), there, clock, limits=limits_of(gates)).running(),
+        Loop(watch(Scheduler(settings)), there, clock, limits=limits_of(gates)).running(),
     ):
         yield
-
-
-async def lead(
-    configured: config.Configuration,
-    access: Access,
-    clock: Callable[[], float],
-    identity: str,
-    gates: config.Gates = DEFAULT_GATES,
-) -> None:
-    """Waits until this replica leads, schedules for as long as it does, and returns when another one may.
-
-    Nothing is written after that. Cancelled, it ends what is under way and lets the next one lead at once.
-    """
-    from reprieve.cluster.kube import client, lease
-
-    wanted = configured.settings.leader_election
-    times = (wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)
-    terms = lease.Terms(wanted.resource_namespace, wanted.resource_name, identity, *times)
-    # Its own connection: a leader who waits in line to renew the lease is none for long.
-    async with client.connected(access) as connection:
-        election = lease.Election(connection, terms, clock)
-        await election.win()
-        try:
-            async with scheduling(configured, access, clock, gates, election.seconds_left):
-                await election.keep()
-        finally:
-            await election.release()
 
 
 def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:

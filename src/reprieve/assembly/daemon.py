@@ -1,0 +1,219 @@
+"""One replica that schedules a real cluster: it gets in, waits until it leads, and schedules while it does.
+
+Whatever keeps it from its work is a sentence for whoever started it.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+
+from reprieve import config
+from reprieve.assembly import DEFAULT_GATES, journal_in, scheduling, settings_of, watched
+from reprieve.assembly.endpoints import Endpoint, served
+from reprieve.cluster.kube import client, lease, rights
+from reprieve.cluster.kube.auth import Access, find_access
+from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
+from reprieve.cluster.kube.discovery import Discovery
+from reprieve.cluster.kube.kubeconfig import AccessError
+from reprieve.cluster.kube.places import CANDIDATES, Place
+from reprieve.cluster.kube.requests import Request, Response
+from reprieve.runtime.chronicle import Chronicle
+from reprieve.runtime.onlookers import Machine
+from reprieve.runtime.readiness import Readiness
+from reprieve.runtime.telemetry import Telemetry
+from reprieve.scheduler.core import Scheduler
+
+_log = logging.getLogger(__name__)
+
+_PATIENCE = 10.0  # seconds for which a server may be away when we begin: perhaps it begins, too
+_KNOCK_AGAIN = 1.0
+_NAMED = 5  # missing rights that are told one by one
+
+
+class DaemonError(Exception):
+    """Why there can be no scheduling, or no longer, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Daemon:
+    configured: config.Configuration
+    gates: config.Gates
+    access: Access
+    identity: str
+    endpoint: Endpoint | None = None
+    journal: Path | None = None
+
+
+def daemon_of(
+    document: object,
+    feature_gates: str,
+    kubeconfig: str,
+    endpoint: Endpoint | None = None,
+    journal: Path | None = None,
+) -> Daemon:
+    """What is asked for; InvalidConfigurationError or DaemonError if it cannot be had."""
+    configured = config.parse_configuration(document)
+    gates = config.parse_feature_gates(feature_gates)
+    settings_of(configured, gates)
+    explicit = kubeconfig or configured.settings.client_connection.kubeconfig
+    try:
+        access = find_access(explicit, "", os.environ)
+    except AccessError as error:
+        raise DaemonError(str(error)) from error
+    return Daemon(
+        configured=configured,
+        gates=gates,
+        access=access,
+        identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+        endpoint=endpoint,
+        journal=journal,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Onlookers:
+    """Those who learn from a scheduler, and outlive it."""
+
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    readiness: Readiness = field(default_factory=Readiness)
+
+
+async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[], float] = time.time) -> None:
+    """Returns when it was told to end, and has; raises DaemonError if it has to end before."""
+    for warning in daemon.configured.warnings:
+        _log.warning("%s", warning)
+    onlookers = _Onlookers()
+    async with AsyncExitStack() as stack:
+        if daemon.endpoint is not None:
+            pages = served(
+                daemon.endpoint, daemon.configured, daemon.access, onlookers.telemetry, onlookers.readiness
+            )
+            await stack.enter_async_context(pages)
+        work = asyncio.create_task(_work(daemon, clock, onlookers))
+        told = asyncio.create_task(end.wait())
+        await asyncio.wait((work, told), return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        onlookers.readiness.leaves()
+        if not work.done():
+            _log.info("asked to end: what is under way may end, for a few seconds")
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            return
+        work.result()
+        raise DaemonError("the lease could not be renewed in time: another replica may lead now")
+
+
+async def _work(daemon: Daemon, clock: Callable[[], float], onlookers: _Onlookers) -> None:
+    await _enter(daemon)
+    with journal_in(daemon.journal, daemon.configured, daemon.gates, _log.warning) as journal:
+
+        def watch(scheduler: Scheduler) -> Machine:
+            onlookers.readiness.leads()
+            others = (onlookers.readiness, Chronicle())
+            return watched(scheduler, clock, onlookers.telemetry, journal, others)
+
+        if daemon.configured.settings.leader_election.leader_elect:
+            await lead(daemon.configured, daemon.access, clock, daemon.identity, daemon.gates, watch)
+        else:
+            async with scheduling(daemon.configured, daemon.access, clock, daemon.gates, watch=watch):
+                await asyncio.Event().wait()
+
+
+async def lead(  # noqa: PLR0913, PLR0917  what, where, when and who
+    configured: config.Configuration,
+    access: Access,
+    clock: Callable[[], float],
+    identity: str,
+    gates: config.Gates = DEFAULT_GATES,
+    watch: Callable[[Scheduler], Machine] = lambda scheduler: scheduler,
+) -> None:
+    """Waits until this replica leads, schedules for as long as it does, and returns when another one may.
+
+    Nothing is written after that. Cancelled, it ends what is under way and lets the next one lead at once.
+    """
+    wanted = configured.settings.leader_election
+    times = (wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)
+    terms = lease.Terms(wanted.resource_namespace, wanted.resource_name, identity, *times)
+    # Its own connection: a leader who waits in line to renew the lease is none for long.
+    async with client.connected(access) as connection:
+        election = lease.Election(connection, terms, clock)
+        await election.win()
+        try:
+            async with scheduling(configured, access, clock, gates, election.seconds_left, watch):
+                await election.keep()
+        finally:
+            await election.release()
+
+
+# --- getting in ----------------------------------------------------------------------------------
+
+
+async def _enter(daemon: Daemon) -> None:
+    """Whoever has not the rights is told now, and all at once, instead of one by one when they are missed."""
+    async with client.connected(daemon.access) as connection:
+        version = await server_version(connection, _PATIENCE)
+        _log.info("the server is %s, of version %s", daemon.access.server, version)
+        try:
+            missing = await missing_rights(
+                connection, needed_rights(daemon.configured, await places(connection))
+            )
+        except (NoAnswerError, RefusedError) as error:
+            raise DaemonError(f"what the server has cannot be found out: {error}") from error
+    if missing:
+        raise DaemonError(told_missing(missing))
+
+
+async def server_version(connection: Connection, patience: float = 0.0) -> str:
+    """As the server tells it; DaemonError if there is none, or it does not let us in."""
+    response = await _knocked(connection, asyncio.get_running_loop().time() + patience)
+    if response.status == HTTPStatus.UNAUTHORIZED:
+        raise DaemonError("the server does not accept our credentials: expected a user that it knows")
+    if not response.is_success:
+        raise DaemonError(f"the server does not tell its version: {response.message}")
+    return str(response.object.get("gitVersion") or "unknown")
+
+
+async def _knocked(connection: Connection, until: float) -> Response:
+    while True:
+        try:
+            return await connection.send(Request("GET", "/version"))
+        except NoAnswerError as error:
+            if asyncio.get_running_loop().time() >= until:
+                raise DaemonError(str(error)) from error
+            _log.info("%s", error)
+        await asyncio.sleep(_KNOCK_AGAIN)
+
+
+async def places(connection: Connection) -> list[Place]:
+    """Where the kinds are that we read; without those that the server does not have."""
+    discovery = Discovery(connection)
+    found = [await discovery.find(kind) for kind in CANDIDATES]
+    return [place for place in found if place is not None]
+
+
+def needed_rights(configured: config.Configuration, found: Iterable[Place]) -> list[rights.Right]:
+    election = configured.settings.leader_election
+    needed = list(rights.scheduling_rights(found))
+    if election.leader_elect:
+        needed += rights.leading_rights(election.resource_namespace, election.resource_name)
+    return needed
+
+
+async def missing_rights(connection: Connection, needed: Sequence[rights.Right]) -> list[rights.Right]:
+    """A server that does not say is taken to allow it: then it has the word when the time comes."""
+    allowed = await asyncio.gather(*(connection.ask(rights.may_we(right)) for right in needed))
+    return [right for right, may in zip(needed, allowed, strict=True) if may is False]
+
+
+def told_missing(missing: Sequence[rights.Right]) -> str:
+    named = ", ".join(map(str, missing[:_NAMED]))
+    more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+    return f"the server does not allow us to {named}{more}: expected the rights of the role in deploy/base"

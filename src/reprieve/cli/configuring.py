@@ -1,0 +1,48 @@
+"""The configuration that somebody names on the command line, and what flags change in it.
+
+Whether it is right is not known here.
+"""
+
+from typing import Any
+
+import click
+
+from reprieve.cli.inputs import text_of
+from reprieve.cluster.api.documents import Unparsed, documents
+
+Json = dict[str, Any]
+
+WRONG = 2  # exit code: another start would end the same
+_NOTHING_WRITTEN = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+class WrongConfigurationError(click.ClickException):
+    exit_code = WRONG
+
+
+def document_in(filename: str | None) -> object:
+    """One document; what holds when nothing is written, if there is no file."""
+    if filename is None:
+        return _NOTHING_WRITTEN
+    found = list(documents(text_of(filename)))
+    if len(found) != 1:
+        told = f"expected one KubeSchedulerConfiguration, got {len(found)} documents"
+        raise WrongConfigurationError(f"{filename}: {told}")
+    if isinstance(found[0], Unparsed):
+        raise WrongConfigurationError(f"{filename}: {found[0].expected}")
+    return found[0]
+
+
+def with_election(document: object, flags: Json) -> object:
+    """Flags that were given count more than what is written."""
+    given = {key: value for key, value in flags.items() if value is not None}
+    if not given or not isinstance(document, dict):
+        return document
+    election = document.get("leaderElection")
+    return {**document, "leaderElection": {**(election if isinstance(election, dict) else {}), **given}}
+
+
+def wrong(filename: str | None, error: Exception) -> WrongConfigurationError:
+    """Every mistake on a line of its own."""
+    where = f"{filename}: " if filename else ""
+    return WrongConfigurationError("\n".join(f"{where}{line}" for line in str(error).splitlines()))

@@ -1,0 +1,92 @@
+"""Which rights a scheduler needs on an API server, and whether it has them.
+
+The role in ``deploy/`` gives exactly these. Nothing is sent here.
+"""
+
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from reprieve.cluster.kube.places import EVENT, Place
+from reprieve.cluster.kube.requests import Request, Response
+
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """``resource`` may name a part of one, as in pods/status; without a namespace it is meant for all."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        kind, _, part = self.resource.partition("/")
+        what = f"{kind}.{self.group}" if self.group else kind
+        named = f" {self.name}" if self.name else ""
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {what}{'/' if part else ''}{part}{named}{where}"
+
+
+# Beside reading: what each effect asks of the server, and what it reads before or after.
+_WRITES = {
+    "": {
+        "pods": "get delete",
+        "pods/binding": "create",
+        "pods/status": "patch",
+        "persistentvolumes": "get patch",
+        "persistentvolumeclaims": "get patch",
+    },
+    EVENT.api_version.partition("/")[0]: {EVENT.plural: "create patch"},
+}
+
+
+def scheduling_rights(places: Iterable[Place]) -> Iterator[Right]:
+    """To schedule a cluster that has these kinds."""
+    for place in places:
+        group = _group(place)
+        yield Right("list", group, place.plural)
+        yield Right("watch", group, place.plural)
+        if place.kind == "PodGroup":
+            yield Right("get", group, place.plural)
+            yield Right("patch", group, f"{place.plural}/status")
+    for group, resources in _WRITES.items():
+        for resource, verbs in resources.items():
+            yield from (Right(verb, group, resource) for verb in verbs.split())
+
+
+def leading_rights(namespace: str, name: str) -> Iterator[Right]:
+    """To hold a lease. It may have to be made, and nobody can be given the right to make one by its name."""
+    group = "coordination.k8s.io"
+    yield Right("create", group, "leases", namespace)
+    yield Right("get", group, "leases", namespace, name)
+    yield Right("update", group, "leases", namespace, name)
+
+
+def judging_rights() -> Iterator[Right]:
+    """To find out who asks for metrics, and whether they may."""
+    yield Right("create", "authentication.k8s.io", "tokenreviews")
+    yield Right("create", "authorization.k8s.io", "subjectaccessreviews")
+
+
+def may_we(right: Right) -> Generator[Request, Response, bool | None]:
+    """None if the server does not say."""
+    resource, _, part = right.resource.partition("/")
+    wanted = {"verb": right.verb, "group": right.group, "resource": resource, "subresource": part}
+    where = {"namespace": right.namespace, "name": right.name}
+    attributes = {key: value for key, value in (wanted | where).items() if value}
+    head = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+    body = msgspec.json.encode({**head, "spec": {"resourceAttributes": attributes}})
+    response = yield Request("POST", _REVIEWS, (), body)
+    if not response.is_success:
+        return None
+    status = response.object.get("status")
+    return isinstance(status, dict) and status.get("allowed") is True
+
+
+def _group(place: Place) -> str:
+    return place.api_version.rpartition("/")[0]
