@@ -187,9 +187,3 @@ def test_a_job_runs_and_ends(kubectl: Kubectl) -> None:
     kubectl.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec})
     kubectl("wait", "--for=condition=Complete", "job/j", "--timeout=20s")
     assert "2/2" in kubectl("get", "job", "j")
-
-
-def test_editing_on_the_server_side_is_refused_clearly(kubectl: Kubectl) -> None:
-    refused = kubectl.run("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(pod("a")))
-    assert refused.returncode
-    assert "apply-patch+yaml" in refused.stderr

@@ -22,8 +22,9 @@ SYSTEM_FIELDS = (
     "deletionGracePeriodSeconds",
     "generation",
     "resourceVersion",
+    "managedFields",
 )
-# What a client may send, and what is not kept: who has written what is not remembered here.
+# What an object from elsewhere may say, and what is not kept.
 _IGNORED_FIELDS = ("managedFields", "selfLink")
 _UIDS = UUID("6a1f2b9e-7a3c-5d7e-9c55-0d7b0c2f4e11")
 # Without vowels and look-alikes, as Kubernetes has it, so that no suffix is a word.

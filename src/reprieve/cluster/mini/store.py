@@ -24,6 +24,7 @@ _TERMINAL = ("Succeeded", "Failed")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _key_of_item = attrgetter("key")
+Owners = Sequence[Json] | None
 
 
 class Part(Enum):
@@ -118,7 +119,7 @@ class Store:
 
     # --- writing -------------------------------------------------------------------------------------
 
-    def create(self, resource: str, body: Json) -> Stored:
+    def create(self, resource: str, body: Json, owners: Owners = None) -> Stored:
         table = self._table(resource)
         kind = self._kinds[resource]
         version = self.version + 1
@@ -134,6 +135,7 @@ class Store:
         }
         if kind.generation is not Generation.NONE:
             made["metadata"]["generation"] = 1
+        _set_owners(made["metadata"], owners)
         _start_status(kind, made)
         return self._put(key, made, None)
 
@@ -145,14 +147,17 @@ class Store:
         made = {"apiVersion": kind.api_version, **body, "kind": kind.kind, "metadata": meta}
         return self._put(key, made, self.find(key))
 
-    def update(self, resource: str, body: Json, part: Part = Part.MAIN) -> Stored:
-        """Replaces an object, on the conditions that its metadata name: uid and resourceVersion."""
+    def update(self, resource: str, body: Json, part: Part = Part.MAIN, owners: Owners = None) -> Stored:
+        """Replaces an object, on the conditions that its metadata name: uid and resourceVersion.
+
+        ``owners``: its managedFields, where the writer counts them; otherwise they stay as they are.
+        """
         self._table(resource)
         meta = metadata_of(body)
         key = key_of(self._kinds[resource], body)
         old = self.get(key)
         check_preconditions(old, meta.get("uid") or "", meta.get("resourceVersion") or "")
-        return self._replace(old, body, part)
+        return self._replace(old, body, part, owners)
 
     def patch(self, key: Key, change: Callable[[Json], Json], part: Part, uid: str = "") -> Stored:
         """Applies a function to an object; it may alter what it is given, and refuse by an ApiError."""
@@ -193,9 +198,10 @@ class Store:
         """A store that answers every write as this one would, and in which nothing stays written."""
         return _Rehearsal(self)
 
-    def _replace(self, old: Stored, sent: Json, part: Part) -> Stored:
+    def _replace(self, old: Stored, sent: Json, part: Part, owners: Owners = None) -> Stored:
         before: Json = _decode(old.raw)
         after = _merged(self._kinds[old.key.resource], before, sent, part)
+        _set_owners(after["metadata"], owners)
         if after == before:
             return old
         meta = after["metadata"]
@@ -241,7 +247,11 @@ class _Rehearsal(Store):
         self._objects = played._objects
 
     def _put(self, key: Key, body: Json, old: Stored | None) -> Stored:
-        return self._stored(key, body)
+        """What is there already keeps its version, so that only what is really another looks different."""
+        if old is None:
+            return self._stored(key, body)
+        body["metadata"]["resourceVersion"] = str(old.version)
+        return Stored(key, old.uid, old.version, _encode(body))
 
     def _remove(self, old: Stored, body: Json) -> Stored:
         return self._stored(old.key, body)
@@ -266,6 +276,13 @@ def check_preconditions(old: Stored, uid: str, version: str) -> None:
         raise conflict(
             str(old.key), f"it was changed meanwhile: it is at version {old.version}, not {version}"
         )
+
+
+def _set_owners(meta: Json, owners: Owners) -> None:
+    if owners:
+        meta["managedFields"] = owners
+    elif owners is not None:
+        meta.pop("managedFields", None)
 
 
 def _start_status(kind: Kind, body: Json) -> None:

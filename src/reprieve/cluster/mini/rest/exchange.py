@@ -16,7 +16,10 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """``path`` is still percent-encoded; of a parameter that is given twice, the first counts."""
+    """``path`` is still percent-encoded; of a parameter that is given twice, the first counts.
+
+    ``agent``: which program asks, in its own words.
+    """
 
     method: str
     path: str
@@ -25,6 +28,7 @@ class Request:
     content_type: str = ""
     body: bytes = b""
     user: User = ADMIN
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fiel
 from reprieve.cluster.mini.kinds import Json, Kind
 from reprieve.cluster.mini.rest.discovery import RELEASE
 from reprieve.cluster.mini.rest.explanations import FIELDS, KINDS, TYPES
-from reprieve.cluster.mini.rest.patches import JSON_PATCH, MERGE_PATCH
+from reprieve.cluster.mini.rest.patches import APPLY, JSON_PATCH, MERGE_PATCH
 from reprieve.cluster.mini.rest.routes import Catalogue
 
 _TITLE = "Kubernetes, as the mini cluster of Reprieve serves it"
@@ -121,10 +121,10 @@ def _operation(api_version: str, kind: Kind, action: str) -> Json:
         "responses": {"200": {"description": "OK", "content": {"application/json": body}}},
     }
     if action in ("post", "put", "patch"):
-        operation["parameters"] = [_parameter("dryRun"), _parameter("fieldValidation")]
+        operation["parameters"] = [_parameter(name) for name in ("dryRun", "fieldManager", "fieldValidation")]
     if action == "patch":
         operation["requestBody"] = {
-            "content": {media: {"schema": _ANY} for media in (JSON_PATCH, MERGE_PATCH)}
+            "content": {media: {"schema": _ANY} for media in (JSON_PATCH, MERGE_PATCH, APPLY)}
         }
     return operation
 

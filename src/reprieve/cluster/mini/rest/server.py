@@ -197,6 +197,7 @@ def _understood(request: web.BaseRequest, body: bytes, user: User) -> Request:
         content_type=request.headers.get("Content-Type", ""),
         body=body,
         user=user,
+        agent=request.headers.get("User-Agent", ""),
     )
 
 

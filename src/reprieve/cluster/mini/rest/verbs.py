@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from reprieve.cluster.mini.errors import ApiError, bad_request
 from reprieve.cluster.mini.kinds import Kind
+from reprieve.cluster.mini.rest.applying import patch_or_apply
 from reprieve.cluster.mini.rest.binding import create_binding
 from reprieve.cluster.mini.rest.eviction import create_eviction
 from reprieve.cluster.mini.rest.exchange import Answer, Response, Stream, answer
@@ -14,7 +15,7 @@ from reprieve.cluster.mini.rest.reviews import create_token, review
 from reprieve.cluster.mini.rest.routes import Place
 from reprieve.cluster.mini.rest.scale import get_scale, patch_scale, replace_scale
 from reprieve.cluster.mini.rest.watching import follow, wish_of
-from reprieve.cluster.mini.rest.writing import Call, create, delete, delete_many, patch, replace
+from reprieve.cluster.mini.rest.writing import Call, create, delete, delete_many, replace
 
 Handler = Callable[[Call], Answer]
 
@@ -49,8 +50,8 @@ def refuse_simulated(call: Call) -> Response:
 
 
 _COLLECTION: Mapping[str, Handler] = {"GET": list_or_watch, "POST": create, "DELETE": delete_many}
-_ITEM: Mapping[str, Handler] = {"GET": get, "PUT": replace, "PATCH": patch, "DELETE": delete}
-_STATUS: Mapping[str, Handler] = {"GET": get, "PUT": replace, "PATCH": patch}
+_ITEM: Mapping[str, Handler] = {"GET": get, "PUT": replace, "PATCH": patch_or_apply, "DELETE": delete}
+_STATUS: Mapping[str, Handler] = {"GET": get, "PUT": replace, "PATCH": patch_or_apply}
 _KUBELETS: Mapping[str, Handler] = {"GET": refuse_simulated, "POST": refuse_simulated}
 _PARTS: Mapping[str, Mapping[str, Handler]] = {
     "status": _STATUS,

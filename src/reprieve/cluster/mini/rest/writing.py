@@ -13,8 +13,9 @@ from reprieve.cluster.mini.rest.bodies import media_type, read_object
 from reprieve.cluster.mini.rest.exchange import Request, Response, answer
 from reprieve.cluster.mini.rest.filters import filter_of
 from reprieve.cluster.mini.rest.heads import addressed, headed
+from reprieve.cluster.mini.rest.ownership import Ownership
 from reprieve.cluster.mini.rest.patches import Change, change_of
-from reprieve.cluster.mini.rest.query import Query
+from reprieve.cluster.mini.rest.query import Query, forbidden
 from reprieve.cluster.mini.rest.removals import Removal, removal_of
 from reprieve.cluster.mini.rest.routes import Place
 from reprieve.cluster.mini.rest.statuses import subject_of, success
@@ -39,6 +40,10 @@ class Call:
         """The API to write with: on a dry run, one in which nothing stays."""
         return self.api.rehearsing() if self.query.is_dry_run else self.api
 
+    @property
+    def ownership(self) -> Ownership:
+        return Ownership(self.place, self.request, self.api.clock())
+
 
 def create(call: Call) -> Response:
     place, api = call.place, call.chosen
@@ -49,8 +54,16 @@ def create(call: Call) -> Response:
         raise bad_request("metadata.resourceVersion must not be set on objects to be created")
     sent = without_status(place.kind, body)
     check_gift(api.rights, call.request.user, place, sent)
-    form = stored_form(place.kind, place.api_version, api.admit_new(place, sent))
-    return answer(call.view.one(api.store.create(place.kind.resource, form)), 201, warnings)
+    admitted = api.admit_new(place, sent)
+    owners = call.ownership.of_new(admitted)
+    return answer(call.view.one(created(call, admitted, owners)), 201, warnings)
+
+
+def created(call: Call, admitted: Json, owners: list[Json]) -> Stored:
+    """``owners``: who owns which of its fields."""
+    place = call.place
+    form = stored_form(place.kind, place.api_version, admitted)
+    return call.chosen.store.create(place.kind.resource, form, owners)
 
 
 def replace(call: Call) -> Response:
@@ -62,6 +75,8 @@ def replace(call: Call) -> Response:
 
 
 def patch(call: Call) -> Response:
+    if call.query.text("force"):
+        raise forbidden("force", "may not be specified for non-apply patch")
     change = change_of(call.place.kind, media_type(call.request), call.request.body)
     warnings: list[str] = []
 
@@ -73,8 +88,11 @@ def patch(call: Call) -> Response:
     return answer(call.view.one(written(call, patched)), 200, tuple(warnings))
 
 
-def written(call: Call, change: Change) -> Stored:
-    """What is stored after a change of an object as the client spells it was admitted."""
+def written(call: Call, change: Change, *, counts_owners: bool = True) -> Stored:
+    """What is stored after a change of an object as the client spells it was admitted.
+
+    ``counts_owners``: whether who owns what follows from the change, and is not part of it.
+    """
     place, api = call.place, call.chosen
     stored = api.store.get(place.key)
     before = parsed(stored)
@@ -89,7 +107,10 @@ def written(call: Call, change: Change) -> Stored:
     check_preconditions(stored, uid, meta.get("resourceVersion") or "")
     admitted = api.admit_change(place, settled(place.api_version, new), old)
     form = stored_form(place.kind, place.api_version, admitted, before)
-    return api.store.update(place.kind.resource, form, _part(place))
+    owners = meta.get("managedFields")
+    if counts_owners:
+        owners = call.ownership.of_changed(admitted, old)
+    return api.store.update(place.kind.resource, form, _part(place), owners)
 
 
 def _part(place: Place) -> Part:

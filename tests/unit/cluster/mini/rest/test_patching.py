@@ -66,7 +66,7 @@ def test_a_patch_may_name_the_version_that_it_is_for(asker: Asker) -> None:
         ({"data": {"x": 7}}, MERGE, 422),
         ({"metadata": {"$patch": "dance"}}, STRATEGIC, 400),
         ({"data": {}}, "application/json", 415),
-        ({"data": {}}, "application/apply-patch+yaml", 415),
+        ({"data": {}}, "application/apply-patch+yaml", 400),
     ],
 )
 def test_a_patch_that_cannot_be(asker: Asker, patch: object, content_type: str, status: int) -> None:

@@ -1,4 +1,7 @@
-"""How an object is changed by a patch: three kinds, each a pure function from JSON values to JSON values."""
+"""How an object is changed by a patch: three kinds, each a pure function from JSON values to JSON values.
+
+The fourth, to apply, depends on who else has written the object and is not here.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -21,7 +24,7 @@ __all__ = ["APPLY", "JSON_PATCH", "MERGE_PATCH", "PATCHES", "STRATEGIC", "Change
 def change_of(kind: Kind, media: str, body: bytes) -> Change:
     """What a patch does to an object; an ApiError for a patch that cannot be read."""
     if media not in PATCHES:
-        raise unsupported_media(media, *PATCHES)
+        raise unsupported_media(media, *PATCHES, APPLY)
     change = PATCHES[media](kind, from_json(body))
 
     def checked(old: Json) -> Json:

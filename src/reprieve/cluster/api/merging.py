@@ -1,0 +1,93 @@
+"""How several writers share an object: what is owned field by field, item by item, or only as a whole.
+
+A shape says it for a value, and for what is below. Those of the served kinds come from the list in
+``merging.txt`` and the types of the schema. Who owns what is not known here.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, is_listed, root
+
+_WHOLE, _SET = "whole", "set"
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Nobody owns a part of it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fields:
+    """Each field has an owner of its own; ``below`` is the shape of one."""
+
+    below: Callable[[str], "Shape"]
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of things that are told apart by the values of ``keys``, or by what these are if nobody says."""
+
+    keys: tuple[tuple[str, str | None], ...]
+    item: "Shape"
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A list of plain values, each of which is there once."""
+
+
+Shape = Whole | Fields | Items | Values
+
+WHOLE, VALUES = Whole(), Values()
+# Of what nobody knows, mappings are shared and lists are not.
+UNKNOWN: Shape = Fields(lambda name: UNKNOWN)
+
+
+@cache
+def shape_of(api_version: str, kind: str) -> Shape:
+    thing = root(api_version, kind)
+    return _of(thing, "") if is_listed(thing) else UNKNOWN
+
+
+def _of(kind: Type, mark: str) -> Shape:
+    match kind:
+        case Plain():
+            return WHOLE
+        case MapOf(value):
+            below = _of(value, "")
+            return WHOLE if mark == _WHOLE else Fields(lambda name: below)
+        case ListOf(item):
+            return _of_list(item, mark)
+        case Object(name):
+            return WHOLE if _marks().get(name) == _WHOLE else _of_object(name)
+
+
+def _of_list(item: Type, mark: str) -> Shape:
+    if not mark:
+        return WHOLE
+    if mark == _SET:
+        return VALUES
+    keys = (word.partition("=") for word in mark.split())
+    return Items(tuple((key, default or None) for key, _, default in keys), _of(item, ""))
+
+
+@cache
+def _of_object(name: str) -> Shape:
+    @cache
+    def below(field: str) -> Shape:
+        kind = fields_of(Object(name)).get(field)
+        return UNKNOWN if kind is None else _of(kind, _marks().get(f"{name}.{field}", ""))
+
+    return Fields(below)
+
+
+@cache
+def _marks() -> Mapping[str, str]:
+    """Types and fields: how they are shared, where that is not the usual way."""
+    text = files("reprieve.cluster.api").joinpath("merging.txt").read_text()
+    lines = "\n".join(line for line in text.splitlines() if line and not line.startswith("#"))
+    entries = (entry.partition(": ") for entry in lines.replace("\n    ", " ").splitlines())
+    return {name: mark for mark, _, names in entries for name in names.split()}
