@@ -1,7 +1,7 @@
 """A scheduler in a crowded cluster, and what must hold of it after every step."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from reprieve.model.effects import Effect, Evict, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Unknown
@@ -119,27 +119,28 @@ class WatchedScheduler(Scheduler):
     def _check_reserved_room(self, decision: Decision, reserved: dict[Target, str]) -> None:
         """Those who were placed fit beside everybody there and those who wait to come there."""
         view = self._state.world.snapshot()
-        own = {pod for pod, _ in decision.places}
         for node in set(decision.nodes):
             row = view.nodes.rows[node]
             room = view.allocatable[:, row] - view.requested[:, row]
-            here = [pod for pod, name in decision.places if name == node]
-            order = [pod for pod, name in reserved.items() if name == node]
-
-            def earlier(than: Target, here: list[Target] = here, order: list[Target] = order) -> bool:
-                """Whether it goes into room that it waited for before the other did."""
-                return set(here) <= set(order[: order.index(than)])
-
-            for pod, name in reserved.items():
-                known = view.pods.rows.get((pod.namespace, pod.name))
-                theirs = self._state.parts.get(pod)
-                same = theirs is not None and theirs[1:] == (decision.demand.namespace, decision.demand.name)
-                if name != node or pod in own or known is None or theirs is None or same:
-                    continue
-                priority = priority_of(self._state.world, theirs, self._state.settings.group_rules)
-                if priority > decision.priority or (priority == decision.priority and not earlier(pod)):
-                    room = room - view.pods.requests[:, known]
+            for pod in self._ahead(decision, node, [pod for pod, name in reserved.items() if name == node]):
+                room = room - view.pods.requests[:, view.pods.rows[pod.namespace, pod.name]]
             hold(bool((room >= 0).all()), f"{decision.demand} is placed on {node} into room of others")
+
+    def _ahead(self, decision: Decision, node: str, waiting: list[Target]) -> Iterator[Target]:
+        """Others who wait for a node, longest first, as far as they come before a demand that was put there.
+
+        Of equals, those who waited before all of its pods that are there now did; any, if one did not wait.
+        """
+        here = {pod for pod, name in decision.places if name == node}
+        own = (decision.demand.namespace, decision.demand.name)
+        for i, pod in enumerate(waiting):
+            key = self._state.parts.get(pod)
+            if key is None or pod in here or key[1:] == own:
+                continue
+            priority = priority_of(self._state.world, key, self._state.settings.group_rules)
+            came_later = here <= set(waiting[:i])
+            if priority > decision.priority or (priority == decision.priority and not came_later):
+                yield pod
 
     def _check_plan(self, plan: Handover, priority: int, now: float) -> None:
         for victim in plan.victims:
