@@ -31,6 +31,7 @@ from reprieve.cluster.api.features import (
     serves,
 )
 from reprieve.cluster.api.fields import At, FieldError, Reason
+from reprieve.cluster.api.limit_ranges import default_from_ranges, range_refusal
 from reprieve.cluster.api.plugins import Lookup, Refusal, RefusalReason
 from reprieve.cluster.api.pod_defaults import default_pod_resources, merge_label_keys
 from reprieve.cluster.api.resizes import resize_refusal
@@ -118,9 +119,15 @@ def admit(request: Request, lookup: Lookup) -> Answer:
 
 
 def _last_refusal(request: Request, body: Json, old: Json, lookup: Lookup) -> Refusal | None:
-    if request.subresource == "resize":
-        return resize_refusal(body, old, lookup)
-    return plugins.one_default_priority(body, lookup) if body["kind"] == "PriorityClass" else None
+    refusal = resize_refusal(body, old, lookup) if request.subresource == "resize" else None
+    match request.kind:
+        case "Pod" if request.creates or request.subresource == "resize":
+            return refusal or range_refusal(request.kind, body, lookup)
+        case "PersistentVolumeClaim" if "deletionTimestamp" not in part(old, "metadata"):
+            return range_refusal(request.kind, body, lookup)
+        case "PriorityClass":
+            return plugins.one_default_priority(body, lookup)
+    return refusal
 
 
 def _started(request: Request, sent: Json) -> Json:
@@ -159,6 +166,7 @@ def _complete_new(request: Request, body: Json, lookup: Lookup) -> Refusal | Non
         case "Pod":
             plugins.service_account(body)
             plugins.default_toleration_seconds(body)
+            default_from_ranges(body, lookup)
             return plugins.priority_of_pod(body, lookup)
         case "PodGroup":
             plugins.group_protection(body)

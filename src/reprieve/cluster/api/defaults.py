@@ -108,6 +108,28 @@ def _default_storage_class(body: Json) -> None:
     body.setdefault("volumeBindingMode", "Immediate")
 
 
+def _default_quota(body: Json) -> None:
+    hard = part(body, "spec", "hard")
+    for name, quantity in hard.items():
+        hard[name] = sized(quantity)
+
+
+def _default_limit_range(body: Json) -> None:
+    for limit in items(part(body, "spec"), "limits"):
+        for field in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
+            for name, quantity in part(limit, field).items():
+                limit[field][name] = sized(quantity)
+        if limit.get("type") == "Container":
+            _fill_limit(limit)
+
+
+def _fill_limit(limit: Json) -> None:
+    """Whoever sets the most or the least sets what containers get that say nothing, too."""
+    for field, source in (("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")):
+        for name, quantity in part(limit, source).items():
+            made(limit, field).setdefault(name, quantity)
+
+
 # --- what makes pods -----------------------------------------------------------------------------
 
 
@@ -192,6 +214,8 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "PersistentVolume": _default_volume,
     "PersistentVolumeClaim": _default_claim,
     "StorageClass": _default_storage_class,
+    "ResourceQuota": _default_quota,
+    "LimitRange": _default_limit_range,
     "Deployment": _default_deployment,
     "ReplicaSet": _default_replica_set,
     "StatefulSet": _default_stateful_set,

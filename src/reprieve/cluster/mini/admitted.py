@@ -15,6 +15,7 @@ from reprieve.cluster.mini.errors import ApiError, Cause
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, Json, peek
 from reprieve.cluster.mini.metadata import named, uid_at
+from reprieve.cluster.mini.quotas import charge
 from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Store, parsed
 
@@ -46,7 +47,15 @@ def admitted(store: Store, resource: str, body: Json, features: Features) -> Jso
 
 
 def admitted_request(store: Store, request: Request) -> Json:
-    """The object of a request as it may be stored, in the spelling of the request."""
+    """The object of a request as it may be stored, in the spelling of the request, and charged to quotas."""
+    body = _answered(store, request)
+    if charge(store, request, body) and request.creates:
+        # That took the version by which the object was to be known.
+        body = _answered(store, request)
+    return body
+
+
+def _answered(store: Store, request: Request) -> Json:
     if request.creates:
         request = replace(request, new=_foreseen(store, request))
     answer = admit(request, StoreLookup(store))

@@ -23,6 +23,7 @@ from reprieve.cluster.mini.life import Inhabitant, live
 from reprieve.cluster.mini.line import Line
 from reprieve.cluster.mini.metadata import key_of, metadata_of
 from reprieve.cluster.mini.namespaces import Namespaces
+from reprieve.cluster.mini.quotas import Quotas
 from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Part, Store, parsed, without_status
 from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
@@ -107,6 +108,7 @@ class MiniCluster:
             "controllers": lambda: Controllers(store, clock, delays, self.features),
             "cascade": lambda: Cascade(store),
             "namespaces": lambda: Namespaces(store, clock),
+            "quotas": lambda: Quotas(store, clock),
         }
         self._tasks = [
             asyncio.create_task(live(enter, clock), name=name) for name, enter in inhabitants.items()

@@ -148,6 +148,7 @@ KINDS = (
         content=("storageClassName", "nodeTopology", "capacity", "maximumVolumeSize"),
         blind=False,
     ),
+    Kind("VolumeAttachment", "volumeattachments", _STORAGE, namespaced=_CLUSTER, status=APART),
     Kind(
         "PersistentVolume",
         "persistentvolumes",
@@ -184,8 +185,11 @@ KINDS = (
         status=APART,
         counts=("replicas",),
         selectable=("status.replicas",),
+        parts=("scale",),
         generation=SPEC,
     ),
+    Kind("ResourceQuota", "resourcequotas", short=("quota",), status=APART),
+    Kind("LimitRange", "limitranges", short=("limits",)),
     Kind(
         "Deployment",
         "deployments",
@@ -216,8 +220,20 @@ KINDS = (
         shown_in_all=True,
         status=APART,
         counts=("replicas", "availableReplicas"),
+        parts=("scale",),
         generation=SPEC,
     ),
+    Kind(
+        "DaemonSet",
+        "daemonsets",
+        "apps",
+        short=("ds",),
+        shown_in_all=True,
+        status=APART,
+        counts=("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"),
+        generation=SPEC,
+    ),
+    Kind("ControllerRevision", "controllerrevisions", "apps", content=("data", "revision")),
     Kind(
         "Job",
         "jobs",
@@ -228,6 +244,7 @@ KINDS = (
         orphans=True,
         generation=SPEC,
     ),
+    Kind("CronJob", "cronjobs", "batch", short=("cj",), shown_in_all=True, status=APART, generation=SPEC),
     Kind(
         "PodDisruptionBudget",
         "poddisruptionbudgets",

@@ -9,6 +9,7 @@ from reprieve.cluster.mini.controllers import Controllers
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME, Status
 from reprieve.cluster.mini.kubelet import Kubelets
+from reprieve.cluster.mini.quotas import Quotas
 from reprieve.cluster.mini.store import Part, Store, parsed
 
 Json = dict[str, Any]
@@ -30,6 +31,7 @@ class Scene:
         self.kubelets = Kubelets(self.store, self.clock)
         self.controllers = Controllers(self.store, self.clock)
         self.cascade = Cascade(self.store)
+        self.quotas = Quotas(self.store, self.clock)
 
     def add(self, *bodies: Json) -> None:
         for body in bodies:
@@ -69,7 +71,8 @@ class Scene:
         moments: Iterable[float | None] = ()
         while version != self.store.version:
             version = self.store.version
-            moments = (self.kubelets.step(), self.controllers.step(), self.cascade.step())
+            inhabitants = (self.kubelets, self.controllers, self.cascade, self.quotas)
+            moments = [one.step() for one in inhabitants]
         return [moment for moment in moments if moment is not None]
 
 

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 
 from reprieve.cluster.api.fields import At
 from reprieve.cluster.api.names import Form, dns_label, dns_subdomain, path_segment
-from reprieve.cluster.api.validation import groups, nodes, others, owners, pod_changes, pods, rights, volumes
+from reprieve.cluster.api.validation import (
+    bounds,
+    groups,
+    nodes,
+    others,
+    owners,
+    pod_changes,
+    pods,
+    rights,
+    volumes,
+)
 from reprieve.cluster.api.values import Json
 
 __all__ = ["Rules", "rules_of"]
@@ -54,6 +64,8 @@ _RULES: Mapping[str, Rules] = {
     "CSINode": Rules(volumes.check_csi_node, volumes.check_csi_node_change, namespaced=False),
     "CSIDriver": Rules(namespaced=False),
     "VolumeAttachment": Rules(namespaced=False),
+    "ResourceQuota": Rules(bounds.check_quota, bounds.check_quota_change, bounds.check_quota_status),
+    "LimitRange": Rules(bounds.check_limit_range),
     "Deployment": Rules(owners.check_deployment, owners.check_selector_change),
     "ReplicaSet": Rules(owners.check_replica_set, owners.check_selector_change),
     "StatefulSet": Rules(owners.check_stateful_set, owners.check_stateful_set_change, name=dns_label),

@@ -25,7 +25,7 @@ def may_overcommit(name: str) -> bool:
 def check_requirements(resources: At) -> None:
     """What one container asks for."""
     if resources.is_object():
-        _check_requirements(resources, _check_container_resource)
+        _check_requirements(resources, check_container_resource)
         _check_claims(resources["claims"])
 
 
@@ -57,7 +57,7 @@ def _check_amount(name: str, quantity: At) -> None:
         quantity.invalid(f"must be a multiple of {name.removeprefix(_HUGE)}")
 
 
-def _check_container_resource(name: str, quantity: At) -> None:
+def check_container_resource(name: str, quantity: At) -> None:
     if complaint := label_key(name):
         quantity.invalid(f"the name {complaint}")
     elif "/" not in name and name not in _OWN and not is_huge(name):

@@ -36,6 +36,8 @@ KINDS: Mapping[str, str] = {
     "PriorityClass": "A priority under a name. Who has more goes first, and may take the place of others.",
     "ReplicaSet": "Pods after one template, in a number that is kept.",
     "ReplicationController": "The older form of a ReplicaSet. It can be stored, and nobody acts on it.",
+    "LimitRange": "What containers, pods and claims of a namespace may ask for, and get if they do not say.",
+    "ResourceQuota": "How much a namespace may use and hold in all.",
     "Secret": "As a ConfigMap, for what not everybody should see.",
     "Service": "A name for the pods that it selects. Nothing is connected here.",
     "ServiceAccount": "As whom the containers of a pod speak to the cluster.",

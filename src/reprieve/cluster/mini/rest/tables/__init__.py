@@ -23,6 +23,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "Workload": workloads.WORKLOAD,
     "PodDisruptionBudget": workloads.BUDGET,
     "PriorityClass": workloads.PRIORITY_CLASS,
+    "ResourceQuota": others.QUOTA,
     "Namespace": others.NAMESPACE,
     "ConfigMap": others.CONFIG_MAP,
     "Secret": others.SECRET,

@@ -39,6 +39,23 @@ SERVICE = (
 )
 
 
+# --- quotas ---------------------------------------------------------------------------------------
+
+
+def _quota(limits: bool) -> Callable[[Json, float], str]:
+    def read(body: Json, now: float) -> str:
+        hard, used = at(body, "status.hard"), at(body, "status.used")
+        if not isinstance(hard, dict) or not isinstance(used, dict):
+            return ""
+        names = sorted(name for name in hard if name.startswith("limits.") == limits)
+        return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
+
+    return read
+
+
+QUOTA = (NAME, Column("Request", _quota(False)), Column("Limit", _quota(True)), AGE)
+
+
 # --- rights ----------------------------------------------------------------------------------------
 
 
