@@ -174,6 +174,21 @@ def _default_stateful_set(body: Json) -> None:
     retention = made(spec, "persistentVolumeClaimRetentionPolicy")
     retention.setdefault("whenDeleted", "Retain")
     retention.setdefault("whenScaled", "Retain")
+    for claim in items(spec, "volumeClaimTemplates"):
+        _default_claim(claim)
+    _default_template(spec)
+
+
+def _default_daemon_set(body: Json) -> None:
+    spec = made(body, "spec")
+    spec.setdefault("revisionHistoryLimit", 10)
+    strategy = made(spec, "updateStrategy")
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        rolling = made(strategy, "rollingUpdate")
+        rolling.setdefault("maxUnavailable", 1)
+        rolling.setdefault("maxSurge", 0)
     _default_template(spec)
 
 
@@ -219,6 +234,7 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "Deployment": _default_deployment,
     "ReplicaSet": _default_replica_set,
     "StatefulSet": _default_stateful_set,
+    "DaemonSet": _default_daemon_set,
     "Job": _default_job,
     "PriorityClass": _default_priority_class,
 }

@@ -50,7 +50,7 @@ def drop_unserved(body: Json, old: Json | None, features: Features) -> None:
             _drop(part(body, "spec"), part(before, "spec"), _of_composites(features))
         case "Workload":
             _drop_from_templates(part(body, "spec"), part(before, "spec"), features)
-        case "Deployment" | "ReplicaSet" | "StatefulSet" | "Job":
+        case "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "ReplicationController" | "Job":
             was = part(before, "spec", "template", "spec")
             _drop(part(body, "spec", "template", "spec"), was, _of_pods(features))
 

@@ -62,6 +62,35 @@ def pod_of(template: Json, owner: Owner, labels: dict[str, str] | None = None) -
     }
 
 
+# What every pod of a DaemonSet puts up with: key and effect.
+_DAEMON_TOLERATIONS = (
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+)
+_NO_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def daemon_pod(template: Json, owner: Owner, node: str) -> Json:
+    """The pod of a DaemonSet for one node; or, without a node, as it says itself where it can be."""
+    pod = pod_of(template, owner)
+    spec = dict(pod["spec"])
+    marks = (*_DAEMON_TOLERATIONS, *([_NO_NETWORK] if spec.get("hostNetwork") is True else []))
+    always = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in marks]
+    said = [t for t in items(spec, "tolerations") if (t.get("key"), t.get("effect")) not in marks]
+    spec["tolerations"] = [*said, *always]
+    if node:
+        field = {"key": "metadata.name", "operator": "In", "values": [node]}
+        required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        near = {**part(spec, "affinity", "nodeAffinity"), _REQUIRED: required}
+        spec["affinity"] = {**part(spec, "affinity"), "nodeAffinity": near}
+    return {**pod, "spec": spec}
+
+
 def job_labels(job: Owner) -> dict[str, str]:
     return {
         "batch.kubernetes.io/job-name": job.name,
@@ -81,8 +110,9 @@ def pods_of(body: Json) -> Iterator[Json]:
             for number in range(_count(spec.get("replicas"))):
                 yield _named(pod_of(part(spec, "template"), owner), owner, number)
         case "StatefulSet":
-            for number in range(_count(spec.get("replicas"))):
-                yield _pod_of_set(spec, owner, number)
+            start = _count(part(spec, "ordinals").get("start"), otherwise=0)
+            for number in range(start, start + _count(spec.get("replicas"))):
+                yield pod_of_set(spec, owner, number)
         case "Job":
             yield from _pods_of_job(spec, owner)
         case "CronJob":
@@ -116,12 +146,21 @@ def _pods_of_job(spec: Json, job: Owner) -> Iterator[Json]:
         yield pod
 
 
-def _pod_of_set(spec: Json, owner: Owner, number: int) -> Json:
+def claim_name(template: str, pod: str) -> str:
+    """The claim that a numbered pod has after a template of claims."""
+    return f"{template}-{pod}"
+
+
+def pod_of_set(spec: Json, owner: Owner, number: int) -> Json:
+    """The pod of a StatefulSet that has a number."""
     name = f"{owner.name}-{number}"
     labels = {"apps.kubernetes.io/pod-index": str(number), "statefulset.kubernetes.io/pod-name": name}
     pod = _named(pod_of(part(spec, "template"), owner, labels), owner, number)
     claims = [text_in(part(claim, "metadata"), "name") for claim in items(spec, "volumeClaimTemplates")]
-    volumes = [{"name": c, "persistentVolumeClaim": {"claimName": f"{c}-{name}"}} for c in claims]
+    volumes = [{"name": c, "persistentVolumeClaim": {"claimName": claim_name(c, name)}} for c in claims]
+    pod["spec"] = {**pod["spec"], "hostname": name}
+    if service := text_in(spec, "serviceName"):
+        pod["spec"]["subdomain"] = service
     if volumes:
         own = [volume for volume in items(pod["spec"], "volumes") if volume.get("name") not in claims]
         pod["spec"] = {**pod["spec"], "volumes": [*own, *volumes]}

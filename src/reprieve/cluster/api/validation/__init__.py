@@ -69,6 +69,7 @@ _RULES: Mapping[str, Rules] = {
     "Deployment": Rules(owners.check_deployment, owners.check_selector_change),
     "ReplicaSet": Rules(owners.check_replica_set, owners.check_selector_change),
     "StatefulSet": Rules(owners.check_stateful_set, owners.check_stateful_set_change, name=dns_label),
+    "DaemonSet": Rules(owners.check_daemon_set, owners.check_selector_change),
     "Job": Rules(owners.check_job, owners.check_job_change),
     "PriorityClass": Rules(others.check_priority_class, others.check_priority_class_change, namespaced=False),
     "PodDisruptionBudget": Rules(others.check_budget, status=others.check_budget_status),

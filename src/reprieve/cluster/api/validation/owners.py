@@ -1,4 +1,4 @@
-"""What makes pods from a template: Deployment, ReplicaSet, StatefulSet, Job."""
+"""What makes pods from a template: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job."""
 
 import re
 
@@ -6,6 +6,7 @@ from reprieve.cluster.api.fields import At, Reason
 from reprieve.cluster.api.names import dns_label, label_key
 from reprieve.cluster.api.validation.metadata import check_selector, selects
 from reprieve.cluster.api.validation.pods import check_template
+from reprieve.cluster.api.validation.volumes import check_claim
 from reprieve.cluster.api.values import Json, items, part, same, text_in
 
 _PERCENT = re.compile(r"0*(\d+)%", re.ASCII)
@@ -37,15 +38,63 @@ def check_replica_set(replica_set: At) -> None:
 def check_stateful_set(stateful_set: At) -> None:
     spec = stateful_set["spec"]
     if spec.require():
-        _check_replicated(spec)
+        _check_replicated(spec.showing(_with_claims(spec.value)))
         spec["podManagementPolicy"].one_of(("OrderedReady", "Parallel"))
-        spec["updateStrategy"]["type"].one_of(("OnDelete", "RollingUpdate"))
-        check_share(spec["updateStrategy"]["rollingUpdate"]["maxUnavailable"])
-        spec["updateStrategy"]["rollingUpdate"]["partition"].at_least(0)
+        _check_set_strategy(spec["updateStrategy"])
+        spec["ordinals"]["start"].at_least(0)
+        for claim in spec["volumeClaimTemplates"].items():
+            check_claim(claim)
         if not spec["serviceName"].empty:
             spec["serviceName"].must_be(dns_label)
         for field in ("whenDeleted", "whenScaled"):
             spec["persistentVolumeClaimRetentionPolicy"][field].one_of(("Delete", "Retain"))
+
+
+def _with_claims(spec: object) -> object:
+    """A spec as its pods will have it: containers may mount what comes of the templates of claims."""
+    claims = [text_in(part(claim, "metadata"), "name") for claim in items(spec, "volumeClaimTemplates")]
+    template, pod = part(spec, "template"), part(spec, "template", "spec")
+    if not claims or not pod or not isinstance(pod.get("volumes", []), list):
+        return spec
+    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    own = [volume for volume in pod.get("volumes", []) if part(volume).get("name") not in claims]
+    return {**part(spec), "template": {**template, "spec": {**pod, "volumes": [*own, *added]}}}
+
+
+def _check_set_strategy(strategy: At) -> None:
+    strategy["type"].one_of(("OnDelete", "RollingUpdate"))
+    rolling = strategy["rollingUpdate"]
+    if strategy["type"].value == "OnDelete":
+        if rolling.given:
+            rolling.invalid("must not be given unless type is RollingUpdate")
+        return
+    rolling["partition"].at_least(0)
+    check_share(rolling["maxUnavailable"])
+    if _is_zero(rolling["maxUnavailable"]):
+        rolling["maxUnavailable"].invalid("must not be 0")
+
+
+def _is_zero(value: At) -> bool:
+    return value.value in (0, "0", "0%")
+
+
+def check_daemon_set(daemon_set: At) -> None:
+    spec = daemon_set["spec"]
+    if not spec.require():
+        return
+    _check_replicated(spec)
+    spec["revisionHistoryLimit"].at_least(0)
+    strategy = spec["updateStrategy"]
+    strategy["type"].one_of(("OnDelete", "RollingUpdate"))
+    if strategy["type"].value != "RollingUpdate":
+        return
+    surge, unavailable = strategy["rollingUpdate"]["maxSurge"], strategy["rollingUpdate"]["maxUnavailable"]
+    check_share(surge)
+    check_share(unavailable)
+    if _is_zero(surge) and _is_zero(unavailable):
+        unavailable.refuse(Reason.REQUIRED, "must not be 0 where maxSurge is 0")
+    elif not _is_zero(surge) and not _is_zero(unavailable):
+        surge.invalid("must be 0 where maxUnavailable is not")
 
 
 def _check_replicated(spec: At) -> None:

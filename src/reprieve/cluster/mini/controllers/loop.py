@@ -12,6 +12,7 @@ from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.agenda import Agenda
 from reprieve.cluster.mini.controllers import (
     budget,
+    daemon,
     deployment,
     groups,
     job,
@@ -19,6 +20,7 @@ from reprieve.cluster.mini.controllers import (
     protection,
     replicas,
     rights,
+    stateful,
     volumes,
 )
 from reprieve.cluster.mini.controllers.mirror import Described, Mirror
@@ -58,6 +60,8 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
     return (
         Controller(deployment.concerned, deployment.reconcile, delays.look),
         Controller(replicas.concerned, replicas.reconcile, delays.look),
+        Controller(daemon.concerned, daemon.reconcile, delays.look),
+        Controller(stateful.concerned, stateful.reconcile, delays.look),
         Controller(job.concerned, job.reconcile, delays.look),
         Controller(budget.concerned, budget.reconcile, delays.look),
         Controller(groups.concerned, groups.reconcile, delays.look),

@@ -11,6 +11,8 @@ from reprieve.model.objects import ObjectMeta
 
 VOLUMES, CLAIMS = "persistentvolumes", "persistentvolumeclaims"
 DEPLOYMENTS, REPLICA_SETS, JOBS = "deployments.apps", "replicasets.apps", "jobs.batch"
+DAEMON_SETS = "daemonsets.apps"
+STATEFUL_SETS, REVISIONS = "statefulsets.apps", "controllerrevisions.apps"
 BUDGETS, PODS, NODES = "poddisruptionbudgets.policy", "pods", "nodes"
 WORKLOADS, GROUPS = "workloads.scheduling.k8s.io", "podgroups.scheduling.k8s.io"
 COMPOSITES = "compositepodgroups.scheduling.k8s.io"
@@ -120,6 +122,9 @@ class Mirror:
         self.claims = Table(objects.PersistentVolumeClaim)
         self.deployments = Table(objects.Deployment)
         self.replica_sets = Table(objects.ReplicaSet)
+        self.daemon_sets = Table(objects.DaemonSet)
+        self.stateful_sets = Table(objects.StatefulSet)
+        self.revisions = Table(objects.Revision)
         self.jobs = Table(objects.Job)
         self.budgets = Table(objects.Budget)
         self.workloads = Table(objects.Workload)
@@ -137,6 +142,9 @@ class Mirror:
             CLAIMS: self.claims,
             DEPLOYMENTS: self.deployments,
             REPLICA_SETS: self.replica_sets,
+            DAEMON_SETS: self.daemon_sets,
+            STATEFUL_SETS: self.stateful_sets,
+            REVISIONS: self.revisions,
             JOBS: self.jobs,
             BUDGETS: self.budgets,
             WORKLOADS: self.workloads,

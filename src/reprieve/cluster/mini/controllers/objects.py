@@ -10,6 +10,8 @@ from reprieve.model.objects import (
     DisruptionBudgetSpec,
     Int64,
     LabelSelector,
+    NodeAffinity,
+    NodeSelector,
     NodeStatus,
     ObjectMeta,
     PersistentVolume,
@@ -25,6 +27,7 @@ __all__ = [
     "Budget",
     "CSINode",
     "Composite",
+    "DaemonSet",
     "Deployment",
     "Group",
     "Job",
@@ -33,6 +36,8 @@ __all__ = [
     "PersistentVolumeClaim",
     "PodFacts",
     "ReplicaSet",
+    "Revision",
+    "StatefulSet",
     "StorageClass",
     "Workload",
     "controller_uid",
@@ -61,8 +66,15 @@ class TimedToleration(Toleration, frozen=True):
         return inf if self.toleration_seconds is None else max(0, self.toleration_seconds)
 
 
+class Nearness(Record, frozen=True):
+    """Of its affinity, what ties a pod to nodes."""
+
+    node_affinity: NodeAffinity = NodeAffinity()
+
+
 class PodPlace(Record, frozen=True):
     node_name: str = ""
+    affinity: Nearness = Nearness()
     tolerations: tuple[TimedToleration, ...] = ()
     scheduling_group: SchedulingGroup | None = None
 
@@ -130,6 +142,84 @@ class ReplicaSetSpec(Record, frozen=True):
 class ReplicaSet(Record, frozen=True):
     metadata: ObjectMeta
     spec: ReplicaSetSpec = ReplicaSetSpec()
+
+
+class RollingSet(Record, frozen=True):
+    partition: int = 0
+    max_unavailable: int | str = 1
+    max_surge: int | str = 0
+
+
+class SetStrategy(Record, frozen=True):
+    type: str = "RollingUpdate"
+    rolling_update: RollingSet = RollingSet()
+
+
+class Ordinals(Record, frozen=True):
+    start: int = 0
+
+
+class ClaimRetention(Record, frozen=True):
+    when_deleted: str = "Retain"
+    when_scaled: str = "Retain"
+
+
+class StatefulSetSpec(Record, frozen=True):
+    replicas: int = 1
+    selector: Json = {}
+    template: Json = {}
+    service_name: str = ""
+    pod_management_policy: str = "OrderedReady"
+    volume_claim_templates: list[Json] = []
+    update_strategy: SetStrategy = SetStrategy()
+    ordinals: Ordinals = Ordinals()
+    min_ready_seconds: int = 0
+    revision_history_limit: int = 10
+    persistent_volume_claim_retention_policy: ClaimRetention = ClaimRetention()
+
+
+class StatefulSetStatus(Record, frozen=True):
+    current_revision: str = ""
+
+
+class StatefulSet(Record, frozen=True):
+    metadata: ObjectMeta
+    spec: StatefulSetSpec = StatefulSetSpec()
+    status: StatefulSetStatus = StatefulSetStatus()
+
+
+class DaemonSetSpec(Record, frozen=True):
+    selector: Json = {}
+    template: Json = {}
+    update_strategy: SetStrategy = SetStrategy()
+    min_ready_seconds: int = 0
+    revision_history_limit: int = 10
+
+
+class DaemonSet(Record, frozen=True):
+    metadata: ObjectMeta
+    spec: DaemonSetSpec = DaemonSetSpec()
+
+
+class DaemonPlace(Record, frozen=True):
+    """What the template of a DaemonSet says of nodes."""
+
+    node_name: str = ""
+    node_selector: dict[str, str] = {}
+    affinity: Nearness = Nearness()
+    tolerations: tuple[Toleration, ...] = ()
+
+    @property
+    def required(self) -> NodeSelector | None:
+        return self.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+
+
+class Revision(Record, frozen=True):
+    """A ControllerRevision."""
+
+    metadata: ObjectMeta
+    data: Json = {}
+    revision: int = 0
 
 
 class ConditionPattern(Record, frozen=True):

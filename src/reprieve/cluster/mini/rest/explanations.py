@@ -19,9 +19,12 @@ KINDS: Mapping[str, str] = {
     "SelfSubjectRulesReview": "The question what one may do in a namespace.",
     "SubjectAccessReview": "The question whether somebody may do something.",
     "TokenReview": "The question whose token it is.",
+    "ControllerRevision": "A template that a set had, kept for the way back.",
     "CSIDriver": "How the volumes of a storage driver are attached and mounted.",
     "CSINode": "Which storage drivers a node has, and how many volumes each can attach there.",
     "CSIStorageCapacity": "How much a storage driver can still make in a part of the cluster.",
+    "CronJob": "Jobs at the times that a schedule names.",
+    "DaemonSet": "One pod on every node that it may be on.",
     "Deployment": "As many pods as asked for; a new template replaces them step by step.",
     "Event": "Something that happened to an object, told for people.",
     "Job": "Pods that run until enough of them have succeeded.",
@@ -41,8 +44,9 @@ KINDS: Mapping[str, str] = {
     "Secret": "As a ConfigMap, for what not everybody should see.",
     "Service": "A name for the pods that it selects. Nothing is connected here.",
     "ServiceAccount": "As whom the containers of a pod speak to the cluster.",
-    "StatefulSet": "Numbered pods. It can be stored, and nobody acts on it.",
+    "StatefulSet": "Numbered pods that come in order, go in reverse, and find their claims again.",
     "StorageClass": "How volumes are made for the claims that name it, and when they are bound.",
+    "VolumeAttachment": "The wish that a volume be attached to a node, and what became of it.",
     "Workload": "Templates of groups, from which a controller makes PodGroups.",
 }
 

@@ -40,7 +40,7 @@ _VIEW = (
     _rule("core", f"{_CORE} replicationcontrollers/scale pods/log namespaces namespaces/status", _READ),
     _rule("core", "limitranges resourcequotas resourcequotas/status", _READ),
     _rule("core events.k8s.io", "events", _READ),
-    _rule("apps", _APPS, _READ),
+    _rule("apps", f"controllerrevisions {_APPS}", _READ),
     _rule("batch", "cronjobs jobs", _READ),
     _rule("policy", "poddisruptionbudgets", _READ),
     _rule("scheduling.k8s.io", _GROUPS, _READ),

@@ -59,6 +59,7 @@ _OWN: Mapping[str, Mapping[str, str]] = {
     "ReplicaSet": _TEMPLATE,
     "StatefulSet": _TEMPLATE,
     "ReplicationController": _TEMPLATE,
+    "DaemonSet": _TEMPLATE,
     "Job": _TEMPLATE,
     "PodGroup": _CLAIMS,
     "CompositePodGroup": _CLAIMS,

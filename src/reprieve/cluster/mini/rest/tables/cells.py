@@ -83,8 +83,8 @@ def size(name: str, *paths: str) -> Column:
     return Column(name, read, type="integer")
 
 
-def since(name: str, path: str, *, wide: bool = False) -> Column:
-    return Column(name, lambda body, now: age(at(body, path), now), wide)
+def since(name: str, path: str, missing: str = UNKNOWN, *, wide: bool = False) -> Column:
+    return Column(name, lambda body, now: age(at(body, path), now, missing), wide)
 
 
 NAME = Column("Name", lambda body, now: text_at(body, "metadata.name"), format="name")
@@ -101,9 +101,9 @@ def moment(stamp: object) -> float | None:
         return None
 
 
-def age(stamp: object, now: float) -> str:
+def age(stamp: object, now: float, missing: str = UNKNOWN) -> str:
     then = moment(stamp)
-    return UNKNOWN if then is None else duration(now - then)
+    return missing if then is None else duration(now - then)
 
 
 def duration(seconds: float) -> str:

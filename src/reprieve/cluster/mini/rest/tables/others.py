@@ -135,8 +135,37 @@ STORAGE_CLASS = (
     AGE,
 )
 CSI_NODE = (NAME, size("Drivers", "spec.drivers"), AGE)
-CSI_DRIVER = (NAME, text("AttachRequired", "spec.attachRequired", "true"), AGE)
-CAPACITY = (NAME, text("StorageClass", "storageClassName"), text("Capacity", "capacity"), AGE)
+CAPACITY = (NAME, text("StorageClassName", "storageClassName"), text("Capacity", "capacity"), AGE)
+
+
+def _tokens(body: Json, now: float) -> str:
+    return ",".join(text_at(t, "audience", "") for t in items_at(body, "spec.tokenRequests")) or "<unset>"
+
+
+def _modes(body: Json, now: float) -> str:
+    modes = at(body, "spec.volumeLifecycleModes")
+    return ",".join(map(str, modes)) if isinstance(modes, list) and modes else "Persistent"
+
+
+CSI_DRIVER = (
+    NAME,
+    text("AttachRequired", "spec.attachRequired", "true"),
+    text("PodInfoOnMount", "spec.podInfoOnMount", "false"),
+    text("StorageCapacity", "spec.storageCapacity", "false"),
+    Column("TokenRequests", _tokens),
+    text("RequiresRepublish", "spec.requiresRepublish", "false"),
+    Column("Modes", _modes),
+    AGE,
+)
+ATTACHMENT = (
+    NAME,
+    text("Attacher", "spec.attacher"),
+    text("PV", "spec.source.persistentVolumeName", ""),
+    text("Node", "spec.nodeName"),
+    text("Attached", "status.attached", "false"),
+    AGE,
+)
+LIMIT_RANGE = (NAME, text("Created At", "metadata.creationTimestamp"))
 
 
 # --- events ----------------------------------------------------------------------------------------

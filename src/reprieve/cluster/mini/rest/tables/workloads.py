@@ -10,10 +10,13 @@ from reprieve.cluster.mini.rest.tables.cells import (
     at,
     condition,
     duration,
+    items_at,
     joined,
     moment,
     number,
     number_at,
+    since,
+    size,
     text,
     text_at,
 )
@@ -53,7 +56,38 @@ REPLICA_SET = (
     AGE,
     *_TEMPLATE,
 )
-STATEFUL_SET = (NAME, Column("Ready", _replicas_ready), AGE, *_TEMPLATE)
+STATEFUL_SET = (NAME, Column("Ready", _replicas_ready), AGE, *_TEMPLATE[:2])
+
+
+def _node_selector(body: Json, now: float) -> str:
+    labels = at(body, "spec.template.spec.nodeSelector")
+    pairs = sorted(labels.items()) if isinstance(labels, dict) else ()
+    return ",".join(f"{key}={value}" for key, value in pairs) or NONE
+
+
+DAEMON_SET = (
+    NAME,
+    number("Desired", "status.desiredNumberScheduled"),
+    number("Current", "status.currentNumberScheduled"),
+    number("Ready", "status.numberReady"),
+    number("Up-to-date", "status.updatedNumberScheduled"),
+    number("Available", "status.numberAvailable"),
+    Column("Node Selector", _node_selector),
+    AGE,
+    *_TEMPLATE,
+)
+
+
+def _controller(body: Json, now: float) -> str:
+    """As kubectl names things, or nobody."""
+    found = [owner for owner in items_at(body, "metadata.ownerReferences") if owner.get("controller") is True]
+    if not found:
+        return NONE
+    group = text_at(found[0], "apiVersion").partition("/")[0]
+    return f"{text_at(found[0], 'kind').lower()}.{group}/{text_at(found[0], 'name')}"
+
+
+REVISION = (NAME, Column("Controller", _controller), number("Revision", "revision"), AGE)
 
 
 def _job_status(body: Json, now: float) -> str:
@@ -83,6 +117,19 @@ JOB = (
     Column("Duration", _job_duration),
     AGE,
     *_TEMPLATE,
+)
+
+
+CRON_JOB = (
+    NAME,
+    text("Schedule", "spec.schedule"),
+    text("Timezone", "spec.timeZone"),
+    text("Suspend", "spec.suspend", "False"),
+    size("Active", "status.active"),
+    since("Last Schedule", "status.lastScheduleTime", NONE),
+    AGE,
+    joined("Containers", "spec.jobTemplate.spec.template.spec.containers", "name", wide=True),
+    joined("Images", "spec.jobTemplate.spec.template.spec.containers", "image", wide=True),
 )
 
 
