@@ -80,3 +80,21 @@ def test_what_cannot_be(kubectl: Kubectl) -> None:
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}
     refused = kubectl.run("apply", "-f", "-", stdin=str(_set("DaemonSet", updateStrategy=rolling)))
     assert "spec.updateStrategy.rollingUpdate.maxSurge" in refused.stderr
+
+
+def test_a_replication_controller(kubectl: Kubectl) -> None:
+    template = _set("DaemonSet")["spec"]["template"]
+    kubectl.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ReplicationController",
+            "metadata": {"name": "it"},
+            "spec": {"template": template},
+        }
+    )
+    kubectl("scale", "rc/it", "--replicas=2")
+    kubectl("wait", "rc/it", "--for=jsonpath={.status.readyReplicas}=2", WAIT)
+    assert kubectl("get", "rc").splitlines()[1].split()[1:4] == ["2", "2", "2"]
+    assert "2 Running" in kubectl("describe", "rc", "it")
+    kubectl("delete", "rc/it", WAIT)
+    kubectl("wait", "pod", "--all", "--for=delete", WAIT)

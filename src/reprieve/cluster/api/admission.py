@@ -169,7 +169,7 @@ def _complete_new(request: Request, body: Json, lookup: Lookup) -> Refusal | Non
             default_from_ranges(body, lookup)
             return plugins.priority_of_pod(body, lookup)
         case "PodGroup":
-            plugins.group_protection(body)
+            plugins.protect(body, plugins.PROTECTION)
             return plugins.priority_of_group(body, request.version, request.features, lookup)
         case "CompositePodGroup":
             return plugins.priority_of_group(body, request.version, request.features, lookup)
@@ -177,6 +177,9 @@ def _complete_new(request: Request, body: Json, lookup: Lookup) -> Refusal | Non
             plugins.job_selector(body)
         case "PersistentVolumeClaim":
             plugins.default_storage_class(body, lookup)
+            plugins.protect(body, plugins.CLAIM_PROTECTION)
+        case "PersistentVolume":
+            plugins.protect(body, plugins.VOLUME_PROTECTION)
     return None
 
 

@@ -108,6 +108,22 @@ def _default_storage_class(body: Json) -> None:
     body.setdefault("volumeBindingMode", "Immediate")
 
 
+def _default_driver(body: Json) -> None:
+    spec = made(body, "spec")
+    spec.setdefault("attachRequired", True)
+    for field in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
+        spec.setdefault(field, False)
+    spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
+    if not spec.get("volumeLifecycleModes"):
+        spec["volumeLifecycleModes"] = ["Persistent"]
+
+
+def _default_capacity(body: Json) -> None:
+    for field in ("capacity", "maximumVolumeSize"):
+        if field in body:
+            body[field] = sized(body[field])
+
+
 def _default_quota(body: Json) -> None:
     hard = part(body, "spec", "hard")
     for name, quantity in hard.items():
@@ -156,6 +172,18 @@ def _default_deployment(body: Json) -> None:
 def _default_replica_set(body: Json) -> None:
     spec = made(body, "spec")
     spec.setdefault("replicas", 1)
+    _default_template(spec)
+
+
+def _default_replication_controller(body: Json) -> None:
+    """It selects what its template makes."""
+    spec, meta = made(body, "spec"), made(body, "metadata")
+    spec.setdefault("replicas", 1)
+    labels = part(spec, "template", "metadata", "labels")
+    if labels and not spec.get("selector"):
+        spec["selector"] = dict(labels)
+    if labels and not meta.get("labels"):
+        meta["labels"] = dict(labels)
     _default_template(spec)
 
 
@@ -229,10 +257,13 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "PersistentVolume": _default_volume,
     "PersistentVolumeClaim": _default_claim,
     "StorageClass": _default_storage_class,
+    "CSIDriver": _default_driver,
+    "CSIStorageCapacity": _default_capacity,
     "ResourceQuota": _default_quota,
     "LimitRange": _default_limit_range,
     "Deployment": _default_deployment,
     "ReplicaSet": _default_replica_set,
+    "ReplicationController": _default_replication_controller,
     "StatefulSet": _default_stateful_set,
     "DaemonSet": _default_daemon_set,
     "Job": _default_job,

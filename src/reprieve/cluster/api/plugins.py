@@ -16,6 +16,8 @@ from reprieve.cluster.api.templates import CONTROLLER_UID, Owner, job_labels
 from reprieve.cluster.api.values import Json, made, name_of, part, text_in, texts
 
 PROTECTION = "scheduling.k8s.io/podgroup-protection"
+CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION = "kubernetes.io/pv-protection"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _OLDER_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 _OLDER_CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -130,9 +132,10 @@ def job_selector(job: Json) -> None:
     made(made(spec, "selector"), "matchLabels")[CONTROLLER_UID] = labels[CONTROLLER_UID]
 
 
-def group_protection(group: Json) -> None:
-    meta = made(group, "metadata")
-    if PROTECTION not in texts(meta, "finalizers"):
+def protect(thing: Json, finalizer: str) -> None:
+    """What is in use does not go: a controller takes the finalizer off when nobody needs it any more."""
+    meta = made(thing, "metadata")
+    if finalizer not in texts(meta, "finalizers"):
         finalizers = meta.setdefault("finalizers", [])
         if isinstance(finalizers, list):
-            finalizers.append(PROTECTION)
+            finalizers.append(finalizer)

@@ -138,6 +138,18 @@ CSI_NODE = _object(
 DEPLOYMENT = _object("apps/v1", "Deployment", spec={"selector": SELECTOR, "template": TEMPLATE})
 REPLICA_SET = _object("apps/v1", "ReplicaSet", spec={"selector": SELECTOR, "template": TEMPLATE})
 STATEFUL_SET = _object("apps/v1", "StatefulSet", spec={"selector": SELECTOR, "template": TEMPLATE})
+DAEMON_SET = _object("apps/v1", "DaemonSet", spec={"selector": SELECTOR, "template": TEMPLATE})
+REPLICATION_CONTROLLER = _object("v1", "ReplicationController", spec={"template": TEMPLATE})
+QUOTA = _object("v1", "ResourceQuota", spec={"hard": {"pods": 2, "requests.memory": "1Gi"}})
+LIMIT_RANGE = _object("v1", "LimitRange", spec={"limits": [{"type": "Container", "max": {"cpu": 2}}]})
+CSI_DRIVER = _object("storage.k8s.io/v1", "CSIDriver", False, spec={"tokenRequests": [{"audience": "a"}]})
+CAPACITY = _object("storage.k8s.io/v1", "CSIStorageCapacity", storageClassName="fast", capacity="1Gi")
+ATTACHMENT = _object(
+    "storage.k8s.io/v1",
+    "VolumeAttachment",
+    False,
+    spec={"attacher": "d.example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}},
+)
 JOB = _object("batch/v1", "Job", spec={"template": {**TEMPLATE, "spec": {**SPEC, "restartPolicy": "Never"}}})
 PRIORITY_CLASS = _object("scheduling.k8s.io/v1", "PriorityClass", False, value=100)
 BUDGET = _object("policy/v1", "PodDisruptionBudget", spec={"selector": SELECTOR, "minAvailable": "50%"})
@@ -173,6 +185,7 @@ LEASE = _object("coordination.k8s.io/v1", "Lease", spec={"leaseDurationSeconds":
 EVERY_KIND = (
     *(POD, NODE, NAMESPACE, CONFIG_MAP, SECRET, SERVICE, ACCOUNT, EVENT, NEW_EVENT, VOLUME, CLAIM),
     *(STORAGE_CLASS, CSI_NODE, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, JOB, PRIORITY_CLASS, BUDGET, GROUP),
+    *(DAEMON_SET, REPLICATION_CONTROLLER, QUOTA, LIMIT_RANGE, CSI_DRIVER, CAPACITY, ATTACHMENT),
     *(OLDER_GROUP, COMPOSITE, WORKLOAD, OLDER_WORKLOAD, TREE, LEASE),
 )
 

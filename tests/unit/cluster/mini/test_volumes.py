@@ -1,9 +1,9 @@
-"""Claims that wait for a consumer: the scheduler promises or asks, the volume controller completes."""
+"""Claims and volumes: who waits for a consumer, who is served at once, and what becomes of both."""
 
 from reprieve.cluster.mini.calls import SELECTED_NODE, reserve_volume, select_node
 from reprieve.cluster.mini.history import Key
 from reprieve.model.effects import Target
-from tests.unit.cluster.mini.scene import Json, Scene, node
+from tests.unit.cluster.mini.scene import Json, Scene, node, pod, pod_key
 
 CLAIM = Key("persistentvolumeclaims", "default", "data")
 VOLUME = Key("persistentvolumes", "", "disk")
@@ -123,3 +123,105 @@ def test_a_selected_node_that_is_gone_is_unselected() -> None:
     scene.pass_time(5)
     assert SELECTED_NODE not in scene.read(CLAIM)["metadata"]["annotations"]
     assert scene.all("persistentvolumes") == []
+
+
+# --- at once -------------------------------------------------------------------------------------
+
+
+def immediate(provisioner: str, **more: object) -> Json:
+    return {**storage_class(provisioner), "volumeBindingMode": "Immediate", **more}
+
+
+def disk(name: str, size: str, **spec: object) -> Json:
+    body = volume()
+    body["spec"] |= {"capacity": {"storage": size}, **spec}
+    return {**body, "metadata": {"name": name, "labels": {"kind": name}}}
+
+
+def test_the_smallest_that_fits_is_bound_at_once() -> None:
+    sizes = {"small": "1Gi", "middle": "6Gi", "large": "10Gi"}
+    disks = [disk(name, size) for name, size in sizes.items()]
+    scene = scene_with(immediate("kubernetes.io/no-provisioner"), *disks, claim())
+    scene.pass_time(5)
+    bound = scene.read(CLAIM)
+    assert (bound["spec"]["volumeName"], bound["status"]["phase"]) == ("middle", "Bound")
+    phases = {body["metadata"]["name"]: body["status"]["phase"] for body in scene.all("persistentvolumes")}
+    assert phases == {"small": "Available", "middle": "Bound", "large": "Available"}
+
+
+def test_what_does_not_fit_is_not_bound() -> None:
+    wrong = (
+        disk("class", "9Gi", storageClassName="other"),
+        disk("mode", "9Gi", volumeMode="Block"),
+        disk("access", "9Gi", accessModes=["ReadOnlyMany"]),
+        disk("label", "9Gi"),
+    )
+    wanted = claim(selector={"matchLabels": {"kind": "mine"}})
+    scene = scene_with(immediate("kubernetes.io/no-provisioner"), *wrong, wanted)
+    scene.pass_time(10)
+    assert scene.read(CLAIM)["status"] == {"phase": "Pending"}
+    scene.add(disk("mine", "9Gi"))
+    scene.pass_time(10)
+    assert scene.read(CLAIM)["spec"]["volumeName"] == "mine"
+
+
+def test_two_claims_never_get_one_volume() -> None:
+    other = claim()
+    other["metadata"] = {"name": "other", "namespace": "default"}
+    scene = scene_with(immediate("kubernetes.io/no-provisioner"), disk("only", "9Gi"), claim(), other)
+    scene.pass_time(30)
+    phases = sorted(body["status"]["phase"] for body in scene.all("persistentvolumeclaims"))
+    assert phases == ["Bound", "Pending"]
+
+
+def test_a_volume_is_made_at_once_as_its_class_says() -> None:
+    topology = [{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}]
+    scene = scene_with(
+        immediate("csi.example.com", reclaimPolicy="Retain", allowedTopologies=topology), claim()
+    )
+    scene.pass_time(5)
+    (made,) = scene.all("persistentvolumes")
+    assert made["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+    (term,) = made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [{"key": "zone", "operator": "In", "values": ["a"]}]
+    assert scene.read(CLAIM)["status"]["phase"] == "Bound"
+    scene.store.delete(CLAIM)
+    scene.pass_time(5)
+    assert [body["status"]["phase"] for body in scene.all("persistentvolumes")] == ["Released"]
+
+
+def test_a_claim_whose_volume_is_gone_is_lost() -> None:
+    scene = scene_with(immediate("kubernetes.io/no-provisioner"), disk("only", "9Gi"), claim())
+    scene.pass_time(5)
+    scene.store.delete(Key("persistentvolumes", "", "only"))
+    scene.pass_time(5)
+    assert scene.read(CLAIM)["status"]["phase"] == "Lost"
+
+
+# --- in use --------------------------------------------------------------------------------------
+
+
+def test_a_claim_stays_while_a_pod_has_it() -> None:
+    held = claim()
+    held["metadata"]["finalizers"] = ["kubernetes.io/pvc-protection"]
+    user = pod("user", on="n1")
+    user["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    scene = scene_with(held, user)
+    scene.store.delete(CLAIM)
+    scene.pass_time(5)
+    assert "deletionTimestamp" in scene.read(CLAIM)["metadata"]
+    scene.store.delete(pod_key("user"), grace=0)
+    scene.pass_time(5)
+    assert scene.all("persistentvolumeclaims") == []
+
+
+def test_a_pod_can_bring_its_claim_along() -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    user = pod("user")
+    user["spec"]["volumes"] = [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}]
+    scene = scene_with(user)
+    (made,) = scene.all("persistentvolumeclaims")
+    assert made["metadata"]["name"] == "user-v"
+    scene.store.delete(pod_key("user"), grace=0)
+    scene.pass_time(5)
+    assert scene.all("persistentvolumeclaims") == []

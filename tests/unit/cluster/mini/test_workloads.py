@@ -238,3 +238,24 @@ def test_strangers_stay_strangers() -> None:
     scene.add({"kind": "Pod", "metadata": {"name": "other", "labels": {"app": "other"}}, "spec": {}})
     settle(scene, 3)
     assert "ownerReferences" not in scene.read(Key("pods", "default", "other"))["metadata"]
+
+
+# --- the older kind --------------------------------------------------------------------------------
+
+
+def test_a_replication_controller() -> None:
+    spec = {"replicas": 2, "selector": {"app": "web"}, "template": template()}
+    meta = {"name": "web", "namespace": "default"}
+    scene = scene_of({"kind": "ReplicationController", "metadata": meta, "spec": spec})
+    settle(scene, 3)
+    key = Key("replicationcontrollers", "default", "web")
+    status = scene.read(key)["status"]
+    assert {status[name] for name in ("replicas", "readyReplicas", "availableReplicas")} == {2}
+    lost = scene.all("pods")[0]["metadata"]
+    assert lost["ownerReferences"][0]["kind"] == "ReplicationController"
+    scene.store.delete(Key("pods", "default", lost["name"]), grace=0)
+    settle(scene, 3)
+    assert len(scene.all("pods")) == 2
+    scene.store.delete(key)
+    settle(scene, 60)
+    assert scene.all("pods") == []

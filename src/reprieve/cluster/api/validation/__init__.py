@@ -10,6 +10,7 @@ from reprieve.cluster.api.fields import At
 from reprieve.cluster.api.names import Form, dns_label, dns_subdomain, path_segment
 from reprieve.cluster.api.validation import (
     bounds,
+    drivers,
     groups,
     nodes,
     others,
@@ -62,11 +63,13 @@ _RULES: Mapping[str, Rules] = {
     "PersistentVolumeClaim": Rules(volumes.check_claim, volumes.check_claim_change),
     "StorageClass": Rules(volumes.check_storage_class, volumes.check_storage_class_change, namespaced=False),
     "CSINode": Rules(volumes.check_csi_node, volumes.check_csi_node_change, namespaced=False),
-    "CSIDriver": Rules(namespaced=False),
-    "VolumeAttachment": Rules(namespaced=False),
+    "CSIDriver": Rules(drivers.check_driver, drivers.check_driver_change, namespaced=False),
+    "CSIStorageCapacity": Rules(drivers.check_capacity, drivers.check_capacity_change),
+    "VolumeAttachment": Rules(drivers.check_attachment, drivers.check_attachment_change, namespaced=False),
     "ResourceQuota": Rules(bounds.check_quota, bounds.check_quota_change, bounds.check_quota_status),
     "LimitRange": Rules(bounds.check_limit_range),
     "Deployment": Rules(owners.check_deployment, owners.check_selector_change),
+    "ReplicationController": Rules(owners.check_replication_controller),
     "ReplicaSet": Rules(owners.check_replica_set, owners.check_selector_change),
     "StatefulSet": Rules(owners.check_stateful_set, owners.check_stateful_set_change, name=dns_label),
     "DaemonSet": Rules(owners.check_daemon_set, owners.check_selector_change),

@@ -1,10 +1,10 @@
-"""What makes pods from a template: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job."""
+"""What makes pods from a template: all that keep a number of them, DaemonSet, and Job."""
 
 import re
 
 from reprieve.cluster.api.fields import At, Reason
 from reprieve.cluster.api.names import dns_label, label_key
-from reprieve.cluster.api.validation.metadata import check_selector, selects
+from reprieve.cluster.api.validation.metadata import check_labels, check_selector, selects
 from reprieve.cluster.api.validation.pods import check_template
 from reprieve.cluster.api.validation.volumes import check_claim
 from reprieve.cluster.api.values import Json, items, part, same, text_in
@@ -33,6 +33,16 @@ def check_deployment(deployment: At) -> None:
 def check_replica_set(replica_set: At) -> None:
     if replica_set["spec"].require():
         _check_replicated(replica_set["spec"])
+
+
+def check_replication_controller(controller: At) -> None:
+    """As the others, with labels for a selector."""
+    spec = controller["spec"]
+    if not spec.require():
+        return
+    check_labels(spec["selector"])
+    selector = {"matchLabels": spec["selector"].value} if not spec["selector"].empty else None
+    _check_replicated(spec.showing({**part(spec.value), "selector": selector}))
 
 
 def check_stateful_set(stateful_set: At) -> None:

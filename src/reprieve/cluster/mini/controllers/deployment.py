@@ -16,7 +16,13 @@ from reprieve.cluster.mini.controllers.mirror import (
     Name,
     key_in,
 )
-from reprieve.cluster.mini.controllers.objects import Deployment, PodFacts, ReplicaSet, controller_uid
+from reprieve.cluster.mini.controllers.objects import (
+    Deployment,
+    PodFacts,
+    ReplicaSet,
+    ReplicationController,
+    controller_uid,
+)
 from reprieve.cluster.mini.controllers.templates import maker, scaled, template_hash
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
@@ -30,6 +36,8 @@ def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
     match thing:
         case Deployment():
             yield key_in(DEPLOYMENTS, thing)
+        case ReplicationController():
+            return
         case ReplicaSet():
             uid = controller_uid(thing.metadata)
             owner = mirror.deployments.by_uid(uid)

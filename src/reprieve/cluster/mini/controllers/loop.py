@@ -21,6 +21,7 @@ from reprieve.cluster.mini.controllers import (
     replicas,
     rights,
     stateful,
+    volume_use,
     volumes,
 )
 from reprieve.cluster.mini.controllers.mirror import Described, Mirror
@@ -69,6 +70,7 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
         Controller(node_lifecycle.concerned, node_lifecycle.reconcile, delays.look),
         Controller(rights.concerned, rights.reconcile, delays.look),
         Controller(rights.account_concerned, rights.reconcile_account, delays.look),
+        Controller(volume_use.concerned, volume_use.reconcile, delays.look),
         Controller(volumes.concerned, volumes.reconcile, delays.volumes),
     )
 

@@ -11,6 +11,7 @@ from reprieve.model.objects import ObjectMeta
 
 VOLUMES, CLAIMS = "persistentvolumes", "persistentvolumeclaims"
 DEPLOYMENTS, REPLICA_SETS, JOBS = "deployments.apps", "replicasets.apps", "jobs.batch"
+REPLICATION_CONTROLLERS = "replicationcontrollers"
 DAEMON_SETS = "daemonsets.apps"
 STATEFUL_SETS, REVISIONS = "statefulsets.apps", "controllerrevisions.apps"
 BUDGETS, PODS, NODES = "poddisruptionbudgets.policy", "pods", "nodes"
@@ -122,6 +123,7 @@ class Mirror:
         self.claims = Table(objects.PersistentVolumeClaim)
         self.deployments = Table(objects.Deployment)
         self.replica_sets = Table(objects.ReplicaSet)
+        self.replication_controllers = Table(objects.ReplicationController)
         self.daemon_sets = Table(objects.DaemonSet)
         self.stateful_sets = Table(objects.StatefulSet)
         self.revisions = Table(objects.Revision)
@@ -142,6 +144,7 @@ class Mirror:
             CLAIMS: self.claims,
             DEPLOYMENTS: self.deployments,
             REPLICA_SETS: self.replica_sets,
+            REPLICATION_CONTROLLERS: self.replication_controllers,
             DAEMON_SETS: self.daemon_sets,
             STATEFUL_SETS: self.stateful_sets,
             REVISIONS: self.revisions,

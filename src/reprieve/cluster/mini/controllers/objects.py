@@ -14,14 +14,15 @@ from reprieve.model.objects import (
     NodeSelector,
     NodeStatus,
     ObjectMeta,
-    PersistentVolume,
     PersistentVolumeClaim,
+    PersistentVolumeSpec,
+    PhaseStatus,
     Record,
     SchedulingGroup,
-    StorageClass,
     Taint,
     Toleration,
 )
+from reprieve.model.objects import StorageClass as SchedulingClass
 
 __all__ = [
     "Budget",
@@ -36,6 +37,7 @@ __all__ = [
     "PersistentVolumeClaim",
     "PodFacts",
     "ReplicaSet",
+    "ReplicationController",
     "Revision",
     "StatefulSet",
     "StorageClass",
@@ -72,9 +74,24 @@ class Nearness(Record, frozen=True):
     node_affinity: NodeAffinity = NodeAffinity()
 
 
+class ClaimUse(Record, frozen=True):
+    claim_name: str = ""
+
+
+class ClaimTemplate(Record, frozen=True):
+    volume_claim_template: Json = {}
+
+
+class VolumeUse(Record, frozen=True):
+    name: str = ""
+    persistent_volume_claim: ClaimUse | None = None
+    ephemeral: ClaimTemplate | None = None
+
+
 class PodPlace(Record, frozen=True):
     node_name: str = ""
     affinity: Nearness = Nearness()
+    volumes: tuple[VolumeUse, ...] = ()
     tolerations: tuple[TimedToleration, ...] = ()
     scheduling_group: SchedulingGroup | None = None
 
@@ -107,6 +124,21 @@ class PodFacts(Record, frozen=True):
 
     def has_condition(self, name: str, status: str = "True") -> bool:
         return any(c.type == name and c.status == status for c in self.status.conditions)
+
+
+class VolumeSpec(PersistentVolumeSpec, frozen=True):
+    persistent_volume_reclaim_policy: str = "Retain"
+
+
+class PersistentVolume(Record, frozen=True):
+    metadata: ObjectMeta
+    spec: VolumeSpec = VolumeSpec()
+    status: PhaseStatus = PhaseStatus()
+
+
+class StorageClass(SchedulingClass, frozen=True):
+    reclaim_policy: str = "Delete"
+    mount_options: tuple[str, ...] = ()
 
 
 class RollingUpdate(Record, frozen=True):
@@ -142,6 +174,18 @@ class ReplicaSetSpec(Record, frozen=True):
 class ReplicaSet(Record, frozen=True):
     metadata: ObjectMeta
     spec: ReplicaSetSpec = ReplicaSetSpec()
+
+    @property
+    def selector(self) -> Json:
+        return self.spec.selector
+
+
+class ReplicationController(ReplicaSet, frozen=True):
+    """Its selector is nothing but labels."""
+
+    @property
+    def selector(self) -> Json:
+        return {"matchLabels": self.spec.selector}
 
 
 class RollingSet(Record, frozen=True):

@@ -38,7 +38,7 @@ KINDS: Mapping[str, str] = {
     "PodGroup": "Pods that are scheduled, preempt and, if it says so, are preempted together.",
     "PriorityClass": "A priority under a name. Who has more goes first, and may take the place of others.",
     "ReplicaSet": "Pods after one template, in a number that is kept.",
-    "ReplicationController": "The older form of a ReplicaSet. It can be stored, and nobody acts on it.",
+    "ReplicationController": "The older form of a ReplicaSet.",
     "LimitRange": "What containers, pods and claims of a namespace may ask for, and get if they do not say.",
     "ResourceQuota": "How much a namespace may use and hold in all.",
     "Secret": "As a ConfigMap, for what not everybody should see.",

@@ -68,10 +68,13 @@ def scale_of(stored: Stored) -> Json:
 
 def _selector(selector: Json) -> str:
     """As text, as an autoscaler wants it."""
-    labels = [f"{key}={value}" for key, value in sorted(peek(selector, "matchLabels").items())]
+    # The oldest of the kinds has the labels in the selector itself.
+    plain = "matchLabels" not in selector and "matchExpressions" not in selector
+    found = selector if plain else peek(selector, "matchLabels")
+    labels = [f"{key}={value}" for key, value in sorted(found.items())]
     expressions = selector.get("matchExpressions")
-    found = expressions if isinstance(expressions, list) else []
-    return ",".join([*labels, *(_expression(e) for e in found if isinstance(e, dict))])
+    terms = expressions if isinstance(expressions, list) else []
+    return ",".join([*labels, *(_expression(e) for e in terms if isinstance(e, dict))])
 
 
 def _expression(expression: Json) -> str:

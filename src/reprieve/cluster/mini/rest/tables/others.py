@@ -105,21 +105,29 @@ def _claim(body: Json, now: float) -> str:
     return f"{text_at(reference, 'namespace', '')}/{text_at(reference, 'name', '')}"
 
 
+def _phase(body: Json, now: float) -> str:
+    """What is deleted, and still needed, says so."""
+    if at(body, "metadata.deletionTimestamp") is not None:
+        return "Terminating"
+    return text_at(body, "status.phase", UNKNOWN)
+
+
 _ACCESS = Column("Access Modes", _access)
+_STATUS = Column("Status", _phase)
 _CLASS = text("StorageClass", "spec.storageClassName", "")
 VOLUME = (
     NAME,
     text("Capacity", "spec.capacity.storage"),
     _ACCESS,
     text("Reclaim Policy", "spec.persistentVolumeReclaimPolicy", "Retain"),
-    text("Status", "status.phase", UNKNOWN),
+    _STATUS,
     Column("Claim", _claim),
     _CLASS,
     AGE,
 )
 CLAIM = (
     NAME,
-    text("Status", "status.phase", UNKNOWN),
+    _STATUS,
     text("Volume", "spec.volumeName", ""),
     text("Capacity", "status.capacity.storage", ""),
     _ACCESS,
