@@ -64,3 +64,9 @@ def test_a_limit_range(kubectl: Kubectl) -> None:
     refused = kubectl.run("create", "-f", "-", stdin=json.dumps(large))
     assert "maximum memory usage per Container is 1Gi, but limit is 2Gi" in refused.stderr
     assert "64Mi" in kubectl("describe", "limits", "bounds")
+
+
+def test_a_quota_that_kubectl_makes(kubectl: Kubectl) -> None:
+    kubectl("create", "quota", "team", "--hard=pods=2,requests.cpu=1500m", "--scopes=NotTerminating")
+    spec = kubectl.get("quota/team")["spec"]
+    assert spec == {"hard": {"pods": "2", "requests.cpu": "1500m"}, "scopes": ["NotTerminating"]}
