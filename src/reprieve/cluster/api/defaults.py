@@ -220,8 +220,27 @@ def _default_daemon_set(body: Json) -> None:
     _default_template(spec)
 
 
+def _default_cron_job(body: Json) -> None:
+    spec = made(body, "spec")
+    if not spec.get("concurrencyPolicy"):
+        spec["concurrencyPolicy"] = "Allow"
+    spec.setdefault("suspend", False)
+    spec.setdefault("successfulJobsHistoryLimit", 3)
+    spec.setdefault("failedJobsHistoryLimit", 1)
+    if isinstance(spec.get("jobTemplate"), dict):
+        _default_job_spec(made(spec["jobTemplate"], "spec"))
+
+
 def _default_job(body: Json) -> None:
     spec = made(body, "spec")
+    _default_job_spec(spec)
+    labels = part(spec, "template", "metadata", "labels")
+    meta = made(body, "metadata")
+    if labels and not meta.get("labels"):
+        meta["labels"] = dict(labels)
+
+
+def _default_job_spec(spec: Json) -> None:
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
@@ -233,10 +252,6 @@ def _default_job(body: Json) -> None:
     for rule in items(part(spec, "podFailurePolicy"), "rules"):
         for pattern in items(rule, "onPodConditions"):
             pattern.setdefault("status", "True")
-    labels = part(spec, "template", "metadata", "labels")
-    meta = made(body, "metadata")
-    if labels and not meta.get("labels"):
-        meta["labels"] = dict(labels)
     _default_template(spec)
 
 
@@ -267,5 +282,6 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "StatefulSet": _default_stateful_set,
     "DaemonSet": _default_daemon_set,
     "Job": _default_job,
+    "CronJob": _default_cron_job,
     "PriorityClass": _default_priority_class,
 }

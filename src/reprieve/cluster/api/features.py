@@ -53,6 +53,9 @@ def drop_unserved(body: Json, old: Json | None, features: Features) -> None:
         case "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "ReplicationController" | "Job":
             was = part(before, "spec", "template", "spec")
             _drop(part(body, "spec", "template", "spec"), was, _of_pods(features))
+        case "CronJob":
+            way = ("spec", "jobTemplate", "spec", "template", "spec")
+            _drop(part(body, *way), part(before, *way), _of_pods(features))
 
 
 def _drop(spec: Json, before: Json, unserved: Iterator[str]) -> None:

@@ -151,6 +151,9 @@ ATTACHMENT = _object(
     spec={"attacher": "d.example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}},
 )
 JOB = _object("batch/v1", "Job", spec={"template": {**TEMPLATE, "spec": {**SPEC, "restartPolicy": "Never"}}})
+CRON_JOB = _object(
+    "batch/v1", "CronJob", spec={"schedule": "0 8 * * 1-5", "jobTemplate": {"spec": JOB["spec"]}}
+)
 PRIORITY_CLASS = _object("scheduling.k8s.io/v1", "PriorityClass", False, value=100)
 BUDGET = _object("policy/v1", "PodDisruptionBudget", spec={"selector": SELECTOR, "minAvailable": "50%"})
 GROUP = _object(_GROUPS, "PodGroup", spec={"schedulingPolicy": GANG})
@@ -185,7 +188,7 @@ LEASE = _object("coordination.k8s.io/v1", "Lease", spec={"leaseDurationSeconds":
 EVERY_KIND = (
     *(POD, NODE, NAMESPACE, CONFIG_MAP, SECRET, SERVICE, ACCOUNT, EVENT, NEW_EVENT, VOLUME, CLAIM),
     *(STORAGE_CLASS, CSI_NODE, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, JOB, PRIORITY_CLASS, BUDGET, GROUP),
-    *(DAEMON_SET, REPLICATION_CONTROLLER, QUOTA, LIMIT_RANGE, CSI_DRIVER, CAPACITY, ATTACHMENT),
+    *(CRON_JOB, DAEMON_SET, REPLICATION_CONTROLLER, QUOTA, LIMIT_RANGE, CSI_DRIVER, CAPACITY, ATTACHMENT),
     *(OLDER_GROUP, COMPOSITE, WORKLOAD, OLDER_WORKLOAD, TREE, LEASE),
 )
 

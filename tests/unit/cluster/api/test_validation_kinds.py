@@ -6,6 +6,7 @@ from tests.unit.cluster.api.admitting import (
     ATTACHMENT,
     CAPACITY,
     CLAIM,
+    CRON_JOB,
     CSI_DRIVER,
     DAEMON_SET,
     REPLICATION_CONTROLLER,
@@ -43,6 +44,21 @@ REFUSED: list[tuple[Json, str, object, str]] = [
     ),
     (REPLICATION_CONTROLLER, "spec.selector", {"app": "other"}, "spec.template.metadata.labels"),
     (REPLICATION_CONTROLLER, "spec.replicas", -1, "spec.replicas"),
+    (CRON_JOB, "metadata.name", "a" * 53, "metadata.name"),
+    (CRON_JOB, "spec.schedule", "", "spec.schedule"),
+    (CRON_JOB, "spec.schedule", "TZ=Etc/UTC 0 8 * * *", "spec.schedule"),
+    (CRON_JOB, "spec.schedule", "61 * * * *", "spec.schedule"),
+    (CRON_JOB, "spec.timeZone", "Local", "spec.timeZone"),
+    (CRON_JOB, "spec.timeZone", "Nowhere", "spec.timeZone"),
+    (CRON_JOB, "spec.concurrencyPolicy", "Maybe", "spec.concurrencyPolicy"),
+    (CRON_JOB, "spec.failedJobsHistoryLimit", -1, "spec.failedJobsHistoryLimit"),
+    (CRON_JOB, "spec.jobTemplate.spec.parallelism", -1, "spec.jobTemplate.spec.parallelism"),
+    (
+        CRON_JOB,
+        "spec.jobTemplate.spec.template.spec.containers",
+        [],
+        "spec.jobTemplate.spec.template.spec.containers",
+    ),
     (CSI_DRIVER, "spec.fsGroupPolicy", "Sometimes", "spec.fsGroupPolicy"),
     (CSI_DRIVER, "spec.volumeLifecycleModes", ["Short"], "spec.volumeLifecycleModes[0]"),
     (CSI_DRIVER, "spec.tokenRequests", [{"audience": "a"}] * 2, "spec.tokenRequests[1].audience"),
@@ -87,5 +103,8 @@ def test_what_is_filled_in() -> None:
     }
     controller = created(REPLICATION_CONTROLLER)
     assert (controller["spec"]["replicas"], controller["spec"]["selector"]) == (1, {"app": "web"})
+    cron_job = created(CRON_JOB)["spec"]
+    assert (cron_job["concurrencyPolicy"], cron_job["successfulJobsHistoryLimit"]) == ("Allow", 3)
+    assert cron_job["jobTemplate"]["spec"]["backoffLimit"] == 6
     driver = created(CSI_DRIVER)["spec"]
     assert (driver["attachRequired"], driver["volumeLifecycleModes"]) == (True, ["Persistent"])

@@ -10,6 +10,7 @@ from reprieve.cluster.api.fields import At
 from reprieve.cluster.api.names import Form, dns_label, dns_subdomain, path_segment
 from reprieve.cluster.api.validation import (
     bounds,
+    cron_jobs,
     drivers,
     groups,
     nodes,
@@ -73,6 +74,9 @@ _RULES: Mapping[str, Rules] = {
     "ReplicaSet": Rules(owners.check_replica_set, owners.check_selector_change),
     "StatefulSet": Rules(owners.check_stateful_set, owners.check_stateful_set_change, name=dns_label),
     "DaemonSet": Rules(owners.check_daemon_set, owners.check_selector_change),
+    "CronJob": Rules(
+        cron_jobs.check_cron_job, cron_jobs.check_cron_job_change, new=cron_jobs.check_new_cron_job
+    ),
     "Job": Rules(owners.check_job, owners.check_job_change),
     "PriorityClass": Rules(others.check_priority_class, others.check_priority_class_change, namespaced=False),
     "PodDisruptionBudget": Rules(others.check_budget, status=others.check_budget_status),

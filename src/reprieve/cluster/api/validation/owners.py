@@ -179,8 +179,11 @@ def check_stateful_set_change(thing: At, old: Json) -> None:
 
 def check_job(job: At) -> None:
     spec = job["spec"]
-    if not spec.require():
-        return
+    if spec.require():
+        check_job_spec(spec, job["metadata"]["name"])
+
+
+def check_job_spec(spec: At, name: At) -> None:
     for field in (
         "parallelism",
         "completions",
@@ -192,7 +195,7 @@ def check_job(job: At) -> None:
     ):
         spec[field].at_least(0)
     spec["suspend"].flag()
-    _check_completion(spec, job["metadata"]["name"])
+    _check_completion(spec, name)
     _check_failure_policy(spec)
     _check_job_template(spec)
 

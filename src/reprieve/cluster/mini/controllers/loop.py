@@ -5,13 +5,15 @@ else is remembered: what is to be done follows from what the store holds then.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from functools import partial
 
 from reprieve.cluster.api.admission import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.agenda import Agenda
 from reprieve.cluster.mini.controllers import (
     budget,
+    cron,
     daemon,
     deployment,
     groups,
@@ -34,18 +36,23 @@ from reprieve.cluster.mini.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Seconds from a change to the look at what it means; for volumes, also the time it takes to make one."""
+    """Seconds from a change to the look at what it means; for volumes, also the time it takes to make one.
+
+    ``speed``: how many times as fast as usual schedules pass.
+    """
 
     look: float = 0.1
     volumes: float = 1.0
     after_refusal: float = 5.0
+    speed: float = 1.0
 
 
 DEFAULT_DELAYS = Delays()
 
 
 def delays_at(speed: float) -> Delays:
-    return Delays(*(seconds / speed for seconds in astuple(DEFAULT_DELAYS)))
+    usual = DEFAULT_DELAYS
+    return Delays(usual.look / speed, usual.volumes / speed, usual.after_refusal / speed, speed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,7 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
         Controller(replicas.concerned, replicas.reconcile, delays.look),
         Controller(daemon.concerned, daemon.reconcile, delays.look),
         Controller(stateful.concerned, stateful.reconcile, delays.look),
+        Controller(cron.concerned, partial(cron.reconcile, speed=delays.speed), delays.look),
         Controller(job.concerned, job.reconcile, delays.look),
         Controller(budget.concerned, budget.reconcile, delays.look),
         Controller(groups.concerned, groups.reconcile, delays.look),

@@ -11,6 +11,7 @@ from reprieve.model.objects import ObjectMeta
 
 VOLUMES, CLAIMS = "persistentvolumes", "persistentvolumeclaims"
 DEPLOYMENTS, REPLICA_SETS, JOBS = "deployments.apps", "replicasets.apps", "jobs.batch"
+CRON_JOBS = "cronjobs.batch"
 REPLICATION_CONTROLLERS = "replicationcontrollers"
 DAEMON_SETS = "daemonsets.apps"
 STATEFUL_SETS, REVISIONS = "statefulsets.apps", "controllerrevisions.apps"
@@ -127,6 +128,7 @@ class Mirror:
         self.daemon_sets = Table(objects.DaemonSet)
         self.stateful_sets = Table(objects.StatefulSet)
         self.revisions = Table(objects.Revision)
+        self.cron_jobs = Table(objects.CronJob)
         self.jobs = Table(objects.Job)
         self.budgets = Table(objects.Budget)
         self.workloads = Table(objects.Workload)
@@ -148,6 +150,7 @@ class Mirror:
             DAEMON_SETS: self.daemon_sets,
             STATEFUL_SETS: self.stateful_sets,
             REVISIONS: self.revisions,
+            CRON_JOBS: self.cron_jobs,
             JOBS: self.jobs,
             BUDGETS: self.budgets,
             WORKLOADS: self.workloads,

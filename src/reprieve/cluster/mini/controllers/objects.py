@@ -28,6 +28,7 @@ __all__ = [
     "Budget",
     "CSINode",
     "Composite",
+    "CronJob",
     "DaemonSet",
     "Deployment",
     "Group",
@@ -293,6 +294,7 @@ class JobStatus(Record, frozen=True):
     succeeded: int = 0
     failed: int = 0
     start_time: str = ""
+    completion_time: datetime | None = None
     conditions: tuple[Condition, ...] = ()
 
 
@@ -300,6 +302,28 @@ class Job(Record, frozen=True):
     metadata: ObjectMeta
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
+
+
+class CronJobSpec(Record, frozen=True):
+    schedule: str = ""
+    time_zone: str | None = None
+    suspend: bool = False
+    concurrency_policy: str = "Allow"
+    starting_deadline_seconds: int | None = None
+    job_template: Json = {}
+    successful_jobs_history_limit: int = 3
+    failed_jobs_history_limit: int = 1
+
+
+class CronJobStatus(Record, frozen=True):
+    last_schedule_time: datetime | None = None
+    last_successful_time: datetime | None = None
+
+
+class CronJob(Record, frozen=True):
+    metadata: ObjectMeta
+    spec: CronJobSpec = CronJobSpec()
+    status: CronJobStatus = CronJobStatus()
 
 
 class Workload(Record, frozen=True):

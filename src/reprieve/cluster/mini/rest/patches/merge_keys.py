@@ -60,6 +60,7 @@ _OWN: Mapping[str, Mapping[str, str]] = {
     "StatefulSet": _TEMPLATE,
     "ReplicationController": _TEMPLATE,
     "DaemonSet": _TEMPLATE,
+    "CronJob": _under("spec.jobTemplate", {"metadata.finalizers": PRIMITIVE, **_TEMPLATE}),
     "Job": _TEMPLATE,
     "PodGroup": _CLAIMS,
     "CompositePodGroup": _CLAIMS,
