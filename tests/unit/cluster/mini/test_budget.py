@@ -100,3 +100,15 @@ def test_a_granted_disruption_that_never_comes_is_forgotten() -> None:
 def _ready(scene: Scene) -> str:
     found = next(b for b in scene.all("pods") if b["status"]["phase"] == "Running")
     return str(found["metadata"]["name"])
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "ReplicationController"])
+def test_other_owners_count_too(kind: str) -> None:
+    scene = Scene()
+    labels = {"app": "web"}
+    selector = {"matchLabels": labels} if kind == "StatefulSet" else labels
+    spec = {"replicas": 5, "selector": selector, "template": template(), "podManagementPolicy": "Parallel"}
+    body = {"kind": kind, "metadata": {"name": "web", "namespace": "default"}, "spec": spec}
+    scene.add(budget(maxUnavailable="40%"), body)
+    scene.pass_time(2)
+    assert status(scene) == (5, 3, 0, 0)

@@ -12,7 +12,14 @@ import msgspec
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.conditions import Condition
 from reprieve.cluster.mini.controllers.mirror import BUDGETS, Described, Mirror, Name, key_in
-from reprieve.cluster.mini.controllers.objects import Budget, Deployment, PodFacts, ReplicaSet, controller_uid
+from reprieve.cluster.mini.controllers.objects import (
+    Budget,
+    Deployment,
+    PodFacts,
+    ReplicaSet,
+    StatefulSet,
+    controller_uid,
+)
 from reprieve.cluster.mini.controllers.templates import scaled
 from reprieve.cluster.mini.controllers.writes import LookAgain, Report, Write
 from reprieve.cluster.mini.history import Key
@@ -31,7 +38,7 @@ def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
             for budget in mirror.budgets.inside(thing.metadata.namespace):
                 if _selector(budget).matches(thing.metadata.labels):
                     yield key_in(BUDGETS, budget)
-        case Deployment() | ReplicaSet():
+        case Deployment() | ReplicaSet() | StatefulSet():
             for budget in mirror.budgets.inside(thing.metadata.namespace):
                 yield key_in(BUDGETS, budget)
 
@@ -94,13 +101,18 @@ def _scale(mirror: Mirror, pods: list[PodFacts]) -> int:
     """What the owners of the pods ask for, each counted once."""
     asked: dict[str, int] = {}
     for pod in pods:
-        replica_set = mirror.replica_sets.by_uid(controller_uid(pod.metadata))
-        if replica_set is None:
-            continue
-        deployment = mirror.deployments.by_uid(controller_uid(replica_set.metadata))
-        owner = deployment if deployment is not None else replica_set
-        asked[owner.metadata.uid] = owner.spec.replicas
+        owner = _owner(mirror, controller_uid(pod.metadata))
+        if owner is not None:
+            asked[owner.metadata.uid] = owner.spec.replicas
     return sum(asked.values())
+
+
+def _owner(mirror: Mirror, uid: str) -> Deployment | ReplicaSet | StatefulSet | None:
+    """Who decides how many there are: of a ReplicaSet, its Deployment if it has one."""
+    replica_set = mirror.replica_sets.by_uid(uid)
+    if replica_set is None:
+        return mirror.stateful_sets.by_uid(uid) or mirror.replication_controllers.by_uid(uid)
+    return mirror.deployments.by_uid(controller_uid(replica_set.metadata)) or replica_set
 
 
 def _condition(allowed: int) -> Condition:
