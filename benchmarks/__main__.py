@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+from benchmarks.keeping import keeping
 from benchmarks.meanwhile import meanwhile
 from benchmarks.measure import machine
 from benchmarks.placement import SIZES, decoding, placement
@@ -120,6 +121,7 @@ PARTS: dict[str, Callable[[Sizes], object]] = {
     "meanwhile": lambda _: _meanwhile(),
     "serving": lambda _: _serving(),
     "large cluster": lambda _: _figures(large_cluster()),
+    "keeping": lambda _: _figures(keeping()),
     "over http": lambda _: _figures(remote()),
 }
 
