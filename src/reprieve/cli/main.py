@@ -18,6 +18,8 @@ COMMANDS = {
     "replay": "Repeat what a scheduler wrote down: does it decide the same?",
     "up": "Start a cluster on this machine that kubectl can use.",
     "scheduler": "Schedule a real cluster.",
+    "check": "Can Reprieve be the scheduler of a cluster?",
+    "config": "The defaults of the configuration, and whether a file is right.",
     "status": "Show the clusters that are up on this machine.",
     "down": "End one of them.",
 }

@@ -1,0 +1,93 @@
+"""The role in ``deploy/`` gives the scheduler what it needs and nothing more; what is missing is named."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from reprieve.assembly.daemon import missing_rights, needed_rights, places, told_missing
+from reprieve.cluster.kube.auth import Access
+from reprieve.cluster.kube.client import connected
+from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
+from reprieve.cluster.kube.places import CANDIDATES
+from reprieve.cluster.kube.rights import Right, judging_rights, leading_rights, scheduling_rights
+from reprieve.config import default_configuration
+from reprieve.runtime.virtual_time import clock, run
+from tests.architecture.source import ROOT
+from tests.contract.http import TOKEN, MiniOperator, living_cluster
+
+Json = dict[str, Any]
+BASE = ROOT / "deploy" / "base"
+ACCOUNT = "system:serviceaccount:kube-system:reprieve"
+
+
+def objects(file: str) -> dict[str, Json]:
+    return {body["kind"]: body for body in yaml.safe_load_all((BASE / file).read_text())}
+
+
+def given(rules: list[Json], namespace: str = "") -> Iterator[Right]:
+    for rule in rules:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                for verb in rule["verbs"]:
+                    for name in rule.get("resourceNames", [""]):
+                        yield Right(verb, group, resource, namespace, name)
+
+
+def everywhere() -> set[Right]:
+    """On a server that has all kinds, in all groups that we know."""
+    return set(scheduling_rights(place for found in CANDIDATES.values() for place in found))
+
+
+def test_the_role_is_what_the_scheduler_needs_and_no_more() -> None:
+    role = objects("role.yaml")
+    assert set(given(role["ClusterRole"]["rules"])) == everywhere() | set(judging_rights())
+    election = default_configuration().settings.leader_election
+    needed = leading_rights(election.resource_namespace, election.resource_name)
+    assert set(given(role["Role"]["rules"], role["Role"]["metadata"]["namespace"])) == set(needed)
+
+
+def test_the_viewer_reads_what_the_scheduler_reads_and_writes_nothing() -> None:
+    rights = set(given(objects("viewer.yaml")["ClusterRole"]["rules"]))
+    assert {right.verb for right in rights} == {"get", "list", "watch"}
+    read = {right for right in everywhere() if right.verb in ("list", "watch")}
+    assert read <= rights
+
+
+def test_with_any_rule_missing_the_right_is_named() -> None:
+    async def main() -> None:
+        async with living_cluster(clock) as operator:
+            role = objects("role.yaml")
+            await operator.create(role["ClusterRoleBinding"])
+            await operator.create(role["Role"])
+            await operator.create(role["RoleBinding"])
+            rules, needed = role["ClusterRole"]["rules"], await needed_of(operator)
+            assert await missing_with(operator, rules, needed) == set()
+            for left_out in rules:
+                missing = await missing_with(operator, [r for r in rules if r != left_out], needed)
+                assert missing == set(given([left_out])) & set(needed)
+                assert all(str(right) in told_missing([right]) for right in missing)
+
+    run(main())
+
+
+async def needed_of(operator: MiniOperator) -> list[Right]:
+    found = await places(operator.connection)
+    return [*needed_rights(default_configuration(), found), *judging_rights()]
+
+
+async def missing_with(operator: MiniOperator, rules: list[Json], needed: list[Right]) -> set[Right]:
+    """What the account lacks if the role has these rules only."""
+    if await operator.read("ClusterRole", "", "reprieve") is not None:
+        await operator.delete("ClusterRole", "", "reprieve")
+    await operator.create({**objects("role.yaml")["ClusterRole"], "rules": rules})
+    login = Login(Cluster(server=operator.access.server), User(token=TOKEN, impersonate=ACCOUNT))
+    async with connected(Access(login)) as connection:
+        return set(await missing_rights(connection, needed))
+
+
+def test_rights_read_like_what_one_would_type() -> None:
+    assert str(Right("patch", "", "pods/status")) == "patch pods/status"
+    assert str(Right("list", "policy", "poddisruptionbudgets")) == "list poddisruptionbudgets.policy"
+    lease = Right("update", "coordination.k8s.io", "leases", "kube-system", "reprieve")
+    assert str(lease) == "update leases.coordination.k8s.io reprieve in kube-system"

@@ -1,0 +1,210 @@
+"""What stands in ``deploy/`` can be applied, and the scheduler works with the rights that it gives."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.architecture.source import ROOT
+from tests.e2e.daemon import HASTY, UNSERVED, daemon, is_running, refused, until
+from tests.e2e.install_kubectl import HERE
+from tests.e2e.up import REPRIEVE, Kubectl, cluster_up, pod
+
+Json = dict[str, Any]
+DEPLOY = ROOT / "deploy"
+FOLDERS = ("base", "overlays/beside", "overlays/replacing")
+
+
+@pytest.fixture(scope="module")
+def owner(home: Path) -> Iterator[Kubectl]:
+    with cluster_up("--nodes", "2", "--scheduler", "none") as kubeconfig:
+        kubectl = Kubectl(kubeconfig, home)
+        applied(kubectl, "base")
+        yield kubectl
+
+
+@pytest.fixture
+def as_reprieve(owner: Kubectl, tmp_path: Path) -> Path:
+    """A kubeconfig of the service account."""
+    token = replace(owner, namespace="kube-system")("create", "token", "reprieve").strip()
+    kubeconfig = yaml.safe_load(owner.kubeconfig.read_text())
+    (user,) = (user for user in kubeconfig["users"] if user["name"] == "reprieve")
+    user["user"] = {"token": token}
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump(kubeconfig))
+    return path
+
+
+def applied(kubectl: Kubectl, folder: str) -> str:
+    return replace(kubectl, namespace="kube-system")("apply", "-k", str(DEPLOY / folder))
+
+
+def rendered(folder: str) -> list[Json]:
+    done = subprocess.run(
+        [HERE, "kustomize", str(DEPLOY / folder)], capture_output=True, text=True, check=True
+    )
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def of_kind(objects: list[Json], kind: str) -> Json:
+    (found,) = (body for body in objects if body["kind"] == kind)
+    return found
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_renders_with_a_configuration_that_is_right(folder: str, tmp_path: Path) -> None:
+    objects = rendered(folder)
+    config = of_kind(objects, "ConfigMap")
+    pods = of_kind(objects, "Deployment")["spec"]["template"]["spec"]
+    assert pods["volumes"][0]["configMap"]["name"] == config["metadata"]["name"]
+    written = tmp_path / "config.yaml"
+    written.write_text(config["data"]["config.yaml"])
+    command = [REPRIEVE, "config", "validate", str(written)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "reprieve" in told.stdout
+    assert ("default-scheduler" in told.stdout) == (folder == "overlays/replacing")
+
+
+def test_what_a_container_may(owner: Kubectl) -> None:
+    deployed = of_kind(rendered("base"), "Deployment")["spec"]
+    template = deployed["template"]["spec"]
+    (container,) = template["containers"]
+    assert deployed["replicas"] == 2
+    assert template["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container["image"] == "reprieve:0.1"
+    # The command line is one that the scheduler accepts: it gets as far as the file, which is not there.
+    assert "/etc/reprieve/config.yaml: No such file" in refused(*container["args"][1:]).stderr
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_can_be_applied_and_taken_back(owner: Kubectl, folder: str) -> None:
+    assert "deployment.apps/reprieve" in applied(owner, folder)
+    assert "deployment.apps/reprieve unchanged" in applied(owner, folder)
+    applied(owner, "base")
+
+
+def test_everything_works_with_the_rights_of_the_role(
+    owner: Kubectl, as_reprieve: Path, tmp_path: Path
+) -> None:
+    with daemon(tmp_path / "log", as_reprieve, *HASTY, *UNSERVED) as running:
+        running.begins()
+        owner.apply(*yaml.safe_load_all(GANG), *yaml.safe_load_all(VOLUMES))
+        names = ("member-0", "member-1", "local", "made")
+        until(lambda: all(is_running(owner, name) for name in names))
+        owner.apply(pod("urgent", "12", schedulerName="reprieve", priorityClassName="urgent"))
+        until(lambda: is_running(owner, "urgent"))
+        until(lambda: "Preempted" in owner("get", "events", "-o", "jsonpath={.items[*].reason}"))
+        assert running.ends() == 0
+        assert [line for line in running.lines if line["level"] != "info"] == []
+
+
+def test_a_check_says_that_it_can(owner: Kubectl, as_reprieve: Path) -> None:
+    done = checked(as_reprieve, "-o", "json")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["kind"], report["canSchedule"]) == (0, "CheckReport", True)
+    assert [f["text"] for f in report["findings"] if f["grade"] == "Bad"] == []
+    assert {"Version", "Kind", "Right", "Lease"} <= {f["code"] for f in report["findings"]}
+
+
+def test_a_check_names_what_is_missing(owner: Kubectl, as_reprieve: Path) -> None:
+    owner("delete", "clusterrole", "reprieve")
+    done = checked(as_reprieve)
+    applied(owner, "base")
+    assert done.returncode == 1
+    assert "bad     Right: we may not create pods/binding\n" in done.stdout
+    assert "Reprieve cannot be the scheduler of https://" in done.stdout
+
+
+def test_a_check_without_a_server(tmp_path: Path) -> None:
+    done = checked(tmp_path / "nothing")
+    assert done.returncode == 1
+    assert "nothing cannot be read" in done.stderr
+
+
+def checked(kubeconfig: Path, *flags: str) -> "subprocess.CompletedProcess[str]":
+    command = [REPRIEVE, "check", "--kubeconfig", str(kubeconfig), *flags]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+GANG = """
+{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: urgent}, value: 1000}
+---
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: gang}
+spec: {schedulingPolicy: {gang: {minCount: 2}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: member-0}
+spec:
+  schedulerName: reprieve
+  schedulingGroup: {podGroupName: gang}
+  terminationGracePeriodSeconds: 1
+  containers: [{name: main, image: example/app:1, resources: {requests: {cpu: "8"}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: member-1}
+spec:
+  schedulerName: reprieve
+  schedulingGroup: {podGroupName: gang}
+  terminationGracePeriodSeconds: 1
+  containers: [{name: main, image: example/app:1, resources: {requests: {cpu: "8"}}}]
+"""
+
+VOLUMES = """
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: local}
+provisioner: kubernetes.io/no-provisioner
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: made}
+provisioner: example.com/maker
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: local}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  storageClassName: local
+  hostPath: {path: /data}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: local}
+spec: {accessModes: [ReadWriteOnce], storageClassName: local, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: made}
+spec: {accessModes: [ReadWriteOnce], storageClassName: made, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: local}
+spec:
+  schedulerName: reprieve
+  containers: [{name: main, image: example/app:1}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: local}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: made}
+spec:
+  schedulerName: reprieve
+  containers: [{name: main, image: example/app:1}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: made}}]
+"""

@@ -1,0 +1,50 @@
+"""`reprieve config`: defaults that can be used, and every mistake of a file."""
+
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from reprieve.cli.config import config
+
+
+def test_the_defaults_are_right(tmp_path: Path) -> None:
+    printed = CliRunner().invoke(config, ["defaults"])
+    assert printed.exit_code == 0
+    file = tmp_path / "config.yaml"
+    file.write_text(printed.output)
+    done = CliRunner().invoke(config, ["validate", str(file)])
+    assert done.output == f"{file} is right. It schedules the pods of reprieve.\n"
+
+
+def validated(text: str) -> tuple[int, str, str]:
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    done = CliRunner().invoke(config, ["validate", "-"], input=head + text)
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_every_mistake_is_told() -> None:
+    code, _, told = validated("extenders: [{}]\nprofiles: [{schedulerNmae: x}]\n")
+    assert code == 2
+    assert '-: profiles[0].schedulerNmae: unknown field (did you mean "schedulerName"?)' in told
+    assert "-: extenders[0]: Reprieve calls no extenders" in told
+
+
+def test_what_is_not_there_yet_is_told() -> None:
+    args = "{name: Reprieve, args: {search: LeastDisturbance}}"
+    code, _, told = validated(f"profiles: [{{pluginConfig: [{args}]}}]\n")
+    assert code == 2
+    assert "LeastDisturbance is not available yet" in told
+
+
+def test_what_is_left_out_is_a_warning() -> None:
+    score = "{score: {enabled: [{name: Fancy}]}}"
+    code, said, told = validated(f"profiles: [{{plugins: {score}}}]\n")
+    assert code == 0
+    assert "Warning: -: profiles[0].plugins.score.enabled[0].name: Reprieve has no scoring plugin" in told
+    assert said == "- is right. It schedules the pods of reprieve.\n"
+
+
+def test_two_documents_are_one_too_many() -> None:
+    code, _, told = validated("---\na: b\n")
+    assert code == 2
+    assert "expected one KubeSchedulerConfiguration, got 2 documents" in told
