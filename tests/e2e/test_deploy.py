@@ -30,12 +30,16 @@ def owner(home: Path) -> Iterator[Kubectl]:
 
 @pytest.fixture
 def as_reprieve(owner: Kubectl, tmp_path: Path) -> Path:
-    """A kubeconfig of the service account."""
+    return account_kubeconfig(owner, tmp_path)
+
+
+def account_kubeconfig(owner: Kubectl, folder: Path) -> Path:
+    """A kubeconfig of the service account that the scheduler has."""
     token = replace(owner, namespace="kube-system")("create", "token", "reprieve").strip()
     kubeconfig = yaml.safe_load(owner.kubeconfig.read_text())
     (user,) = (user for user in kubeconfig["users"] if user["name"] == "reprieve")
     user["user"] = {"token": token}
-    path = tmp_path / "kubeconfig"
+    path = folder / "kubeconfig"
     path.write_text(yaml.safe_dump(kubeconfig))
     return path
 
@@ -122,6 +126,16 @@ def test_a_check_names_what_is_missing(owner: Kubectl, as_reprieve: Path) -> Non
     assert "Reprieve cannot be the scheduler of https://" in done.stdout
 
 
+def test_a_check_tells_of_another_who_is_the_default_scheduler(owner: Kubectl) -> None:
+    replacing = str(DEPLOY / "overlays" / "replacing" / "config.yaml")
+    held = "default-scheduler"
+    assert held not in checked(owner.kubeconfig, "--config", replacing).stdout
+    replace(owner, namespace="kube-system").apply(*yaml.safe_load_all(OTHER))
+    done = checked(owner.kubeconfig, "--config", replacing)
+    assert done.returncode == 0
+    assert "warning Lease: lease kube-system/kube-scheduler is held by somebody" in done.stdout
+
+
 def test_a_check_without_a_server(tmp_path: Path) -> None:
     done = checked(tmp_path / "nothing")
     assert done.returncode == 1
@@ -132,6 +146,13 @@ def checked(kubeconfig: Path, *flags: str) -> "subprocess.CompletedProcess[str]"
     command = [REPRIEVE, "check", "--kubeconfig", str(kubeconfig), *flags]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
+
+OTHER = """
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: kube-scheduler, namespace: kube-system}
+spec: {holderIdentity: somebody, leaseDurationSeconds: 15}
+"""
 
 GANG = """
 {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: urgent}, value: 1000}

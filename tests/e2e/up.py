@@ -26,7 +26,7 @@ def cluster_up(*flags: str) -> Iterator[Path]:
     with process_of(*flags) as process:
         assert process.stdout is not None
         try:
-            yield _kubeconfig(process.stdout)
+            yield kubeconfig_in(process.stdout)
         finally:
             process.send_signal(signal.SIGINT)
             _, told = process.communicate(timeout=PATIENCE)
@@ -39,7 +39,7 @@ def cluster_killed(*flags: str) -> Iterator[Path]:
     """The same, for a cluster that does not end well."""
     with process_of(*flags) as process:
         assert process.stdout is not None
-        yield _kubeconfig(process.stdout)
+        yield kubeconfig_in(process.stdout)
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def process_of(*flags: str) -> "Iterator[subprocess.Popen[str]]":
             process.kill()
 
 
-def _kubeconfig(lines: Iterable[str]) -> Path:
+def kubeconfig_in(lines: Iterable[str]) -> Path:
     for line in lines:
         if line.strip().endswith("/kubeconfig"):
             return Path(line.strip())

@@ -112,11 +112,14 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
 
 
 async def _work(daemon: Daemon, clock: Callable[[], float], onlookers: _Onlookers) -> None:
+    lease_name = daemon.configured.settings.leader_election.resource_name
+    onlookers.telemetry.leads(lease_name, now=False)
     await _enter(daemon)
     with journal_in(daemon.journal, daemon.configured, daemon.gates, _log.warning) as journal:
 
         def watch(scheduler: Scheduler) -> Machine:
             onlookers.readiness.leads()
+            onlookers.telemetry.leads(lease_name, now=True)
             others = (onlookers.readiness, Chronicle())
             return watched(scheduler, clock, onlookers.telemetry, journal, others)
 

@@ -46,6 +46,12 @@ class Metrics:
         self._preemption()
         self._handovers()
         self._resizes()
+        self.leads = Gauge(
+            "leader_election_master_status",
+            "Whether this replica leads: 1, or 0 while it waits. The name is that of the lease.",
+            ["name"],
+            registry=self.registry,
+        )
         self.registry.register(_Pending(pending))
 
     def text(self) -> bytes:

@@ -26,10 +26,6 @@ class Readiness:
     def leaves(self) -> None:
         self._leaving = True
 
-    @property
-    def is_leader(self) -> bool:
-        return self._leads and not self._leaving
-
     def alive(self) -> Iterator[Check]:
         """Who can answer at all is."""
         yield "ping", ""

@@ -67,6 +67,9 @@ class Telemetry:
         """Whom to ask how many pods wait, when somebody wants to know."""
         self._pending = pending
 
+    def leads(self, lease: str, *, now: bool) -> None:
+        self._metrics.leads.labels(lease).set(int(now))
+
     def text(self) -> bytes:
         """All metrics, as Prometheus reads them."""
         return self._metrics.text()

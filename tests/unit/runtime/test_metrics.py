@@ -20,6 +20,7 @@ OF_KUBE_SCHEDULER: dict[str, tuple[set[str], list[float]]] = {
     "scheduler_pod_scheduling_sli_duration_seconds": ({"attempts"}, doubled(0.01, 20)),
     "scheduler_pod_scheduling_attempts": (set(), doubled(1, 5)),
     "scheduler_pending_pods": ({"queue"}, []),
+    "leader_election_master_status": ({"name"}, []),
     "scheduler_preemption_attempts_total": (set(), []),
     "scheduler_preemption_victims": (set(), doubled(1, 7)),
     "scheduler_preemption_evaluation_duration_seconds": ({"preemptor", "result"}, EXECUTION),

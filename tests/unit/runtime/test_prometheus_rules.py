@@ -14,7 +14,9 @@ from reprieve.runtime.telemetry import Telemetry
 
 RULES = Path(__file__).parents[3] / "deploy" / "prometheus" / "rules.yaml"
 
-SELECTOR = re.compile(r"\b(?P<name>(?:reprieve|scheduler)[a-z0-9_:]+)(?:\{(?P<labels>[^}]*)\})?")
+SELECTOR = re.compile(
+    r"\b(?P<name>(?:reprieve|scheduler|leader_election)[a-z0-9_:]+)(?:\{(?P<labels>[^}]*)\})?"
+)
 
 
 def rules() -> list[dict[str, Any]]:

@@ -1,0 +1,88 @@
+"""Pages of `reprieve scheduler`: with the rights of its role it finds out who may read them."""
+
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.daemon import HASTY, daemon, is_running, refused, until
+from tests.e2e.test_deploy import account_kubeconfig, applied
+from tests.e2e.up import Kubectl, cluster_up, pod
+
+
+@dataclass(frozen=True)
+class Site:
+    owner: Kubectl
+    port: int
+
+    def get(self, path: str, token: str = "") -> tuple[int, str]:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        request = urllib.request.Request(f"https://127.0.0.1:{self.port}{path}", headers=headers)
+        trusting = ssl._create_unverified_context()  # it vouches for itself
+        try:
+            with urllib.request.urlopen(request, context=trusting, timeout=10) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def token(self, account: str) -> str:
+        return self.owner("create", "token", account).strip()
+
+
+@pytest.fixture(scope="module")
+def site(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("pages")
+    with cluster_up("--nodes", "1", "--scheduler", "none") as kubeconfig:
+        owner = Kubectl(kubeconfig, home)
+        applied(owner, "base")
+        port = free_port()
+        serving = ("--secure-port", str(port), "--bind-address", "127.0.0.1")
+        with daemon(folder / "log", account_kubeconfig(owner, folder), *HASTY, *serving) as running:
+            running.begins()
+            yield Site(owner, port)
+            assert [line for line in running.lines if line["level"] != "info"] == []
+            assert running.ends() == 0
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def test_probes_need_no_token(site: Site) -> None:
+    assert [site.get(path) for path in ("/livez", "/healthz", "/readyz")] == [(200, "ok")] * 3
+
+
+def test_prometheus_gets_in_by_the_role_for_it(site: Site) -> None:
+    site.owner("create", "serviceaccount", "prometheus")
+    site.owner("create", "serviceaccount", "curious")
+    bound = ("--clusterrole", "reprieve-metrics-reader", "--serviceaccount", "default:prometheus")
+    site.owner("create", "clusterrolebinding", "prometheus", *bound)
+    site.owner.apply(pod("a", "1", schedulerName="reprieve"))
+    until(lambda: is_running(site.owner, "a"))
+    status, text = site.get("/metrics", site.token("prometheus"))
+    assert status == 200
+    assert 'scheduler_schedule_attempts_total{profile="reprieve",result="scheduled"} 1.0' in text
+    assert 'leader_election_master_status{name="reprieve"} 1.0' in text
+    refusal = 'forbidden: User "system:serviceaccount:default:curious" cannot get path "/metrics"\n'
+    assert site.get("/metrics", site.token("curious")) == (403, refusal)
+    assert site.get("/configz", site.token("prometheus"))[0] == 403
+    assert site.get("/metrics")[0] == 403
+    assert site.get("/metrics", "forged")[0] == 401
+
+
+def test_a_port_that_is_taken(site: Site) -> None:
+    taken = ("--secure-port", str(site.port), "--bind-address", "127.0.0.1")
+    done = refused(*taken, "--kubeconfig", str(site.owner.kubeconfig))
+    assert done.returncode == 1
+    assert (
+        f"Error: port {site.port} of 127.0.0.1 is in use: choose another with --secure-port." in done.stderr
+    )
