@@ -70,3 +70,15 @@ def test_a_quota_that_kubectl_makes(kubectl: Kubectl) -> None:
     kubectl("create", "quota", "team", "--hard=pods=2,requests.cpu=1500m", "--scopes=NotTerminating")
     spec = kubectl.get("quota/team")["spec"]
     assert spec == {"hard": {"pods": "2", "requests.cpu": "1500m"}, "scopes": ["NotTerminating"]}
+
+
+def test_a_resize_is_charged(kubectl: Kubectl) -> None:
+    kubectl.apply(_quota(hard={"requests.cpu": "2"}))
+    _counted(kubectl)
+    body = pod("grows")
+    body["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    kubectl.apply(body)
+    kubectl("wait", "pod/grows", "--for=condition=Ready", f"--timeout={PATIENCE}s")
+    wish = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}]}}
+    refused = kubectl.run("patch", "pod", "grows", "--subresource=resize", "-p", json.dumps(wish))
+    assert "exceeded quota: team, requested: requests.cpu=2, used: requests.cpu=1" in refused.stderr

@@ -2,6 +2,7 @@
 
 import pytest
 
+from reprieve.cluster.mini.cascade import ORPHAN
 from reprieve.cluster.mini.history import Key
 from tests.unit.cluster.mini.scene import Json, Scene, node, pod_key, template
 
@@ -235,3 +236,18 @@ def test_who_must_be_ready_for_a_while_is_waited_for() -> None:
     assert scene.read(SET)["status"]["availableReplicas"] == 0
     settle(scene, 10)
     assert names(scene) == ["db-0", "db-1"]
+
+
+def test_pods_that_fit_by_name_and_label_are_adopted() -> None:
+    scene = scene_of(stateful_set(2))
+    settle(scene, 5)
+    before = {b["metadata"]["name"]: b["metadata"]["uid"] for b in scene.all("pods")}
+    scene.store.delete(SET, held_by=(ORPHAN,))
+    settle(scene, 2)
+    assert all(not body["metadata"].get("ownerReferences") for body in scene.all("pods"))
+    scene.add(stateful_set(2))
+    settle(scene, 5)
+    after = scene.all("pods")
+    assert {b["metadata"]["name"]: b["metadata"]["uid"] for b in after} == before
+    uid = scene.store.get(SET).uid
+    assert [body["metadata"]["ownerReferences"][0]["uid"] for body in after] == [uid, uid]
