@@ -124,7 +124,8 @@ def _last_refusal(request: Request, body: Json, old: Json, lookup: Lookup) -> Re
         case "Pod" if request.creates or request.subresource == "resize":
             return refusal or range_refusal(request.kind, body, lookup)
         case "PersistentVolumeClaim" if "deletionTimestamp" not in part(old, "metadata"):
-            return range_refusal(request.kind, body, lookup)
+            refusal = plugins.claim_growth(body, old, lookup) if old else None
+            return refusal or range_refusal(request.kind, body, lookup)
         case "PriorityClass":
             return plugins.one_default_priority(body, lookup)
     return refusal

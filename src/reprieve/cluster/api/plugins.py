@@ -13,7 +13,7 @@ from reprieve.cluster.api import priority
 from reprieve.cluster.api.features import Features
 from reprieve.cluster.api.pod_defaults import default_tolerations
 from reprieve.cluster.api.templates import CONTROLLER_UID, Owner, job_labels
-from reprieve.cluster.api.values import Json, made, name_of, part, text_in, texts
+from reprieve.cluster.api.values import Json, amount_of, made, name_of, part, text_in, texts
 
 PROTECTION = "scheduling.k8s.io/podgroup-protection"
 CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
@@ -115,6 +115,24 @@ def default_storage_class(claim: Json, lookup: Lookup) -> None:
     marked.sort(key=lambda known: text_in(part(known, "metadata"), "creationTimestamp"), reverse=True)
     if marked:
         spec["storageClassName"] = name_of(marked[0])
+
+
+def claim_growth(claim: Json, old: Json, lookup: Lookup) -> Refusal | None:
+    """Only where the class of a claim allows it."""
+    now, before = (amount_of(_storage(body), otherwise=0) for body in (claim, old))
+    if now <= before:
+        return None
+    storage_class = lookup.find("StorageClass", "", text_in(part(claim, "spec"), "storageClassName"))
+    if storage_class is not None and storage_class.get("allowVolumeExpansion") is True:
+        return None
+    return _forbidden(
+        f'persistentvolumeclaims "{name_of(claim)}" is forbidden: a claim can grow only where its class '
+        "has allowVolumeExpansion"
+    )
+
+
+def _storage(claim: Json) -> object:
+    return part(claim, "spec", "resources", "requests").get("storage")
 
 
 def _is_default(storage_class: Json) -> bool:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from reprieve.cluster.api.admission import Operation
 from tests.unit.cluster.api.admitting import (
     ATTACHMENT,
     CAPACITY,
@@ -11,9 +12,12 @@ from tests.unit.cluster.api.admitting import (
     DAEMON_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
+    STORAGE_CLASS,
     Json,
+    ask,
     create,
     created,
+    refusal,
     refused_at,
     update,
     with_value,
@@ -94,6 +98,15 @@ def test_a_container_may_mount_what_comes_of_a_template_of_claims() -> None:
     mounting = with_value(STATEFUL_SET, "spec.template.spec.containers", MOUNT)
     claim = {**CLAIM, "metadata": {"name": "disk"}}
     assert refused_at(create(with_value(mounting, "spec.volumeClaimTemplates", [claim]))) == []
+
+
+def test_claims_grow_where_their_class_allows_it() -> None:
+    old = {**with_value(created(CLAIM), "spec.storageClassName", "fast"), "status": {"phase": "Bound"}}
+    new = with_value(old, "spec.resources.requests.storage", "2Gi")
+    fast = {**STORAGE_CLASS, "metadata": {"name": "fast"}}
+    answer = refusal(ask(Operation.UPDATE, new, fast, old=old))
+    assert "allowVolumeExpansion" in answer.sentence
+    assert refused_at(ask(Operation.UPDATE, new, {**fast, "allowVolumeExpansion": True}, old=old)) == []
 
 
 def test_what_is_filled_in() -> None:

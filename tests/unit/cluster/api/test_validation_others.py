@@ -104,7 +104,6 @@ FIXED: list[tuple[Json, str, object, str | None]] = [
     (CLAIM, "spec.volumeName", "pv", None),
     (with_value(CLAIM, "spec.volumeName", "pv"), "spec.volumeName", "other", "spec"),
     (CLAIM, "spec.resources.requests.storage", "2Gi", "spec"),
-    ({**CLAIM, "status": BOUND}, "spec.resources.requests.storage", "2Gi", None),
     ({**CLAIM, "status": BOUND}, "spec.resources.requests.storage", "1Mi", "spec.resources.requests.storage"),
     (CLAIM, "spec.accessModes", ["ReadOnlyMany"], "spec"),
     (CLAIM, "spec.storageClassName", "fast", None),

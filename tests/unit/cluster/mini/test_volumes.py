@@ -1,5 +1,7 @@
 """Claims and volumes: who waits for a consumer, who is served at once, and what becomes of both."""
 
+import pytest
+
 from reprieve.cluster.mini.calls import SELECTED_NODE, reserve_volume, select_node
 from reprieve.cluster.mini.history import Key
 from reprieve.model.effects import Target
@@ -196,6 +198,17 @@ def test_a_claim_whose_volume_is_gone_is_lost() -> None:
     scene.store.delete(Key("persistentvolumes", "", "only"))
     scene.pass_time(5)
     assert scene.read(CLAIM)["status"]["phase"] == "Lost"
+
+
+@pytest.mark.parametrize(("allowed", "size"), [(True, "8Gi"), (False, "5Gi")])
+def test_a_claim_grows_where_its_class_allows_it(allowed: bool, size: str) -> None:
+    scene = scene_with(immediate("csi.example.com", allowVolumeExpansion=allowed), claim())
+    scene.pass_time(5)
+    larger = {"requests": {"storage": "8Gi"}}
+    scene.change(CLAIM, lambda body: body["spec"].update(resources=larger))
+    scene.pass_time(5)
+    (made,) = scene.all("persistentvolumes")
+    assert made["spec"]["capacity"] == scene.read(CLAIM)["status"]["capacity"] == {"storage": size}
 
 
 # --- in use --------------------------------------------------------------------------------------

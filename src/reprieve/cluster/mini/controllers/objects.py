@@ -140,6 +140,7 @@ class PersistentVolume(Record, frozen=True):
 class StorageClass(SchedulingClass, frozen=True):
     reclaim_policy: str = "Delete"
     mount_options: tuple[str, ...] = ()
+    allow_volume_expansion: bool = False
 
 
 class RollingUpdate(Record, frozen=True):

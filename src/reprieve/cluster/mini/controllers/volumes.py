@@ -155,12 +155,31 @@ def _complete(mirror: Mirror, claim: PersistentVolumeClaim) -> Iterator[Write]:
             yield Report(key_in(CLAIMS, claim), claim.metadata.uid, {"phase": "Lost"})
         return
     if _is_reserved(volume, claim) and volume.spec.claim_ref is not None and volume.spec.claim_ref.uid:
+        if _may_grow(mirror, volume, claim):
+            yield _grown(volume, claim)
+            return
         capacity = msgspec.to_builtins(volume.spec.capacity)
         modes = list(volume.spec.access_modes)
         fields = {"phase": "Bound", "capacity": capacity, "accessModes": modes}
         yield Report(key_in(CLAIMS, claim), claim.metadata.uid, fields)
     elif volume.spec.claim_ref is None or _is_reserved(volume, claim):
         yield _reserve(volume, claim)
+
+
+def _may_grow(mirror: Mirror, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    storage_class = _class_of(mirror, claim)
+    wanted = _size(claim.spec.resources.requests or {})
+    allowed = storage_class is not None and storage_class.allow_volume_expansion
+    return allowed and wanted > _size(volume.spec.capacity)
+
+
+def _grown(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Write:
+    def change(body: Json) -> None:
+        section(section(body, "spec"), "capacity")["storage"] = (claim.spec.resources.requests or {})[
+            "storage"
+        ]
+
+    return Amend(key_in(VOLUMES, volume), volume.metadata.uid, change)
 
 
 def _bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Write:
