@@ -84,6 +84,9 @@ def _of_object(name: str) -> Shape:
     return Fields(below)
 
 
+OBJECT_META = _of_object("ObjectMeta")
+
+
 @cache
 def _marks() -> Mapping[str, str]:
     """Types and fields: how they are shared, where that is not the usual way."""

@@ -11,6 +11,7 @@ from reprieve.cluster.api.admission import (
     Request,
     admit,
 )
+from reprieve.cluster.api.custom import Definition, admit_custom
 from reprieve.cluster.mini.errors import ApiError, Cause
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, Json, peek
@@ -46,19 +47,23 @@ def admitted(store: Store, resource: str, body: Json, features: Features) -> Jso
     return stored_form(kind, api_version, admitted_request(store, request))
 
 
-def admitted_request(store: Store, request: Request) -> Json:
-    """The object of a request as it may be stored, in the spelling of the request, and charged to quotas."""
-    body = _answered(store, request)
-    if charge(store, request, body) and request.creates:
+def admitted_request(store: Store, request: Request, definition: Definition | None = None) -> Json:
+    """The object of a request as it may be stored, in the spelling of the request, and charged to quotas.
+
+    ``definition``: that of its kind, if it is one that somebody has defined.
+    """
+    body = _answered(store, request, definition)
+    if definition is None and charge(store, request, body) and request.creates:
         # That took the version by which the object was to be known.
-        body = _answered(store, request)
+        body = _answered(store, request, definition)
     return body
 
 
-def _answered(store: Store, request: Request) -> Json:
+def _answered(store: Store, request: Request, definition: Definition | None) -> Json:
     if request.creates:
         request = replace(request, new=_foreseen(store, request))
-    answer = admit(request, StoreLookup(store))
+    lookup = StoreLookup(store)
+    answer = admit(request, lookup) if definition is None else admit_custom(request, definition, lookup)
     match answer:
         case dict():
             return answer
@@ -76,7 +81,7 @@ def _foreseen(store: Store, request: Request) -> Json:
         return request.new
     meta = {**meta, "uid": uid_at(version)}
     if not meta.get("name") and isinstance(meta.get("generateName"), str) and meta["generateName"]:
-        meta = named(BY_NAME[request.kind], meta, version)
+        meta = named(request.kind, meta, version)
     return {**request.new, "metadata": meta}
 
 

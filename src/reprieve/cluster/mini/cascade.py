@@ -5,7 +5,7 @@ lets its own go waits until it has. What has no owner left, of whatever kind, is
 that are gone are taken off what has another one. Owners of kinds that are not served are taken to exist.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 import msgspec
@@ -13,12 +13,15 @@ import msgspec
 from reprieve.cluster.mini.controllers.job import TRACKED, untrack
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Change, Key, Verb
-from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, Json
+from reprieve.cluster.mini.kinds import Json, Kind
 from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.mini.store import Part, Store
 from reprieve.model.objects import Record
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+
+
+Kinds = Mapping[tuple[str, str], Kind]
 
 
 class _Owner(Record, frozen=True):
@@ -28,10 +31,10 @@ class _Owner(Record, frozen=True):
     uid: str = ""
     block_owner_deletion: bool | None = None
 
-    def key(self, namespace: str) -> Key | None:
+    def key(self, kinds: Kinds, namespace: str) -> Key | None:
         """Where it is, if it is; None for a kind that is not served, or cannot own what has no namespace."""
-        kind = BY_NAME.get(self.kind)
-        if kind is None or self.api_version not in kind.served or (kind.namespaced and not namespace):
+        kind = kinds.get((self.api_version, self.kind))
+        if kind is None or (kind.namespaced and not namespace):
             return None
         return Key(kind.resource, namespace if kind.namespaced else "", self.name)
 
@@ -61,6 +64,10 @@ class _Facts(Record, frozen=True):
 _FACTS = msgspec.json.Decoder(_Facts)
 
 
+def _by_name(kinds: Mapping[str, Kind]) -> Kinds:
+    return {(version, kind.kind): kind for kind in kinds.values() for version in kind.served}
+
+
 class Cascade:
     """``_owned``: what names an owner, by the owner's UID. ``_doubtful``: whose owners may be gone."""
 
@@ -70,10 +77,14 @@ class Cascade:
         self._owned: dict[str, dict[Key, None]] = {}
         self._waiting: dict[Key, str] = {}
         self._doubtful: dict[Key, None] = {}
-        self.observer = Observer(store, tuple(BY_RESOURCE))
+        self._served = store.kinds
+        self._kinds = _by_name(store.kinds)
+        self.observer = Observer(store, tuple(store.kinds))
 
     def step(self) -> float | None:
         """Sees what changed and goes on with every deletion that waits. Only changes give it work."""
+        if self._store.kinds is not self._served:
+            self._begin_anew()
         for change in self.observer.poll():
             self._see(change)
         for key, finalizer in list(self._waiting.items()):
@@ -84,6 +95,13 @@ class Cascade:
             with suppress(ApiError):
                 self._collect(key)
         return None
+
+    def _begin_anew(self) -> None:
+        """There are other kinds than before. What of an old one was known is looked at again."""
+        self.observer.close()
+        self._served = self._store.kinds
+        self._kinds = _by_name(self._served)
+        self.observer = Observer(self._store, tuple(self._served))
 
     def _see(self, change: Change) -> None:
         key = change.object.key
@@ -136,7 +154,7 @@ class Cascade:
         self._store.delete(key, facts.metadata.uid, held_by=(FOREGROUND,) if owned else ())
 
     def _stays(self, owner: _Owner, owned: Key) -> bool:
-        key = owner.key(owned.namespace)
+        key = owner.key(self._kinds, owned.namespace)
         return self._exists(owner, owned) and (key is None or self._waiting.get(key) != FOREGROUND)
 
     def _holds_back(self, key: Key, owner: str) -> bool:
@@ -164,7 +182,7 @@ class Cascade:
         return (_read(found.raw) if found is not None else None) or _Facts(_Meta())
 
     def _exists(self, owner: _Owner, owned: Key) -> bool:
-        key = owner.key(owned.namespace)
+        key = owner.key(self._kinds, owned.namespace)
         if key is None:
             return True
         found = self._store.find(key)

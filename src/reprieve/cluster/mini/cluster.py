@@ -13,6 +13,7 @@ from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.calls import call, key_of_target
 from reprieve.cluster.mini.cascade import Cascade
 from reprieve.cluster.mini.controllers import Controllers, delays_at
+from reprieve.cluster.mini.definitions import Definitions
 from reprieve.cluster.mini.disk import Disk, DiskError
 from reprieve.cluster.mini.errors import ApiError, not_found
 from reprieve.cluster.mini.faults import NO_FAULTS, CallFault, FaultPlan, WatchFault
@@ -109,6 +110,7 @@ class MiniCluster:
             "cascade": lambda: Cascade(store),
             "namespaces": lambda: Namespaces(store, clock),
             "quotas": lambda: Quotas(store, clock),
+            "definitions": lambda: Definitions(store, clock),
         }
         self._tasks = [
             asyncio.create_task(live(enter, clock), name=name) for name, enter in inhabitants.items()

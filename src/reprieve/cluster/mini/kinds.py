@@ -14,6 +14,7 @@ class Generation(Enum):
     NONE = "there is none"
     SPEC = "a change of its spec, and its deletion"
     NOTES = "a change of its annotations, too: they are passed on"
+    CONTENT = "a change of anything but its metadata and a status that is apart"
 
 
 class Status(Enum):
@@ -22,6 +23,17 @@ class Status(Enum):
     NONE = "there is none"
     APART = "a write of the object leaves it alone, a write of the status touches nothing else"
     REGISTERED = "as APART, but whoever creates the object brings its first status along"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Custom:
+    """What is known only of a kind that somebody has defined; schemas and columns by version."""
+
+    singular: str
+    list_kind: str
+    categories: tuple[str, ...]
+    schemas: Mapping[str, Json]
+    columns: Mapping[str, tuple[Json, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +48,7 @@ class Kind:
     ``selectable``: fields by which clients may select, beside the name and the namespace.
     ``asked``: a question in the form of an object, which is answered and never stored.
     ``parts``: subresources beside the status. ``orphans``: what it owns survives it unless told otherwise.
+    ``custom``: what somebody has defined of it, and nobody knows by heart.
     ``blind``: whether it may be replaced by somebody who does not say which version is to be replaced.
     """
 
@@ -58,6 +71,7 @@ class Kind:
     asked: bool = False
     orphans: bool = False
     blind: bool = True
+    custom: Custom | None = None
 
     @property
     def resource(self) -> str:
@@ -66,6 +80,10 @@ class Kind:
     @property
     def api_version(self) -> str:
         return self.served[0]
+
+    @property
+    def list_kind(self) -> str:
+        return self.custom.list_kind if self.custom is not None else f"{self.kind}List"
 
     @property
     def served(self) -> tuple[str, ...]:
@@ -282,6 +300,16 @@ KINDS = (
         selectable=_EVENT_FIELDS,
     ),
     Kind("Lease", "leases", "coordination.k8s.io", blind=False),
+    Kind(
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        "apiextensions.k8s.io",
+        namespaced=_CLUSTER,
+        short=("crd", "crds"),
+        status=APART,
+        generation=SPEC,
+        blind=False,
+    ),
     Kind("Role", "roles", _RIGHTS, content=("rules",)),
     Kind("RoleBinding", "rolebindings", _RIGHTS, content=("roleRef", "subjects")),
     Kind("ClusterRole", "clusterroles", _RIGHTS, namespaced=_CLUSTER, content=("rules", "aggregationRule")),

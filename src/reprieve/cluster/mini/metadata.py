@@ -59,7 +59,7 @@ def metadata_of(body: Json) -> Json:
 def key_of(kind: Kind, body: Json) -> Key:
     """The key of an object that has its name already."""
     meta = metadata_of(body)
-    name = _text(kind, meta, "name")
+    name = _text(kind.kind, meta, "name")
     if not name or "/" in name:
         raise invalid(kind.kind, "metadata.name", f"expected a name without slashes, got {name!r}")
     return Key(kind.resource, namespace_of(kind, meta), name)
@@ -68,23 +68,23 @@ def key_of(kind: Kind, body: Json) -> Key:
 def namespace_of(kind: Kind, meta: Json) -> str:
     if not kind.namespaced:
         return ""
-    return _text(kind, meta, "namespace") or "default"
+    return _text(kind.kind, meta, "namespace") or "default"
 
 
-def named(kind: Kind, meta: Json, version: int) -> Json:
+def named(kind: str, meta: Json, version: int) -> Json:
     """The metadata with a name, made from generateName where none is given."""
     if meta.get("name"):
         return meta
     base = _text(kind, meta, "generateName")
     if not base:
-        raise invalid(kind.kind, "metadata.name", "expected a name or a generateName")
+        raise invalid(kind, "metadata.name", "expected a name or a generateName")
     return {**meta, "name": base[:_LONGEST_BASE] + suffix_at(version)}
 
 
-def _text(kind: Kind, meta: Json, field: str) -> str:
+def _text(kind: str, meta: Json, field: str) -> str:
     value = meta.get(field, "")
     if not isinstance(value, str):
-        raise invalid(kind.kind, f"metadata.{field}", f"expected text, got {value!r}")
+        raise invalid(kind, f"metadata.{field}", f"expected text, got {value!r}")
     return value
 
 

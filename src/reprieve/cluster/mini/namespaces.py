@@ -5,7 +5,7 @@ from contextlib import suppress
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Change, Key, Stored, Verb
-from reprieve.cluster.mini.kinds import BY_RESOURCE, Json
+from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.mini.store import Part, Store, parsed
 
@@ -13,7 +13,6 @@ HELD_BY_CONTENT = "kubernetes"
 # What every cluster has from the beginning.
 STANDARD = ("default", "kube-node-lease", "kube-public", "kube-system")
 _LOOK_AGAIN = 0.1  # seconds, while something in a namespace still takes its time
-_INSIDE = tuple(kind.resource for kind in BY_RESOURCE.values() if kind.namespaced)
 
 
 class Namespaces:
@@ -40,11 +39,12 @@ class Namespaces:
             self._ending.pop(key, None)
 
     def _empty(self, key: Key, uid: str) -> None:
-        content = self._store.list(_INSIDE, key.name).items
+        inside = [kind.resource for kind in self._store.kinds.values() if kind.namespaced]
+        content = self._store.list(inside, key.name).items
         for item in content:
             if "deletionTimestamp" not in parsed(item)["metadata"]:
                 self._delete(item)
-        if not self._store.list(_INSIDE, key.name).items:
+        if not self._store.list(inside, key.name).items:
             self._store.patch(key, _released, Part.MAIN, uid)
 
     def _delete(self, item: Stored) -> None:

@@ -12,6 +12,7 @@ from operator import attrgetter
 import msgspec
 
 from reprieve.cluster.api.timestamps import Clock, moment, stamp
+from reprieve.cluster.mini.custom import DEFINITIONS, defined_kinds
 from reprieve.cluster.mini.disk import Disk, Kept
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found
 from reprieve.cluster.mini.history import Change, History, Key, Stored, Verb, Watch
@@ -54,13 +55,22 @@ class Store:
         disk: Disk | None = None,
     ) -> None:
         self._clock = clock
-        self._kinds = kinds
+        self._standing = kinds
         self._disk = disk
         self._objects: dict[str, dict[Key, Stored]] = {resource: {} for resource in kinds}
         kept = disk.read() if disk is not None else Kept()
         for stored in kept.objects:
-            self._table(stored.key.resource)[stored.key] = stored
+            self._objects.setdefault(stored.key.resource, {})[stored.key] = stored
         self._history = History(kept_changes, kept.changes)
+        self.kinds = self._all_kinds()
+
+    def _all_kinds(self) -> Mapping[str, Kind]:
+        """By resource: those that there always are, and those that are defined by what is stored."""
+        definitions = self._objects.get(DEFINITIONS, {}).values()
+        kinds = {**defined_kinds(map(parsed, definitions)), **self._standing}
+        for resource in kinds:
+            self._objects.setdefault(resource, {})
+        return kinds
 
     # --- reading -------------------------------------------------------------------------------------
 
@@ -112,18 +122,17 @@ class Store:
         return self._history.watch(resources, since)
 
     def _table(self, resource: str) -> dict[Key, Stored]:
-        table = self._objects.get(resource)
-        if table is None:
+        if resource not in self.kinds:
             raise not_found(f"the resource type {resource}")
-        return table
+        return self._objects[resource]
 
     # --- writing -------------------------------------------------------------------------------------
 
     def create(self, resource: str, body: Json, owners: Owners = None) -> Stored:
         table = self._table(resource)
-        kind = self._kinds[resource]
+        kind = self.kinds[resource]
         version = self.version + 1
-        meta = named(kind, metadata_of(body), version)
+        meta = named(kind.kind, metadata_of(body), version)
         key = key_of(kind, {"kind": kind.kind, "metadata": meta})
         if key in table:
             raise already_exists(str(key))
@@ -141,7 +150,7 @@ class Store:
 
     def adopt(self, resource: str, body: Json) -> Stored:
         """Takes over an object from another cluster, identity, times and status included."""
-        kind = self._kinds[resource]
+        kind = self.kinds[resource]
         key = key_of(kind, body)
         meta = {**born({}, key, self.version + 1, self._clock()), **adopted(metadata_of(body))}
         made = {"apiVersion": kind.api_version, **body, "kind": kind.kind, "metadata": meta}
@@ -154,7 +163,7 @@ class Store:
         """
         self._table(resource)
         meta = metadata_of(body)
-        key = key_of(self._kinds[resource], body)
+        key = key_of(self.kinds[resource], body)
         old = self.get(key)
         check_preconditions(old, meta.get("uid") or "", meta.get("resourceVersion") or "")
         return self._replace(old, body, part, owners)
@@ -185,7 +194,7 @@ class Store:
         if "deletionTimestamp" in meta:
             changed = _shortened(meta, grace, self._clock()) or held
         else:
-            seconds = _grace(self._kinds[key.resource], body, grace)
+            seconds = _grace(self.kinds[key.resource], body, grace)
             changed = seconds > 0 or bool(meta.get("finalizers"))
             if changed:
                 _condemn(meta, seconds, self._clock())
@@ -200,12 +209,12 @@ class Store:
 
     def _replace(self, old: Stored, sent: Json, part: Part, owners: Owners = None) -> Stored:
         before: Json = _decode(old.raw)
-        after = _merged(self._kinds[old.key.resource], before, sent, part)
+        after = _merged(self.kinds[old.key.resource], before, sent, part)
         _set_owners(after["metadata"], owners)
         if after == before:
             return old
         meta = after["metadata"]
-        if part is Part.MAIN and _is_another(self._kinds[old.key.resource], after, before):
+        if part is Part.MAIN and _is_another(self.kinds[old.key.resource], after, before):
             meta["generation"] = meta.get("generation", 0) + 1
         if _is_finished(meta):
             return self._remove(old, after)
@@ -216,6 +225,8 @@ class Store:
         verb = Verb.ADDED if old is None else Verb.MODIFIED
         change = self._kept(Change(stored.version, verb, stored, old))
         self._objects[key.resource][key] = stored
+        if key.resource == DEFINITIONS:
+            self.kinds = self._all_kinds()
         self._history.append(change)
         return stored
 
@@ -223,6 +234,8 @@ class Store:
         last = self._stored(old.key, body)
         change = self._kept(Change(last.version, Verb.DELETED, last, old))
         del self._objects[old.key.resource][old.key]
+        if old.key.resource == DEFINITIONS:
+            self.kinds = self._all_kinds()
         self._history.append(change)
         return last
 
@@ -242,7 +255,7 @@ class Store:
 class _Rehearsal(Store):
     def __init__(self, played: Store) -> None:
         self._clock = played._clock
-        self._kinds = played._kinds
+        self.kinds = played.kinds
         self._history = played._history
         self._objects = played._objects
 
@@ -287,7 +300,7 @@ def _set_owners(meta: Json, owners: Owners) -> None:
 
 def _start_status(kind: Kind, body: Json) -> None:
     """As it is given, over what it begins with; of what strangers send, it has been taken away before."""
-    if kind.status is Status.APART:
+    if kind.status is Status.APART and kind.custom is None:
         phase = {"phase": kind.first_phase} if kind.first_phase else {}
         body["status"] = {**phase, **dict.fromkeys(kind.counts, 0), **peek(body, "status")}
 
@@ -296,10 +309,17 @@ def _is_another(kind: Kind, after: Json, before: Json) -> bool:
     """Whether a change makes it a new generation."""
     if kind.generation is Generation.NONE:
         return False
+    if kind.generation is Generation.CONTENT:
+        return _content(kind, after) != _content(kind, before)
     if after.get("spec") != before.get("spec"):
         return True
     noted = peek(after["metadata"], "annotations") != peek(before["metadata"], "annotations")
     return noted and kind.generation is Generation.NOTES
+
+
+def _content(kind: Kind, body: Json) -> Json:
+    apart = ("apiVersion", "metadata") if kind.status is Status.NONE else ("apiVersion", "metadata", "status")
+    return {name: value for name, value in body.items() if name not in apart}
 
 
 def _merged(kind: Kind, before: Json, sent: Json, part: Part) -> Json:
@@ -309,7 +329,9 @@ def _merged(kind: Kind, before: Json, sent: Json, part: Part) -> Json:
     meta = kept(before["metadata"], metadata_of(sent))
     after = {"apiVersion": before["apiVersion"], **sent, "kind": kind.kind, "metadata": meta}
     if part is Part.MAIN and kind.status is not Status.NONE:
-        after["status"] = before.get("status", {})
+        after.pop("status", None)
+        if "status" in before or kind.custom is None:
+            after["status"] = before.get("status", {})
     return after
 
 

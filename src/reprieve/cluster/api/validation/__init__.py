@@ -11,6 +11,7 @@ from reprieve.cluster.api.names import Form, dns_label, dns_subdomain, path_segm
 from reprieve.cluster.api.validation import (
     bounds,
     cron_jobs,
+    definitions,
     drivers,
     groups,
     nodes,
@@ -85,6 +86,9 @@ _RULES: Mapping[str, Rules] = {
         groups.check_composite, groups.check_composite_change, groups.check_group_status
     ),
     "Workload": Rules(groups.check_workload, groups.check_workload_change),
+    "CustomResourceDefinition": Rules(
+        definitions.check_definition, definitions.check_definition_change, namespaced=False
+    ),
     "Lease": Rules(others.check_lease),
     "Role": Rules(rights.check_role, name=path_segment),
     "ClusterRole": Rules(rights.check_cluster_role, name=path_segment, namespaced=False),

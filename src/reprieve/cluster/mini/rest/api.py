@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 
 from reprieve.cluster.api.admission import Features, Operation
 from reprieve.cluster.api.admission import Request as Admission
+from reprieve.cluster.api.custom import Definition
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.admitted import admitted_request
-from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.mini.kinds import Json, Status
 from reprieve.cluster.mini.rest.reading import Lists
 from reprieve.cluster.mini.rest.routes import Place
 from reprieve.cluster.mini.rights.roles import Rights
@@ -47,4 +48,11 @@ class Api:
             subresource=place.part if place.part != "scale" else "",
             features=self.features,
         )
-        return admitted_request(self.store, request)
+        return admitted_request(self.store, request, _definition(place))
+
+
+def _definition(place: Place) -> Definition | None:
+    kind = place.kind
+    if kind.custom is None:
+        return None
+    return Definition(kind.custom.schemas[place.version], kind.namespaced, kind.status is Status.APART)

@@ -72,16 +72,26 @@ def resource_list(catalogue: Catalogue, api_version: str) -> Json:
 def _resource(kind: Kind) -> Json:
     entry: Json = {
         "name": kind.plural,
-        "singularName": kind.kind.lower(),
+        "singularName": _singular(kind),
         "namespaced": kind.namespaced,
         "kind": kind.kind,
         "verbs": verbs_of(kind),
     }
     if kind.short:
         entry["shortNames"] = list(kind.short)
-    if kind.shown_in_all:
-        entry["categories"] = ["all"]
+    if categories := _categories(kind):
+        entry["categories"] = categories
     return entry
+
+
+def _singular(kind: Kind) -> str:
+    return kind.custom.singular if kind.custom is not None else kind.kind.lower()
+
+
+def _categories(kind: Kind) -> list[str]:
+    if kind.custom is not None:
+        return list(kind.custom.categories)
+    return ["all"] if kind.shown_in_all else []
 
 
 def _part(kind: Kind, part: str) -> Json:
@@ -129,13 +139,13 @@ def _discovered(api_version: str, kind: Kind) -> Json:
         "resource": kind.plural,
         "responseKind": _kind_of(api_version, kind.kind),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
-        "singularResource": kind.kind.lower(),
+        "singularResource": _singular(kind),
         "verbs": verbs_of(kind),
     }
     if kind.short:
         entry["shortNames"] = list(kind.short)
-    if kind.shown_in_all:
-        entry["categories"] = ["all"]
+    if categories := _categories(kind):
+        entry["categories"] = categories
     if parts := parts_of(kind):
         entry["subresources"] = [
             {

@@ -7,6 +7,7 @@ of a type, or of a field after its type.
 from collections.abc import Mapping
 
 KINDS: Mapping[str, str] = {
+    "CustomResourceDefinition": "A kind of your own: its names, and the schema of its objects.",
     "ConfigMap": "Texts under names, for whoever reads them.",
     "CompositePodGroup": "A group of groups, which are scheduled and disrupted together.",
     "ClusterRole": "Rights in all namespaces and in none, or wherever a RoleBinding gives them.",

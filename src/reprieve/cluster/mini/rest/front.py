@@ -30,7 +30,9 @@ class Front:
         self, store: Store, clock: Clock, features: Features = DEFAULT_FEATURES, secret: str = ""
     ) -> None:
         self._api = Api(store, Lists(store), clock, features, Rights(store), Issuer(secret))
-        self._catalogue = catalogue_of(features)
+        self._features = features
+        self._kinds = store.kinds
+        self._catalogue = catalogue_of(features, store.kinds.values())
 
     def who(self, path: str, headers: Mapping[str, str]) -> User:
         """Who asks; an ApiError 401 for strangers, and 403 for those who speak for others and may not."""
@@ -46,6 +48,7 @@ class Front:
 
     def answer(self, request: Request) -> Answer:
         place: Place | Page = Page(())
+        self._look_around()
         try:
             place = route(request.path, self._catalogue)
             if isinstance(place, Page):
@@ -56,6 +59,12 @@ class Front:
             return refusal(error, _subject(place, error))
         except DiskError as error:
             return refusal(ApiError(507, "InsufficientStorage", f"nothing was changed: {error}"))
+
+    def _look_around(self) -> None:
+        """Somebody may have defined a kind, or withdrawn one."""
+        if self._api.store.kinds is not self._kinds:
+            self._kinds = self._api.store.kinds
+            self._catalogue = catalogue_of(self._features, self._kinds.values())
 
     def _page(self, place: Page, request: Request) -> Answer:
         if not place.steps or place.steps[0] not in PUBLIC:

@@ -3,12 +3,12 @@
 What fields there are is known elsewhere, and so is what is said of them.
 """
 
-from functools import cache
+from functools import lru_cache
 
 import msgspec
 
 from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, root
-from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.kinds import Custom, Json, Kind
 from reprieve.cluster.mini.rest.discovery import RELEASE
 from reprieve.cluster.mini.rest.explanations import FIELDS, KINDS, TYPES
 from reprieve.cluster.mini.rest.patches import APPLY, JSON_PATCH, MERGE_PATCH
@@ -68,7 +68,7 @@ def paths(catalogue: Catalogue) -> Json:
     return {"paths": {prefix[1:]: {"serverRelativeURL": f"/openapi/v3{prefix}"} for prefix in prefixes}}
 
 
-@cache
+@lru_cache(maxsize=64)
 def document(catalogue: Catalogue, api_version: str) -> bytes:
     schemas: dict[str, Json] = {}
     served = catalogue.kinds[api_version].values()
@@ -137,6 +137,8 @@ def _parameter(name: str) -> Json:
 
 
 def _of_kind(api_version: str, kind: Kind, schemas: dict[str, Json]) -> Json:
+    if kind.custom is not None:
+        return _of_custom_kind(api_version, kind, kind.custom, schemas)
     described = _properties(root(api_version, kind.kind), schemas)
     always = {"apiVersion": f"Always {api_version}.", "kind": f"Always {kind.kind}."}
     return {
@@ -148,6 +150,18 @@ def _of_kind(api_version: str, kind: Kind, schemas: dict[str, Json]) -> Json:
         },
         _GVK: [_gvk(api_version, kind)],
     }
+
+
+def _of_custom_kind(api_version: str, kind: Kind, custom: Custom, schemas: dict[str, Json]) -> Json:
+    """As it was defined, with what every object has."""
+    schema = custom.schemas[api_version.rpartition("/")[2]]
+    own = schema.get("properties") or {}
+    head = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": _referred(Object("ObjectMeta"), schemas),
+    }
+    return {**schema, "type": "object", "properties": {**own, **head}, _GVK: [_gvk(api_version, kind)]}
 
 
 def _properties(thing: Object, schemas: dict[str, Json]) -> dict[str, Json]:

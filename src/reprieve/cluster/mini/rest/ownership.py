@@ -8,6 +8,7 @@ controllers and kubelets do inside the cluster has no owner.
 from dataclasses import dataclass
 
 from reprieve.cluster.api.merging import Shape, shape_of
+from reprieve.cluster.api.structural import shape_in
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.kinds import Json, Status, peek
@@ -102,6 +103,9 @@ class Ownership:
 
     @property
     def _shape(self) -> Shape:
+        custom = self.place.kind.custom
+        if custom is not None:
+            return shape_in(custom.schemas[self.place.version], is_root=True)
         return shape_of(self.place.api_version, self.place.kind.kind)
 
     def _sharing(self, shares: Shares) -> Sharing:

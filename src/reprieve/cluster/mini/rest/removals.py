@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from reprieve.cluster.mini.cascade import FOREGROUND, ORPHAN
+from reprieve.cluster.mini.custom import DEFINITIONS
+from reprieve.cluster.mini.definitions import HELD_BY_OBJECTS
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.kinds import Json, Kind
 from reprieve.cluster.mini.namespaces import HELD_BY_CONTENT
@@ -28,8 +30,10 @@ class Removal:
 
     def held_by(self, kind: Kind) -> tuple[str, ...]:
         """The finalizers of those who have something to do before the object goes."""
-        if kind.kind == "Namespace":
+        if kind.resource == "namespaces":
             return (HELD_BY_CONTENT,)
+        if kind.resource == DEFINITIONS:
+            return (HELD_BY_OBJECTS,)
         match self.policy or ("Orphan" if kind.orphans else "Background"):
             case "Foreground":
                 return (FOREGROUND,)

@@ -1,14 +1,13 @@
 """What a path means: a resource of the API, or one of the pages about the API itself."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from urllib.parse import unquote
 
 from reprieve.cluster.api.features import Features, serves
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import BY_NAME, KINDS, Kind, Status
+from reprieve.cluster.mini.kinds import BY_NAME, Kind, Status
 
 HEALTH = ("healthz", "livez", "readyz")
 
@@ -51,10 +50,12 @@ class Catalogue:
     groups: Mapping[str, tuple[str, ...]]
 
 
-@cache
-def catalogue_of(features: Features) -> Catalogue:
+def catalogue_of(features: Features, kinds: Iterable[Kind]) -> Catalogue:
     """A kind behind a feature that is off is not there at all."""
-    served = [kind for kind in KINDS if serves(features, kind.kind)]
+    served = sorted(
+        (kind for kind in kinds if kind.custom is not None or serves(features, kind.kind)),
+        key=lambda kind: kind.custom is not None,
+    )
     versions = dict.fromkeys(version for kind in served for version in kind.served)
     return Catalogue(
         kinds={v: {kind.plural: kind for kind in served if v in kind.served} for v in versions},

@@ -5,6 +5,7 @@ refused, warned of or passed over, as the client wants it.
 """
 
 from reprieve.cluster.api.schema import Finding, findings
+from reprieve.cluster.api.structural import pruned
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.bodies import media_type, repeated_fields
@@ -42,7 +43,10 @@ def still_readable(place: Place, mode: FieldValidation, body: Json, old: Json) -
 
 
 def _findings(place: Place, body: Json) -> list[Finding]:
-    return findings(place.api_version, place.kind.kind, body)
+    if place.kind.custom is None:
+        return findings(place.api_version, place.kind.kind, body)
+    _, unknown = pruned(body, place.kind.custom.schemas[place.version])
+    return [Finding(path) for path in unknown]
 
 
 def _judged(

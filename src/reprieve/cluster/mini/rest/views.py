@@ -14,12 +14,14 @@ from reprieve.cluster.mini.rest.routes import Place
 from reprieve.cluster.mini.rest.tables import (
     META,
     Included,
+    columns_of,
     definitions,
     included,
     metadata_only,
     row,
     table,
 )
+from reprieve.cluster.mini.rest.tables.cells import Column
 from reprieve.cluster.mini.spelling import spelled
 from reprieve.cluster.mini.store import parsed
 
@@ -88,7 +90,7 @@ class View:
                 )
             case Form.OBJECT:
                 head = {
-                    "kind": f"{self.kind.kind}List",
+                    "kind": self.kind.list_kind,
                     "apiVersion": self.place.api_version,
                     "metadata": extent.metadata,
                 }
@@ -120,13 +122,15 @@ class View:
                 return {"kind": self.kind.kind, "apiVersion": self.place.api_version, "metadata": meta}
 
     def _table(self, items: Sequence[Stored], extent: Range, *, headed: bool = True) -> Json:
-        rows = (self._row(item) for item in items)
-        return table(rows, definitions(self.kind) if headed else [], extent.metadata)
+        columns = columns_of(self.kind, self.place.version)
+        rows = (self._row(item, columns) for item in items)
+        head = definitions(self.kind, self.place.version) if headed else []
+        return table(rows, head, extent.metadata)
 
-    def _row(self, stored: Stored) -> Json:
+    def _row(self, stored: Stored, columns: Sequence[Column]) -> Json:
         body = parsed(stored)
         shown = spelled(self.kind, self.place.api_version, body)
-        return row(self.kind, body, shown, self.include, self.now)
+        return row(columns, body, shown, self.include, self.now)
 
 
 def view_of(place: Place, request: Request, query: Query, now: float, *, is_list: bool) -> View:

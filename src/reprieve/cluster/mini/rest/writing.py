@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.mini.errors import ApiError, bad_request, invalid
 from reprieve.cluster.mini.history import Stored
-from reprieve.cluster.mini.kinds import BY_RESOURCE, Json, section
+from reprieve.cluster.mini.kinds import Json, section
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.namespaces import STANDARD
 from reprieve.cluster.mini.rest.api import Api
@@ -143,13 +143,13 @@ def delete_many(call: Call) -> Response:
 
 def remove(store: Store, old: Stored, removal: Removal, now: float) -> Stored | None:
     """What is left of an object for others to finish, or None when it is gone."""
-    kind = BY_RESOURCE[old.key.resource]
-    if kind.kind == "Namespace" and old.key.name in STANDARD:
+    kind = store.kinds[old.key.resource]
+    if kind.resource == "namespaces" and old.key.name in STANDARD:
         raise ApiError(403, "Forbidden", f"{old.key} is forbidden: this namespace may not be deleted")
     left = store.delete(
         old.key, removal.uid, removal.version, grace=removal.grace, held_by=removal.held_by(kind)
     )
-    if left is None or kind.kind != "Namespace":
+    if left is None or kind.resource != "namespaces":
         return left
     return store.patch(old.key, _terminating, Part.STATUS)
 

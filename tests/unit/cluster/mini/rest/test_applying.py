@@ -305,6 +305,12 @@ def test_the_version_is_a_condition(asker: Asker) -> None:
     assert (status, "it was changed meanwhile" in sentence) == (409, True)
 
 
+def test_an_object_of_which_nobody_owned_anything(asker: Asker) -> None:
+    asker.post(MAPS, config_map("a"))
+    asker.patch(f"{MAPS}/a", {"data": None})
+    assert put(asker, f"{MAPS}/a", config_map("a", x="1"), "me")["data"] == {"x": "1"}
+
+
 def test_force_is_for_those_who_apply(asker: Asker) -> None:
     asker.post(MAPS, config_map("a"))
     told = asker.refused("PATCH", f"{MAPS}/a", {}, content_type="application/merge-patch+json", force="true")

@@ -21,14 +21,18 @@ _TYPE = field(1, b"scheduling.k8s.io/v1") + field(2, b"PriorityClass")
 PRIORITY_CLASS = b"k8s\0" + field(1, _TYPE) + field(2, _PRIORITY_CLASS) + field(3, b"") + field(4, b"")
 
 
+# Schemas are recursive and hold JSON of any form: definitions are sent as JSON or YAML.
+READ = [kind for kind in KINDS if kind.kind != "CustomResourceDefinition"]
+
+
 def test_every_kind_can_be_read() -> None:
-    for kind in KINDS:
+    for kind in READ:
         for version in kind.served:
             assert version == OLDER or numbers_of(root(version, kind.kind).name), f"{kind.kind} {version}"
 
 
 def test_no_two_fields_share_a_name_and_every_field_has_a_type() -> None:
-    for kind in KINDS:
+    for kind in READ:
         thing = root(kind.api_version, kind.kind)
         names = [numbered.name for numbered in numbers_of(thing.name).values()]
         assert sorted({*names, "apiVersion", "kind"}) == sorted(fields_of(thing))

@@ -22,9 +22,13 @@ __all__ = ["APPLY", "JSON_PATCH", "MERGE_PATCH", "PATCHES", "STRATEGIC", "Change
 
 
 def change_of(kind: Kind, media: str, body: bytes) -> Change:
-    """What a patch does to an object; an ApiError for a patch that cannot be read."""
-    if media not in PATCHES:
-        raise unsupported_media(media, *PATCHES, APPLY)
+    """What a patch does to an object; an ApiError for a patch that cannot be read.
+
+    Nobody knows how strategic merges go for a kind that somebody has defined.
+    """
+    served = [one for one in PATCHES if one != STRATEGIC or kind.custom is None]
+    if media not in served:
+        raise unsupported_media(media, *served, APPLY)
     change = PATCHES[media](kind, from_json(body))
 
     def checked(old: Json) -> Json:

@@ -21,7 +21,7 @@ def owned(value: object, shape: Shape, at: Path = ()) -> set[Path]:
     """Every path at which a value says something."""
     found: set[Path] = set()
     _collect(value, shape, at, found)
-    return found
+    return found - {()}
 
 
 def _collect(value: object, shape: Shape, at: Path, found: set[Path]) -> None:
@@ -94,7 +94,7 @@ def paths_in(tree: object, at: Path = ()) -> set[Path]:
     found: set[Path] = set()
     for step, below in tree.items():
         if step == _HERE:
-            found.add(at)
+            found.update([at] if at else ())
         elif step[:2] in ("f:", "k:", "v:", "i:"):
             _check(step)
             found |= paths_in(below, (*at, step))

@@ -5,7 +5,7 @@ from enum import Enum
 
 from reprieve.cluster.mini.kinds import Json, Kind
 from reprieve.cluster.mini.rest.query import Query
-from reprieve.cluster.mini.rest.tables import others, pods, workloads
+from reprieve.cluster.mini.rest.tables import defined, others, pods, workloads
 from reprieve.cluster.mini.rest.tables.cells import AGE, NAME, Column
 
 META = "meta.k8s.io/v1"
@@ -42,6 +42,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "CronJob": workloads.CRON_JOB,
     "CSIStorageCapacity": others.CAPACITY,
     "Event": others.EVENT,
+    "CustomResourceDefinition": others.DEFINITION,
     "Role": others.ROLE,
     "ClusterRole": others.ROLE,
     "RoleBinding": others.BINDING,
@@ -62,11 +63,13 @@ def included(query: Query) -> Included:
     return Included(query.choice("includeObject", allowed) or Included.METADATA.value)
 
 
-def columns_of(kind: Kind) -> tuple[Column, ...]:
+def columns_of(kind: Kind, version: str = "") -> tuple[Column, ...]:
+    if kind.custom is not None:
+        return defined.columns(kind.custom.columns[version])
     return COLUMNS.get(kind.kind, (NAME, AGE))
 
 
-def definitions(kind: Kind) -> list[Json]:
+def definitions(kind: Kind, version: str) -> list[Json]:
     return [
         {
             "name": column.name,
@@ -75,13 +78,13 @@ def definitions(kind: Kind) -> list[Json]:
             "description": f"{column.name} of the {kind.kind}",
             "priority": 1 if column.wide else 0,
         }
-        for column in columns_of(kind)
+        for column in columns_of(kind, version)
     ]
 
 
-def row(kind: Kind, stored: Json, shown: Json, include: Included, now: float) -> Json:
+def row(columns: Iterable[Column], stored: Json, shown: Json, include: Included, now: float) -> Json:
     """``stored`` is what the cells are read from, ``shown`` the same as the client spells it."""
-    cells = [column.read(stored, now) for column in columns_of(kind)]
+    cells = [column.read(stored, now) for column in columns]
     match include:
         case Included.NOTHING:
             return {"cells": cells}

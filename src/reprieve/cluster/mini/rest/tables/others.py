@@ -72,6 +72,7 @@ def _bound(*kinds: str) -> Callable[[Json, float], str]:
     return names
 
 
+DEFINITION = (NAME, text("Kind", "spec.names.kind"), text("Scope", "spec.scope"), AGE)
 ROLE = (NAME, size("Rules", "rules"), AGE)
 BINDING = (
     NAME,
