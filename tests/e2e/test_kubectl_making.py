@@ -36,6 +36,16 @@ def test_budgets(kubectl: Kubectl) -> None:
     assert kubectl.get("pdb", "none")["spec"]["maxUnavailable"] == 0
 
 
+def test_quotas_and_jobs_at_their_times(kubectl: Kubectl) -> None:
+    kubectl("create", "quota", "small", "--hard=pods=3,requests.cpu=2", "--scopes=NotTerminating")
+    spec = kubectl.get("quota", "small")["spec"]
+    assert spec == {"hard": {"pods": "3", "requests.cpu": "2"}, "scopes": ["NotTerminating"]}
+    kubectl("create", "cronjob", "nightly", "--image=example/app:1", "--schedule=0 3 * * *", "--", "true")
+    found = kubectl.get("cronjob", "nightly")["spec"]
+    (container,) = found["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    assert (found["schedule"], container["command"]) == ("0 3 * * *", ["true"])
+
+
 def test_data(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "settings", "--from-literal=a=1", "--from-literal=b=")
     assert kubectl.get("configmap", "settings")["data"] == {"a": "1", "b": ""}
