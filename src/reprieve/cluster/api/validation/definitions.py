@@ -1,5 +1,7 @@
 """What must hold for a CustomResourceDefinition, and for the schemas in it."""
 
+from collections.abc import Callable
+
 from reprieve.cluster.api.fields import At, Reason
 from reprieve.cluster.api.names import dns_label, dns_subdomain
 from reprieve.cluster.api.structural import EITHER, PRESERVE, check_value, compiled
@@ -9,6 +11,7 @@ _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _NOT_STRUCTURAL = ("$ref", "definitions", "dependencies", "deprecated", "id", "patternProperties", "readOnly")
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _LIST_TYPES = ("atomic", "map", "set")
+_SIZES = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 
 
 def check_definition(thing: At) -> None:
@@ -38,7 +41,7 @@ def _check_names(spec: At) -> None:
     if names["kind"].require() and names["kind"].is_text():
         names["kind"].showing(names["kind"].value.lower()).must_be(dns_label)
     for field in ("shortNames", "categories"):
-        for name in names[field].items() if names[field].given else ():
+        for name in names[field].items():
             name.must_be(dns_label)
 
 
@@ -76,9 +79,7 @@ def _check_version(version: At) -> None:
         if schema["type"].value != "object":
             schema["type"].showing(schema["type"].value or "").invalid("must be object at the root")
         _check_schema(schema)
-    for column in (
-        version["additionalPrinterColumns"].items() if version["additionalPrinterColumns"].given else ()
-    ):
+    for column in version["additionalPrinterColumns"].items():
         column["name"].require()
         column["type"].require()
         column["type"].one_of(_COLUMN_TYPES)
@@ -91,47 +92,51 @@ def _check_schema(schema: At) -> None:
     kind = schema["type"]
     if not kind.given and not (schema[EITHER].value or schema[PRESERVE].value):
         kind.refuse(Reason.REQUIRED, "must be given")
-    kind.one_of(_TYPES)
     for name in _NOT_STRUCTURAL:
         if schema[name].given:
             schema[name].forbid("must not be in a structural schema")
-    pattern = schema["pattern"]
-    if pattern.given and pattern.is_text() and compiled(pattern.value) is None:
-        pattern.invalid("must be a regular expression")
-    schema["x-kubernetes-list-type"].one_of(_LIST_TYPES)
     if kind.value == "array":
         schema["items"].require()
-    _check_lists(schema)
-    _check_below(schema)
+    if schema["x-kubernetes-list-type"].value == "map":
+        schema["x-kubernetes-list-map-keys"].require()
+    _check_rules(schema, _check_schema)
     if schema["default"].given and not schema.errors:
         check_value(schema["default"], schema.value)
 
 
-def _check_lists(schema: At) -> None:
-    for name in ("required", "enum", "allOf", "anyOf", "oneOf", "x-kubernetes-list-map-keys"):
-        if schema[name].given:
-            schema[name].is_list()
+def _check_part(schema: At) -> None:
+    """A schema within allOf and the like, which adds rules to another and need not be whole."""
+    _check_rules(schema, _check_part)
+
+
+def _check_rules(schema: At, below: Callable[[At], None]) -> None:
+    """That what the rules are given is what they can work with. ``below``: how to look at what is below."""
+    schema["type"].one_of(_TYPES)
+    schema["x-kubernetes-list-type"].one_of(_LIST_TYPES)
+    pattern = schema["pattern"]
+    if pattern.is_text() and compiled(pattern.value) is None:
+        pattern.invalid("must be a regular expression")
+    for name in _SIZES:
+        schema[name].at_least(0)
     for name in ("required", "x-kubernetes-list-map-keys"):
-        for one in schema[name].items() if schema[name].given else ():
+        for one in schema[name].items():
             if one.require():
                 one.is_text()
+    schema["enum"].is_list()
+    for _, one in schema["properties"].entries():
+        _look_into(one, below)
+    _look_into(schema["items"], below)
+    if not isinstance(schema["additionalProperties"].value, bool):
+        _look_into(schema["additionalProperties"], below)
     for name in ("allOf", "anyOf", "oneOf"):
-        for one in schema[name].items() if schema[name].given else ():
-            one.is_object()
-    for name in ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"):
-        if schema[name].given:
-            schema[name].at_least(0)
-    if schema["x-kubernetes-list-type"].value == "map":
-        schema["x-kubernetes-list-map-keys"].require()
+        for one in schema[name].items():
+            if one.given:
+                _look_into(one, _check_part)
+            else:
+                one.refuse(Reason.REQUIRED, "must be given")
+    _look_into(schema["not"], _check_part)
 
 
-def _check_below(schema: At) -> None:
-    if schema["properties"].given:
-        for _, one in schema["properties"].entries():
-            if one.is_object():
-                _check_schema(one)
-    if schema["items"].given and schema["items"].is_object():
-        _check_schema(schema["items"])
-    others = schema["additionalProperties"]
-    if others.given and not isinstance(others.value, bool) and others.is_object():
-        _check_schema(others)
+def _look_into(schema: At, look: Callable[[At], None]) -> None:
+    if schema.is_object():
+        look(schema)

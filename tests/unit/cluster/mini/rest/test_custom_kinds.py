@@ -256,6 +256,8 @@ def with_schema(**schema: Any) -> Json:
         (with_schema(type="object", required="a"), "required"),
         (with_schema(type="object", required=[[]]), "required[0]"),
         (with_schema(type="object", required=[None]), "required[0]"),
+        (with_schema(type="integer", anyOf=[None]), "anyOf[0]: Required value"),
+        (with_schema(type="object", anyOf=[{"required": [7]}]), "anyOf[0].required[0]"),
         (
             definition(version(additionalPrinterColumns=[{"name": "A", "type": "x", "jsonPath": ".a"}])),
             "additionalPrinterColumns[0].type",
