@@ -1,7 +1,8 @@
 """Events for people: the first is written down, the second begins a series, and further ones only count.
 
-So client-go does it, and a pod that waits for days does not flood the cluster. Events are alike if all but
-their texts are the same. Nothing is sent here; time is an argument.
+So client-go does it, and a pod that waits for days does not flood the cluster. Unlike there, who says something
+else begins a new event, for a server never changes the text of one, and people would read yesterday's
+reason for ever; the first few times at once, then now and again. Nothing is sent here; time is an argument.
 """
 
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ Json = dict[str, Any]
 
 _FINISHED_AFTER = 360.0  # seconds without a repetition
 _REFRESHED_AFTER = 1800.0  # so that the server does not forget a series that goes on
+_TEXTS_AT_ONCE = 10  # of events that are alike otherwise
+_TEXT_EVERY = 300.0  # seconds, for each further one
 _LONGEST_NOTE = 1024  # bytes
 _LONGEST_NAME = 253
 
@@ -28,11 +31,17 @@ _Key = tuple[Target, Tone, str, str]
 
 @dataclass(slots=True)
 class _Entry:
-    """``count`` is how often it was announced, ``written`` how much of that the server knows."""
+    """``count`` is how often it was announced, ``written`` how much of that the server knows.
+
+    ``number``: which of those it is that are alike but for their texts.
+    """
 
     body: Json
+    note: str
+    began: float
     last: float
     refreshed: float
+    number: int = 1
     count: int = 1
     written: int = 0
 
@@ -40,6 +49,10 @@ class _Entry:
     def is_acknowledged(self) -> bool:
         """Whether the server knows that there is an event and, from the second time on, a series."""
         return self.written >= min(self.count, 2)
+
+    def may_be_followed(self, now: float) -> bool:
+        """Whether another text may be told, in an event of its own."""
+        return self.number < _TEXTS_AT_ONCE or now - self.began >= _TEXT_EVERY
 
     @property
     def name(self) -> str:
@@ -61,8 +74,10 @@ class Recorder:
         """``api_version``: that of the target's kind."""
         key = (effect.target, effect.tone, effect.reason, effect.action)
         entry = self._entries.get(key)
-        if entry is None:
-            entry = self._entries[key] = _Entry(self._event(effect, api_version, now), now, now)
+        if entry is None or (effect.note != entry.note and entry.may_be_followed(now)):
+            number = entry.number + 1 if entry is not None else 1
+            body = self._event(effect, api_version, now)
+            entry = self._entries[key] = _Entry(body, effect.note, now, now, now, number)
         elif entry.is_acknowledged:
             entry.count += 1
             entry.last = now

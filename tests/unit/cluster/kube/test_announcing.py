@@ -28,6 +28,15 @@ def talk(conversation: Conversation, *statuses: int) -> tuple[list[Request], Ans
     raise AssertionError(f"one answer more was expected after {said}")
 
 
+def talk_on(conversation: Conversation, status: int) -> Answer:
+    try:
+        conversation.send(Response(status))
+    except StopIteration as end:
+        result: Answer = end.value
+        return result
+    raise AssertionError("one answer was expected to do")
+
+
 def body_of(request: Request) -> dict[str, Any]:
     body: dict[str, Any] = json.loads(request.body)
     return body
@@ -56,18 +65,45 @@ def test_an_event_tells_all() -> None:
 
 def test_what_comes_again_is_a_series() -> None:
     recorder = Recorder("reprieve", "one")
-    (created,), _ = talk(recorder.announce(warning("a"), "v1", NOW), 201)
-    (patched,), _ = talk(recorder.announce(warning("b"), "v1", NOW + 1), 200)
+    (created,), _ = talk(recorder.announce(warning(), "v1", NOW), 201)
+    (patched,), _ = talk(recorder.announce(warning(), "v1", NOW + 1), 200)
     assert patched.path.endswith(body_of(created)["metadata"]["name"])
     assert body_of(patched)["series"]["count"] == 2
-    said, result = talk(recorder.announce(warning("c"), "v1", NOW + 2))
+    said, result = talk(recorder.announce(warning(), "v1", NOW + 2))
     assert (said, result) == ([], Succeeded())
     assert recorder.overdue(NOW + 300) == []
     (overdue,) = recorder.overdue(NOW + 400)
     (told,), _ = talk(overdue, 200)
     assert body_of(told)["series"]["count"] == 3
-    (again,), _ = talk(recorder.announce(warning("d"), "v1", NOW + 500), 201)
+    (again,), _ = talk(recorder.announce(warning(), "v1", NOW + 500), 201)
     assert again.method == "POST"
+
+
+def test_another_text_is_another_event_for_a_server_never_changes_one() -> None:
+    recorder = Recorder("reprieve", "one")
+    (first,), _ = talk(recorder.announce(warning("waits for its group"), "v1", NOW), 201)
+    (second,), _ = talk(recorder.announce(warning("no room"), "v1", NOW + 1), 201)
+    assert (second.method, body_of(second)["note"]) == ("POST", "no room")
+    assert body_of(first)["metadata"]["name"] != body_of(second)["metadata"]["name"]
+    (again,), _ = talk(recorder.announce(warning("no room"), "v1", NOW + 2), 200)
+    assert (again.method, body_of(again)["series"]["count"]) == ("PATCH", 2)
+
+
+def test_who_says_something_else_all_the_time_is_heard_now_and_again_only() -> None:
+    recorder = Recorder("reprieve", "one")
+    heard = [len(_said(recorder, f"{second} short", NOW + second)) for second in range(600)]
+    assert heard[:10] == [1] * 10
+    assert 10 < sum(heard) < 15
+    assert _said(recorder, "nothing short", NOW + 910)[0].method == "POST"
+
+
+def _said(recorder: Recorder, note: str, now: float) -> list[Request]:
+    conversation = recorder.announce(warning(note), "v1", now)
+    request = next(conversation, None)
+    if request is None:
+        return []
+    assert talk_on(conversation, 200) == Succeeded()
+    return [request]
 
 
 def test_a_series_that_goes_on_is_refreshed_and_one_that_was_forgotten_is_created_anew() -> None:
