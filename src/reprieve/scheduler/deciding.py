@@ -85,7 +85,7 @@ def _is_alike(state: State, who: Asker, refused: Refused) -> bool:
 
 def _refused_again(state: State, who: Asker, refused: Refused, now: float) -> Decided:
     target = _target_of(state, who)
-    decision = refused.decision_for(target, decision_id(target.uid, state.world.version))
+    decision = refused.decision_for(target, decision_id(target.uid, state.world.version, now))
     state.queue.wait(who.key, refused.helps, now)
     return _told(state, who, replace(refused, decision=decision), now)
 
@@ -291,7 +291,7 @@ def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, n
 def _decision(state: State, who: Asker, outcome: Outcome, now: float) -> Decision:
     target = _target_of(state, who)
     return Decision(
-        id=decision_id(target.uid, state.world.version),
+        id=decision_id(target.uid, state.world.version, now),
         demand=target,
         priority=who.priority,
         at=now,

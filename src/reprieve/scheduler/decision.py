@@ -207,9 +207,13 @@ class Decided:
     effects: tuple[Effect, ...]
 
 
-def decision_id(demand_uid: str, version: int) -> str:
-    """The same demand in the same world has the same id, in every process."""
-    return "d-" + blake2b(f"{demand_uid}/{version}".encode(), digest_size=5).hexdigest()
+def decision_id(demand_uid: str, version: int, now: float) -> str:
+    """The same demand in the same world at the same moment has the same id, in every process.
+
+    The moment, for versions begin anew with every process: nobody must find another decision under the id
+    that was told before a restart.
+    """
+    return "d-" + blake2b(f"{demand_uid}/{version}/{now!r}".encode(), digest_size=5).hexdigest()
 
 
 def findings_of(survey: Survey) -> tuple[Finding, ...]:

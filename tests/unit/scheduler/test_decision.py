@@ -1,10 +1,11 @@
 """Decisions: an id that says which, and a size that does not grow with the cluster."""
 
+from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome, decision_id
 from tests.unit.scheduler.making import a_node, a_pod
-from tests.unit.scheduler.stage import stage_with
+from tests.unit.scheduler.stage import Stage, stage_with
 
 TAINTED = [a_node(f"n{i:03}", taints=[{"key": f"t{i % 50}", "effect": "NoSchedule"}]) for i in range(120)]
 
@@ -15,13 +16,21 @@ def only_decision(*things: KubernetesObject) -> Decision:
 
 
 def test_the_same_input_gives_the_same_id() -> None:
-    assert decision_id("uid", 7) == decision_id("uid", 7)
-    assert decision_id("uid", 7).startswith("d-")
+    assert decision_id("uid", 7, 5.5) == decision_id("uid", 7, 5.5)
+    assert decision_id("uid", 7, 5.5).startswith("d-")
 
 
 def test_other_worlds_and_other_demands_have_other_ids() -> None:
-    ids = {decision_id(uid, version) for uid in ("a", "b", "a/1") for version in range(1000)}
+    ids = {decision_id(uid, version, 5.5) for uid in ("a", "b", "a/1") for version in range(1000)}
     assert len(ids) == 3000
+
+
+def test_a_scheduler_that_begins_anew_does_not_use_ids_again() -> None:
+    things: list[KubernetesObject] = [a_node("n1"), a_pod("p", cpu="64")]
+    schedulers = (Stage(now=now).happens(*map(Seen, things), Synced()) for now in (5.5, 7.5))
+    before, after = (stage.decisions[0] for stage in schedulers)
+    assert before.text == after.text
+    assert before.id != after.id
 
 
 def test_two_schedulers_that_see_the_same_decide_the_same() -> None:
