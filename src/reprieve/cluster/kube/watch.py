@@ -129,8 +129,7 @@ class Follower:
             lasted = asyncio.get_running_loop().time() - began
             return 0.0 if lasted >= self._pauses.first else self._pauses.first
         except ExpiredError:
-            self._version = ""
-            return self._failed("its history no longer reaches back to what was seen; listing anew")
+            return self._expired()
         except VanishedError as error:
             self._version = ""
             self._discovery.forget(self._kind)
@@ -144,6 +143,16 @@ class Follower:
         level = logging.INFO if self._failures == 1 else logging.WARNING
         _log.log(level, "%s cannot be followed, trying again in %.1f s: %s", self._kind, pause, why)
         return pause
+
+    def _expired(self) -> float:
+        """Usual after a restart of the server. However long that took, now it answers, and what we know is old."""
+        why = "its history no longer reaches back to what was seen"
+        if not self._version:
+            return self._failed(why)
+        self._version = ""
+        self._failures = 0
+        _log.info("%s is listed anew: %s", self._kind, why)
+        return self._pauses.after(1)
 
     async def _absent(self) -> float:
         """The server has no such kind. It may get it, by an upgrade or a definition."""

@@ -50,6 +50,7 @@ class Server:
         self._watches = list(watches)
         self._lists = list(lists)
         self.asked: list[dict[str, str]] = []
+        self.times: list[float] = []  # of watches
 
     async def send(self, request: Request) -> Response:
         if not request.path.endswith("/pods"):
@@ -59,6 +60,7 @@ class Server:
 
     async def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]:
         self.asked.append(dict(request.query))
+        self.times.append(asyncio.get_running_loop().time())
         if not self._watches:
             await asyncio.sleep(10_000)
         said = self._watches.pop(0)
@@ -156,6 +158,21 @@ def test_an_expired_history_is_listed_anew_and_what_vanished_is_gone(expiry: Wat
     server = Server([*first, bookmark(5, ends_list=True)], expiry, again)
     assert names(followed(server)) == ["+a0", "+b1", "+c2", "all", "-b", "+b9", "-c", "all"]
     assert server.starts() == ["stream", "5", "stream", "9"]
+
+
+def test_a_server_that_was_away_for_long_is_listed_anew_as_soon_as_it_answers() -> None:
+    away: list[Watched] = [NoAnswerError("away")] * 6  # the pause after the last of them is long
+    again: Watched = [change("ADDED", pod("a", 8)), bookmark(9, ends_list=True)]
+    server = Server([bookmark(5, ends_list=True)], *away, RefusedError(Response(410)), again)
+    followed(server, 200)
+    assert server.starts() == ["stream", *["5"] * 7, "stream", "9"]
+    assert server.times[8] - server.times[7] < 1.5
+
+
+def test_lists_that_expire_again_and_again_are_asked_for_ever_more_slowly() -> None:
+    server = Server(*[[EXPIRED]] * 50)
+    followed(server, 300)
+    assert 8 <= len(server.asked) <= 16
 
 
 def test_what_came_before_the_error_is_told() -> None:
