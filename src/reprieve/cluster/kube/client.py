@@ -89,7 +89,6 @@ class Connection:
         self._limits = limits
         self._may_write_for = may_write_for
         self._bucket = TokenBucket(limits.rate, limits.burst)
-        self._resting_until = 0.0
 
     async def converse(self, conversation: Conversation) -> Answer:
         """Carries on a conversation until it has ended."""
@@ -190,8 +189,7 @@ class Connection:
 
     async def _wait_for_turn(self, request: Request) -> None:
         """Who wants to write does not wait for long, so that he learns in time that nothing has happened."""
-        now = asyncio.get_running_loop().time()
-        pause = max(self._bucket.take(now), self._resting_until - now)
+        pause = self._bucket.take(asyncio.get_running_loop().time())
         longest = self._limits.turn_seconds if request.writes else inf
         await asyncio.sleep(max(0.0, min(pause, longest)))
         if pause > longest:
@@ -207,7 +205,7 @@ class Connection:
         """A server that asks to be left alone for a while is left alone, by everybody here."""
         if retry_after.isascii() and retry_after.isdigit():
             seconds = min(float(retry_after), _LONGEST_REST)
-            self._resting_until = max(self._resting_until, asyncio.get_running_loop().time() + seconds)
+            self._bucket.rest(asyncio.get_running_loop().time() + seconds)
 
 
 def _headers(request: Request, grant: Grant) -> list[tuple[str, str]]:

@@ -15,12 +15,18 @@ class TokenBucket:
 
     def take(self, now: float) -> float:
         """Takes the next turn; says in how many seconds it comes."""
+        start = max(now, self._filled_at)
         if self._rate <= 0:
-            return 0.0
-        grown = max(0.0, now - self._filled_at) * self._rate
+            return start - now
+        grown = (start - self._filled_at) * self._rate
         self._tokens = min(self._burst, self._tokens + grown) - 1
-        self._filled_at = now
-        return max(0.0, -self._tokens / self._rate)
+        self._filled_at = start
+        return start - now + max(0.0, -self._tokens / self._rate)
+
+    def rest(self, until: float) -> None:
+        """No turn comes before then. Afterwards there is no burst: it would be too much at once again."""
+        self._tokens = min(self._tokens, 1.0)
+        self._filled_at = max(self._filled_at, until)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,20 @@ def test_a_burst_and_then_the_rate() -> None:
     assert [bucket.take(100.0) for _ in range(4)] == pytest.approx([0, 0, 0, 0.1])
 
 
+def test_after_a_rest_there_is_no_burst() -> None:
+    bucket = TokenBucket(rate=10, burst=3)
+    bucket.rest(until=5.0)
+    bucket.rest(until=2.0)
+    assert [bucket.take(1.0) for _ in range(3)] == pytest.approx([4.0, 4.1, 4.2])
+    assert bucket.take(5.1) == pytest.approx(0.2)
+
+
+def test_who_has_no_limit_rests_too() -> None:
+    bucket = TokenBucket(rate=0, burst=1)
+    bucket.rest(until=5.0)
+    assert [bucket.take(now) for now in (1.0, 6.0)] == [4.0, 0.0]
+
+
 @pytest.mark.parametrize("rate", [0.0, -1.0])
 def test_no_limit(rate: float) -> None:
     bucket = TokenBucket(rate, burst=1)
