@@ -1,8 +1,8 @@
 """Events for people: the first is written down, the second begins a series, and further ones only count.
 
-So client-go does it, and a pod that waits for days does not flood the cluster. Unlike there, who says something
-else begins a new event, for a server never changes the text of one, and people would read yesterday's
-reason for ever; the first few times at once, then now and again. Nothing is sent here; time is an argument.
+So client-go does it, and a pod that waits for days does not flood the cluster. Unlike there, another text is
+another event, for a server never changes one, and people would read yesterday's reason for ever; the first
+few times at once, then now and again. Nothing is sent here; time is an argument.
 """
 
 from dataclasses import dataclass
