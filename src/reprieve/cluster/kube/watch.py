@@ -145,7 +145,7 @@ class Follower:
         return pause
 
     def _expired(self) -> float:
-        """Usual after a restart of the server. However long it took, now it answers, and what we know is old."""
+        """Usual after a restart of the server, which answers again now, while what we know is old."""
         why = "its history no longer reaches back to what was seen"
         if not self._version:
             return self._failed(why)
