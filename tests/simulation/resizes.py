@@ -32,6 +32,7 @@ class End(StrEnum):
     """What became of a resize for which somebody was evicted."""
 
     GRANTED = "granted"
+    HARMLESS = "nobody went after all"
     WITHDRAWN = "withdrawn"
     GONE = "the pod is gone"
     NODE_LOST = "the node was lost"
@@ -80,6 +81,7 @@ class Promise:
     cpu: int
     priority: int
     at: float
+    victims: frozenset[str]  # by uid
 
 
 @dataclass(slots=True)
@@ -93,6 +95,7 @@ class ResizeBooks(Books):
     held: dict[str, int] = field(default_factory=dict)  # by uid
     priorities: dict[str, int] = field(default_factory=dict)  # by uid
     most: dict[str, list[tuple[float, int]]] = field(default_factory=dict)  # by uid, whenever it grew
+    departed: set[str] = field(default_factory=set)  # by uid
     lost: list[tuple[float, str]] = field(default_factory=list)  # nodes
     forbidden: list[tuple[float, str]] = field(default_factory=list)
 
@@ -103,6 +106,8 @@ class ResizeBooks(Books):
                 self.lost.append((clock(), thing.metadata.name))
             elif resize_preemption_opponents(thing):
                 self.forbidden.append((clock(), thing.metadata.name))
+        if isinstance(thing, Pod) and (change.verb is Verb.DELETED or thing.metadata.deletion_timestamp):
+            self.departed.add(thing.metadata.uid)
         if isinstance(thing, Pod) and thing.spec.node_name:
             held = footprint(thing, Problems(ref_of(thing))).held.get(CPU, 0)
             if held > self.held.get(thing.metadata.uid, 0):
@@ -120,6 +125,8 @@ class ResizeBooks(Books):
         pod = self.pods.get(promise.pod.uid)
         if any(at >= promise.at and cpu >= promise.cpu for at, cpu in self.most.get(promise.pod.uid, ())):
             return End.GRANTED
+        if not promise.victims & self.departed:
+            return End.HARMLESS
         if pod is None or pod.metadata.deletion_timestamp is not None:
             return End.GONE
         if any(at >= promise.at and name == promise.node for at, name in self.lost):
@@ -166,7 +173,8 @@ class ResizingPlay(CrowdedPlay):
         self.ends[decision.outcome] += 1
         cpu = next((wants for name, _, wants in growth.resources if name == CPU), 0)
         if decision.outcome is Outcome.PREEMPTS and room is not None and room.pods:
-            promise = Promise(decision.demand, growth.node, cpu, decision.priority, clock())
+            victims = frozenset(victim.pod.uid for victim in room.victims)
+            promise = Promise(decision.demand, growth.node, cpu, decision.priority, clock(), victims)
             self._promises.append(promise)
 
     def _check_rest(self) -> None:
