@@ -33,6 +33,7 @@ class Why(StrEnum):
     """Why there is no plan."""
 
     OFF = "PreemptionOff"
+    IN_VAIN = "NamespaceIsDeleted"
     NEVER_PREEMPTS = "NeverPreempts"
     NOBODY_ELIGIBLE = "NobodyEligible"
     NO_HELP = "NoHelp"

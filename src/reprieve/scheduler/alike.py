@@ -33,4 +33,5 @@ def wish_of(who: Asker) -> Hashable | None:
     if who.group is not None or len(who.pods) != 1 or who.key[0] == IN_PLACE:
         return None
     (one,) = who.pods
-    return one.shape, one.pod.spec.scheduler_name, group_key(one.pod), who.priority, who.may_preempt
+    spec, namespace = one.pod.spec, one.pod.metadata.namespace
+    return one.shape, namespace, spec.scheduler_name, group_key(one.pod), who.priority, who.may_preempt

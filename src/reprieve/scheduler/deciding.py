@@ -10,7 +10,7 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.reasons import Code
 from reprieve.placement.taking import with_taken
-from reprieve.preemption.plan import Plan
+from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.units import Kind
 from reprieve.scheduler.alike import Refused, wish_of
 from reprieve.scheduler.binding import assume, give_up
@@ -212,7 +212,10 @@ def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decid
         waits = _decision(state, case.who, Outcome.WAITING, now)
         return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
     withdrawn = call_off(state, case.who.key, now)
-    weighed = plans_for(case, found, policy, now, state.settings.room_for)
+    if state.world.is_ending(case.who.key[1]):
+        weighed = Weighed(refusal=NoPlan(Why.IN_VAIN))  # the server would not let it be bound
+    else:
+        weighed = plans_for(case, found, policy, now, state.settings.room_for)
     if weighed.plans:
         decided = _make_room(state, case, found, weighed, now)
         return replace(decided, effects=(*withdrawn, *decided.effects))

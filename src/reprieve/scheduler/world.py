@@ -103,6 +103,11 @@ class World:
         row = self._pods.rows.get(key)
         return None if row is None else self._pods.compiled[row]
 
+    def is_ending(self, namespace: str) -> bool:
+        """Whether the namespace, with all that is in it, is being deleted."""
+        known = self._others.get(Namespace, {}).get(("", namespace))
+        return known is not None and known.metadata.deletion_timestamp is not None
+
     def node(self, name: str) -> Node | None:
         row = self._nodes.rows.get(name)
         return None if row is None else self._nodes.objects[row]

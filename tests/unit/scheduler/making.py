@@ -64,8 +64,8 @@ def finished(pod: Pod) -> Pod:
     return msgspec.structs.replace(later(pod), status=msgspec.structs.replace(pod.status, phase="Succeeded"))
 
 
-def leaving(pod: Pod) -> Pod:
-    return later(pod, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+def leaving(thing: T) -> T:
+    return later(thing, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def respecified(pod: Pod, **spec: Any) -> Pod:

@@ -11,8 +11,8 @@ from reprieve.cluster.mini.conditions import Condition, set_condition
 from reprieve.cluster.mini.errors import ApiError, conflict, not_found
 from reprieve.cluster.mini.history import Key, Stored
 from reprieve.cluster.mini.kinds import BY_NAME, Json, peek, section
-from reprieve.cluster.mini.metadata import suffix_at
-from reprieve.cluster.mini.store import Part, Store
+from reprieve.cluster.mini.metadata import metadata_of, suffix_at
+from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.model.effects import (
     Announce,
     Bind,
@@ -58,6 +58,8 @@ def key_of_target(target: Target) -> Key:
 
 
 def bind(store: Store, pod: Target, node: str, now: float) -> Stored:
+    _check_namespace(store, pod)
+
     def assign(body: Json) -> Json:
         spec = section(body, "spec")
         if spec.get("nodeName") == node:
@@ -70,6 +72,14 @@ def bind(store: Store, pod: Target, node: str, now: float) -> Stored:
         return body
 
     return store.patch(key_of_target(pod), assign, Part.WHOLE, pod.uid)
+
+
+def _check_namespace(store: Store, pod: Target) -> None:
+    """To Kubernetes a binding is something new, and a namespace that goes gets nothing new."""
+    found = store.find(Key("namespaces", "", pod.namespace))
+    if found is not None and "deletionTimestamp" in metadata_of(parsed(found)):
+        why = f"the namespace {pod.namespace} is being deleted: no pod in it is given a node"
+        raise ApiError(403, "Forbidden", f"{pod} is forbidden: {why}")
 
 
 def _check_bindable(pod: Target, meta: Json, spec: Json) -> None:

@@ -52,6 +52,16 @@ def test_a_binding_that_cannot_be(asker: Asker, body: Json, status: int) -> None
     assert asker.refused("POST", f"{PODS}/a/binding", body)[0] == status
 
 
+def test_nothing_is_bound_in_a_namespace_that_is_being_deleted(asker: Asker) -> None:
+    pods = "/api/v1/namespaces/team/pods"
+    asker.post("/api/v1/namespaces", {"metadata": {"name": "team"}})
+    asker.post(pods, pod("a"))
+    asker.delete("/api/v1/namespaces/team")
+    status, reason, message = asker.refused("POST", f"{pods}/a/binding", binding("n1", name="a"))
+    assert (status, reason) == (403, "Forbidden")
+    assert "the namespace team is being deleted" in message
+
+
 def test_a_gated_pod_is_not_bound(asker: Asker) -> None:
     asker.post(PODS, pod("a", schedulingGates=[{"name": "wait"}]))
     assert asker.refused("POST", f"{PODS}/a/binding", binding("n1"))[:2] == (409, "Conflict")
