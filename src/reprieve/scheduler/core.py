@@ -51,6 +51,7 @@ class Scheduler:
         effects.extend(binding.overdue(state, now))
         effects.extend(carrying_out.never_left(state, now))
         effects.extend(carrying_out.swept(state, now))
+        effects.extend(line.late_gangs(state, now))
         effects.extend(line.priorities_compared(state))
         return list(carrying_out.without_vain_evictions(state, effects))
 

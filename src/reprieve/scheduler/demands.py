@@ -55,10 +55,14 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class NotYet:
-    """Why nothing can be asked yet; empty if whoever holds it back knows."""
+    """Why nothing can be asked yet; empty if whoever holds it back knows.
+
+    ``arriving``: there are too few pods, and more may be on their way.
+    """
 
     text: str
     pods: tuple[CompiledPod, ...] = ()
+    arriving: bool = False
 
 
 def key_of(pod: Pod, *, groups: bool) -> Key:
@@ -155,7 +159,7 @@ def _of_group(
     if gang is not None and len(placed) + len(waiting) < gang.min_count:
         # The same for every pod that comes, or all who wait would have to be told again.
         text = f"PodGroup {key[1]}/{key[2]} waits until {gang.min_count} of its pods exist"
-        return NotYet(text, tuple(waiting))
+        return NotYet(text, tuple(waiting), arriving=True)
     priority = _priority(world, group, waiting, rules)
     wrong = _disagreement([*waiting, *placed], priority, rules)
     if rules.trees:

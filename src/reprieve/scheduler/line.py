@@ -115,12 +115,16 @@ def stand_in_line(state: State, key: Key, now: float, *, changed: bool) -> Itera
     found = state.asker(key)
     if not isinstance(found, Asker) and state.synced:
         yield from call_off(state, key, now)
+    if not isinstance(found, NotYet) or not found.arriving:
+        state.arrivals.end(key)
     match found:
         case None:
             state.queue.remove(key)
-        case NotYet(text, pods):
+        case NotYet(text, pods, arriving):
             state.queue.add(key, 0, now, gated=True, home=state.home(key))
-            if text and state.synced:
+            if arriving:
+                state.arrivals.begin(key, now)
+            if text and state.synced and (not arriving or state.arrivals.is_late(key)):
                 ours = [pod for pod in pods if state.is_ours(pod.pod)]
                 group = state.world.groups.group(key[1:]) if key[0] == GROUP else None
                 yield from state.say(ours, group, text)
@@ -130,6 +134,12 @@ def stand_in_line(state: State, key: Key, now: float, *, changed: bool) -> Itera
                 state.queue.again(key)  # the others have their nodes, and somebody joins them
             elif changed or standing in (None, Standing.GATED):
                 state.queue.add(key, priority, now, home=state.home(key))
+
+
+def late_gangs(state: State, now: float) -> Iterator[Effect]:
+    """Whose pods do not come is told so."""
+    for key in state.arrivals.overdue(now):
+        yield from stand_in_line(state, key, now, changed=False)
 
 
 def group_changed(state: State, namespace: str, name: str, now: float) -> Iterable[Effect]:

@@ -13,6 +13,7 @@ from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.preemption.policy import InPlace
 from reprieve.scheduler.alike import Refused
+from reprieve.scheduler.arrivals import Arrivals
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demands import IN_PLACE, Asker, NotYet, asker, asker_in_place, pod_target
 from reprieve.scheduler.departures import Departures
@@ -38,6 +39,7 @@ class State:
         self.telling = Telling()
         self.lingering: set[Target] = set()  # pods that may still show a node they do not wait for any more
         self.departures = Departures(settings.stuck_victim_seconds)
+        self.arrivals = Arrivals()
         self.graves = Graves()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
         self.refused: Refused | None = None  # the last decision, if that was one
@@ -47,13 +49,13 @@ class State:
     def notice(self, now: float) -> None:
         """A clock may be put back: then everybody waits as long as he was to wait, and not longer."""
         if now < self._now:
-            for timed in (self.queue, self.ledger, self.plans, self.departures):
+            for timed in (self.queue, self.ledger, self.plans, self.departures, self.arrivals):
                 timed.shift(now - self._now)
         self._now = now
 
     def next_time(self) -> float | None:
         """When something is to be done even if nothing happens."""
-        timed = (self.queue, self.ledger, self.plans, self.departures)
+        timed = (self.queue, self.ledger, self.plans, self.departures, self.arrivals)
         return min((time for one in timed if (time := one.next_time()) is not None), default=None)
 
     def asker(self, key: Key) -> Asker | NotYet | None:

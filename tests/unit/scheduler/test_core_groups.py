@@ -53,6 +53,8 @@ def test_a_gang_waits_until_enough_of_its_pods_exist_and_says_so() -> None:
     first, second = members(2)
     cluster = served(*nodes(2), GANG, first)
     assert cluster.outcomes() == []
+    assert notes(cluster.take()) == [], "the other may be on its way"
+    cluster.stage.after(5)
     assert "PodGroup default/g waits until 2 of its pods exist" in notes(cluster.take())
     assert cluster.show(second).outcomes() == ["Placed"]
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from reprieve.model.effects import Announce, Effect, Evict, SetCondition
+from reprieve.model.effects import Announce, Bind, Effect, Evict, SetCondition
 from reprieve.model.events import Done, Failed
 from tests.unit.scheduler.crowds import a_group, a_member, a_stranger, preempting
 from tests.unit.scheduler.making import a_node, a_pod, later, leaving
@@ -139,11 +139,30 @@ def test_what_did_not_arrive_is_said_again_with_the_next_change() -> None:
 
 def test_a_gang_that_waits_for_its_pods_is_told_once() -> None:
     stage = preempting(a_node("n1"), a_group("g", 9, 3))
-    stage.see(a_member("g-0", priority=9)).see(a_member("g-1", priority=9))
-    told = stage.take()
+    stage.see(a_member("g-0", priority=9)).after(4).see(a_member("g-1", priority=9))
+    assert stage.take() == [], "the others may be on their way"
+    told = stage.after(1).take()
     text = "PodGroup default/g waits until 3 of its pods exist"
     assert conditions(told, SCHEDULED) == [("False", text)]
     assert conditions(told, "PodScheduled") == [("False", text)] * 2
+
+
+def test_who_joins_a_gang_that_is_known_to_wait_is_told_at_once() -> None:
+    stage = preempting(a_node("n1"), a_group("g", 9, 3), a_member("g-0", priority=9)).after(5)
+    stage.take()
+    stage.see(a_member("g-1", priority=9))
+    assert [status for status, _ in conditions(stage.take(), "PodScheduled")] == ["False"]
+    stage.lose(a_member("g-0", priority=9), a_member("g-1", priority=9)).after(10)
+    stage.see(a_member("g-2", priority=9))
+    assert stage.take() == [], "another beginning"
+
+
+def test_a_gang_whose_pods_come_in_time_costs_no_more_than_its_pods_alone() -> None:
+    stage = preempting(a_node("n1"), a_group("g", 9, 3))
+    stage.see(*(a_member(f"g-{i}", priority=9) for i in range(2))).after(4.9)
+    stage.see(a_member("g-2", priority=9))
+    told = stage.take()
+    assert (len([e for e in told if isinstance(e, Bind)]), conditions(told, "PodScheduled")) == (3, [])
 
 
 def test_a_group_that_was_scheduled_stays_so() -> None:
