@@ -94,6 +94,16 @@ def test_a_folder_can_be_applied_and_taken_back(owner: Kubectl, folder: str) -> 
     applied(owner, "base")
 
 
+def test_groups_for_clusters_that_have_none(owner: Kubectl) -> None:
+    assert "podgroups.reprieve.dev" in applied(owner, "crds")
+    owner("wait", "--for=condition=Established", "crd/podgroups.reprieve.dev", "--timeout=20s")
+    group = {"apiVersion": "reprieve.dev/v1alpha1", "kind": "PodGroup", "metadata": {"name": "g"}}
+    owner.apply({**group, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}, "priority": 7}})
+    assert owner("get", "podgroups.reprieve.dev", "--no-headers").split()[:3] == ["g", "7", "2"]
+    wrong = json.dumps({**group, "spec": {"schedulingPolicy": {"gang": {"minCount": 0}}}})
+    assert "spec.schedulingPolicy.gang.minCount" in owner.run("apply", "-f", "-", stdin=wrong).stderr
+
+
 def test_everything_works_with_the_rights_of_the_role(
     owner: Kubectl, as_reprieve: Path, tmp_path: Path
 ) -> None:
