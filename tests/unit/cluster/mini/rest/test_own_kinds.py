@@ -23,9 +23,14 @@ WHOLE: dict[str, Any] = {
 }
 
 
+def definition() -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "crds" / "podgroups.yaml").read_text())
+    return read
+
+
 @pytest.fixture
 def defined(asker: Asker) -> Asker:
-    asker.post(DEFINITIONS, yaml.safe_load((ROOT / "deploy" / "crds" / "podgroups.yaml").read_text()))
+    asker.post(DEFINITIONS, definition())
     return asker
 
 
@@ -68,6 +73,14 @@ def test_what_is_not(defined: Asker, spec: dict[str, Any], field: str) -> None:
     status, _, message = defined.refused("POST", GROUPS, group(**spec))
     assert status == 422
     assert field in message
+
+
+def test_a_class_without_its_priority_is_refused_by_servers_that_know_such_rules() -> None:
+    """Otherwise the group would have priority 0, and wait for ever since its pods have another."""
+    (version,) = definition()["spec"]["versions"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    rules = [rule["rule"] for rule in spec["x-kubernetes-validations"]]
+    assert "!has(self.priorityClassName) || has(self.priority)" in rules
 
 
 def test_its_conditions_are_written_by_the_scheduler(defined: Asker) -> None:
