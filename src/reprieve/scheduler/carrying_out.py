@@ -144,12 +144,14 @@ def call_off(state: State, key: Key, now: float) -> tuple[Effect, ...]:
 
 
 def without_vain_evictions(state: State, effects: Iterable[Effect]) -> Iterator[Effect]:
-    """Nobody is evicted for a plan that was called off in the same breath."""
+    """Nobody is evicted for a plan that was called off in the same breath, or has left in it."""
     for effect in effects:
-        if isinstance(effect, Evict) and state.plans.take_back(effect):
+        if not isinstance(effect, Evict):
+            yield effect
+        elif state.plans.take_back(effect):
             stays(state, effect.target)
             yield unmark(effect.target)
-        else:
+        elif state.plans.expects(effect):
             yield effect
 
 

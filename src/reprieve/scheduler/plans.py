@@ -70,6 +70,10 @@ class Plans:
         self._strays -= Counter((effect,))
         return True
 
+    def expects(self, effect: Effect) -> bool:
+        """Whether an answer to this will be for somebody, be it in vain."""
+        return effect in self._strays or any(effect in plan.pending for plan in self._plans.values())
+
     # --- whom they concern ---
 
     def concerned(self, target: Target) -> list[tuple[Key, Handover]]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
-from reprieve.model.events import Failed, Unknown
+from reprieve.model.events import Failed, Gone, Unknown
 from reprieve.scheduler.handover import MARK, Stage
 from reprieve.scheduler.settings import Settings
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -32,6 +32,16 @@ def test_a_victim_that_is_gone_when_it_is_to_be_marked_stops_nothing() -> None:
     assert cluster.does(SetCondition).wanted(Evict) == ["old", "older"]
     assert cluster.gone("old").does(Evict).drained().comes_true().places() == {"new": "n1"}
     assert cluster.outcomes().count("Preempts") == 1
+
+
+def test_a_victim_of_whose_end_is_heard_in_the_same_breath_is_not_evicted() -> None:
+    cluster = until(a_plan(), Stage.MARKING)
+    (mark,) = cluster.take(SetCondition, names=["old"])
+    victim = cluster.named("old")
+    cluster.stage.happens(Failed(mark, "not found", missing=True), Gone(victim))
+    assert cluster.wanted(Evict) == []
+    del cluster.objects[victim]
+    assert cluster.comes_true().places() == {"new": "n1"}
 
 
 def test_a_preemptor_that_is_gone_when_it_is_to_be_nominated_disturbs_nobody() -> None:
