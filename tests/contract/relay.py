@@ -1,8 +1,10 @@
 """Bytes passed on between clients and a server, until somebody cuts all connections."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+
+Pump = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Relay:
@@ -30,8 +32,12 @@ class Relay:
         assert task is not None
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
+        there, back = self.met()
         behind, onwards = await asyncio.open_connection(*self._behind)
-        pumps = [asyncio.create_task(self.pump(*ends)) for ends in ((reader, onwards), (behind, writer))]
+        pumps = [
+            asyncio.ensure_future(there(reader, onwards)),
+            asyncio.ensure_future(back(behind, writer)),
+        ]
         with suppress(asyncio.CancelledError):
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
         for pump in pumps:
@@ -39,6 +45,10 @@ class Relay:
         await asyncio.gather(*pumps, return_exceptions=True)
         for end in (writer, onwards):
             end.transport.abort()
+
+    def met(self) -> tuple[Pump, Pump]:
+        """How a new connection is treated: what goes there, and what comes back."""
+        return self.pump, self.pump
 
     async def pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         while data := await source.read(4096):

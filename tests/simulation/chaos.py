@@ -3,10 +3,9 @@ that is not always in the mood to answer."""
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from random import Random
 
 from reprieve.cluster.mini.cluster import MiniCluster
@@ -14,6 +13,7 @@ from reprieve.cluster.mini.errors import ApiError, conflict
 from reprieve.cluster.mini.rest.exchange import Answer, Request
 from reprieve.cluster.mini.rest.front import Front
 from reprieve.cluster.mini.rest.statuses import refusal
+from tests.contract.relay import Pump, Relay
 
 
 def now() -> float:
@@ -57,60 +57,28 @@ class Chaos:
         return now() < self.until
 
 
-class Relay:
-    """Passes bytes on between clients and the server behind a port of this machine."""
+class BadRelay(Relay):
+    """Connections through it meet a fate each."""
 
     def __init__(self, behind: int, chaos: Chaos) -> None:
-        self._behind = behind
+        super().__init__("127.0.0.1", behind)
         self._chaos = chaos
-        self._connections = 0
+        self._met = 0
         self.fates: Counter[Fate] = Counter()
-        self._tasks: set[asyncio.Task[None]] = set()
 
-    @asynccontextmanager
-    async def listening(self) -> AsyncIterator[int]:
-        """The port to connect to."""
-        server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        try:
-            yield server.sockets[0].getsockname()[1]
-        finally:
-            server.close()
-            self.cut_all()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def cut_all(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        self._connections += 1
-        fate = self._chaos.fate(self._connections)
-        self.fates[fate[0]] += self._chaos.reigns
-        behind, onwards = await asyncio.open_connection("127.0.0.1", self._behind)
-        try:
-            pumps = [
-                asyncio.create_task(self._pump(reader, onwards, fate, Fate.CUT_REQUEST)),
-                asyncio.create_task(self._pump(behind, writer, fate, Fate.CUT_ANSWER)),
-            ]
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-            for pump in pumps:
-                pump.cancel()
-            await asyncio.gather(*pumps, return_exceptions=True)
-        finally:
-            writer.transport.abort()
-            onwards.transport.abort()
+    def met(self) -> tuple[Pump, Pump]:
+        self._met += 1
+        drawn = self._chaos.fate(self._met)
+        self.fates[drawn[0]] += self._chaos.reigns
+        pump = partial(self._pump, drawn)
+        return partial(pump, Fate.CUT_REQUEST), partial(pump, Fate.CUT_ANSWER)
 
     async def _pump(
         self,
-        source: asyncio.StreamReader,
-        sink: asyncio.StreamWriter,
         drawn: tuple[Fate, int, float],
         cut: Fate,
+        source: asyncio.StreamReader,
+        sink: asyncio.StreamWriter,
     ) -> None:
         """Ends when the source does, or when the connection has met its fate."""
         fate, left, delay = drawn

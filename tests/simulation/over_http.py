@@ -13,7 +13,7 @@ from reprieve.cluster.port import Cluster as Port
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
-from tests.simulation.chaos import TOKEN, Chaos, Fate, MoodyFront, Relay
+from tests.simulation.chaos import TOKEN, BadRelay, Chaos, Fate, MoodyFront
 from tests.simulation.crowded_play import CrowdedPlay, Tally
 from tests.simulation.invariants import Tell, hold
 from tests.simulation.play import first_of, silent
@@ -33,7 +33,7 @@ class ChaoticPlay(CrowdedPlay):
     async def act(self) -> Tally:
         front = MoodyFront(self._cluster, self._chaos)
         async with Server(front, Endpoint()) as server:
-            relay = Relay(server.port, self._chaos)
+            relay = BadRelay(server.port, self._chaos)
             async with relay.listening() as port, _reached(port) as self._port:
                 tally = await super().act()
         self._check_nothing_told_twice()
