@@ -43,6 +43,14 @@ def test_who_is_up_and_who_is_down(tmp_path: Path) -> None:
     assert json.loads(reprieve("status", "-o", "json").stdout) == []
 
 
+@pytest.mark.parametrize("command", ["status", "down", "up"])
+def test_a_place_for_clusters_that_cannot_be(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/dev/null")
+    done = reprieve(command)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: /dev/null/reprieve: cannot be used: not a directory.\n"
+
+
 def test_a_cluster_begins_as_another_one_was(home: Path, tmp_path: Path) -> None:
     snapshot = tmp_path / "snapshot.yaml"
     with cluster_up("--nodes", "2") as kubeconfig:

@@ -215,6 +215,7 @@ User = users.User
 DiskError = disk.DiskError
 SnapshotError = restoring.SnapshotError
 Running = registry.Entry
+RegistryError = registry.RegistryError
 clusters_that_are_up = registry.entries
 ask_to_stop = registry.ask_to_stop
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from reprieve.assembly import Running, ask_to_stop, clusters_that_are_up
+from reprieve.assembly import Running, ask_to_stop
+from reprieve.cli.status import running_clusters
 
 PATIENCE = 30.0
 _LOOK_EVERY = 0.1
@@ -25,7 +26,7 @@ def down(pid: int | None, data_dir: Path | None, *, everything: bool) -> None:
 
     What has a --data-dir is kept there, and goes on with the next `reprieve up`.
     """
-    chosen = [c for c in clusters_that_are_up() if _is_meant(c, pid, data_dir)]
+    chosen = [c for c in running_clusters() if _is_meant(c, pid, data_dir)]
     if not chosen:
         raise click.ClickException("no such cluster is up: `reprieve status` shows those that are.")
     if len(chosen) > 1 and not everything:
@@ -43,7 +44,7 @@ def _is_meant(cluster: Running, pid: int | None, data_dir: Path | None) -> bool:
 def _end(cluster: Running) -> None:
     ask_to_stop(cluster)
     until = time.monotonic() + PATIENCE
-    while cluster in clusters_that_are_up():
+    while cluster in running_clusters():
         if time.monotonic() > until:
             raise click.ClickException(
                 f"the cluster at {cluster.address} did not end: see process {cluster.pid}."

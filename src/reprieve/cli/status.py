@@ -6,7 +6,7 @@ import time
 import click
 import msgspec
 
-from reprieve.assembly import Running, clusters_that_are_up
+from reprieve.assembly import RegistryError, Running, clusters_that_are_up
 from reprieve.cli.screen import show
 from reprieve.report.text import table
 
@@ -21,7 +21,7 @@ from reprieve.report.text import table
 )
 def status(output: str) -> None:
     """Show the clusters that `reprieve up` keeps on this machine."""
-    found = clusters_that_are_up()
+    found = running_clusters()
     if output == "json":
         click.echo(json.dumps([msgspec.to_builtins(cluster) for cluster in found], indent=2))
     elif not found:
@@ -29,6 +29,13 @@ def status(output: str) -> None:
     else:
         heads = ("ADDRESS", "PID", "AGE", "KEPT IN", "KUBECONFIG")
         show(table(heads, [_row(cluster, time.time()) for cluster in found]))
+
+
+def running_clusters() -> list[Running]:
+    try:
+        return clusters_that_are_up()
+    except RegistryError as error:
+        raise click.ClickException(f"{error}.") from error
 
 
 def _row(cluster: Running, now: float) -> tuple[str, ...]:

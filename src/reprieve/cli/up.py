@@ -6,13 +6,23 @@ What a cluster is, and how it is served, is not known here.
 import asyncio
 import errno
 import os
+import socket
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import click
 
-from reprieve.assembly import SHAPES, DiskError, LocalCluster, SnapshotError, Up, User, cluster_up
+from reprieve.assembly import (
+    SHAPES,
+    DiskError,
+    LocalCluster,
+    RegistryError,
+    SnapshotError,
+    Up,
+    User,
+    cluster_up,
+)
 from reprieve.cli.inputs import text_of
 from reprieve.cli.screen import note
 from reprieve.cli.signals import interruption
@@ -104,6 +114,8 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             asyncio.run(keep(wanted, scheduled=scheduler == "reprieve"))
         except OSError as error:
             raise click.ClickException(unavailable(error, host, port)) from error
+        except RegistryError as error:
+            raise click.ClickException(f"{error}.") from error
         except DiskError as error:
             raise click.ClickException(f"--data-dir: {error}.") from error
         except SnapshotError as error:
@@ -162,5 +174,7 @@ def welcome(kubeconfig: Path, cluster: Up) -> None:
 def unavailable(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"port {port} of {host} is in use: choose another with --port."
+    if isinstance(error, socket.gaierror):
+        return f"--host: {host} cannot be found: {str(error.strerror).lower()}."
     reason = os.strerror(error.errno).lower() if error.errno is not None else str(error)
     return f"port {port} of {host} cannot be used: {reason}."

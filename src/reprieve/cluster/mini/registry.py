@@ -27,6 +27,10 @@ class Entry(msgspec.Struct, frozen=True, rename="camel"):
     started: float
 
 
+class RegistryError(Exception):
+    """Nobody can tell which clusters are up: one sentence that names the directory."""
+
+
 @contextmanager
 def entered(entry: Entry) -> Iterator[None]:
     path = _directory() / f"{entry.pid}{_SUFFIX}"
@@ -75,7 +79,11 @@ def _directory() -> Path:
     """A place of the user's own."""
     given = os.environ.get("XDG_RUNTIME_DIR")
     path = Path(given) / "reprieve" if given else Path(tempfile.gettempdir()) / f"reprieve-{os.getuid()}"
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if path.stat().st_uid != os.getuid():
-        raise PermissionError(f"{path} belongs to somebody else")
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owner = path.stat().st_uid
+    except OSError as error:
+        raise RegistryError(f"{path}: cannot be used: {(error.strerror or str(error)).lower()}") from error
+    if owner != os.getuid():
+        raise RegistryError(f"{path}: belongs to somebody else")
     return path

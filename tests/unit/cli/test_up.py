@@ -1,0 +1,15 @@
+"""Why a cluster cannot be reached where it was to be."""
+
+import errno
+import socket
+
+from reprieve.cli.up import unavailable
+
+
+def test_each_reason_has_its_sentence() -> None:
+    taken, unknown = OSError(errno.EADDRINUSE, "in use"), socket.gaierror(-2, "Name or service not known")
+    assert unavailable(taken, "h", 7) == "port 7 of h is in use: choose another with --port."
+    assert unavailable(unknown, "h", 7) == "--host: h cannot be found: name or service not known."
+    assert (
+        unavailable(OSError(errno.EACCES, "no"), "h", 7) == "port 7 of h cannot be used: permission denied."
+    )
