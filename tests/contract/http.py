@@ -1,7 +1,7 @@
 """A mini cluster that is served over HTTP, and somebody who speaks to it."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -51,13 +51,18 @@ async def served(mini: MiniCluster) -> AsyncIterator[MiniOperator]:
 
 
 @asynccontextmanager
-async def living_cluster(clock: Callable[[], float]) -> AsyncIterator[MiniOperator]:
+async def living(clock: Callable[[], float], objects: Iterable[Json] = ()) -> AsyncIterator[MiniCluster]:
     """With kubelets and controllers, and what every cluster begins with."""
     mini = MiniCluster(clock)
-    mini.apply(standard_objects())
+    mini.apply([*standard_objects(), *objects])
     mini.start()
     try:
-        async with served(mini) as operator:
-            yield operator
+        yield mini
     finally:
         await mini.stop()
+
+
+@asynccontextmanager
+async def living_cluster(clock: Callable[[], float]) -> AsyncIterator[MiniOperator]:
+    async with living(clock) as mini, served(mini) as operator:
+        yield operator

@@ -81,9 +81,7 @@ async def a_crowded_cluster(clock: Callable[[], float]) -> None:
             (victim,) = (p for p in running if p["metadata"]["name"] not in left)
             assert urgent["spec"]["nodeName"] == victim["spec"]["nodeName"]
             assert await reasons(operator, victim["metadata"]["uid"]) == ["Scheduled", "Preempted"]
-            told = await reasons(operator, made["metadata"]["uid"])
-            assert told[-1] == "Scheduled"
-            assert "Preempting" in told
+            assert await reasons(operator, made["metadata"]["uid"]) == ["Preempting", "Scheduled"]
 
 
 @pytest.mark.parametrize(
@@ -109,43 +107,5 @@ def test_who_has_ended_leaves_room() -> None:
                 assert "nodeName" not in waiting["spec"]
                 await operator.patch_status("Pod", "default", "first", {"phase": "Succeeded"})
                 await until_running(operator, "second")
-
-    virtual_time.run(main())
-
-
-# --- how much is asked of the server -------------------------------------------------------------
-
-
-def writes_about(operator: MiniOperator, name: str) -> list[str]:
-    """What was written about a pod by the scheduler, in short."""
-    return [said for write in operator.front.writes if (said := _in_short(*write, name))]
-
-
-def _in_short(method: str, path: str, body: Json, name: str) -> str:
-    if path.endswith("/events"):
-        return f"event {body['reason']}" if body["regarding"]["name"] == name else ""
-    here, _, part = path.partition(f"/pods/{name}")
-    return " ".join(filter(None, (method.lower(), part.strip("/")))) if here != path else ""
-
-
-def test_how_many_calls_a_pod_costs() -> None:
-    """A plain pod, a victim, and a preemptor: what each of them costs, and not a call more."""
-
-    async def main() -> None:
-        async with living_cluster(virtual_time.clock) as operator:
-            for body in (node("n1"), priority("high", 1000), priority("low", 1)):
-                await operator.create(body)
-            async with scheduling(default_configuration(), operator.access, virtual_time.clock):
-                await operator.create(pod("old", "3", "low"))
-                await until_running(operator, "old")
-                plain = ["post binding", "event Scheduled"]
-                assert writes_about(operator, "old") == plain
-                await operator.create(pod("urgent", "3", "high"))
-                await until_running(operator, "urgent")
-                await asyncio.sleep(10)
-        assert writes_about(operator, "old") == [*plain, "patch status", "delete", "event Preempted"]
-        # That it waits is told like that of anybody who waits; that somebody gives way is told beside it.
-        waiting = ["patch status", "event FailedScheduling", "event Preempting"]
-        assert writes_about(operator, "urgent") == [*waiting, *plain]
 
     virtual_time.run(main())

@@ -284,11 +284,19 @@ def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, n
     if handover.is_settling:  # not if nothing is to be nominated, marked or evicted
         state.queue.hold(case.who.key)
     effects.extend(first)
-    if handover.in_place:
-        effects.extend(state.telling.in_place(decision.demand, "MakesRoomInPlace", decision.text))
-    else:
-        effects.extend(state.say_all(case.who, decision.text))
+    effects.extend(_told_of_plan(state, case.who, handover, decision.text))
     return Decided(decision, tuple(effects))
+
+
+def _told_of_plan(state: State, who: Asker, handover: Handover, text: str) -> Iterator[Effect]:
+    """One event for each: for whom others give way is told that when they are asked to, and no more."""
+    preemptor = handover.preemptor
+    if not handover.in_place:
+        yield from state.say_all(who, text, told_otherwise=preemptor if handover.victims else None)
+    elif handover.victims:
+        state.telling.forget(preemptor)
+    else:
+        yield from state.telling.in_place(preemptor, "MakesRoomInPlace", text)
 
 
 def _decision(state: State, who: Asker, outcome: Outcome, now: float) -> Decision:

@@ -118,17 +118,25 @@ class State:
             pod.metadata.deletion_timestamp or pod_target(pod) in self.departures for pod in placed
         )
 
-    def say(self, pods: Iterable[CompiledPod], group: PodGroup | None, text: str) -> Iterator[Effect]:
+    def say(
+        self,
+        pods: Iterable[CompiledPod],
+        group: PodGroup | None,
+        text: str,
+        told_otherwise: Target | None = None,
+    ) -> Iterator[Effect]:
         for pod in pods:
+            target = pod_target(pod.pod)
             if pod.pod.spec.node_name:
-                yield from self.telling.no_room_in_place(pod_target(pod.pod), text)
+                yield from self.telling.no_room_in_place(target, text)
             else:
-                yield from self.telling.waits(pod_target(pod.pod), "Unschedulable", text)
+                yield from self.telling.waits(target, "Unschedulable", text, aloud=target != told_otherwise)
         if group is not None:
             yield from self.telling.group_waits(group, text)
 
-    def say_all(self, who: Asker, text: str) -> Iterator[Effect]:
-        yield from self.say(who.pods, who.group, text)
+    def say_all(self, who: Asker, text: str, told_otherwise: Target | None = None) -> Iterator[Effect]:
+        """``told_otherwise``: who needs no event about it."""
+        yield from self.say(who.pods, who.group, text, told_otherwise)
 
     def is_preparing(self, pod: Target) -> bool:
         assumed = self.ledger.of(pod)

@@ -15,11 +15,13 @@ _SCHEDULED, _DIVERGES = "PodGroupInitiallyScheduled", "PodsNotMatchingPriority"
 class Telling:
     def __init__(self) -> None:
         self._said: dict[Target, str] = {}
+        self._whispered: set[Target] = set()  # to whom it was only written down: no event told it
         self._diverging: dict[Target, str] = {}  # of the priorities in a group; empty: that they agree
 
     def forget(self, target: Target) -> None:
-        """Nobody was told anything, or what was said did not arrive."""
+        """Nobody was told anything, what was said did not arrive, or it does not hold any more."""
         self._said.pop(target, None)
+        self._whispered.discard(target)
         self._diverging.pop(target, None)
 
     def warn(self, target: Target, text: str) -> Iterator[Effect]:
@@ -32,10 +34,15 @@ class Telling:
             note = text[:_LONGEST_NOTE]
             yield Announce(priority_class, Tone.WARNING, "InvalidToleration", "Preempting", note)
 
-    def waits(self, pod: Target, reason: str, text: str) -> Iterator[Effect]:
-        """Why a pod has no node."""
-        if self._is_news(pod, text):
+    def waits(self, pod: Target, reason: str, text: str, *, aloud: bool = True) -> Iterator[Effect]:
+        """Why a pod has no node. Not ``aloud``: another event tells it, or will."""
+        news, unheard = self._is_news(pod, text), pod in self._whispered
+        if news:
             yield SetCondition(pod, "PodScheduled", "False", reason, text[:_LONGEST_NOTE])
+        if not aloud:
+            self._whispered.add(pod)
+        elif news or unheard:
+            self._whispered.discard(pod)
             yield _warning(pod, text)
 
     def in_place(self, pod: Target, reason: str, text: str) -> Iterator[Effect]:

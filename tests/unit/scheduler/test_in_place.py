@@ -123,7 +123,7 @@ def test_nothing_is_nominated_bound_or_said_of_its_place() -> None:
     assert not [e for e in done if isinstance(e, Nominate | Bind)]
     assert not [e for e in done if isinstance(e, SetCondition) and e.type == "PodScheduled"]
     reasons = [e.reason for e in done if isinstance(e, Announce) and e.target == target(GROWS)]
-    assert reasons == ["MakesRoomInPlace", "Preempting", "FitsInPlace"]
+    assert reasons == ["Preempting", "FitsInPlace"]
 
 
 def test_whoever_has_what_it_wants_is_forgotten() -> None:

@@ -2,8 +2,9 @@
 
 import msgspec
 
-from reprieve.model.effects import Announce, Bind, Effect, Evict, SetCondition
+from reprieve.model.effects import Announce, Bind, Effect, Evict, SetCondition, Target
 from reprieve.model.events import Done, Failed
+from reprieve.scheduler.telling import Telling
 from tests.unit.scheduler.crowds import a_group, a_member, a_stranger, preempting
 from tests.unit.scheduler.making import a_node, a_pod, later, leaving
 from tests.unit.scheduler.stage import Stage
@@ -46,11 +47,9 @@ def test_a_victim_learns_a_uid_and_a_node_and_the_preemptor_a_number() -> None:
     assert events(told, "old") == [
         ("Preempted", f"Preempted by pod uid-new on node n1 (decision {decision.id})")
     ]
+    assert events(told, "new") == [("Preempting", f"1 pod on n1 gives way (decision {decision.id})")]
     waits = f"waits for room on n1: 1 pod on n1 gives way (decision {decision.id})"
-    assert events(told, "new") == [
-        ("FailedScheduling", waits),
-        ("Preempting", f"1 pod on n1 gives way (decision {decision.id})"),
-    ]
+    assert conditions(told, "PodScheduled") == [("False", waits)]
 
 
 def test_several_victims_of_a_gang_learn_their_own_node() -> None:
@@ -84,6 +83,22 @@ def test_who_waits_for_somebody_who_leaves_anyway() -> None:
         a_node("n1"), leaving(a_pod("old", cpu="3", on="n1")), a_pod("new", cpu="2", priority=9)
     )
     assert stage.decisions[0].text.startswith("waits for room on n1: 1 pod leaves anyway (decision ")
+
+
+def test_that_a_plan_came_to_nothing_is_told_in_an_event_of_its_own() -> None:
+    stage = preempting(a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9))
+    evicting = next(effect for effect in until_evicted(stage) if isinstance(effect, Evict))
+    stage.happens(Failed(evicting, "it is forbidden"))
+    ((reason, note),) = events(stage.take(), "new")
+    assert (reason, note.partition(":")[0]) == ("FailedScheduling", "preemption failed at Pod default/old")
+
+
+def test_what_was_only_written_down_is_told_when_nobody_else_tells_it() -> None:
+    telling, pod = Telling(), Target("Pod", "default", "new", "uid-new")
+    written = list(telling.waits(pod, "Unschedulable", "no room", aloud=False))
+    assert [type(effect) for effect in written] == [SetCondition]
+    assert [type(effect) for effect in telling.waits(pod, "Unschedulable", "no room")] == [Announce]
+    assert not list(telling.waits(pod, "Unschedulable", "no room"))
 
 
 def test_what_failed_in_another_namespace_is_not_named() -> None:

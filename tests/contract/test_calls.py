@@ -1,0 +1,95 @@
+"""How much is asked of a server: what each kind of pod and group costs, and not a call more."""
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+
+from reprieve.assembly import EVERYTHING, scheduling
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.config import default_configuration
+from reprieve.runtime.virtual_time import clock, run
+from tests.contract.http import MiniOperator, living, served
+from tests.contract.scenes import GANG_AND_GROUP, GANGS, LONE, RESIZE, WHOLE, Scene, asking, running, waiting
+from tests.simulation.objects import Json, node
+
+BOUND = ("post binding", "event Scheduled")
+VICTIM = ("patch status", "delete", "event Preempted")
+# One write for nomination and condition. That others give way is told, and not beside it that it waits.
+PREEMPTOR = ("patch status", "event Preempting", *BOUND)
+# The group is told that others give way, and its pods that they wait.
+MEMBER = ("patch status", "event FailedScheduling", *BOUND)
+# That it waits, and that it does not any more.
+GANG = ("patch status", "event Preempting", "patch status")
+# That it runs, which nobody had written there; then that it goes, though its pods are told, too.
+WHOLE_GROUP = ("patch status", "patch status")
+GROWING = ("event Preempting",)
+
+PLAIN = Scene("a pod that fits", lambda _: [node("n1", "z")], asking(waiting("a", "1")), frozenset(), ("a",))
+MISFIT = Scene(
+    "a pod that does not fit",
+    lambda _: [node("n1", "z"), running("old", "3", "n1", priority=9)],
+    asking(waiting("large", "2")),
+    frozenset(),
+    (),
+)
+
+
+def next_after_old(mini: MiniCluster) -> None:
+    mini.delete("Pod", "default", "old")
+    mini.apply([waiting("next", "2")])
+
+
+FREED = Scene(
+    "a pod that waits for somebody who leaves anyway",
+    lambda leaves: [node("n1", "z"), running("old", "3", "n1", leaves=leaves)],
+    next_after_old,
+    frozenset({"old"}),
+    ("next",),
+)
+COSTS: list[tuple[Scene, dict[str, tuple[str, ...]]]] = [
+    (PLAIN, {"a": BOUND}),
+    (MISFIT, {"large": ("patch status", "event FailedScheduling")}),
+    (FREED, {"next": ("patch status", "event FailedScheduling", *BOUND)}),
+    (LONE, {"urgent": PREEMPTOR, **dict.fromkeys("abc", VICTIM)}),
+    (GANGS, {"g-0": MEMBER, "g-1": MEMBER, "g": GANG, **dict.fromkeys("abc", VICTIM)}),
+    (WHOLE, {"urgent": PREEMPTOR, "t-0": VICTIM, "t-1": VICTIM, "train": WHOLE_GROUP}),
+    (
+        GANG_AND_GROUP,
+        {
+            **{"g-0": MEMBER, "g-1": MEMBER, "g": GANG},
+            **{"t-0": VICTIM, "t-1": VICTIM, "single": VICTIM, "train": WHOLE_GROUP},
+        },
+    ),
+    (RESIZE, {"grows": GROWING, "a": VICTIM, "b": VICTIM}),
+]
+
+
+@pytest.mark.parametrize(("scene", "costs"), COSTS, ids=[scene.name for scene, _ in COSTS])
+def test_what_everybody_costs(scene: Scene, costs: dict[str, tuple[str, ...]]) -> None:
+    async def main() -> None:
+        async with living(clock, scene.beginning(3.0)) as mini, served(mini) as operator:
+            async with scheduling(default_configuration(), operator.access, clock, EVERYTHING):
+                await asyncio.sleep(3)
+                scene.ask(mini)
+                await asyncio.sleep(60)
+            assert scene.is_over(mini)
+            assert {name: writes_about(operator, name) for name in costs} == costs
+            others = sum(map(len, costs.values()))
+            assert len(operator.front.writes) == others, "nobody else was written about"
+
+    run(main())
+
+
+def writes_about(operator: MiniOperator, name: str) -> tuple[str, ...]:
+    """What was written about an object by the scheduler, in short."""
+    return tuple(_in_short(operator.front.writes, name))
+
+
+def _in_short(writes: Iterable[tuple[str, str, Json]], name: str) -> Iterable[str]:
+    for method, path, body in writes:
+        parts = path.split("/")
+        if parts[-1] == "events" and body["regarding"]["name"] == name:
+            yield f"event {body['reason']}"
+        elif name in parts:
+            yield " ".join((method.lower(), *parts[parts.index(name) + 1 :]))
