@@ -11,6 +11,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
 from reprieve.placement.place import Choose, Placement, Unplaceable, place
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
+from reprieve.placement.reasons import NO_CODES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +53,8 @@ def place_together(
         return max(fits, key=lambda fit: _score(view, demand, *fit, most=most))[1]
     misses = [found for _, found in tries if isinstance(found, Unplaceable)]
     if misses:
-        return max(misses, key=lambda miss: miss.placed)
+        codes = NO_CODES.union(*(miss.codes for miss in misses))
+        return replace(max(misses, key=lambda miss: miss.placed), codes=codes)
     nowhere = replace(demand, allowed=np.zeros(len(view.nodes), np.bool_))
     return place(nowhere, view, profile, choose, promised)
 

@@ -67,6 +67,7 @@ class Unplaceable:
     placed: int
     survey: Survey
     view: Snapshot  # what that one saw: those before it in their places, and promises kept
+    codes: frozenset[Code]  # for what nodes were refused to any of its pods that were tried, in any domain
 
 
 Choose = Callable[[Ask, Mask], int]
@@ -84,19 +85,21 @@ def place(
     views = [view, with_promises(view, promised)] if promised.pods else [view]
     nodes: list[int] = []
     failed: list[tuple[int, Survey, Snapshot]] = []
+    codes: set[Code] = set()
     for i, pod in enumerate(demand.pods):
         if demand.most is not None and i - len(failed) >= demand.most:
             nodes.append(NOWHERE)
             continue
         asks = [Ask(view, pod, profile) for view in views]
         found = in_all([survey(ask, demand.constraints, demand.allowed) for ask in asks])
+        codes.update(rejection.reason.code for rejection in found.rejections)
         nominated = demand.nominated[i] if demand.nominated else NOWHERE
         if not found.feasible.any():
             nodes.append(NOWHERE)
             failed.append((pod, found, views[-1]))
             if len(demand.pods) - len(failed) < demand.needed:
                 first, refusals, seen = failed[0]
-                return Unplaceable(first, i + 1 - len(failed), refusals, seen)
+                return Unplaceable(first, i + 1 - len(failed), refusals, seen, frozenset(codes))
             if nominated != NOWHERE:  # its room is being made, and not for those after it
                 views = [with_pod(view, pod, nominated) for view in views]
             continue

@@ -40,6 +40,8 @@ class Code(StrEnum):
     OUTSIDE_DOMAIN = "OutsideDomain"
 
 
+NO_CODES: frozenset[Code] = frozenset()
+
 _SENTENCES = {
     Code.NODE_NAME: "is not the node the pod asks for",
     Code.NODE_UNSCHEDULABLE: "is marked unschedulable",

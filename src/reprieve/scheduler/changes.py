@@ -57,7 +57,8 @@ _SPREAD = frozenset(
 _STORED = frozenset({Change.NODE_ADDED, Change.NODE_LABELS, Change.STORAGE})
 
 # A node is let go by the first constraint that refused it; only what changes that constraint's answer
-# can make the node usable. So a demand waits for the changes that belong to the reasons it was given.
+# can make the node usable. So a demand waits for the changes that belong to the reasons it was given: to any
+# of its pods, and, where others may give way, also as it would be without them.
 HELPS: Mapping[Code, frozenset[Change]] = {
     Code.NODE_NAME: _NEW_NODE,
     Code.NODE_UNSCHEDULABLE: _NEW_NODE | {Change.NODE_UNCORDONED},
@@ -88,7 +89,8 @@ HELPS: Mapping[Code, frozenset[Change]] = {
     Code.STORAGE_CAPACITY: _STORED,
     Code.DISK_CONFLICT: _NEW_NODE | {Change.POD_LEFT},
     Code.CLAIM_IN_USE: _STORED | {Change.POD_LEFT},
-    Code.OUTSIDE_DOMAIN: _NEW_NODE,
+    # Nodes get their labels late; and members of a group that run keep the others in their domain.
+    Code.OUTSIDE_DOMAIN: _NEW_NODE | {Change.NODE_LABELS, Change.POD_LEFT},
 }
 
 

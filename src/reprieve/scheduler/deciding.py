@@ -11,6 +11,7 @@ from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.reasons import Code
 from reprieve.placement.taking import with_taken
 from reprieve.preemption.plan import NoPlan, Plan, Why
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import Kind
 from reprieve.scheduler.alike import Refused, wish_of
 from reprieve.scheduler.binding import assume, give_up
@@ -201,14 +202,10 @@ def _makes_room_for_another(state: State, key: Key) -> bool:
 
 def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decided:
     policy = state.settings.policies.get(case.who.pods[0].pod.spec.scheduler_name)
-    helps = ROOM_IN_PLACE
-    if not case.demand.in_place:
-        helps = helpful(rejection.reason.code for rejection in found.survey.rejections)
-    if policy is not None:
-        helps |= {Change.GROUPS, Change.BUDGETS} if policy.breaks_no_budget else {Change.GROUPS}
-    state.queue.wait(case.who.key, helps, now)
+    helps = _helping(case, found.codes, policy)
     handover = state.plans.of(case.who.key)
     if handover is not None and handover.is_open and still_feasible(case, handover):
+        state.queue.wait(case.who.key, helps, now)
         waits = _decision(state, case.who, Outcome.WAITING, now)
         return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
     withdrawn = call_off(state, case.who.key, now)
@@ -216,6 +213,8 @@ def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decid
         weighed = Weighed(refusal=NoPlan(Why.IN_VAIN))  # the server would not let it be bound
     else:
         weighed = plans_for(case, found, policy, now, state.settings.room_for)
+    helps |= _helping(case, weighed.codes, policy)
+    state.queue.wait(case.who.key, helps, now)
     if weighed.plans:
         decided = _make_room(state, case, found, weighed, now)
         return replace(decided, effects=(*withdrawn, *decided.effects))
@@ -223,6 +222,14 @@ def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decid
     refused = Refused(wish_of(case.who), _refused(state, case, found, weighed, now), helps, held)
     decided = _told(state, case.who, refused, now)
     return replace(decided, effects=(*withdrawn, *decided.effects))
+
+
+def _helping(case: Case, codes: Collection[Code], policy: Policy | None) -> frozenset[Change]:
+    """Which changes deserve another look at a demand that was refused nodes for these."""
+    helps = ROOM_IN_PLACE if case.demand.in_place else helpful(codes)
+    if policy is None:
+        return helps
+    return helps | ({Change.GROUPS, Change.BUDGETS} if policy.breaks_no_budget else {Change.GROUPS})
 
 
 def _findings(case: Case, found: Unplaceable) -> tuple[Finding, ...]:

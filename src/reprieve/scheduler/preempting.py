@@ -15,6 +15,7 @@ from reprieve.placement.demand import Demand, Promised
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable, with_promises
 from reprieve.placement.profile import Profile
+from reprieve.placement.reasons import NO_CODES, Code
 from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.eligibility import Rule, Verdict, eligible
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
@@ -72,6 +73,7 @@ class Weighed:
     plans: tuple[Plan, ...] = ()
     question: Question | None = None  # None: nobody had to be asked
     refusal: NoPlan | None = None
+    codes: frozenset[Code] = NO_CODES  # what keeps it out even without those who may be taken
 
 
 def plans_for(
@@ -86,7 +88,8 @@ def plans_for(
         if weighed.plans:
             return weighed
         tried.append(weighed)
-    return replace(tried[0], refusal=earliest([weighed.refusal for weighed in tried if weighed.refusal]))
+    refusal = earliest([weighed.refusal for weighed in tried if weighed.refusal])
+    return replace(tried[0], refusal=refusal, codes=NO_CODES.union(*(one.codes for one in tried)))
 
 
 def _plans(case: Case, demand: Demand, policy: Policy, now: float, room_for: RoomFor) -> Weighed:
@@ -98,9 +101,22 @@ def _plans(case: Case, demand: Demand, policy: Policy, now: float, room_for: Roo
     question = Question(demand, view, found.survey, case.profile, policy)
     weighed = _weighed(question, now, case.doomed, singly=room_for is RoomFor.ONE)
     plans = tuple(plan for plan in weighed.plans if _holds_anyway(case, plan))
-    if weighed.plans and not plans:
-        return replace(weighed, plans=(), refusal=_not_for_now(question, now))
-    return replace(weighed, plans=plans)
+    refusal = _not_for_now(question, now) if weighed.plans and not plans else weighed.refusal
+    codes = _kept_out_by(question, refusal, now) if refusal is not None else NO_CODES
+    return Weighed(plans, question, refusal, codes)
+
+
+def _kept_out_by(question: Question, refusal: NoPlan, now: float) -> frozenset[Code]:
+    """For what nodes are refused when everybody is gone who may be taken: room hides what else is wrong."""
+    if refusal.why not in (Why.NO_HELP, Why.TOLERATED):
+        return NO_CODES
+    units = question.policy.units(question.view)
+    allowed = eligible(units, question.demand, question.policy.rules, now).allowed
+    emptied = without(question.view, units.pods_of(np.flatnonzero(allowed)))
+    found = place_together(question.demand, emptied, question.profile, question.policy.choose)
+    if isinstance(found, Unplaceable):
+        return found.codes
+    return frozenset(Code) if refusal.why is Why.NO_HELP else NO_CODES  # nobody can tell
 
 
 def _not_for_now(question: Question, now: float) -> NoPlan:
