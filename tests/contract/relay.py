@@ -23,6 +23,10 @@ class Relay:
             self.cut_all()
             await asyncio.gather(*self._connections, return_exceptions=True)
 
+    def lead_to(self, port: int) -> None:
+        """From now on; those who are connected stay where they are."""
+        self._behind = self._behind[0], port
+
     def cut_all(self) -> None:
         for task in self._connections:
             task.cancel()

@@ -3,16 +3,19 @@ that is not always in the mood to answer."""
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from random import Random
 
+from reprieve.cluster.certificates import Bearer
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError, conflict
 from reprieve.cluster.mini.rest.exchange import Answer, Request
 from reprieve.cluster.mini.rest.front import Front
 from reprieve.cluster.mini.rest.statuses import refusal
+from reprieve.cluster.mini.rights.users import User
 from tests.contract.relay import Pump, Relay
 
 
@@ -95,17 +98,29 @@ class BadRelay(Relay):
                 return
 
 
-TOKEN = "secret"
+SECRET = "secret"
 
 
 class MoodyFront(Front):
-    """Refuses now and then, and sometimes does what it was asked and says that it failed."""
+    """Refuses now and then, and sometimes does what it was asked and says that it failed.
+
+    ``known``: the only one who is let in, at the moment.
+    """
 
     def __init__(self, cluster: MiniCluster, chaos: Chaos) -> None:
-        super().__init__(cluster.store, cluster.clock, cluster.features, TOKEN)
+        super().__init__(cluster.store, cluster.clock, cluster.features, SECRET)
         self._chaos = chaos
         self._requests = 0
+        self.known = ""
         self.refusals = 0
+        self.strangers = 0
+
+    def who(self, path: str, headers: Mapping[str, str], shown: Bearer | None = None) -> User:
+        user = super().who(path, headers, shown)
+        if user.name != self.known:
+            self.strangers += 1
+            raise ApiError(401, "Unauthorized", f"{user.name} is not known any more")
+        return user
 
     def answer(self, request: Request) -> Answer:
         self._requests += 1

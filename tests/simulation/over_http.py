@@ -1,26 +1,37 @@
 """The plays with a scheduler that speaks to its cluster over HTTP, through a network that is not kind."""
 
+import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import Limits
 from reprieve.cluster.kube.cluster import kube_cluster
-from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
-from reprieve.cluster.mini.rest.server import Endpoint, Server
 from reprieve.cluster.port import Cluster as Port
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
-from tests.simulation.chaos import TOKEN, BadRelay, Chaos, Fate, MoodyFront
+from tests.simulation.chaos import BadRelay, Chaos, Fate, MoodyFront
 from tests.simulation.crowded_play import CrowdedPlay, Tally
 from tests.simulation.invariants import Tell, hold
 from tests.simulation.play import first_of, silent
+from tests.simulation.rotation import Credentials, RotatingServer
 from tests.simulation.scenario import TROUBLED_SECONDS
 
 # Shorter than a cluster is given to come to rest, and longer than the pauses of a quiet watch.
 _LIMITS = Limits(silence_seconds=70.0, request_seconds=8.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrongs:
+    """``refused``: requests and connections that did not end well. ``renewed``: credentials, that often.
+    ``strangers``: requests of one whose credentials do not count any more."""
+
+    refused: int
+    renewed: int
+    strangers: int
 
 
 class ChaoticPlay(CrowdedPlay):
@@ -28,16 +39,27 @@ class ChaoticPlay(CrowdedPlay):
         super().__init__(seed, tell)
         self._chaos = Chaos(seed, TROUBLED_SECONDS)
         self._port: Port = self._cluster
-        self.wronged = 0
+        self.wrongs = Wrongs(0, 0, 0)
 
     async def act(self) -> Tally:
-        front = MoodyFront(self._cluster, self._chaos)
-        async with Server(front, Endpoint()) as server:
-            relay = BadRelay(server.port, self._chaos)
-            async with relay.listening() as port, _reached(port) as self._port:
-                tally = await super().act()
+        with TemporaryDirectory(prefix="reprieve-") as folder:
+            tally = await self._act_with(Credentials(Path(folder)))
         self._check_nothing_told_twice()
-        self.wronged = front.refusals + relay.fates.total() - relay.fates[Fate.PEACE]
+        return tally
+
+    async def _act_with(self, credentials: Credentials) -> Tally:
+        front = MoodyFront(self._cluster, self._chaos)
+        rotating = RotatingServer(front, credentials, self._chaos)
+        async with rotating as server:
+            relay = BadRelay(server.port, self._chaos)
+            async with relay.listening() as port:
+                login = credentials.login(port, by_certificate=self._chaos.seed % 2 == 0)
+                async with kube_cluster(Access(login, clock=clock), clock, _LIMITS) as self._port:
+                    renewing = asyncio.create_task(rotating.renew_all(server, relay))
+                    tally = await super().act()
+                    await renewing
+        refused = front.refusals + relay.fates.total() - relay.fates[Fate.PEACE]
+        self.wrongs = Wrongs(refused, rotating.renewed, front.strangers)
         return tally
 
     def _loop(self, scheduler: Scheduler) -> Loop:
@@ -51,18 +73,11 @@ class ChaoticPlay(CrowdedPlay):
         hold(not twice, f"these were told twice: {twice}")
 
 
-@asynccontextmanager
-async def _reached(port: int) -> AsyncIterator[Port]:
-    login = Login(Cluster(server=f"http://127.0.0.1:{port}"), User(token=TOKEN))
-    async with kube_cluster(Access(login), clock, _LIMITS) as cluster:
-        yield cluster
-
-
-def play_chaos(seed: int, tell: Tell = silent) -> tuple[Tally, int]:
-    """How much was going on, and how often somebody was wronged."""
+def play_chaos(seed: int, tell: Tell = silent) -> tuple[Tally, Wrongs]:
+    """How much was going on, and what went wrong."""
     play = ChaoticPlay(seed, tell)
     try:
-        return run(play.act()), play.wronged
+        return run(play.act()), play.wrongs
     except Exception as error:
         first = first_of(error)
         first.add_note(f"to see it happen: python -m tests.simulation.over_http {seed}")

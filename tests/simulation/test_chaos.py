@@ -1,4 +1,5 @@
-"""A network that cuts, delays and silences, and a moody server: nothing is lost, nothing is done twice."""
+"""A network that cuts, delays and silences, a moody server, credentials that are exchanged meanwhile: nothing
+is lost, nothing is done twice."""
 
 import pytest
 from hypothesis import settings
@@ -16,4 +17,6 @@ def test_all_is_well_over_a_bad_network(seed: int) -> None:
 def test_enough_is_going_on() -> None:
     played = [play_chaos(seed) for seed in range(10)]
     assert sum(tally.evicted for tally, _ in played) > 5
-    assert sum(wronged for _, wronged in played) > 100
+    assert sum(wrongs.refused for _, wrongs in played) > 100
+    assert sum(wrongs.renewed for _, wrongs in played) > 10
+    assert sum(wrongs.strangers for _, wrongs in played) > 10

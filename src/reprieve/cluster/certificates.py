@@ -1,11 +1,14 @@
-"""Certificates that vouch for themselves, for whoever serves TLS and was given none."""
+"""Certificates for whoever serves TLS: those that vouch for themselves, and those that an authority of ours
+vouches for. What a certificate says of its bearer is read here, too."""
 
 import ipaddress
 import ssl
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -19,46 +22,120 @@ _NAME = "reprieve"
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate that vouches for itself, and its key; both as PEM."""
+    """A certificate and its key; both as PEM."""
 
     certificate: bytes
     key: bytes
 
-    def context(self) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
+    def context(self, clients: bytes = b"") -> ssl.SSLContext:
+        """For a server. ``clients``: the authorities, as PEM, by whose certificates clients may show who they
+        are; a certificate of anybody else ends the connection, and none at all does not."""
+        context = server_context(clients)
         # Python reads keys from files only. The directory is ours alone, and gone at once.
         with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
             both = Path(directory) / "both.pem"
-            both.write_bytes(self.key + self.certificate)
-            context.load_cert_chain(both)
+            both.write_bytes(self.key + b"\n" + self.certificate)
+            context.load_cert_chain(both, password="")  # otherwise OpenSSL would ask on the terminal
         return context
 
 
-def new_certificate(hosts: tuple[str, ...]) -> Certificate:
+def server_context(clients: bytes = b"") -> ssl.SSLContext:
+    """One that has still to be given a certificate. An SSLError or a ValueError if ``clients`` are none."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # Who takes up an earlier conversation is not asked again who they are, and may no longer be trusted.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
+    if clients:
+        context.verify_mode = ssl.CERT_OPTIONAL
+        context.load_verify_locations(cadata=clients.decode("ascii"))
+    return context
+
+
+# --- making them -----------------------------------------------------------------------------------
+
+
+def new_certificate(hosts: Sequence[str]) -> Certificate:
+    """For a server; it vouches for itself."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _NAME)])
-    now = datetime.now(UTC)
-    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     made = (
+        _begun(_named(_NAME), key)
+        .add_extension(_alternatives(hosts), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .issuer_name(_named(_NAME))
+    )
+    return _signed(made, key, key)
+
+
+def new_authority(name: str) -> Certificate:
+    key = ec.generate_private_key(ec.SECP256R1())
+    # By its key, the authority from before and one of the same name that follows it are told apart.
+    made = (
+        _begun(_named(name), key)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .issuer_name(_named(name))
+    )
+    return _signed(made, key, key)
+
+
+def server_certificate(authority: Certificate, hosts: Sequence[str]) -> Certificate:
+    key = ec.generate_private_key(ec.SECP256R1())
+    made = (
+        _begun(_named(_NAME), key)
+        .add_extension(_alternatives(hosts), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+    )
+    return _vouched(made, key, authority)
+
+
+def client_certificate(authority: Certificate, name: str, groups: Sequence[str] = ()) -> Certificate:
+    key = ec.generate_private_key(ec.SECP256R1())
+    purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
+    made = _begun(_named(name, groups), key).add_extension(purpose, critical=False)
+    return _vouched(made, key, authority)
+
+
+def _begun(subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    return (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _EARLIER)
         .not_valid_after(now + _VALID)
-        .add_extension(x509.SubjectAlternativeName([_alternative(host) for host in hosts]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(usage, critical=False)
-        .sign(key, hashes.SHA256())
     )
+
+
+def _vouched(
+    made: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, authority: Certificate
+) -> Certificate:
+    signer = serialization.load_pem_private_key(authority.key, password=None)
+    assert isinstance(signer, ec.EllipticCurvePrivateKey)
+    issuer = x509.load_pem_x509_certificate(authority.certificate).subject
+    by_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
+    return _signed(made.issuer_name(issuer).add_extension(by_key, critical=False), key, signer)
+
+
+def _signed(
+    made: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey
+) -> Certificate:
+    pem = serialization.Encoding.PEM
     return Certificate(
-        certificate=made.public_bytes(serialization.Encoding.PEM),
-        key=key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        ),
+        certificate=made.sign(signer, hashes.SHA256()).public_bytes(pem),
+        key=key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
     )
+
+
+def _named(name: str, groups: Sequence[str] = ()) -> x509.Name:
+    of_groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    return x509.Name([*of_groups, x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _alternatives(hosts: Sequence[str]) -> x509.SubjectAlternativeName:
+    return x509.SubjectAlternativeName([_alternative(host) for host in hosts])
 
 
 def _alternative(host: str) -> x509.GeneralName:
@@ -66,3 +143,23 @@ def _alternative(host: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
         return x509.DNSName(host)
+
+
+# --- reading them ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """Who a client certificate says that its bearer is."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+
+def bearer_of(shown: dict[str, Any] | None) -> Bearer | None:
+    """``shown``: what ssl tells of a certificate that was verified. One without a name is nobody's."""
+    parts = [part for parts in (shown or {}).get("subject", ()) for part in parts]
+    names = [value for kind, value in parts if kind == "commonName"]
+    if not names or not names[-1]:
+        return None
+    return Bearer(names[-1], tuple(value for kind, value in parts if kind == "organizationName"))

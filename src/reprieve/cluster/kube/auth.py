@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from urllib.parse import quote
 
@@ -82,6 +83,10 @@ class Access:
         self._renewed_at = self._clock()
         self._grant, self._asked = None, False
         return True
+
+    def doubt(self) -> None:
+        """Told that a connection broke: perhaps somebody has another certificate, and so the files, too."""
+        self._looked_at = -inf
 
     @property
     def _can_change(self) -> bool:

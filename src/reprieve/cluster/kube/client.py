@@ -182,8 +182,10 @@ class Connection:
             aiohttp.ClientHttpProxyError,
             aiohttp.ConnectionTimeoutError,
         ) as error:
+            access.doubt()
             raise NoAnswerError(f"{access.server} cannot be reached: {_reason(error)}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            access.doubt()
             sentence = f"{request.method} {request.path}: {_reason(error)}"
             raise NoAnswerError(sentence, harmless=not request.writes) from error
 

@@ -4,14 +4,17 @@ import asyncio
 import base64
 import ssl
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from reprieve.cluster.certificates import Certificate, new_certificate
+from reprieve.cluster.certificates import Certificate, new_authority, new_certificate
+from reprieve.cluster.certificates import client_certificate as issued
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
@@ -88,6 +91,49 @@ def client_certificate() -> Certificate:
     return Certificate(
         made.public_bytes(pem), key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
     )
+
+
+def answers_before_and_after(
+    server: ssl.SSLContext, cluster: Cluster, user: User, renew: Any
+) -> list[Answer]:
+    """Of a server that does not trust us, or we not it, until ``renew`` is called."""
+
+    async def main() -> list[Answer]:
+        async with listening(always(OK), server) as listener:
+            there = msgspec.structs.replace(cluster, server=f"https://127.0.0.1:{listener.port}")
+            async with connected(Access(Login(there, user))) as connection:
+                before = await connection.converse(once(WRITE))
+                renew()
+                return [before, await connection.converse(once(WRITE))]
+
+    return run(main())
+
+
+def test_another_authority_in_the_file_counts_as_soon_as_the_old_one_is_of_no_use(tmp_path: Path) -> None:
+    file = tmp_path / "ca.crt"
+    file.write_bytes(ELSEWHERE.certificate)
+    cluster = Cluster(certificate_authority=str(file))
+    before, after = answers_before_and_after(
+        HERE.context(), cluster, NOBODY, lambda: file.write_bytes(HERE.certificate)
+    )
+    assert isinstance(before, Refused)
+    assert after == Succeeded()
+
+
+def test_another_certificate_of_ours_is_shown_as_soon_as_the_old_one_is_refused(tmp_path: Path) -> None:
+    old, new = new_authority("ca"), new_authority("ca")
+
+    def write(ours: Certificate) -> None:
+        (tmp_path / "tls.crt").write_bytes(ours.certificate)
+        (tmp_path / "tls.key").write_bytes(ours.key)
+
+    write(issued(old, "reprieve"))
+    user = User(client_certificate=str(tmp_path / "tls.crt"), client_key=str(tmp_path / "tls.key"))
+    cluster = Cluster(certificate_authority_data=data(HERE.certificate))
+    server = HERE.context(new.certificate)
+    before, after = answers_before_and_after(server, cluster, user, lambda: write(issued(new, "reprieve")))
+    assert not isinstance(before, Succeeded)
+    assert after == Succeeded()
 
 
 def test_a_proxy_leads_to_a_server_that_speaks_tls_and_learns_nothing() -> None:

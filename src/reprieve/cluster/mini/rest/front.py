@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.certificates import Bearer
 from reprieve.cluster.mini.disk import DiskError
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.rest.api import Api
@@ -19,7 +20,7 @@ from reprieve.cluster.mini.rest.verbs import handler
 from reprieve.cluster.mini.rest.views import view_of
 from reprieve.cluster.mini.rest.writing import Call
 from reprieve.cluster.mini.rights.roles import Rights
-from reprieve.cluster.mini.rights.users import NOBODY, Issuer, User
+from reprieve.cluster.mini.rights.users import AUTHENTICATED, NOBODY, Issuer, User
 from reprieve.cluster.mini.store import Store
 
 
@@ -34,17 +35,23 @@ class Front:
         self._kinds = store.kinds
         self._catalogue = catalogue_of(features, store.kinds.values())
 
-    def who(self, path: str, headers: Mapping[str, str]) -> User:
-        """Who asks; an ApiError 401 for strangers, and 403 for those who speak for others and may not."""
+    def who(self, path: str, headers: Mapping[str, str], shown: Bearer | None = None) -> User:
+        """Who asks; an ApiError 401 for strangers, and 403 for those who speak for others and may not.
+
+        ``shown``: what a certificate says that counts here.
+        """
+        if shown is not None:
+            user = User(shown.name, (*shown.groups, AUTHENTICATED))
+            return impersonated(self._api.rights, user, headers)
         given = headers.get("Authorization", "")
         if not given and path.strip("/").split("/")[0] in PUBLIC:
             return NOBODY
         scheme, _, token = given.partition(" ")
-        user = self._api.issuer.user_of(token.strip(), self._api.store, self._api.clock())
-        if scheme.lower() != "bearer" or user is None:
-            needed = "the request needs a bearer token of this cluster"
+        known = self._api.issuer.user_of(token.strip(), self._api.store, self._api.clock())
+        if scheme.lower() != "bearer" or known is None:
+            needed = "the request needs a bearer token or a client certificate of this cluster"
             raise ApiError(401, "Unauthorized", f"Unauthorized: {needed}")
-        return impersonated(self._api.rights, user, headers)
+        return impersonated(self._api.rights, known, headers)
 
     def answer(self, request: Request) -> Answer:
         place: Place | Page = Page(())

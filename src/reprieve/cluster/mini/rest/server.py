@@ -11,6 +11,7 @@ from typing import Any, Self
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
 
+from reprieve.cluster.certificates import Bearer, bearer_of
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError, bad_request
 from reprieve.cluster.mini.rest.bodies import LARGEST
@@ -141,7 +142,7 @@ class Server:
 
     async def _answer(self, request: web.BaseRequest) -> Answer:
         try:
-            user = self._front.who(request.rel_url.raw_path, request.headers)
+            user = self._front.who(request.rel_url.raw_path, request.headers, _shown(request))
             body = await request.read()
         except ApiError as error:
             return refusal(error)
@@ -182,6 +183,12 @@ class Server:
 def _carried(answer: Response) -> web.Response:
     headers = {"Content-Type": answer.content_type, **answer.headers}
     return web.Response(status=answer.status, body=answer.body, headers=headers)
+
+
+def _shown(request: web.BaseRequest) -> Bearer | None:
+    """The certificate of a client, which TLS has verified."""
+    transport = request.transport
+    return bearer_of(transport.get_extra_info("peercert")) if transport is not None else None
 
 
 def _our_mistake() -> ApiError:
