@@ -34,6 +34,7 @@ class Why(StrEnum):
 
     OFF = "PreemptionOff"
     IN_VAIN = "NamespaceIsDeleted"
+    FORBIDDEN = "Forbidden"
     NEVER_PREEMPTS = "NeverPreempts"
     NOBODY_ELIGIBLE = "NobodyEligible"
     NO_HELP = "NoHelp"

@@ -100,8 +100,9 @@ class Scheduler:
             case Seen(PriorityClass() as priority_class):
                 return tolerating.saw_class(state, priority_class, now)
             case Seen(Node() as node):
+                known_node = state.world.node(node.metadata.name)
                 state.wake(state.world.see(node), now, node.metadata.name)
-                return line.node_changed(state, node.metadata.name, now)
+                return line.node_changed(state, node.metadata.name, known_node, now)
             case Seen(thing):
                 state.wake(state.world.see(thing), now)
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
@@ -133,7 +134,7 @@ class Scheduler:
             case "Node":
                 yield from binding.left_hanging(state, now)
                 yield from carrying_out.lost_room(state, target.name, now)
-                yield from line.node_changed(state, target.name, now)
+                yield from line.node_changed(state, target.name, None, now)
             case "PersistentVolumeClaim":
                 yield from binding.saw_volumes(state, now)
             case "PodGroup":

@@ -211,6 +211,8 @@ def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decid
     withdrawn = call_off(state, case.who.key, now)
     if state.world.is_ending(case.who.key[1]):
         weighed = Weighed(refusal=NoPlan(Why.IN_VAIN))  # the server would not let it be bound
+    elif case.who.forbidden:
+        weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
         weighed = plans_for(case, found, policy, now, state.settings.room_for)
     helps |= _helping(case, weighed.codes, policy)
@@ -245,9 +247,15 @@ def _refused(state: State, case: Case, found: Unplaceable, weighed: Weighed, now
         _decision(state, case.who, Outcome.UNSCHEDULABLE, now),
         findings=_findings(case, found),
         miss=miss_of(found, case.demand, case.profile),
-        eviction=eviction_of(weighed.refusal, weighed.question, now) if weighed.refusal else None,
+        eviction=_eviction(case, weighed, now),
         retry_at=weighed.refusal.retry_at if weighed.refusal else None,
     )
+
+
+def _eviction(case: Case, weighed: Weighed, now: float) -> Eviction | None:
+    if weighed.refusal is not None and weighed.refusal.why is Why.FORBIDDEN:
+        return Eviction(Because(Why.FORBIDDEN, case.who.forbidden))
+    return eviction_of(weighed.refusal, weighed.question, now) if weighed.refusal is not None else None
 
 
 def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, now: float) -> Decided:

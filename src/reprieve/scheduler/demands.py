@@ -45,6 +45,7 @@ class Asker:
     may_preempt: bool
     group: PodGroup | None = None
     running: int = 0  # pods of the group that have their node
+    forbidden: str = ""  # why nobody may be evicted for it, whoever there is
 
     @property
     def needed(self) -> int:
@@ -97,16 +98,15 @@ def asker_in_place(
     if compiled is None or going or not in_place.asks(compiled.pod):
         return None
     pod, node = compiled.pod, world.node(compiled.pod.spec.node_name)
-    why_not = "" if node is None else "; ".join(map(str, compiled.problems)) or in_place.forbidden(pod, node)
-    if node is None or why_not:
-        return NotYet(why_not, (compiled,))
+    if node is None or compiled.problems:
+        return NotYet("" if node is None else "; ".join(map(str, compiled.problems)), (compiled,))
     priority, never = pod.spec.priority or 0, pod.spec.preemption_policy == "Never"
     of_pod = group_key(pod)
     group = world.groups.group(of_pod) if of_pod is not None else None
     if group is not None:
         priority = _priority(world, group, [compiled], rules)
         never |= world.groups.never_preempts(group, own_policy=rules.own_policy)
-    return Asker(key, (compiled,), priority, not never)
+    return Asker(key, (compiled,), priority, not never, forbidden=in_place.forbidden(pod, node))
 
 
 def _members(world: World, group: GroupKey) -> tuple[list[CompiledPod], list[CompiledPod]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import group_key
-from reprieve.model.objects import Pod
+from reprieve.model.objects import Node, Pod
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.carrying_out import call_off, has_left, is_leaving, plan_anew, wake_others
 from reprieve.scheduler.demands import (
@@ -62,8 +62,11 @@ def _has_its_node(
         yield from forget(state, target, now)
     if not asks:
         return
+    node = state.world.node(known.pod.spec.node_name)
     changed = before is None or _asks_in_place(before) != _asks_in_place(known)
     changed |= state.parts.get(target) != key
+    if before is not None and node is not None:
+        changed |= state.forbidden(key, before.pod, node) != state.forbidden(key, known.pod, node)
     state.parts[target] = key
     state.faults.pop(target, None)
     if changed:
@@ -72,16 +75,23 @@ def _has_its_node(
 
 
 def _reconsidered(state: State, key: Key, now: float) -> Iterator[Effect]:
-    """It asks for something else now than its plan is for: nobody is evicted for what was asked before."""
-    plan = state.plans.of(key)
-    if plan is not None and plan.evicts_later:
+    """It asks for something else now than its plan is for, or is forbidden it: nobody is evicted for that."""
+    plan, found = state.plans.of(key), state.asker(key)
+    is_forbidden = isinstance(found, Asker) and bool(found.forbidden)
+    if plan is not None and (plan.evicts_later or is_forbidden):
         yield from plan_anew(state, key, now)
 
 
-def node_changed(state: State, name: str, now: float) -> Iterator[Effect]:
+def node_changed(state: State, name: str, before: Node | None, now: float) -> Iterator[Effect]:
     """A node may forbid what pods on it ask for, and allow it again; or be gone, and come back."""
+    node = state.world.node(name)
     for key in state.queue.at(name):
-        yield from stand_in_line(state, key, now, changed=False)
+        known, changed = state.world.pod(key[1:]), False
+        if known is not None and before is not None and node is not None:
+            changed = state.forbidden(key, known.pod, before) != state.forbidden(key, known.pod, node)
+        if changed:
+            yield from _reconsidered(state, key, now)
+        yield from stand_in_line(state, key, now, changed=changed)
 
 
 def _line_up(

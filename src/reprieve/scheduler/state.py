@@ -9,7 +9,7 @@ from math import inf
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import GroupKey
-from reprieve.model.objects import Pod, PodGroup
+from reprieve.model.objects import Node, Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.preemption.policy import InPlace
 from reprieve.scheduler.alike import Refused
@@ -83,6 +83,11 @@ class State:
         known = self.world.pod(key[1:])
         policy = self.settings.policies.get(known.pod.spec.scheduler_name) if known is not None else None
         return policy.in_place if policy is not None else None
+
+    def forbidden(self, key: Key, pod: Pod, node: Node) -> str:
+        """Why nobody would be evicted for a pod like this on a node like this."""
+        in_place = self.in_place(key)
+        return in_place.forbidden(pod, node) if in_place is not None else ""
 
     def home(self, key: Key) -> str:
         """The only node where anything can help a demand; empty if any can."""

@@ -196,3 +196,20 @@ def test_nobody_is_evicted_for_what_was_settled_in_the_same_breath() -> None:
     on.succeed()
     assert not len(on.scheduler._state.queue)
     assert on.scheduler.next_time() is None
+
+
+def test_a_decision_tells_who_forbids_it_and_by_how_much_it_does_not_fit() -> None:
+    says_no = a_node("n1", podPreemptionPolicy={"disableResizePreemption": ["example.com/ca"]})
+    decision = stage(says_no, wanting(GROWS, "3"), LOW).decisions[0]
+    assert decision.eviction is not None
+    assert decision.eviction.because.code == "Forbidden"
+    assert decision.eviction.because.text.endswith("node n1 is disabled by example.com/ca")
+    assert decision.miss is not None
+    assert (decision.miss.resource, decision.miss.short) == ("cpu", 1000)
+
+
+def test_heartbeats_of_a_node_that_forbids_it_are_no_news() -> None:
+    says_no = a_node("n1", podPreemptionPolicy={"disableResizePreemption": ["example.com/ca"]})
+    on = stage(says_no, wanting(GROWS, "3"), LOW)
+    assert looks(on, later(says_no)) == 0
+    assert looks(on, later(later(a_node("n1")))) == 1
