@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from reprieve.model.clocks import first_scheduled_at
 from reprieve.model.effects import (
     Announce,
     Bind,
@@ -88,6 +89,8 @@ class Scheduler:
                 before = state.world.groups.group(key)
                 state.regrouped.add(key)
                 state.plans.saw(group)
+                if before is None or first_scheduled_at(before) != first_scheduled_at(group):
+                    state.clock_began(first_scheduled_at(group))
                 state.wake(state.world.see(group), now)
                 news = before is None or before.spec != group.spec
                 return line.group_changed(state, *key, now) if news else ()

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
+from reprieve.model.clocks import scheduled_at
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Node, Pod
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.carrying_out import call_off, has_left, is_leaving, plan_anew, wake_others
+from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demands import (
     GROUP,
     Asker,
@@ -25,6 +27,8 @@ from reprieve.scheduler.state import State
 def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> Iterable[Effect]:
     before, was_on = state.world.pod(pod_key(pod)), state.world.node_of(pod_key(pod))
     changes = state.world.see(pod)
+    if Change.CLOCKS in changes:
+        state.clock_began(scheduled_at(pod))
     wake_others(state, changes, now, pod_target(pod), {was_on, state.world.node_of(pod_key(pod))})
     known = state.world.pod(pod_key(pod))
     if known is not None and known is before:

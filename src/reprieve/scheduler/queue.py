@@ -73,6 +73,7 @@ class Queue:
         self._waiting: dict[str, dict[frozenset[Change], dict[Key, None]]] = {}
         self._at_home: dict[str, dict[Key, None]] = {}
         self._deciding: set[Key] = set()  # those who learn later what changed in the meantime
+        self._expecting: set[Key] = set()  # those who may have to be looked at before their backoff is over
         self._tickets = 0
 
     def __contains__(self, key: Key) -> bool:
@@ -115,6 +116,7 @@ class Queue:
 
     def remove(self, key: Key) -> None:
         entry = self._entries.pop(key, None)
+        self._expecting.discard(key)
         if entry is not None:
             self._leave(entry)
             if entry.home:
@@ -130,6 +132,7 @@ class Queue:
             entry = self._entries.get(key)
             if entry is not None and entry.ticket == ticket:
                 entry.missed.clear()
+                self._expecting.discard(key)
                 self._move(entry, Standing.DECIDING)
                 return key
         return None
@@ -191,6 +194,7 @@ class Queue:
         entry = self._entries.get(key)
         if entry is None:
             return
+        self._expecting.add(key)
         if moment is not None:
             entry.ready_at = min(entry.ready_at, moment)
         if entry.standing is Standing.BACKOFF:
@@ -200,6 +204,14 @@ class Queue:
             self._wait(entry, entry.waits_for | changes, now)
             if moment is not None:
                 heappush(self._timed, (moment, key, entry.ticket))
+
+    def hasten(self, change: Change, moment: float) -> None:
+        """Whoever waits for such a change must not miss a moment that comes with it, whatever its backoff."""
+        for entry in [self._entries[key] for key in sorted(self._expecting)]:
+            if change in entry.waits_for and entry.ready_at > moment:
+                entry.ready_at = moment
+                if entry.standing is Standing.BACKOFF:
+                    self._back_off(entry)
 
     def gate(self, key: Key) -> None:
         """It has nothing to ask for the time being."""

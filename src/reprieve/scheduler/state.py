@@ -12,6 +12,7 @@ from reprieve.model.groups import GroupKey
 from reprieve.model.objects import Node, Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.preemption.policy import InPlace
+from reprieve.preemption.toleration import toleration_of
 from reprieve.scheduler.alike import Refused
 from reprieve.scheduler.arrivals import Arrivals
 from reprieve.scheduler.changes import Change
@@ -101,6 +102,13 @@ class State:
         """``nodes`` is where it happened, if anywhere."""
         for change in changes:
             self.queue.wake(change, now, nodes=nodes)
+
+    def clock_began(self, since: float) -> None:
+        """The time of pods that tolerate preemption counts from now on: no toleration can end before this."""
+        lengths = (toleration_of(known).seconds for known in self.world.groups.classes.values())
+        shortest = min((seconds for seconds in lengths if seconds > 0), default=inf)
+        if shortest < inf:
+            self.queue.hasten(Change.CLOCKS, since + shortest)
 
     def settle(self, pod: Target, now: float) -> Assumed | None:
         assumed = self.ledger.settle(pod)

@@ -1,5 +1,6 @@
 """What priority classes say of tolerations: who is told, who comes back when, what becomes of it."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -209,3 +210,23 @@ def test_a_pod_that_is_just_being_bound_is_safe() -> None:
     cluster.show(a_pod("new", cpu="4", priority=9))
     assert last(cluster).outcome is Outcome.UNSCHEDULABLE
     assert last(cluster).retry_at is None
+
+
+@pytest.mark.parametrize("seconds", [1, 3, 600])
+def test_its_time_is_not_missed_when_it_begins_to_count(seconds: int) -> None:
+    """The bind is shown while who waits has its longest backoff, and the toleration may end before that."""
+    others = [a_pod(f"o{i}", cpu="0", priority=50, on="n1") for i in range(12)]
+    young = a_pod("young", cpu="4", priority=1, priorityClassName="low")
+    cluster = served(a_node(), a_class(seconds=str(seconds)), *others, young)
+    cluster.show(a_pod("new", cpu="4", priority=9))
+    for i in range(12):
+        cluster.gone(f"o{i}").stage.after(4.9)
+    assert {d.outcome for d in cluster.stage.decisions[1:]} == {Outcome.UNSCHEDULABLE}
+    begins = int(cluster.stage.now)
+    scheduled = tolerant(minute=begins // 60)
+    condition = msgspec.structs.replace(
+        scheduled.status.conditions[0], last_transition_time=datetime.fromtimestamp(begins, UTC)
+    )
+    status = msgspec.structs.replace(scheduled.status, conditions=(condition,))
+    cluster.show(msgspec.structs.replace(later(later(scheduled)), status=status)).stage.after(700.0)
+    assert (last(cluster).outcome, last(cluster).at) == (Outcome.PREEMPTS, float(begins + seconds))
