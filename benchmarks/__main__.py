@@ -2,16 +2,16 @@
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
 
+from benchmarks.daemon import daemon
 from benchmarks.keeping import keeping
 from benchmarks.meanwhile import meanwhile
 from benchmarks.measure import machine
 from benchmarks.placement import SIZES, decoding, placement
 from benchmarks.preemption import POLICIES, preemption
-from benchmarks.remote import remote
 from benchmarks.scheduling import memory, scheduling
 from benchmarks.serving import large_cluster, serving
 
@@ -100,9 +100,11 @@ def _serving() -> list[dict[str, object]]:
     return rows
 
 
-def _figures(found: dict[str, object]) -> dict[str, object]:
-    for name, value in found.items():
-        print(f"{name:>30}  {value:.6g}")
+def _figures(figures: Iterable[tuple[str, float]]) -> dict[str, float]:
+    found = {}
+    for name, value in figures:
+        found[name] = value
+        print(f"{name:>50}  {value:.6g}", flush=True)
     return found
 
 
@@ -120,9 +122,9 @@ PARTS: dict[str, Callable[[Sizes], object]] = {
     "preemption": lambda _: _preemption(),
     "meanwhile": lambda _: _meanwhile(),
     "serving": lambda _: _serving(),
-    "large cluster": lambda _: _figures(large_cluster()),
-    "keeping": lambda _: _figures(keeping()),
-    "over http": lambda _: _figures(remote()),
+    "large cluster": lambda _: _figures(large_cluster().items()),
+    "keeping": lambda _: _figures(keeping().items()),
+    "daemon": lambda _: _figures(daemon()),
 }
 
 

@@ -11,7 +11,7 @@ from reprieve.cluster.mini.store import Store
 _WRITES = 5_000
 
 
-def keeping(nodes: int = NODES, pods: int = PODS) -> dict[str, object]:
+def keeping(nodes: int = NODES, pods: int = PODS) -> dict[str, float]:
     in_memory = _writes_a_second(Store(time.time))
     with tempfile.TemporaryDirectory() as directory:
         disk = Disk(Path(directory))

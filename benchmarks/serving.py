@@ -113,7 +113,7 @@ async def _watch(session: aiohttp.ClientSession, ready: asyncio.Barrier) -> None
 # --- a large cluster -----------------------------------------------------------------------------------
 
 
-def large_cluster(nodes: int = NODES, pods: int = PODS) -> dict[str, object]:
+def large_cluster(nodes: int = NODES, pods: int = PODS) -> dict[str, float]:
     """Memory and the time of the longest answers, in a cluster of the largest size that is meant."""
     store = Store(time.time)
     gc.collect()

@@ -14,6 +14,7 @@ from reprieve.scheduler.decision import Decision
 # Then sockets and timers get their turn.
 _EVENTS_IN_A_ROW = 500
 _DECISIONS_IN_A_ROW = 16
+_SECONDS_IN_A_ROW = 0.02  # a lease must be renewed, and somebody may probe, while hard decisions are made
 _FAREWELL_SECONDS = 5.0  # for what is under way when scheduling ends
 
 
@@ -94,6 +95,7 @@ class Loop:
 
     def _decide_some(self) -> bool:
         """True if more may follow."""
+        until = self._clock() + _SECONDS_IN_A_ROW
         for _ in range(_DECISIONS_IN_A_ROW):
             if self._performer.holds_up:
                 return False
@@ -102,6 +104,8 @@ class Loop:
                 return False
             self._record(decided.decision)
             self._performer.submit(decided.effects)
+            if self._clock() >= until:
+                break
         return True
 
     async def _wait(self) -> None:

@@ -3,12 +3,14 @@
 import asyncio
 import gc
 from collections.abc import Iterable
+from itertools import pairwise
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event, Seen, Synced
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Decided
 from tests.unit.runtime.fake_cluster import FakeCluster
 from tests.unit.scheduler.making import a_node, a_pod
 
@@ -42,6 +44,35 @@ def test_others_get_their_turn_while_a_long_list_is_looked_at() -> None:
     portions, turns = run(main())
     assert max(portions) <= 500
     assert turns >= 4
+
+
+class Slow(Scheduler):
+    """Every decision takes a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.decided = 0
+
+    def decide(self, now: float) -> Decided | None:
+        decided = super().decide(now)
+        self.decided += decided is not None
+        self.now += decided is not None
+        return decided
+
+
+def test_others_get_their_turn_between_two_decisions_that_take_long() -> None:
+    async def main() -> list[int]:
+        cluster, scheduler, seen = FakeCluster(), Slow(), [0]
+        cluster.show([Seen(a_node("n1", cpu="100")), *(Seen(a_pod(f"p{i}")) for i in range(40)), Synced()])
+        async with Loop(scheduler, cluster, lambda: scheduler.now).running():
+            while scheduler.decided < 40:
+                seen.append(scheduler.decided)
+                await asyncio.sleep(0)
+        return seen
+
+    seen = run(main())
+    assert max(after - before for before, after in pairwise(seen)) == 1
 
 
 def test_what_a_cluster_consists_of_is_frozen_for_as_long_as_it_is_scheduled() -> None:
