@@ -1,8 +1,8 @@
 """How long a decision takes that must evict: a pod or a gang, in clusters that are full.
 
 Nodes have 4 cpu and four pods of 900m at priority 0; whoever comes wants 3000m a pod, at priority 1000. The
-variants show what makes it harder: a priority for every pod, groups that go whole, budgets, a rule that
-looks at other pods, pods that may not be taken.
+variants show what makes it harder: a priority for every pod, groups that go whole, budgets for some or for
+all, a rule that looks at other pods, pods that may not be taken.
 """
 
 from collections.abc import Iterator
@@ -24,6 +24,7 @@ from reprieve.preemption.search import search
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 
 PODS_PER_NODE = 4
+_APPS = 997
 # What kube-scheduler 1.37 takes, in milliseconds; of 5,000 nodes it tries a tenth for a pod.
 KUBE_SCHEDULER = {"P500": 18.8, "G500": 783.0, "P5000": 21.6, "G5000": 11_600.0}
 POLICIES = {"default": REPRIEVE, "Upstream": UPSTREAM}
@@ -37,7 +38,7 @@ class Shape:
     variant: str = "plain"
 
 
-VARIANTS = ("priorities", "groups", "budgets", "spread", "tolerations")
+VARIANTS = ("priorities", "groups", "budgets", "guarded", "spread", "tolerations")
 SHAPES = (
     Shape("P500", 500, 1),
     Shape("G500", 500, 50),
@@ -95,6 +96,8 @@ def _objects(shape: Shape) -> Iterator[Json]:
         yield _tolerant_class()
     if shape.variant == "budgets":
         yield from map(_budget, range(100))
+    if shape.variant == "guarded":
+        yield from map(_budget, range(_APPS))
     for i in range(shape.newcomers):
         yield _newcomer(i, shape)
 
@@ -116,7 +119,7 @@ def _inhabitant(i: int, shape: Shape) -> Json:
         spec["priorityClassName"] = "tolerant"
     if shape.variant == "groups":
         spec["schedulingGroup"] = {"podGroupName": f"group-{i // PODS_PER_NODE}"}
-    thing = pod(f"low-{i}", {"app": f"app-{i % 997}"}, spec)
+    thing = pod(f"low-{i}", {"app": f"app-{i % _APPS}"}, spec)
     thing["status"]["startTime"] = "2026-01-01T00:00:00Z"
     return thing
 
@@ -139,7 +142,7 @@ def _group(i: int) -> Json:
 
 
 def _budget(i: int) -> Json:
-    """A tenth of all pods have one, and it allows nothing."""
+    """It allows nothing. A hundred are for a tenth of all pods."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

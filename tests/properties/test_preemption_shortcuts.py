@@ -18,19 +18,12 @@ from reprieve.preemption.glance import glance, worth_planning
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import (
-    budgets_broken,
-    highest_priority,
-    longest_run,
-    pods_disturbed,
-    rank,
-    sum_of_priorities,
-)
+from reprieve.preemption.ranking import rank
 from reprieve.preemption.search import plan_in
 from reprieve.preemption.sparing import EveryConstraint, RoomAndPorts, Settled, Trial, WhereItMatters
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
-from tests.properties.preempting import POLICIES, pods_of, question_of, takeable_of
+from tests.properties.preempting import POLICIES, plans_of, pods_of, question_of, takeable_of
 from tests.properties.worlds import decoded
 from tests.reference.plain.victims import excess
 from tests.scenarios.making import demand_of, snapshot_of
@@ -97,10 +90,9 @@ def assert_glance_suffices(crowd: Crowd, policy: Policy) -> None:
     question = question_of(crowd, policy)
     if question is None:
         return
-    promising = worth_planning(question, takeable_of(question))
-    assert promising is not None
+    promising = [row for row, _ in worth_planning(question, takeable_of(question))]
     everywhere = [int(row) for row in np.flatnonzero(question.found.curable())]
-    assert best_on(question, promising.tolist()) == best_on(question, everywhere)
+    assert best_on(question, promising) == best_on(question, everywhere)
 
 
 @given(crowds(ROOM_ONLY, MANY, gang=False), POLICIES)
@@ -109,14 +101,31 @@ def test_prices_are_what_plans_cost(crowd: Crowd, policy: Policy) -> None:
     if question is None:
         return
     seen = glance(question, takeable_of(question))
-    for i, row in enumerate(seen.prices.nodes.tolist()):
-        plan, prices = best_on(question, [row]), seen.prices
+    for row, price in seen.exact.in_order(question.view.nodes):
+        plan = best_on(question, [row])
         assert plan is not None
-        assert budgets_broken(plan) == 0
-        assert highest_priority(plan) == prices.highest[i]
-        assert sum_of_priorities(plan) == prices.total[i]
-        assert pods_disturbed(plan) == prices.pods[i]
-        assert longest_run(plan) == -prices.start[i]
+        assert rank(plan) == price
+
+
+@given(crowds(ROOM_ONLY, MANY, gang=False), POLICIES)
+def test_where_budgets_have_a_say_no_plan_is_cheaper_than_it_looks(crowd: Crowd, policy: Policy) -> None:
+    question = question_of(crowd, policy)
+    if question is None:
+        return
+    seen = glance(question, takeable_of(question))
+    for row, price in seen.at_least.in_order(question.view.nodes):
+        plan = best_on(question, [row])
+        assert plan is None or rank(plan) >= price
+
+
+@given(crowds(ROOM_ONLY, MANY, gang=False), POLICIES)
+def test_the_best_plans_are_those_that_planning_everywhere_finds(crowd: Crowd, policy: Policy) -> None:
+    question = question_of(crowd, policy)
+    if question is None:
+        return
+    everywhere = [int(row) for row in np.flatnonzero(question.found.curable())]
+    everything = sorted(filter(None, (best_on(question, [row]) for row in everywhere)), key=rank)
+    assert sorted(plans_of(question), key=rank)[:20] == everything[:20]
 
 
 @given(crowds(EVERYTHING, gang=False), POLICIES)
@@ -137,8 +146,7 @@ def test_a_glance_sees_whom_a_unit_takes_with_it() -> None:
     view = snapshot_of(scenario)
     demand = demand_of(scenario, view)
     question = Question(demand, view, survey(Ask(view, demand.pods[0])))
-    promising = worth_planning(question, takeable_of(question))
-    assert promising is not None
+    promising = [row for row, _ in worth_planning(question, takeable_of(question))]
     assert view.nodes.rows["n1"] in promising
 
 

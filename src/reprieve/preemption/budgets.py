@@ -5,7 +5,7 @@ spared; ``InOrder`` spends budgets on everybody in order of importance, as kube-
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -81,21 +81,35 @@ class Accounts:
     """Which of the budgets pay for a pod. Most pods have one or none, however many budgets there are."""
 
     stocks: tuple[Stock, ...]
-    of_pod: Mapping[int, Sequence[int]]  # by place among the stocks
+    pods: Ints  # rows in order, one for each budget that pays for it
+    paying: Ints  # and which that is, by place among the stocks
+    starts: Ints  # [pod] where its part of those begins; and the end of the last
+
+    def of(self, pod: int) -> list[int]:
+        """The budgets that pay for a pod."""
+        if not self.stocks:
+            return []
+        paying: list[int] = self.paying[self.starts[pod] : self.starts[pod + 1]].tolist()
+        return paying
 
     def charged(self, units: Iterable[Unit]) -> Counter[int]:
         """For how many pods each budget pays."""
-        if not self.of_pod:
+        if not self.stocks:
             return Counter()
-        return Counter(i for unit in units for pod in unit.pods for i in self.of_pod.get(pod, ()))
+        return Counter(i for unit in units for pod in unit.pods for i in self.of(pod))
+
+    def allowances(self) -> Ints:
+        """[stock] how many more disruptions each of them allows."""
+        return np.array([max(0, stock.budget.allowed) for stock in self.stocks], np.int64)
 
 
 def accounts(stocks: tuple[Stock, ...]) -> Accounts:
-    of_pod: dict[int, list[int]] = {}
-    for i, stock in enumerate(stocks):
-        for pod in np.flatnonzero(stock.pods).tolist():
-            of_pod.setdefault(pod, []).append(i)
-    return Accounts(stocks, of_pod)
+    rows = [np.flatnonzero(stock.pods) for stock in stocks]
+    pods = np.concatenate([np.zeros(0, np.int64), *rows])
+    paying = np.repeat(np.arange(len(stocks)), [len(found) for found in rows])
+    order = np.argsort(pods, kind="stable")
+    size = len(stocks[0].pods) if stocks else 0
+    return Accounts(stocks, pods[order], paying[order], np.searchsorted(pods[order], np.arange(size + 1)))
 
 
 class Counting(Protocol):
@@ -120,8 +134,8 @@ class Joint:
         self._going = accounts.charged(going)
 
     def breaks(self, unit: Unit) -> bool:
-        of_pod = self._accounts.of_pod
-        return any(self._exceeds(i, self._going[i]) for pod in unit.pods for i in of_pod.get(pod, ()))
+        paying = self._accounts.of
+        return any(self._exceeds(i, self._going[i]) for pod in unit.pods for i in paying(pod))
 
     def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
         """Who does the most damage even if he goes alone comes first, then the more important."""
@@ -147,7 +161,7 @@ class InOrder:
         self._view = view
         self._accounts = accounts
         self._left = [stock.budget.allowed for stock in accounts.stocks]
-        paid = (unit for unit in going if any(pod in accounts.of_pod for pod in unit.pods))
+        paid = (unit for unit in going if any(map(accounts.of, unit.pods)))
         self._weights = {unit.name: self._weigh(unit) for unit in paid}
 
     def _weigh(self, unit: Unit) -> int:
@@ -159,7 +173,7 @@ class InOrder:
 
     def _spend(self, pod: int) -> bool:
         """Whether the pod breaks a budget."""
-        for i in self._accounts.of_pod.get(pod, ()):
+        for i in self._accounts.of(pod):
             self._left[i] -= 1
             if self._left[i] < 0:
                 return True

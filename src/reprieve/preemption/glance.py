@@ -2,14 +2,17 @@
 
 Where units matter to the pod only by the room and the ports they leave, the plans of all nodes can be
 compared without making them: slot by slot, the most important first, one vector step puts back what fits on
-every node. Nodes where somebody matters for more, or budgets have a say, are left to be planned one by one.
+every node. Where budgets have a say, it can be told what a plan costs at least. Nodes where somebody matters
+for more are left to be planned one by one.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
+from reprieve.model.nodes import Nodes
 from reprieve.model.slots import NOBODY
 from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 from reprieve.model.whatif import without
@@ -18,39 +21,51 @@ from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
 from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.ranking import OFFSET
-from reprieve.preemption.sparing import counts_room
 from reprieve.preemption.units import Units
 
-_WORTH_A_PLAN = 20  # as many as a decision reports
+Price = tuple[float | str, ...]  # as plans are ranked
+
+
+_TOP = OFFSET  # above every priority
+NO_PRICE: Price = ()  # less than any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prices:
-    """What a plan on each node would cost, by the criteria that rank plans. None of them breaks a budget."""
+    """What a plan on each node would cost, by the criteria that rank plans."""
 
     nodes: Ints  # rows
+    broken: Ints
     highest: Ints
     total: Ints
     pods: Ints
     start: Floats
 
-    def cheapest(self, rank: Ints) -> Ints:
-        order = np.lexsort((rank[self.nodes], -self.start, self.pods, self.total, self.highest))
-        return self.nodes[order[:_WORTH_A_PLAN]]
+    def and_(self, other: "Prices") -> "Prices":
+        pairs = ((getattr(self, name), getattr(other, name)) for name in Prices.__slots__)
+        return Prices(*map(np.concatenate, pairs))
+
+    def in_order(self, nodes: Nodes) -> Iterator[tuple[int, Price]]:
+        """The nodes (rows) and their prices, the cheapest first."""
+        keys = (nodes.rank[self.nodes], -self.start, self.pods, self.total, self.highest, self.broken)
+        for i in np.lexsort(keys).tolist():
+            row, starved = int(self.nodes[i]), 0
+            price = (self.broken[i], self.highest[i], self.total[i], self.pods[i], starved, -self.start[i])
+            yield row, (*price, nodes.names[row])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Glance:
-    prices: Prices
+    exact: Prices
+    at_least: Prices  # where budgets have a say
     unclear: Ints  # nodes (rows) where only planning tells
 
 
-def worth_planning(question: Question, takeable: Takeable) -> Ints | None:
-    """The nodes (rows) among which the best plan is found; None if a glance cannot tell."""
-    if not counts_room(question.demand):
-        return None
+def worth_planning(question: Question, takeable: Takeable) -> Iterator[tuple[int, Price]]:
+    """The nodes (rows) where there may be a plan, and what it costs at least, the cheapest first."""
     seen = glance(question, takeable)
-    return np.concatenate([seen.prices.cheapest(question.view.nodes.rank), seen.unclear])
+    yield from ((row, NO_PRICE) for row in seen.unclear.tolist())
+    yield from seen.exact.and_(seen.at_least).in_order(question.view.nodes)
 
 
 def glance(question: Question, takeable: Takeable) -> Glance:
@@ -63,9 +78,10 @@ def glance(question: Question, takeable: Takeable) -> Glance:
     usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
     nodes = np.flatnonzero(usable & ~unclear)
     tenants = _tenants(emptied, units, taken, nodes)
-    may_break = _may_break(tenants, takeable)
-    prices = _prices(emptied, units, tenants.on(~may_break))
-    return Glance(prices, np.concatenate([nodes[may_break], np.flatnonzero(unclear)]))
+    guarded = _guarded(tenants, takeable)
+    exact = _prices(emptied, units, tenants.on(~guarded.in_danger))
+    at_least = _least(emptied, units, tenants.on(guarded.in_danger), guarded)
+    return Glance(exact, at_least, np.flatnonzero(unclear))
 
 
 def _pods_of(units: Units, chosen: Mask) -> Mask:
@@ -138,22 +154,56 @@ def _blocking(ask: Ask) -> Mask:
     return blocking
 
 
-def _may_break(tenants: _Tenants, takeable: Takeable) -> Mask:
-    """Nodes where a budget would be exceeded if everybody went."""
-    over = np.zeros(len(tenants.nodes), np.bool_)
-    for stock in takeable.accounts.stocks:
-        shares = stock.shares(takeable.units)[tenants.unit]
-        going = np.where(tenants.table != NOBODY, shares[tenants.table], 0).sum(axis=0)
-        over |= going > max(0, stock.budget.allowed)
-    return over
+@dataclass(frozen=True, slots=True, eq=False)
+class _Guarded:
+    """What budgets have to say."""
+
+    in_danger: Mask  # [node among those of the tenants] a budget would be exceeded if everybody went
+    allowances: Ints  # [the same] how many disruptions all budgets that speak of anybody there allow
+    units: Mask  # [unit] whether any budget speaks of it
+
+
+def _guarded(tenants: _Tenants, takeable: Takeable) -> _Guarded:
+    accounts, units = takeable.accounts, takeable.units
+    in_danger, allowances = np.zeros(len(tenants.nodes), np.bool_), np.zeros(len(tenants.nodes), np.int64)
+    node, stock, going = _going(tenants, takeable)
+    allowed = accounts.allowances()[stock]
+    in_danger[node[going > allowed]] = True
+    np.add.at(allowances, node, allowed)
+    pods = np.zeros(len(units.of_pod), np.bool_)
+    pods[accounts.pods] = True
+    return _Guarded(in_danger, allowances, units.with_any(pods))
+
+
+def _going(tenants: _Tenants, takeable: Takeable) -> tuple[Ints, Ints, Ints]:
+    """For how many pods a budget would have to pay if everybody went from a node: node, budget, pods.
+
+    Also for those that go along from elsewhere.
+    """
+    units, accounts = takeable.units, takeable.accounts
+    width = max(1, len(accounts.stocks))
+    unit = units.of_pod[accounts.pods]
+    running = unit != NOWHERE
+    share, pods = np.unique(unit[running] * width + accounts.paying[running], return_counts=True)
+    slot, node = np.nonzero(tenants.table != NOBODY)
+    there = tenants.unit[tenants.table[slot, node]]
+    order = np.argsort(there, kind="stable")
+    first, last = (np.searchsorted(there[order], share // width, side) for side in ("left", "right"))
+    times = last - first
+    entry = np.repeat(first - np.cumsum(times) + times, times) + np.arange(times.sum())
+    pairs, place = np.unique(
+        node[order][entry] * width + np.repeat(share % width, times), return_inverse=True
+    )
+    going = np.bincount(place, np.repeat(pods, times), len(pairs)).astype(np.int64)
+    return pairs // width, pairs % width, going
 
 
 # --- what it would cost --------------------------------------------------------------------------
 
 
 def _prices(ask: Ask, units: Units, tenants: _Tenants) -> Prices:
-    base, nodes, asked = units.view, tenants.nodes, _asked(ask)
-    left = (base.allocatable - base.requested)[asked][:, nodes] - base.pods.requests[asked][:, [ask.pod]]
+    nodes = tenants.nodes
+    left = _left(ask, units, tenants)
     left += (tenants.room[:, tenants.table] * (tenants.table != NOBODY)).sum(axis=1)
     highest = np.zeros(len(nodes), np.int64)
     total, pods = np.zeros_like(highest), np.zeros_like(highest)
@@ -171,4 +221,52 @@ def _prices(ask: Ask, units: Units, tenants: _Tenants) -> Prices:
         total += np.where(goes, (priority + OFFSET) * size, 0)
         pods += np.where(goes, size, 0)
     costly = pods > 0
-    return Prices(nodes[costly], highest[costly], total[costly], pods[costly], start[costly])
+    broken = np.zeros(costly.sum(), np.int64)
+    return Prices(nodes[costly], broken, highest[costly], total[costly], pods[costly], start[costly])
+
+
+def _left(ask: Ask, units: Units, tenants: _Tenants) -> Ints:
+    """[resource that is asked for, node] what would be left if the newcomer came, and nobody went."""
+    base, asked = units.view, _asked(ask)
+    room = (base.allocatable - base.requested)[asked][:, tenants.nodes]
+    left: Ints = room - base.pods.requests[asked][:, [ask.pod]]
+    return left
+
+
+def _least(ask: Ask, units: Units, tenants: _Tenants, guarded: _Guarded) -> Prices:
+    """No plan costs less, whoever is spared in it: so much room is missing, and so few can go unnoticed."""
+    there, unit = tenants.table != NOBODY, tenants.unit[tenants.table]
+    blocks = there & tenants.blocks[tenants.table]
+    room = tenants.room[:, tenants.table] * there
+    left = _left(ask, units, tenants)
+    fewest = np.maximum(_fewest(left, room), blocks.sum(axis=0))
+    unnoticed = (there & ~guarded.units[unit]).sum(axis=0) + guarded.allowances[guarded.in_danger]
+    priority = units.priority[unit]
+    lowest = np.where(there, priority, _TOP).min(axis=0, initial=_TOP)
+    return Prices(
+        nodes=tenants.nodes,
+        broken=np.maximum(0, fewest - unnoticed),
+        highest=np.maximum(
+            _lowest_ceiling(left, room, np.where(there, priority, lowest)),
+            np.where(blocks, priority, -OFFSET).max(axis=0, initial=-OFFSET),
+        ),
+        total=fewest * (lowest + OFFSET),
+        pods=fewest,
+        start=np.where(there, units.start[unit], -np.inf).max(axis=0, initial=-np.inf),
+    )
+
+
+def _fewest(left: Ints, room: Ints) -> Ints:
+    """[node] how many have to go at least, if those go who take up the most."""
+    gained = np.cumsum(-np.sort(-room, axis=1), axis=1)
+    fewest: Ints = ((left[:, None] + gained < 0).sum(axis=1) + (left < 0)).max(axis=0, initial=0)
+    return fewest
+
+
+def _lowest_ceiling(left: Ints, room: Ints, priority: Ints) -> Ints:
+    """[node] the priority up to which everybody has to go at least, the least important first."""
+    ceiling = np.full(left.shape[1], -OFFSET)
+    for slot in reversed(range(len(priority))):
+        ceiling = np.where((left < 0).any(axis=0), priority[slot], ceiling)
+        left = left + room[:, slot]
+    return ceiling

@@ -1,13 +1,13 @@
 """The algorithm: take all that may be taken, place the demand, then spare whoever can be spared."""
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Mask
 from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
@@ -16,7 +16,7 @@ from reprieve.placement.place import Placement, place
 from reprieve.preemption.budgets import Counting, InOrder, Joint, accounts, unaffordable
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import starved
-from reprieve.preemption.glance import worth_planning
+from reprieve.preemption.glance import NO_PRICE, Price, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import BudgetCounting, Search
 from reprieve.preemption.question import Question, Takeable
@@ -28,6 +28,7 @@ CLUSTER = "cluster"
 
 _FEW_UNITS = 100  # so many are put back one by one; of more, only those who are at risk
 _FEW_NODES = 20  # so many are planned for one by one; of more, only those that may win
+_BEST = 20  # as many as a decision reports
 
 
 def search(question: Question, now: float) -> Plan | NoPlan:
@@ -66,9 +67,22 @@ def _plans_taking(allowed: Mask, units: Units, question: Question) -> list[Plan]
     """Plans that take nobody but these."""
     if not allowed.any():
         return []
-    takeable = _takeable(question, units, allowed)
-    plans = [plan for d in domains(question, takeable) if (plan := plan_in(d, question, takeable))]
+    plans = _plans_that_may_win(question, _takeable(question, units, allowed))
     return [plan for plan in plans if not (plan.broken and question.policy.breaks_no_budget)]
+
+
+def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
+    """Until whatever is left is too dear to be among the best."""
+    plans: list[Plan] = []
+    ranks: list[Price] = []
+    for domain, at_least in prospects(question, takeable):
+        if len(ranks) >= _BEST and at_least > ranks[_BEST - 1]:
+            break
+        plan = plan_in(domain, question, takeable)
+        if plan is not None:
+            plans.append(plan)
+            insort(ranks, rank(plan, question.policy.ranking))
+    return plans
 
 
 def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
@@ -149,21 +163,32 @@ def _more_room_never_hurts(question: Question, matter: Mask) -> bool:
 
 
 def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
-    """For a pod, nodes that refused it for a reason that evictions can cure.
+    return (domain for domain, _ in prospects(question, takeable))
 
-    For a group the cluster, or each value of the topology that it must not leave. A group of one gets both:
-    on nodes plans can be compared, in the cluster also units that keep it from a node without being there go.
+
+def prospects(question: Question, takeable: Takeable) -> Iterator[tuple[Domain, Price]]:
+    """Domains, and what a plan there costs at least, the cheapest first.
+
+    For a pod, nodes that refused it for a reason that evictions can cure. For a group the cluster, or each
+    value of the topology that it must not leave. A group of one gets both: on nodes plans can be compared,
+    in the cluster also units that keep it from a node without being there go.
     """
     nodes, demand = question.view.nodes, question.demand
     is_one, is_group = len(demand.pods) == 1, _asks_as_group(question)
+    if is_group or not is_one:
+        yield from ((domain, NO_PRICE) for domain in _wide_domains(question))
     if is_one and not (is_group and question.policy.search is Search.UPSTREAM):
-        yield from (_node(nodes, int(row)) for row in _curable_nodes(question, takeable))
-    if is_one and not is_group:
-        return
+        curable = _curable_nodes(question, takeable)
+        yield from ((_node(nodes, row), at_least) for row, at_least in curable)
+
+
+def _wide_domains(question: Question) -> Iterator[Domain]:
+    view, demand = question.view, question.demand
     if demand.topology_key:
-        yield from topology_domains(question.view, demand)
+        yield from topology_domains(view, demand)
     else:
-        yield Domain(CLUSTER, np.ones(len(nodes), np.bool_) if demand.allowed is None else demand.allowed)
+        everywhere = np.ones(len(view.nodes), np.bool_)
+        yield Domain(CLUSTER, everywhere if demand.allowed is None else demand.allowed)
 
 
 def _asks_as_group(question: Question) -> bool:
@@ -179,12 +204,11 @@ def _node(nodes: Nodes, row: int) -> Domain:
     return Domain(nodes.names[row], only)
 
 
-def _curable_nodes(question: Question, takeable: Takeable) -> Ints:
-    rows = np.flatnonzero(question.found.curable())
-    if len(rows) <= _FEW_NODES:
-        return rows
-    promising = worth_planning(question, takeable)
-    return rows if promising is None else promising
+def _curable_nodes(question: Question, takeable: Takeable) -> Iterable[tuple[int, Price]]:
+    rows = np.flatnonzero(question.found.curable()).tolist()
+    if len(rows) <= _FEW_NODES or not counts_room(question.demand):
+        return [(row, NO_PRICE) for row in rows]
+    return worth_planning(question, takeable)
 
 
 def _begin(domain: Domain, question: Question, takeable: Takeable) -> "tuple[Planning, Placement] | None":
