@@ -44,12 +44,11 @@ def units_of(question: Question) -> list[Unit]:
 
 def settled(question: Question) -> Settled | None:
     """The demand placed with everybody gone who may be taken."""
-    gone = [pod for unit in units_of(question) for pod in unit.pods]
-    view = without(question.view, gone)
-    placement = place(question.demand, view)
+    gone = np.array([pod for unit in units_of(question) for pod in unit.pods], np.int64)
+    placement = place(question.demand, without(question.view, gone))
     if not isinstance(placement, Placement):
         return None
-    return Settled(question.demand, placement, question.profile, question.view, view)
+    return Settled(question.demand, placement, question.profile, question.view, gone)
 
 
 def assert_alike(crowd: Crowd, seed: int, make: Callable[[Question, Settled], Trial]) -> None:

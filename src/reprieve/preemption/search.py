@@ -2,14 +2,14 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
-from reprieve.model.columns import Mask
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.nodes import Nodes
-from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
@@ -21,7 +21,7 @@ from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import BudgetCounting, Search
 from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.ranking import rank
-from reprieve.preemption.sparing import Settled, Trial, counts_room, trial, who_matters
+from reprieve.preemption.sparing import RoomAndPorts, Settled, Trial, counts_room, trial, who_matters
 from reprieve.preemption.units import Unit, Units
 
 CLUSTER = "cluster"
@@ -78,7 +78,7 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
     for domain, at_least in prospects(question, takeable):
         if len(ranks) >= _BEST and at_least > ranks[_BEST - 1]:
             break
-        plan = plan_in(domain, question, takeable)
+        plan = plan_in(domain, question, takeable, by_room=at_least is not NO_PRICE)
         if plan is not None:
             plans.append(plan)
             insort(ranks, rank(plan, question.policy.ranking))
@@ -91,7 +91,7 @@ def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
     if question.policy.breaks_no_budget:
         plans = (plan_in(domain, question, takeable) for domain in domains(question, takeable))
         return any(plan is not None and not plan.broken for plan in plans)
-    begun = (_begin(domain, question, takeable) for domain in domains(question, takeable))
+    begun = (_begin(domain, question, takeable, by_room=False) for domain in domains(question, takeable))
     return any(one is not None for one in begun)
 
 
@@ -211,18 +211,23 @@ def _curable_nodes(question: Question, takeable: Takeable) -> Iterable[tuple[int
     return worth_planning(question, takeable)
 
 
-def _begin(domain: Domain, question: Question, takeable: Takeable) -> "tuple[Planning, Placement] | None":
+def _begin(
+    domain: Domain, question: Question, takeable: Takeable, *, by_room: bool
+) -> "tuple[Planning, Placement] | None":
     """All who may go from there, and where the demand goes then."""
     units, allowed = takeable.units, takeable.allowed
     touching = units.touching(domain.nodes)
     local = units.listed(touching[allowed[touching]])
-    planning = Planning(question, domain, takeable, tuple(local))
+    planning = Planning(question, domain, takeable, tuple(local), by_room)
     placement = planning.place(local) if local else None
     return None if placement is None else (planning, placement)
 
 
-def plan_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | None:
-    begun = _begin(domain, question, takeable)
+def plan_in(
+    domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False
+) -> Plan | None:
+    """``by_room``: it is known that on this node only room and ports are missing."""
+    begun = _begin(domain, question, takeable, by_room=by_room)
     if begun is None:
         return None
     planning, placement = begun
@@ -242,13 +247,16 @@ class Planning:
     domain: Domain
     takeable: Takeable
     local: tuple[Unit, ...]
-    views: dict[tuple[int, ...], Snapshot] = field(default_factory=dict)  # without those who were tried
+    by_room: bool  # the domain is a node where nothing is missing but room and ports
 
     def place(self, gone: Iterable[Unit]) -> Placement | None:
         """Where the demand would go in this domain if these units were gone."""
-        question = self.question
+        question, pods = self.question, _pods_of(gone)
+        if self.by_room:
+            there = Placement((int(self.domain.nodes.argmax()),))
+            return there if RoomAndPorts(self._settled(there, pods)).suffice(pods.tolist()) else None
         demand = replace(question.demand, allowed=self.domain.nodes)
-        placed = place(demand, self._without(gone), question.profile, question.policy.choose)
+        placed = place(demand, without(question.view, pods), question.profile, question.policy.choose)
         return placed if isinstance(placed, Placement) else None
 
     def below_ceiling(self, placement: Placement, taken: Sequence[Unit]) -> Plan:
@@ -353,16 +361,16 @@ class Planning:
         return Joint(self.takeable.accounts, going)
 
     def _trial(self, placement: Placement, gone: Iterable[Unit]) -> Trial:
-        question, view = self.question, self._without(gone)
-        settled = Settled(question.demand, placement, question.profile, question.view, view)
-        return trial(settled, self.takeable.matter)
+        settled = self._settled(placement, _pods_of(gone))
+        return RoomAndPorts(settled) if self.by_room else trial(settled, self.takeable.matter)
 
-    def _without(self, gone: Iterable[Unit]) -> Snapshot:
-        pods = tuple(pod for unit in gone for pod in unit.pods)
-        if pods not in self.views:
-            self.views.clear()  # the last one is asked for again, and each is large
-            self.views[pods] = without(self.question.view, pods)
-        return self.views[pods]
+    def _settled(self, placement: Placement, gone: Ints) -> Settled:
+        question = self.question
+        return Settled(question.demand, placement, question.profile, question.view, gone)
+
+
+def _pods_of(units: Iterable[Unit]) -> Ints:
+    return np.array([pod for unit in units for pod in unit.pods], np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ The placement of the demand is fixed. Most units matter to it only by the room a
 the sums of the nodes in use tell whether that is enough; for the others every constraint is asked again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.model.whatif import moved
+from reprieve.model.whatif import moved, without
 from reprieve.placement.constraints.ports import host_ports
 from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask, Demand
@@ -31,7 +31,12 @@ class Settled:
     placement: Placement
     profile: Profile
     base: Snapshot  # with everybody where he was
-    view: Snapshot  # without those who may have to go
+    gone: Ints  # pods (rows) that may have to go
+
+    @property
+    def view(self) -> Snapshot:
+        """Without them."""
+        return without(self.base, self.gone)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """The pods of the demand that have a node, and which."""
@@ -116,25 +121,31 @@ class RoomAndPorts:
         self._asked: dict[int, Ints] = {}
         self._blocking: set[int] = set()
         for pod, node in settled.pairs():
-            self._enter(settled.view, pod, node)
+            self._enter(settled.gone, pod, node)
 
-    def _enter(self, view: Snapshot, pod: int, node: int) -> None:
+    def _enter(self, gone: Ints, pod: int, node: int) -> None:
+        base = self._base
         if node not in self._left:
-            self._left[node] = view.allocatable[:, node] - view.requested[:, node]
-            self._asked[node] = np.zeros_like(self._left[node])
-        requests = view.pods.requests[:, pod]
+            leaving = base.pods.requests[:, gone[base.where[gone] == node]].sum(axis=1)
+            self._left[node] = base.allocatable[:, node] - base.requested[:, node] + leaving
+            self._asked[node] = np.zeros_like(self._counted)
+        requests = base.pods.requests[:, pod]
         self._left[node] = self._left[node] - requests
-        self._asked[node] = self._asked[node] | (requests > 0)
-        for wanted in view.pods.shape(pod).ports:
-            holders = view.pods.ports.rows_where(wanted.conflicts_with)
-            self._blocking.update(holders[self._base.where[holders] == node].tolist())
+        self._asked[node] = self._asked[node] | ((requests > 0) & self._counted)
+        for wanted in base.pods.shape(pod).ports:
+            holders = base.pods.ports.rows_where(wanted.conflicts_with)
+            self._blocking.update(holders[base.where[holders] == node].tolist())
+
+    def suffice(self, gone: Iterable[int]) -> bool:
+        """Whether it is enough that these are gone."""
+        return self._blocking.issubset(gone) and self._is_enough(self._left)
 
     def fits(self, unit: Unit) -> bool:
+        return not self._blocking.intersection(unit.pods) and self._is_enough(self._left_with(unit))
+
+    def _is_enough(self, left: Mapping[int, Ints]) -> bool:
         """A resource that nobody of the demand asks for may be overdrawn as it was before."""
-        return not self._blocking.intersection(unit.pods) and not any(
-            ((room < 0) & self._asked[node] & self._counted).any()
-            for node, room in self._left_with(unit).items()
-        )
+        return not any((room[self._asked[node]] < 0).any() for node, room in left.items())
 
     def put_back(self, unit: Unit) -> bool:
         if not self.fits(unit):

@@ -81,10 +81,8 @@ class Units:
 
     def touching(self, nodes: Mask) -> Ints:
         """The units with a pod on one of the nodes."""
-        placed = self.view.where != NOWHERE
-        there = placed.copy()
-        there[placed] = nodes[self.view.where[placed]]
-        return np.unique(self.of_pod[there])
+        and_nowhere = np.append(nodes, False)
+        return np.unique(self.of_pod[and_nowhere[self.view.where]])
 
     def pods_of(self, numbers: Iterable[int] | Ints) -> Ints:
         """All pods of the units, wherever they are."""
