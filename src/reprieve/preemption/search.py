@@ -223,9 +223,7 @@ def _begin(
     return None if placement is None else (planning, placement)
 
 
-def plan_in(
-    domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False
-) -> Plan | None:
+def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False) -> Plan | None:
     """``by_room``: it is known that on this node only room and ports are missing."""
     begun = _begin(domain, question, takeable, by_room=by_room)
     if begun is None:
