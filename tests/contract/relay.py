@@ -36,19 +36,25 @@ class Relay:
         assert task is not None
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
+        with suppress(asyncio.CancelledError):
+            await self._join(reader, writer)
+        writer.transport.abort()
+
+    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Until one of the two ends hangs up, or somebody cuts."""
         there, back = self.met()
         behind, onwards = await asyncio.open_connection(*self._behind)
         pumps = [
             asyncio.ensure_future(there(reader, onwards)),
             asyncio.ensure_future(back(behind, writer)),
         ]
-        with suppress(asyncio.CancelledError):
+        try:
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-        for pump in pumps:
-            pump.cancel()
-        await asyncio.gather(*pumps, return_exceptions=True)
-        for end in (writer, onwards):
-            end.transport.abort()
+        finally:
+            onwards.transport.abort()
+            for pump in pumps:
+                pump.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
 
     def met(self) -> tuple[Pump, Pump]:
         """How a new connection is treated: what goes there, and what comes back."""

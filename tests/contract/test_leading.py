@@ -3,68 +3,42 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
-from reprieve.assembly.daemon import lead
+import pytest
+
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.setup import standard_objects
-from reprieve.config import default_configuration
 from reprieve.runtime.virtual_time import clock, run
-from tests.contract.http import MiniOperator, served
-from tests.contract.test_scheduling import node, pod, until_running
+from tests.contract.http import living
+from tests.contract.replicas import Replica, two_replicas
+from tests.contract.scenes import waiting
+from tests.simulation.objects import node
 
-
-@dataclass
-class Replica:
-    """It has a front of its own, so that one sees what it writes and can cut it off."""
-
-    operator: MiniOperator
-    task: asyncio.Task[None]
-
-    @property
-    def binds(self) -> list[str]:
-        writes = self.operator.front.writes
-        return [path.split("/")[-2] for _, path, _ in writes if path.endswith("/binding")]
-
-    async def stop(self) -> None:
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
+DEADLINE = 10.0  # seconds within which a leader has to renew its lease, if nothing else is configured
+CROWD = 400  # pods; four times as many as may be bound at once
 
 
 @asynccontextmanager
-async def replica(mini: MiniCluster, name: str) -> AsyncIterator[Replica]:
-    async with served(mini) as operator:
-        leading = lead(default_configuration(), operator.access, clock, name)
-        made = Replica(operator, asyncio.create_task(leading))
-        try:
-            yield made
-        finally:
-            await made.stop()
+async def a_cluster_with_two() -> AsyncIterator[tuple[MiniCluster, Replica, Replica]]:
+    nodes = [node(f"n{i}", "z", cpu=20) for i in range(CROWD // 20)]
+    async with living(clock, nodes) as mini, two_replicas(mini) as (one, two):
+        yield mini, one, two
 
 
-@asynccontextmanager
-async def two_replicas() -> AsyncIterator[tuple[MiniOperator, Replica, Replica]]:
-    mini = MiniCluster(clock)
-    mini.apply([*standard_objects(), node("n1")])
-    mini.start()
-    try:
-        async with served(mini) as operator, replica(mini, "one") as one:
-            await asyncio.sleep(1)
-            async with replica(mini, "two") as two:
-                yield operator, one, two
-    finally:
-        await mini.stop()
+async def until_running(mini: MiniCluster, name: str) -> None:
+    async with asyncio.timeout(60):
+        while (mini.read("Pod", "default", name) or {})["status"].get("phase") != "Running":
+            await asyncio.sleep(0.1)
 
 
 def test_the_second_waits_and_takes_over_at_once_when_the_first_is_stopped() -> None:
     async def main() -> None:
-        async with two_replicas() as (operator, one, two):
-            await operator.create(pod("a", "1"))
-            await until_running(operator, "a")
+        async with a_cluster_with_two() as (mini, one, two):
+            mini.apply([waiting("a", "1")])
+            await until_running(mini, "a")
             await one.stop()
-            await operator.create(pod("b", "1"))
+            mini.apply([waiting("b", "1")])
             began = clock()
-            await until_running(operator, "b")
+            await until_running(mini, "b")
             assert clock() - began < 5
             assert (one.binds, two.binds) == (["a"], ["b"])
 
@@ -73,16 +47,48 @@ def test_the_second_waits_and_takes_over_at_once_when_the_first_is_stopped() -> 
 
 def test_who_is_cut_off_has_stopped_before_the_next_one_begins() -> None:
     async def main() -> None:
-        async with two_replicas() as (operator, one, two):
-            await one.operator.server.stop()
+        async with a_cluster_with_two() as (mini, one, two):
+            one.gate.shut()
             began = clock()
             await asyncio.wait((one.task,), timeout=60)
             assert one.task.done()
-            assert clock() - began <= 10 + 2 + 5, "the deadline, the last attempt, and what was under way"
+            assert clock() - began <= DEADLINE + 5, "and what was under way"
             assert two.binds == []
-            await operator.create(pod("a", "1"))
-            await until_running(operator, "a")
+            mini.apply([waiting("a", "1")])
+            await until_running(mini, "a")
             assert 13 <= clock() - began < 25
             assert (one.binds, two.binds) == ([], ["a"])
 
     run(main())
+
+
+# --- no write begins after the deadline ----------------------------------------------------------
+
+
+def late_writes(one: Replica, cut_off_at: float) -> list[str]:
+    """What a replica sent after the moment until which it led for certain."""
+    renewed = max(sent.at for sent in one.gate.sent if sent.renews and sent.at < cut_off_at)
+    late = (sent for sent in one.gate.sent if sent.writes and sent.at > renewed + DEADLINE)
+    return [f"{sent.at - renewed:.3f} s after it had renewed: {sent.method} {sent.path}" for sent in late]
+
+
+@pytest.mark.parametrize("hold", [5.0, 12.0, 40.0], ids=["shortly", "too long", "very long"])
+def test_a_busy_leader_that_is_cut_off_sends_nothing_after_its_deadline(hold: float) -> None:
+    """Hundreds wait for their turn to be bound when nothing gets through any more; later it does again."""
+
+    async def main(moment: float) -> None:
+        async with a_cluster_with_two() as (mini, one, two):
+            mini.apply([waiting(f"p-{i}", "1") for i in range(CROWD)])
+            await asyncio.sleep(moment)
+            one.gate.shut()
+            cut_off_at = clock()
+            await asyncio.sleep(hold)
+            one.gate.open()
+            await asyncio.sleep(60)
+            assert hold < DEADLINE or late_writes(one, cut_off_at) == []
+            assert one.task.done() == (hold > DEADLINE)
+            assert not [pod for pod in mini.list("Pod") if not pod["spec"].get("nodeName")]
+            assert len(one.binds) < CROWD or hold < DEADLINE
+
+    for moment in (0.05, 1.0, 1.99, 2.5, 4.7):
+        run(main(moment))

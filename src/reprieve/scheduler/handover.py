@@ -1,7 +1,8 @@
 """How a plan comes true: a plan's life, as one table.
 
 In this order, each step only after the one before was acknowledged: the preemptor is nominated, every victim
-is marked, the victims are evicted; then they drain. So whoever starts anew can read the plan from the marks.
+is marked, the victims are evicted, those first who only go along; then they drain. So whoever starts anew can
+read the plan from the marks, and the rest of a group never stays behind because its room is not needed.
 Everything here is a function from a handover and what happened to the next handover and what is to be done;
 who waits in which line meanwhile is not known here.
 """
@@ -22,6 +23,7 @@ _OURS = "reprieve: "  # other schedulers mark their victims, too
 class Stage(Enum):
     NOMINATED = "nominated"  # room is reserved; that this was written down is not yet acknowledged
     MARKING = "marking"
+    TAKING_ALONG = "taking along"  # those of a group who make no room go before those who do
     EVICTING = "evicting"
     DRAINING = "draining"
     READY = "ready"
@@ -40,11 +42,13 @@ class Turn(Enum):
 # vanishes needs no call any more.
 LIFE: Mapping[tuple[Stage, Turn], Stage] = {
     (Stage.NOMINATED, Turn.ANSWERED): Stage.MARKING,
-    (Stage.MARKING, Turn.ANSWERED): Stage.EVICTING,
+    (Stage.MARKING, Turn.ANSWERED): Stage.TAKING_ALONG,
+    (Stage.TAKING_ALONG, Turn.ANSWERED): Stage.EVICTING,
     (Stage.EVICTING, Turn.ANSWERED): Stage.DRAINING,
     (Stage.DRAINING, Turn.EMPTIED): Stage.READY,
     (Stage.NOMINATED, Turn.CALLED_OFF): Stage.ABANDONED,
     (Stage.MARKING, Turn.CALLED_OFF): Stage.ABANDONED,
+    (Stage.TAKING_ALONG, Turn.CALLED_OFF): Stage.ABANDONED,
     (Stage.EVICTING, Turn.CALLED_OFF): Stage.ABANDONED,
     (Stage.DRAINING, Turn.CALLED_OFF): Stage.ABANDONED,
 }
@@ -69,12 +73,18 @@ class Handover:
     @property
     def is_settling(self) -> bool:
         """While calls are under way, the preemptor is not looked at."""
-        return self.stage in (Stage.NOMINATED, Stage.MARKING, Stage.EVICTING)
+        return self.stage in (Stage.NOMINATED, Stage.MARKING, Stage.TAKING_ALONG, Stage.EVICTING)
 
     @property
     def evicts_later(self) -> bool:
         """Whether no eviction has been asked for yet."""
         return self.stage in (Stage.NOMINATED, Stage.MARKING)
+
+    def evicts_yet(self, victim: Target) -> bool:
+        """Whether the eviction of this one has not been asked for yet."""
+        if self.stage is Stage.TAKING_ALONG:
+            return victim in self.victims and victim not in self.elsewhere
+        return victim in self.victims and self.evicts_later
 
     @property
     def is_open(self) -> bool:
@@ -116,7 +126,7 @@ def vanished(handover: Handover, target: Target) -> Step:
 
 def leaves_by_itself(handover: Handover, victim: Target) -> Handover:
     """Somebody else has deleted a victim: it need not be evicted, and its room counts."""
-    if victim not in handover.victims or handover.stage not in (Stage.NOMINATED, Stage.MARKING):
+    if not handover.evicts_yet(victim):
         return handover
     victims = tuple(other for other in handover.victims if other != victim)
     return replace(handover, victims=victims, leaving=(*handover.leaving, victim))
@@ -128,9 +138,17 @@ def abandoned(handover: Handover, held: Container[Target] = ()) -> Step:
     Marks that are ``held`` belong to other plans as well.
     """
     following = LIFE.get((handover.stage, Turn.CALLED_OFF), handover.stage)
-    marked = (*handover.victims, *handover.marks) if handover.stage is Stage.MARKING else ()
-    cleared = (unmark(target) for target in marked if target not in handover.gone and target not in held)
+    cleared = (unmark(target) for target in _marked_in_vain(handover) if target not in held)
     return replace(handover, stage=following, pending=frozenset()), tuple(cleared)
+
+
+def _marked_in_vain(handover: Handover) -> Iterator[Target]:
+    """Marked, or about to be, and not asked to go; a group of which somebody was is not told that it stays."""
+    if handover.stage is Stage.NOMINATED:
+        return
+    yield from (v for v in handover.victims if handover.evicts_yet(v) and v not in handover.gone)
+    if handover.stage is Stage.MARKING:
+        yield from (group for group in handover.marks if group not in handover.gone)
 
 
 def _onwards(handover: Handover) -> Step:
@@ -152,9 +170,9 @@ def _entered(handover: Handover, stage: Stage) -> Step:
     """What a stage begins with; one that has nothing to wait for is over at once."""
     calls = tuple(_CALLS[stage](handover)) if stage in _CALLS else ()
     handover = replace(handover, stage=stage, pending=frozenset(calls))
-    told = _told_preemptor(handover) if stage is Stage.EVICTING else ()
+    told = _told_preemptor(handover) if stage is Stage.TAKING_ALONG else ()
     handover, effects = _onwards(handover)
-    return handover, (*calls, *told, *effects)
+    return handover, (*calls, *effects, *told)
 
 
 def _nominations(handover: Handover) -> Iterator[Effect]:
@@ -166,13 +184,18 @@ def _marks(handover: Handover) -> Iterator[Effect]:
     return (_mark(target, handover) for target in targets if target not in handover.gone)
 
 
+def _evictions_along(handover: Handover) -> Iterator[Effect]:
+    return (Evict(v) for v in handover.victims if v in handover.elsewhere and v not in handover.gone)
+
+
 def _evictions(handover: Handover) -> Iterator[Effect]:
-    return (Evict(victim) for victim in handover.victims if victim not in handover.gone)
+    return (Evict(v) for v in handover.victims if v not in handover.elsewhere and v not in handover.gone)
 
 
 _CALLS: Mapping[Stage, Callable[[Handover], Iterator[Effect]]] = {
     Stage.NOMINATED: _nominations,
     Stage.MARKING: _marks,
+    Stage.TAKING_ALONG: _evictions_along,
     Stage.EVICTING: _evictions,
 }
 

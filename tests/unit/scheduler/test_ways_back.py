@@ -72,14 +72,14 @@ def test_if_all_victims_are_being_deleted_already_nobody_is_evicted() -> None:
 # --- what was written and is not true any more ---------------------------------------------------
 
 
-def a_whole_group() -> Served:
+def a_whole_group(stage: Stage = Stage.EVICTING) -> Served:
     group = a_group("train", 5, disruptedWhole=True)
     pods = [a_member(f"t{i}", "train", cpu="3", priority=5, on=f"n{i + 1}") for i in range(2)]
-    return until(served(NODE, a_node("n2"), group, *pods, NEW), Stage.EVICTING)
+    return until(served(NODE, a_node("n2"), group, *pods, NEW), stage)
 
 
 def test_a_group_of_which_nobody_could_be_evicted_is_not_marked_any_more() -> None:
-    cluster = a_whole_group().fails(Evict)
+    cluster = a_whole_group(Stage.TAKING_ALONG).fails(Evict)
     cluster.does()
     marks = [
         cluster.conditions(name, kind).get(MARK) for name, kind in (("train", "PodGroup"), ("t0", "Pod"))

@@ -1,0 +1,70 @@
+"""A leader is lost in the middle of a plan, at every write there is: the other replica goes on with the plan.
+
+In virtual time a leader that was killed and one that is cut off are the same: nothing gets through any more.
+"""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.runtime.virtual_time import clock, run
+from tests.contract.http import living
+from tests.contract.replicas import Cut, Replica, two_replicas
+from tests.contract.scenes import SCENES, Scene
+from tests.simulation.objects import Json
+
+LONG_ENOUGH = 100.0  # for a lease to run out, for victims to leave, and for what is left behind to be cleared
+SOON, LATE = 1.0, 40.0  # when victims have left: before the other one leads, or while it does
+
+
+async def played(scene: Scene, leaves: float, cut: Cut | None) -> tuple[int, list[str]]:
+    """How much the first replica wrote; and what is wrong in the end."""
+    async with living(clock, scene.beginning(leaves)) as mini:
+        there = names(mini)
+        async with two_replicas(mini, cut) as (one, two):
+            scene.ask(mini)
+            await asyncio.sleep(LONG_ENOUGH)
+            found = [*wrong(scene, there - names(mini), mini), *wrong_with(one, two, cut)]
+            return len(one.front.deeds), found
+
+
+def names(mini: MiniCluster) -> set[str]:
+    return {body["metadata"]["name"] for body in mini.list("Pod")}
+
+
+def wrong(scene: Scene, gone: set[str], mini: MiniCluster) -> Iterator[str]:
+    if gone != scene.victims:
+        yield f"{sorted(gone)} went, and not {sorted(scene.victims)}"
+    if not scene.is_over(mini):
+        yield f"{scene.served} have not got what they asked for"
+    for body in mini.list("Pod"):
+        name, status = body["metadata"]["name"], body["status"]
+        if any(map(is_mark, status.get("conditions", ()))):
+            yield f"{name} stays, and is marked"
+        if status.get("nominatedNodeName", body["spec"].get("nodeName")) != body["spec"].get("nodeName"):
+            yield f"{name} is nominated to {status['nominatedNodeName']}"
+
+
+def is_mark(condition: Json) -> bool:
+    return bool(condition["type"] == "DisruptionTarget" and condition["status"] == "True")
+
+
+def wrong_with(one: Replica, two: Replica, cut: Cut | None) -> Iterator[str]:
+    if cut is None and two.front.deeds:
+        yield f"the second wrote though the first led: {two.front.deeds}"
+    if cut is not None and not one.task.done():
+        yield "the first does not know that it does not lead any more"
+
+
+@pytest.mark.parametrize("leaves", [SOON, LATE])
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+def test_wherever_the_leader_is_lost_the_other_goes_on(scene: Scene, leaves: float) -> None:
+    writes, found = run(played(scene, leaves, None))
+    assert not found
+    for number in range(1, writes + 1):
+        for happened in (True, False):
+            cut = Cut(number, happened)
+            _, found = run(played(scene, leaves, cut))
+            assert not found, cut
