@@ -14,7 +14,7 @@ from tests.contract.scenes import waiting
 from tests.simulation.objects import node
 
 DEADLINE = 10.0  # seconds within which a leader has to renew its lease, if nothing else is configured
-CROWD = 400  # pods; four times as many as may be bound at once
+CROWD = 200  # pods; twice as many as may be bound at once
 
 
 @asynccontextmanager
@@ -77,7 +77,7 @@ def test_a_busy_leader_that_is_cut_off_sends_nothing_after_its_deadline(hold: fl
     """Hundreds wait for their turn to be bound when nothing gets through any more; later it does again."""
 
     async def main(moment: float) -> None:
-        async with a_cluster_with_two() as (mini, one, two):
+        async with a_cluster_with_two() as (mini, one, _):
             mini.apply([waiting(f"p-{i}", "1") for i in range(CROWD)])
             await asyncio.sleep(moment)
             one.gate.shut()
@@ -90,5 +90,5 @@ def test_a_busy_leader_that_is_cut_off_sends_nothing_after_its_deadline(hold: fl
             assert not [pod for pod in mini.list("Pod") if not pod["spec"].get("nodeName")]
             assert len(one.binds) < CROWD or hold < DEADLINE
 
-    for moment in (0.05, 1.0, 1.99, 2.5, 4.7):
+    for moment in (0.05, 1.99, 4.7):
         run(main(moment))

@@ -127,8 +127,8 @@ MUTATIONS = (
     Mutation(
         "a group is torn apart: only its first pod is evicted",
         "scheduler/handover.py",
-        "    return (Evict(victim) for victim in handover.victims if victim not in handover.gone)\n",
-        "    return (Evict(victim) for victim in handover.victims[:1] if victim not in handover.gone)\n",
+        "    return (Evict(v) for v in handover.victims if v not in handover.elsewhere and",
+        "    return (Evict(v) for v in handover.victims[:1] if v not in handover.elsewhere and",
         STATES,
     ),
 )

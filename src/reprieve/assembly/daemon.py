@@ -146,7 +146,12 @@ async def lead(  # noqa: PLR0913, PLR0917  what, where, when and who
     times = (wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)
     terms = lease.Terms(wanted.resource_namespace, wanted.resource_name, identity, *times)
     # Its own connection: a leader who waits in line to renew the lease is none for long.
-    async with client.connected(access) as connection:
+    election: lease.Election
+
+    def may_ask_for() -> float:
+        return election.may_ask_for()
+
+    async with client.connected(access, may_write_for=may_ask_for) as connection:
         election = lease.Election(connection, terms, clock)
         await election.win()
         try:

@@ -143,7 +143,7 @@ def abandoned(handover: Handover, held: Container[Target] = ()) -> Step:
 
 
 def _marked_in_vain(handover: Handover) -> Iterator[Target]:
-    """Marked, or about to be, and not asked to go; a group of which somebody was is not told that it stays."""
+    """Who was marked, or is about to be, and not asked to go; no group of which somebody was."""
     if handover.stage is Stage.NOMINATED:
         return
     yield from (v for v in handover.victims if handover.evicts_yet(v) and v not in handover.gone)

@@ -12,6 +12,7 @@ from math import inf
 from typing import Protocol, TypeVar
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
 
 from reprieve.cluster.kube.auth import Access, Grant
 from reprieve.cluster.kube.kubeconfig import AccessError
@@ -21,6 +22,7 @@ from reprieve.cluster.port import Answer, Lost, Refused
 
 _USER_AGENT = f"reprieve/{version('reprieve')}"
 _BUSY, _UNAVAILABLE, _UNAUTHORIZED = 429, 503, 401
+_TOO_LATE = "nothing is written any more: somebody else may lead"
 _LONGEST_REST = 60.0  # however long a server asks us to stay away
 
 
@@ -132,7 +134,7 @@ class Connection:
         if request.writes:
             total = min(seconds, self._may_write_for())
             if total <= 0:
-                raise NoAnswerError("nothing is written any more: somebody else may lead")
+                raise NoAnswerError(_TOO_LATE)
         return aiohttp.ClientTimeout(
             total=total, sock_connect=self._limits.connect_seconds, sock_read=seconds
         )
@@ -162,13 +164,13 @@ class Connection:
     async def _opened(
         self, request: Request, grant: Grant, timeout: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        access = self._access
+        access, body = self._access, self._body(request)
         try:
             async with self._session.request(
                 request.method,
                 access.server + request.path,
                 params=request.query,
-                data=request.body or None,
+                data=body,
                 headers=_headers(request, grant),
                 timeout=timeout,
                 ssl=grant.tls if grant.tls is not None else True,
@@ -185,9 +187,15 @@ class Connection:
             access.doubt()
             raise NoAnswerError(f"{access.server} cannot be reached: {_reason(error)}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            if body is not None and body.too_late:
+                raise NoAnswerError(_TOO_LATE, harmless=not body.said) from error
             access.doubt()
             sentence = f"{request.method} {request.path}: {_reason(error)}"
             raise NoAnswerError(sentence, harmless=not request.writes) from error
+
+    def _body(self, request: Request) -> "_Body | None":
+        may = self._may_write_for if request.writes else for_ever
+        return _Body(request.body, may) if request.body else None
 
     async def _wait_for_turn(self, request: Request) -> None:
         """Who wants to write does not wait for long, so that he learns in time that nothing has happened."""
@@ -208,6 +216,31 @@ class Connection:
         if retry_after.isascii() and retry_after.isdigit():
             seconds = min(float(retry_after), _LONGEST_REST)
             self._bucket.rest(asyncio.get_running_loop().time() + seconds)
+
+
+class _Body(aiohttp.BytesPayload):
+    """What a request says. Whether it may be said is asked when it is, for much may have come between: turns,
+    new connections, and a process that stood still."""
+
+    def __init__(self, body: bytes, may_write_for: Seconds) -> None:
+        super().__init__(body)
+        self._may_write_for = may_write_for
+        self.said = False
+        self.too_late = False
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        self._begin()
+        await super().write(writer)
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        self._begin()
+        await super().write_with_length(writer, content_length)
+
+    def _begin(self) -> None:
+        self.too_late = self._may_write_for() <= 0
+        if self.too_late:
+            raise NoAnswerError(_TOO_LATE)
+        self.said = True
 
 
 def _headers(request: Request, grant: Grant) -> list[tuple[str, str]]:

@@ -1,7 +1,8 @@
 """Who of several replicas leads: the one whose name is on a Lease, for as long as it renews it in time.
 
 As client-go does it, so that both can stand beside each other. Nobody trusts the clocks of others: a lease is
-free when it has not changed for its duration by our own clock. Whoever leads stops earlier than that.
+free when it has not changed for its duration by our own clock. Whoever leads stops earlier than that, and by
+whichever of his clocks is ahead: one of them may have stood still while the machine slept.
 """
 
 import asyncio
@@ -130,6 +131,18 @@ class Claim:
         return Request("PUT", self._path, (), msgspec.json.encode(lease))
 
 
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """By a clock that only goes on, and by the time of day."""
+
+    steady: float
+    today: float
+
+    def since(self, other: "_Moment") -> float:
+        """How many seconds have passed for certain, or more."""
+        return max(self.steady - other.steady, self.today - other.today)
+
+
 class Election:
     """Attempts, one after the other, and for how long the last good one counts."""
 
@@ -138,11 +151,22 @@ class Election:
         self._terms = terms
         self._clock = clock
         self._claim = Claim(terms)
-        self._until = -inf
+        self._renewed: _Moment | None = None  # when we began to ask for it, and it was ours
+        self._released = False
 
     def seconds_left(self) -> float:
         """For how long we lead for certain if nothing more is heard; no more than nothing if we do not."""
-        return self._until - asyncio.get_running_loop().time()
+        return -inf if self._renewed is None or self._released else self._terms.deadline - self._age()
+
+    def may_ask_for(self) -> float:
+        """For how long the lease may be written: whoever led has to renew it in time, or to let it be."""
+        return inf if self._renewed is None else self._terms.deadline - self._age()
+
+    def _age(self) -> float:
+        return self._now().since(self._renewed) if self._renewed is not None else inf
+
+    def _now(self) -> _Moment:
+        return _Moment(asyncio.get_running_loop().time(), self._clock())
 
     async def win(self) -> None:
         """Returns when we lead."""
@@ -162,24 +186,26 @@ class Election:
         _log.warning("%s leads no longer", self._terms.identity)
 
     async def release(self) -> None:
-        """Whatever was to be written must have been written before."""
-        self._until = -inf
+        """Whatever was to be written must have been written before. A lease that was lost is left alone."""
+        left, self._released = self.seconds_left(), True
+        if left <= 0:
+            return
         try:
-            async with asyncio.timeout(self._terms.retry):
+            async with asyncio.timeout(min(self._terms.retry, left)):
                 await self._connection.ask(self._claim.release(self._clock()))
         except (NoAnswerError, TimeoutError) as error:
             _log.info("the lease could not be released: %s", error)
 
     async def _try(self) -> bool:
-        began = asyncio.get_running_loop().time()
+        began = self._now()
         try:
-            holder = await self._connection.ask(self._claim.attempt(began, self._clock()))
+            holder = await self._connection.ask(self._claim.attempt(began.steady, began.today))
         except NoAnswerError as error:
             _log.info("the lease could not be asked for: %s", error)
             return False
         if holder is Holder.WE:
             # Others begin to count when the lease has changed, which was after we began to ask.
-            self._until = began + self._terms.deadline
+            self._renewed = began
         elif holder is Holder.OTHERS:
-            self._until = -inf
+            self._renewed = None
         return holder is Holder.WE

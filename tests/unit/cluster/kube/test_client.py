@@ -184,6 +184,23 @@ def test_nothing_is_written_without_the_right_to_and_reading_goes_on() -> None:
     run(main())
 
 
+def test_the_right_to_write_is_asked_for_once_more_when_the_bytes_are_sent() -> None:
+    """A process may stand still between the two; what was not sent then has not happened."""
+
+    async def main() -> None:
+        answers = iter([5.0, -1.0])
+        async with listening(say_nothing) as listener:
+            access = Access(Login(Cluster(server=f"http://127.0.0.1:{listener.port}"), User()))
+            async with connected(access, may_write_for=lambda: next(answers)) as connection:
+                refused = await connection.converse(once(WRITE))
+                assert isinstance(refused, Refused)
+                assert "somebody else may lead" in refused.error
+                assert listener.heads == []
+                assert asyncio.get_running_loop().time() == 0.0
+
+    run(main())
+
+
 # --- streams -------------------------------------------------------------------------------------
 
 
