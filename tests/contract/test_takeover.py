@@ -4,7 +4,8 @@ In virtual time a leader that was killed and one that is cut off are the same: n
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -12,19 +13,28 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import living
 from tests.contract.replicas import Cut, Replica, two_replicas
-from tests.contract.scenes import SCENES, Scene
-from tests.simulation.objects import Json
+from tests.contract.scenes import LONE, SCENES, Scene, running
+from tests.simulation.objects import Json, node
 
 LONG_ENOUGH = 100.0  # for a lease to run out, for victims to leave, and for what is left behind to be cleared
 SOON, LATE = 1.0, 40.0  # when victims have left: before the other one leads, or while it does
 
 
-async def played(scene: Scene, leaves: float, cut: Cut | None) -> tuple[int, list[str]]:
-    """How much the first replica wrote; and what is wrong in the end."""
+async def played(
+    scene: Scene, leaves: float, cut: Cut | None, meanwhile: Callable[[MiniCluster], None] | None = None
+) -> tuple[int, list[str]]:
+    """How much the first replica wrote; and what is wrong in the end.
+
+    ``meanwhile``: happens when the first has written its last, and before the second leads.
+    """
     async with living(clock, scene.beginning(leaves)) as mini:
         there = names(mini)
         async with two_replicas(mini, cut) as (one, two):
             scene.ask(mini)
+            await asyncio.sleep(1)
+            if meanwhile is not None:
+                meanwhile(mini)
+                there |= names(mini)
             await asyncio.sleep(LONG_ENOUGH)
             found = [*wrong(scene, there - names(mini), mini), *wrong_with(one, two, cut)]
             return len(one.front.deeds), found
@@ -68,3 +78,25 @@ def test_wherever_the_leader_is_lost_the_other_goes_on(scene: Scene, leaves: flo
             cut = Cut(number, happened)
             _, found = run(played(scene, leaves, cut))
             assert not found, cut
+
+
+# --- the plan counts, and not what would be better now ----------------------------------------------
+
+ALL_ARE_MARKED, FIRST_DELETE, LAST_DELETE = 4, 5, 7  # of the writes for a pod
+
+
+def somebody_cheaper_elsewhere(mini: MiniCluster) -> None:
+    """One pod that is the least important of all would be enough on this node."""
+    mini.apply([node("n3", "z"), running("cheapest", "4", "n3", priority=-5)])
+
+
+@pytest.mark.parametrize("write", [ALL_ARE_MARKED, FIRST_DELETE, LAST_DELETE])
+def test_who_is_marked_goes_though_somebody_else_would_be_cheaper_now(write: int) -> None:
+    _, found = run(played(LONE, LATE, Cut(write, happened=True), somebody_cheaper_elsewhere))
+    assert not found
+
+
+def test_while_nobody_is_marked_the_best_plan_wins() -> None:
+    scene = replace(LONE, victims=frozenset({"cheapest"}))
+    _, found = run(played(scene, LATE, Cut(1, happened=False), somebody_cheaper_elsewhere))
+    assert not found

@@ -1,0 +1,190 @@
+"""A leader's process is stopped in the middle of its work, and goes on when another one leads.
+
+Every request that the server gets is looked at: nothing is written by one whose time is over.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import time
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.rest.exchange import Answer, Request
+from reprieve.cluster.mini.rest.server import Endpoint, Server
+from tests.contract.http import TOKEN, WatchfulFront, living
+from tests.contract.scenes import LONE, Scene, waiting
+from tests.contract.test_takeover import names, wrong
+from tests.e2e.daemon import UNSERVED
+from tests.e2e.up import REPRIEVE
+from tests.simulation.objects import node
+
+PATIENCE = 60.0
+# Given up quickly, and long enough for a busy machine to renew it.
+LEASE = (
+    *("--leader-elect-lease-duration", "7s"),
+    *("--leader-elect-renew-deadline", "5s"),
+    *("--leader-elect-retry-period", "1s"),
+)
+
+
+class StoppingFront(WatchfulFront):
+    """Knows when each write arrived, and stops whoever writes at a write of one's choice."""
+
+    def __init__(self, mini: MiniCluster) -> None:
+        super().__init__(mini)
+        self.arrived: list[tuple[float, str, str]] = []
+        self.stop_at = 0
+        self.stop: Callable[[], None] | None = None
+
+    def answer(self, request: Request) -> Answer:
+        if request.method != "GET":
+            self.arrived.append((time.monotonic(), request.method, request.path))
+            if self.stop is not None and len(self.deeds) == self.stop_at:
+                self.stop()
+        return super().answer(request)
+
+    @property
+    def deeds(self) -> list[str]:
+        """What was written about pods and groups, and told."""
+        others = ("/leases", "selfsubjectaccessreviews")
+        return [path for _, _, path in self.arrived if not any(other in path for other in others)]
+
+
+@dataclass
+class Replica:
+    front: StoppingFront
+    process: Process
+    stopped_at: float | None = None
+
+    def stop(self) -> None:
+        if self.stopped_at is None:
+            os.kill(self.process.pid, signal.SIGSTOP)
+            self.stopped_at = time.monotonic()
+
+    def go_on(self) -> float:
+        os.kill(self.process.pid, signal.SIGCONT)
+        return time.monotonic()
+
+    def written_after(self, moment: float) -> list[str]:
+        late = (entry for entry in self.front.arrived if entry[0] >= moment)
+        return [f"{at - moment:.3f} s later: {method} {path}" for at, method, path in late]
+
+
+@asynccontextmanager
+async def replica(mini: MiniCluster, directory: Path) -> AsyncIterator[Replica]:
+    """`reprieve scheduler` in a process of its own, and a front that only it speaks to."""
+    front = StoppingFront(mini)
+    async with Server(front, Endpoint()) as server:
+        directory.mkdir()
+        kubeconfig, log = directory / "kubeconfig", directory / "log"
+        kubeconfig.write_text(json.dumps(_kubeconfig(server.url)))
+        flags = ("--kubeconfig", str(kubeconfig), "-v", "2", *LEASE, *UNSERVED)
+        with log.open("wb") as told:
+            process = await asyncio.create_subprocess_exec(REPRIEVE, "scheduler", *flags, stderr=told)
+            try:
+                yield Replica(front, process)
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                await process.wait()
+
+
+def _kubeconfig(url: str) -> dict[str, object]:
+    return {
+        "current-context": "mini",
+        "contexts": [{"name": "mini", "context": {"cluster": "mini", "user": "owner"}}],
+        "clusters": [{"name": "mini", "cluster": {"server": url}}],
+        "users": [{"name": "owner", "user": {"token": TOKEN}}],
+    }
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await asyncio.sleep(0.05)
+
+
+def all_are_bound(mini: MiniCluster) -> bool:
+    return all(pod["spec"].get("nodeName") for pod in mini.list("Pod"))
+
+
+def holder(mini: MiniCluster) -> str:
+    lease = mini.read("Lease", "kube-system", "reprieve")
+    return str(lease["spec"].get("holderIdentity") or "") if lease is not None else ""
+
+
+@asynccontextmanager
+async def a_leader_and_another(
+    mini: MiniCluster, directory: Path
+) -> AsyncIterator[tuple[Replica, Replica, str]]:
+    """Two replicas, and the name of the first, which leads."""
+    async with replica(mini, directory / "one") as one:
+        await until(lambda: holder(mini))
+        async with replica(mini, directory / "two") as two:
+            yield one, two, holder(mini)
+
+
+async def taken_over(mini: MiniCluster, one: Replica, leader: str) -> None:
+    """The first goes on when the other one leads, and learns that its time is over."""
+    await until(lambda: one.stopped_at)
+    await until(lambda: holder(mini) not in (leader, ""))
+    went_on = one.go_on()
+    async with asyncio.timeout(PATIENCE):
+        assert await one.process.wait() == 1
+    assert one.written_after(went_on) == []
+
+
+@pytest.mark.parametrize("write", [1, 3, 6], ids=["nominated", "some are marked", "some are evicted"])
+def test_a_plan_goes_on_and_who_resumes_writes_nothing(write: int, tmp_path: Path) -> None:
+    async def main(scene: Scene) -> None:
+        async with living(time.time, scene.beginning(1.0)) as mini:
+            there = names(mini)
+            async with a_leader_and_another(mini, tmp_path) as (one, _, leader):
+                one.front.stop_at, one.front.stop = write, one.stop
+                scene.ask(mini)
+                await taken_over(mini, one, leader)
+                await until(lambda: scene.is_over(mini))
+                assert list(wrong(scene, there - names(mini), mini)) == []
+
+    asyncio.run(main(LONE))
+
+
+def test_who_was_stopped_while_many_wait_writes_nothing_more(tmp_path: Path) -> None:
+    async def main() -> None:
+        nodes = [node(f"n{i}", "z", cpu=20) for i in range(10)]
+        async with (
+            living(time.time, nodes) as mini,
+            a_leader_and_another(mini, tmp_path) as (one, two, leader),
+        ):
+            one.front.stop_at, one.front.stop = 90, one.stop
+            mini.apply([waiting(f"p-{i}", "1") for i in range(150)])
+            await taken_over(mini, one, leader)
+            await until(lambda: all_are_bound(mini))
+            assert two.front.deeds
+
+    asyncio.run(main())
+
+
+def test_who_stood_still_for_a_moment_only_goes_on_leading(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with (
+            living(time.time, [node("n1", "z")]) as mini,
+            a_leader_and_another(mini, tmp_path) as (one, two, leader),
+        ):
+            one.stop()
+            await asyncio.sleep(0.5)
+            one.go_on()
+            mini.apply([waiting("a", "1")])
+            await until(lambda: all_are_bound(mini))
+            assert holder(mini) == leader
+            assert two.front.deeds == []
+
+    asyncio.run(main())
