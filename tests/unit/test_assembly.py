@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from reprieve.assembly import cluster_in_process, profile_of, settings_of
+from reprieve.assembly import DEFAULT_GATES, cluster_in_process, limits_of, profile_of, settings_of
 from reprieve.config import default_configuration
 from reprieve.model.build import build
 from reprieve.model.objects import Node, NodeSpec, NodeStatus, ObjectMeta, Pod
@@ -35,6 +35,11 @@ NODE = {
 POD = {"kind": "Pod", "metadata": {"name": "p"}, "spec": {"schedulerName": "reprieve", "containers": []}}
 SSD = {"key": "disk", "operator": "In", "values": ["ssd"]}
 SSD_NODES = NodeTerm((Requirement("disk", Operator.IN, frozenset({"ssd"})),))
+
+
+@pytest.mark.parametrize(("rate", "at_once"), [(50.0, 64), (-1.0, 64), (0.0, 64), (5.0, 10), (0.1, 1)])
+def test_no_more_is_under_way_than_may_be_sent_soon(rate: float, at_once: int) -> None:
+    assert limits_of(DEFAULT_GATES, rate).at_once == at_once
 
 
 def test_nothing_configured_is_the_default_profile() -> None:

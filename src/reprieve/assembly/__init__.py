@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -89,9 +89,13 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
     )
 
 
-def limits_of(gates: config.Gates) -> Limits:
-    """How effects are carried out."""
-    return Limits(decide_meanwhile=gates.scheduler_async_preemption)
+def limits_of(gates: config.Gates, rate: float = inf) -> Limits:
+    """How effects are carried out, of which so many may be sent in a second."""
+    limits = Limits(decide_meanwhile=gates.scheduler_async_preemption)
+    if not 0 < rate < inf:
+        return limits
+    # As many as are sent in two seconds: further ones would only wait for their turn, and hang.
+    return replace(limits, at_once=min(limits.at_once, max(1, int(2 * rate))))
 
 
 @asynccontextmanager
@@ -149,7 +153,7 @@ async def scheduling(  # noqa: PLR0913, PLR0917  what, where, when, how and who 
     limits = client.Limits(rate=wanted.qps, burst=wanted.burst)
     async with (
         cluster.kube_cluster(access, clock, limits, may_write_for) as there,
-        Loop(watch(Scheduler(settings)), there, clock, limits=limits_of(gates)).running(),
+        Loop(watch(Scheduler(settings)), there, clock, limits=limits_of(gates, wanted.qps)).running(),
     ):
         yield
 

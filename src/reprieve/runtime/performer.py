@@ -6,7 +6,8 @@ and write into the status of one object are one write.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
 
@@ -20,6 +21,7 @@ Order = Effect | WriteStatus
 @dataclass(frozen=True, slots=True)
 class Limits:
     at_once: int = 64
+    place_seconds: float = 3.0  # after which a call that hangs does not count as one of them any more
     attempts: int = 5
     first_pause: float = 0.05  # doubles with every attempt
     seconds_per_attempt: float = 10.0
@@ -27,6 +29,18 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+
+
+class _Place:
+    """Given back once, whoever does it first."""
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self._places: asyncio.Semaphore | None = places
+
+    def give_back(self) -> None:
+        places, self._places = self._places, None
+        if places is not None:
+            places.release()
 
 
 class Performer:
@@ -95,9 +109,21 @@ class Performer:
             lost |= isinstance(answer, Lost)
         return answer, lost
 
+    @asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
+        """Who hangs gives his place to others: as many of those as there are places would stop everybody."""
+        await self._places.acquire()
+        place = _Place(self._places)
+        hanging = asyncio.get_running_loop().call_later(self._limits.place_seconds, place.give_back)
+        try:
+            yield
+        finally:
+            hanging.cancel()
+            place.give_back()
+
     async def _try(self, order: Order) -> Answer:
         """One attempt takes a place; who pauses before the next has none, and is in nobody's way."""
-        async with self._places:
+        async with self._place():
             try:
                 async with asyncio.timeout(self._limits.seconds_per_attempt):
                     return await self._cluster.perform(order)

@@ -136,6 +136,29 @@ def test_who_pauses_before_the_next_attempt_is_in_nobodys_way() -> None:
     assert (ends["p"], ends["slow"]) == (0.0, 300.0)
 
 
+def test_calls_that_hang_do_not_hold_up_the_others_for_long() -> None:
+    class Hanging(FakeCluster):
+        async def perform(self, effect: Order) -> Answer:
+            await asyncio.sleep(9.0 if effect.target.name.startswith("hangs") else 0.0)
+            return await super().perform(effect)
+
+    hanging: list[Effect] = [bind(f"hangs{i}") for i in range(4)]
+    limits = Limits(at_once=4, place_seconds=3.0)
+    ends = {
+        e.effect.target.name: t
+        for t, e in ends_of([*hanging, *(bind(f"p{i}") for i in range(9))], Hanging(), limits)
+    }
+    assert {time for name, time in ends.items() if name.startswith("p")} == {3.0}
+    assert {time for name, time in ends.items() if name.startswith("hangs")} == {9.0}
+
+
+def test_a_place_is_given_back_once() -> None:
+    """Otherwise there would be more places after every call that took long."""
+    cluster = FakeCluster(seconds=4.0)
+    ends_of([bind(f"p{i}") for i in range(6)], cluster, Limits(at_once=2, place_seconds=3.0))
+    assert cluster.most_at_once == 4, "two who hang, and two who have their places"
+
+
 def test_an_object_can_be_served_again_after_its_line_was_empty() -> None:
     async def main() -> list[Effect]:
         done: list[Effect] = []

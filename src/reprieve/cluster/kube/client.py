@@ -199,11 +199,12 @@ class Connection:
 
     async def _wait_for_turn(self, request: Request) -> None:
         """Who wants to write does not wait for long, so that he learns in time that nothing has happened."""
-        pause = self._bucket.take(asyncio.get_running_loop().time())
         longest = self._limits.turn_seconds if request.writes else inf
+        pause = self._bucket.take(asyncio.get_running_loop().time(), longest)
         await asyncio.sleep(max(0.0, min(pause, longest)))
         if pause > longest:
-            raise NoAnswerError(f"{self._access.server} asked to be left alone for a while")
+            why = f"so many requests are waiting, or {self._access.server} asked to be left alone"
+            raise NoAnswerError(f"nothing was sent for {longest:g} s: {why}")
 
     async def _read(self, response: aiohttp.ClientResponse) -> Response:
         body = await response.read()

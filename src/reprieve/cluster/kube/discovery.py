@@ -5,7 +5,8 @@ from http import HTTPStatus
 
 import msgspec
 
-from reprieve.cluster.kube.client import Channel, RefusedError
+from reprieve.cluster.api.faults import UNDECODABLE
+from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
 from reprieve.cluster.kube.places import CANDIDATES, Place, root_of
 from reprieve.cluster.kube.requests import Request
 
@@ -58,4 +59,8 @@ class Discovery:
             return frozenset()
         if not response.is_success:
             raise RefusedError(response)
-        return frozenset(resource.name for resource in _RESOURCES.decode(response.body).resources)
+        try:
+            listed = _RESOURCES.decode(response.body)
+        except UNDECODABLE as error:
+            raise NoAnswerError(f"the server does not tell what it has of {api_version}") from error
+        return frozenset(resource.name for resource in listed.resources)

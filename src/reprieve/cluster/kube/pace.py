@@ -1,6 +1,7 @@
 """How fast requests may follow one another, and how long to wait after a failure. Time is an argument."""
 
 from dataclasses import dataclass
+from math import inf
 from zlib import crc32
 
 
@@ -13,15 +14,20 @@ class TokenBucket:
         self._tokens = self._burst
         self._filled_at = 0.0
 
-    def take(self, now: float) -> float:
-        """Takes the next turn; says in how many seconds it comes."""
+    def take(self, now: float, longest: float = inf) -> float:
+        """Takes the next turn; says in how many seconds it comes.
+
+        If that is later than in ``longest`` seconds, nobody waits for it, and it is left to others.
+        """
         start = max(now, self._filled_at)
         if self._rate <= 0:
             return start - now
         grown = (start - self._filled_at) * self._rate
-        self._tokens = min(self._burst, self._tokens + grown) - 1
-        self._filled_at = start
-        return start - now + max(0.0, -self._tokens / self._rate)
+        tokens = min(self._burst, self._tokens + grown) - 1
+        pause = start - now + max(0.0, -tokens / self._rate)
+        if pause <= longest:
+            self._tokens, self._filled_at = tokens, start
+        return pause
 
     def rest(self, until: float) -> None:
         """No turn comes before then. Afterwards there is no burst: it would be too much at once again."""

@@ -26,6 +26,12 @@ def test_who_has_no_limit_rests_too() -> None:
     assert [bucket.take(now) for now in (1.0, 6.0)] == [4.0, 0.0]
 
 
+def test_a_turn_for_which_nobody_waits_is_left_to_others() -> None:
+    bucket = TokenBucket(rate=1, burst=1)
+    assert [bucket.take(0.0, longest=2.0) for _ in range(10)] == [0.0, 1.0, 2.0, *[3.0] * 7]
+    assert bucket.take(2.0, longest=2.0) == 1.0, "those who gave up owe nothing"
+
+
 @pytest.mark.parametrize("rate", [0.0, -1.0])
 def test_no_limit(rate: float) -> None:
     bucket = TokenBucket(rate, burst=1)

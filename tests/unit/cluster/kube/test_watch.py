@@ -265,6 +265,20 @@ async def _ignored(portion: Portion) -> None:
     """Whatever was told."""
 
 
+def test_a_server_that_tells_nonsense_of_its_kinds_is_asked_again() -> None:
+    class Gateway(Server):
+        """Something between us and the server answers in its place, for a while."""
+
+        async def send(self, request: Request) -> Response:
+            early = asyncio.get_running_loop().time() < 5
+            return Response(200, b"<html>") if early else await super().send(request)
+
+    assert names(followed(Gateway([change("ADDED", pod("a", 1)), bookmark(1, ends_list=True)]))) == [
+        "+a1",
+        "all",
+    ]
+
+
 class Upgraded(Server):
     """Has no pods until a certain moment, and none any more after another one."""
 
