@@ -33,7 +33,6 @@ class Why(StrEnum):
     """Why there is no plan."""
 
     OFF = "PreemptionOff"
-    IN_VAIN = "NamespaceIsDeleted"
     FORBIDDEN = "Forbidden"
     NEVER_PREEMPTS = "NeverPreempts"
     NOBODY_ELIGIBLE = "NobodyEligible"

@@ -20,6 +20,7 @@ from reprieve.model.effects import (
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
 from reprieve.model.objects import (
     CompositePodGroup,
+    Namespace,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -102,6 +103,12 @@ class Scheduler:
                 return line.tree_changed(state, *key, now) if news else ()
             case Seen(PriorityClass() as priority_class):
                 return tolerating.saw_class(state, priority_class, now)
+            case Seen(Namespace() as namespace):
+                name = namespace.metadata.name
+                ended = state.world.is_ending(name)
+                state.wake(state.world.see(namespace), now)
+                news = state.world.is_ending(name) != ended
+                return line.namespace_changed(state, name, now) if news else ()
             case Seen(Node() as node):
                 known_node = state.world.node(node.metadata.name)
                 state.wake(state.world.see(node), now, node.metadata.name)
@@ -138,6 +145,8 @@ class Scheduler:
                 yield from binding.left_hanging(state, now)
                 yield from carrying_out.lost_room(state, target.name, now)
                 yield from line.node_changed(state, target.name, None, now)
+            case "Namespace":
+                yield from line.namespace_changed(state, target.name, now)
             case "PersistentVolumeClaim":
                 yield from binding.saw_volumes(state, now)
             case "PodGroup":

@@ -209,9 +209,7 @@ def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decid
         waits = _decision(state, case.who, Outcome.WAITING, now)
         return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
     withdrawn = call_off(state, case.who.key, now)
-    if state.world.is_ending(case.who.key[1]):
-        weighed = Weighed(refusal=NoPlan(Why.IN_VAIN))  # the server would not let it be bound
-    elif case.who.forbidden:
+    if case.who.forbidden:
         weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
         weighed = plans_for(case, found, policy, now, state.settings.room_for)

@@ -238,7 +238,6 @@ def _too_slow(plan: Plan, question: Question, now: float) -> str:
 
 _SENTENCES = {
     Why.OFF: "preemption is off for pods of this scheduler",
-    Why.IN_VAIN: "its namespace is being deleted, and nothing can start there any more",
     Why.FORBIDDEN: "it is forbidden for this pod",
     Why.NEVER_PREEMPTS: "preemptionPolicy is Never",
     Why.NOBODY_ELIGIBLE: "nobody may be taken",

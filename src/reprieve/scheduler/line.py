@@ -161,6 +161,12 @@ def group_changed(state: State, namespace: str, name: str, now: float) -> Iterab
     return stand_in_line(state, key, now, changed=True) if key in state.queue else ()
 
 
+def namespace_changed(state: State, namespace: str, now: float) -> Iterator[Effect]:
+    """It is being deleted now, or a namesake has come that is not."""
+    for key in dict.fromkeys(key for key in state.parts.values() if key[1] == namespace):
+        yield from stand_in_line(state, key, now, changed=True)
+
+
 def tree_changed(state: State, namespace: str, name: str, now: float) -> Iterator[Effect]:
     """What a composite group says counts for all groups inside."""
     for inside in state.world.groups.tree().beneath((namespace, name)):

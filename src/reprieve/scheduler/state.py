@@ -60,8 +60,13 @@ class State:
         return min((time for one in timed if (time := one.next_time()) is not None), default=None)
 
     def asker(self, key: Key) -> Asker | NotYet | None:
-        if key[0] == IN_PLACE:
-            return self._asker_in_place(key)
+        found = self._asker_in_place(key) if key[0] == IN_PLACE else self._asker(key)
+        if isinstance(found, Asker) and self.world.is_ending(key[1]):
+            # A server lets nothing start there: to try would be in vain, and to evict others for it worse.
+            return NotYet(f"namespace {key[1]} is being deleted, and nothing can start there", found.pods)
+        return found
+
+    def _asker(self, key: Key) -> Asker | NotYet | None:
         found = asker(self.world, key, self.settings.group_rules)
         if not isinstance(found, Asker):
             return found

@@ -10,7 +10,7 @@ from reprieve.preemption.policy import Policy
 from reprieve.scheduler.handover import MARK, Stage
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget
-from tests.unit.scheduler.making import a_namespace, a_node, a_pod, later, leaving
+from tests.unit.scheduler.making import a_node, a_pod, later, leaving
 from tests.unit.scheduler.serving import OPEN, SETTLING, STEPS, Served, nominated_to, served, until
 from tests.unit.scheduler.stage import notes
 
@@ -36,17 +36,6 @@ def test_nobody_is_touched_before_the_step_before_was_acknowledged() -> None:
     assert cluster.gone("old").wanted(Bind) == ["new"]
     assert cluster.comes_true().places() == {"new": "n1"}
     assert cluster.unfinished() == {}
-
-
-def test_nobody_goes_for_a_pod_that_cannot_start_since_its_namespace_is_being_deleted() -> None:
-    there = a_namespace(NEW.metadata.namespace)
-    assert served(there, NODE, OLD, NEW).wanted(Nominate) == ["new"]
-    cluster = served(leaving(there), NODE, OLD, NEW)
-    assert cluster.wanted(Nominate) == []
-    (decision,) = cluster.stage.decisions
-    assert decision.eviction is not None
-    assert decision.eviction.because.code == "NamespaceIsDeleted"
-    assert "its namespace is being deleted" in decision.text
 
 
 def test_both_sides_can_see_it_in_their_conditions() -> None:
