@@ -72,10 +72,11 @@ def stays(state: State, pod: Target) -> None:
         state.departures.end(pod)
 
 
-def is_leaving(state: State, pod: Pod, now: float) -> None:
+def is_leaving(state: State, pod: Pod, now: float, *, is_new: bool) -> None:
     """A pod is being deleted: nobody has to evict it, and it must be gone in time."""
     target, grace = pod_target(pod), pod.metadata.deletion_grace_period_seconds or 0
-    state.departures.begin(target, now, grace)
+    goes = pod.metadata.deletion_timestamp if is_new else None  # it says when its grace is over
+    state.departures.begin(target, now, grace, goes.timestamp() - grace if goes is not None else None)
     for key, handover in state.plans.concerned(target):
         state.plans.keep(key, leaves_by_itself(handover, target))
 

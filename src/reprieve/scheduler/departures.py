@@ -1,11 +1,14 @@
 """Who should be gone soon, since when, and who takes too long to be counted on.
 
-A clock of the cluster is not asked: how long a pod has been leaving is how long we have known of it.
+How long a pod has been leaving is how long we have known of it. Only of one that was leaving when we came is
+the cluster believed, whose clock may be another: so such a pod has at least a minute.
 """
 
 from heapq import heapify, heappop, heappush
 
 from reprieve.model.effects import Target
+
+_AT_LEAST = 60.0  # seconds, for one of whom we heard late
 
 
 class Departures:
@@ -24,10 +27,16 @@ class Departures:
         """Those who should be gone, and are not."""
         return frozenset(self._stuck)
 
-    def begin(self, pod: Target, now: float, grace: float = 0.0) -> None:
-        """It was asked to go, or is seen going; it may take as long as its own grace allows."""
-        since = self._since.setdefault(pod, now)
+    def begin(self, pod: Target, now: float, grace: float = 0.0, asked: float | None = None) -> None:
+        """It was asked to go, or is seen going; it may take as long as its own grace allows.
+
+        ``asked``: when it was, if that was before we knew the pod.
+        """
+        news = pod not in self._since
+        since = self._since.setdefault(pod, now if asked is None else min(asked, now))
         due = since + max(self.patience, grace)
+        if news:
+            due = max(due, now + min(self.patience, _AT_LEAST))
         if pod not in self._stuck and due > self._due.get(pod, since):
             self._due[pod] = due
             heappush(self._heap, (due, pod))

@@ -46,7 +46,7 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
         return effects
     state.plans.saw(pod)
     if pod.metadata.deletion_timestamp is not None:
-        is_leaving(state, pod, now)
+        is_leaving(state, pod, now, is_new=before is None)
     if pod.spec.node_name:
         effects.extend(_has_its_node(state, before, known, now))
         return [*effects, *regroup(state, pod, now, changed=before is None)]

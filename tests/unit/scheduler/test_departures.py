@@ -1,5 +1,7 @@
 """Who should be gone soon, and who takes too long."""
 
+import pytest
+
 from reprieve.scheduler.departures import Departures
 from tests.unit.scheduler.making import a_pod, target
 
@@ -47,3 +49,26 @@ def test_a_clock_that_is_put_back_changes_no_patience() -> None:
     assert departures.next_time() == 800.0
     departures.begin(OLD, 600.0, grace=400.0)
     assert departures.next_time() == 900.0
+
+
+def test_who_was_asked_long_before_we_came_has_a_minute_left() -> None:
+    departures = Departures(patience=300.0)
+    departures.begin(OLD, 1000.0, asked=600.0)
+    assert departures.next_time() == 1060.0
+    departures.begin(OLD, 1010.0, grace=30.0)
+    assert departures.next_time() == 1060.0
+
+
+@pytest.mark.parametrize(("asked", "due"), [(900.0, 1200.0), (5000.0, 1300.0)])
+def test_who_was_asked_a_while_ago_has_the_rest_of_his_time(asked: float, due: float) -> None:
+    """A clock that is ahead of ours gives nobody more time."""
+    departures = Departures(patience=300.0)
+    departures.begin(OLD, 1000.0, asked=asked)
+    assert departures.next_time() == due
+
+
+def test_of_one_whom_we_saw_before_our_own_clock_counts() -> None:
+    departures = Departures(patience=300.0)
+    departures.begin(OLD, 1000.0)
+    departures.begin(OLD, 1001.0, asked=100.0)
+    assert departures.next_time() == 1300.0

@@ -2,12 +2,15 @@
 
 import pytest
 
-from reprieve.model.effects import Bind, Nominate, SetCondition
+from reprieve.model.effects import Announce, Bind, Nominate, SetCondition
+from reprieve.model.events import Synced
 from reprieve.model.objects import KubernetesObject
+from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.handover import MARK, is_marked
 from tests.unit.scheduler.crowds import a_group, a_member
-from tests.unit.scheduler.making import a_node, a_pod, target
-from tests.unit.scheduler.serving import STEPS, Served, nominated_to, served
+from tests.unit.scheduler.making import a_node, a_pod, leaving, target
+from tests.unit.scheduler.serving import STEPS, TIME, Served, nominated_to, served
+from tests.unit.scheduler.stage import Stage as Acts
 from tests.unit.scheduler.stage import notes
 
 NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9)
@@ -131,3 +134,16 @@ def test_what_else_it_costs_decides() -> None:
 
 def other_node(name: str, priority: int) -> list[KubernetesObject]:
     return [a_node("n2"), a_pod(name, cpu="4", priority=priority, on="n2")]
+
+
+def test_who_was_leaving_long_before_a_restart_is_soon_counted_on_no_longer() -> None:
+    stage = Acts(Scheduler(), now=TIME.timestamp() + 250)
+    stage.see(NODE, leaving(OLD), NEW).happens(Synced()).take()
+
+    def is_stuck() -> bool:
+        return any(isinstance(e, Announce) and e.reason == "PreemptionStuck" for e in stage.take())
+
+    stage.after(59)
+    assert not is_stuck()
+    stage.after(1)
+    assert is_stuck()
