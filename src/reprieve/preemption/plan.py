@@ -34,6 +34,7 @@ class Why(StrEnum):
 
     OFF = "PreemptionOff"
     FORBIDDEN = "Forbidden"
+    IN_VAIN = "EvictedInVain"
     NEVER_PREEMPTS = "NeverPreempts"
     NOBODY_ELIGIBLE = "NobodyEligible"
     NO_HELP = "NoHelp"

@@ -33,7 +33,7 @@ _GROUP_RESULTS = {
     Outcome.WAITING: "waiting_on_preemption",
 }
 _MANY_ATTEMPTS = 15
-_NEVER_LOOKED = frozenset({Why.OFF, Why.NEVER_PREEMPTS})  # why nobody's eviction was considered
+_NEVER_LOOKED = frozenset({Why.OFF, Why.IN_VAIN, Why.NEVER_PREEMPTS})  # why nobody's eviction was considered
 
 
 @dataclass(frozen=True, slots=True)

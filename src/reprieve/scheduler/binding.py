@@ -54,11 +54,16 @@ def bind_failed(state: State, bind: Bind, error: str, now: float) -> Iterator[Ef
         yield Nominate(bind.target, bind.node)
 
 
-def give_up(state: State, pod: Target, text: str, now: float) -> Iterator[Effect]:
-    """A promise cannot be kept: the room is free again, and the pod is back in line."""
+def give_up(state: State, pod: Target, text: str, now: float, *, has_room: bool = True) -> Iterator[Effect]:
+    """A promise cannot be kept: the room is free again, and the pod is back in line.
+
+    ``has_room``: it was not for a lack of it.
+    """
     assumed = state.settle(pod, now)
     if assumed is None:
         return
+    if has_room:
+        state.restraint.wasted(pod, now)
     state.wake(state.world.withdraw((pod.namespace, pod.name)), now, assumed.node)
     known, key = state.world.pod((pod.namespace, pod.name)), state.parts.get(pod)
     if known is None or key is None or not state.is_ours(known.pod):
@@ -93,7 +98,7 @@ def left_hanging(state: State, now: float) -> Iterator[Effect]:
     """Volumes are being prepared for nodes that are no more."""
     for assumed in preparing(state):
         if not state.world.has_node(assumed.node):
-            yield from give_up(state, assumed.pod, f"node {assumed.node} is gone", now)
+            yield from give_up(state, assumed.pod, f"node {assumed.node} is gone", now, has_room=False)
 
 
 def volume_promised(state: State, step: BindVolume) -> Iterator[Effect]:

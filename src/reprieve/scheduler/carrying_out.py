@@ -48,6 +48,7 @@ def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator
     key = state.plans.answered(effect)
     if isinstance(effect, Evict):
         stays(state, effect.target)
+        state.restraint.refused(effect.target, now)
     if key is not None:
         yield from _failed(state, key, effect.target, error, now)
         state.queue.retry(key, now)
@@ -117,6 +118,7 @@ def _lingers(state: State, pod: Target) -> bool:
 
 def has_left(state: State, target: Target, now: float) -> Iterator[Effect]:
     state.plans.lost(target)
+    state.restraint.lost(target)
     state.departures.end(target)
     for key, handover in state.plans.concerned(target):
         yield from _step(state, key, handover, vanished(handover, target), now)

@@ -40,7 +40,7 @@ from reprieve.scheduler.preempting import (
     still_feasible,
     where_it_waits,
 )
-from reprieve.scheduler.queue import Key
+from reprieve.scheduler.queue import NO_CHANGES, Key
 from reprieve.scheduler.state import State
 from reprieve.scheduler.telling import group_target
 from reprieve.scheduler.tolerating import orphans
@@ -92,8 +92,9 @@ def _refused_again(state: State, who: Asker, refused: Refused, now: float) -> De
 
 
 def _told(state: State, who: Asker, refused: Refused, now: float) -> Decided:
-    if refused.about_tolerations:
-        state.queue.expect(who.key, ABOUT_TOLERATIONS, refused.decision.retry_at, now)
+    if refused.about_tolerations or refused.decision.retry_at is not None:
+        changes = ABOUT_TOLERATIONS if refused.about_tolerations else NO_CHANGES
+        state.queue.expect(who.key, changes, refused.decision.retry_at, now)
     state.refused = refused if refused.wish is not None else None
     return Decided(refused.decision, tuple(state.say_all(who, refused.decision.text)))
 
@@ -109,8 +110,18 @@ def case_of(state: State, who: Asker, now: float) -> Case:
     else:
         demand, view = in_place.asked(view, state.world.row(who.key[1:]), now)
         demand = replace(demand, priority=who.priority, may_preempt=who.may_preempt)
-    promised, later = _promised(state, view, demand), _later(state, view, demand)
-    return Case(who, demand, view, profile, promised, _doomed(state, view), _stuck(state, view), later)
+    return Case(
+        who,
+        demand,
+        view,
+        profile,
+        _promised(state, view, demand),
+        doomed=_doomed(state, view),
+        stuck=_stuck(state, view),
+        staying=tuple(rows_of(view, state.restraint.staying(now))),
+        later=_later(state, view, demand),
+        restrained=state.restraint.until((pod_target(pod.pod) for pod in who.pods), now),
+    )
 
 
 def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> Iterator[Effect]:
@@ -175,6 +186,9 @@ def _placed(state: State, case: Case, nodes: tuple[int, ...], now: float) -> Dec
         if ask.shape.claims:
             view = with_taken(ask, node)
     places = tuple((pod_target(case.who.pods[member].pod), names[node]) for member, node in placed)
+    handover = state.plans.of(case.who.key)
+    if handover is not None and handover.victims and not handover.evicts_later:
+        state.restraint.serve(pod for pod, _ in places)
     decision = replace(_decision(state, case.who, Outcome.PLACED, now), places=places)
     if not _makes_room_for_another(state, case.who.key):
         effects.extend(call_off(state, case.who.key, now))
@@ -219,7 +233,8 @@ def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decid
         decided = _make_room(state, case, found, weighed, now)
         return replace(decided, effects=(*withdrawn, *decided.effects))
     held = weighed.refusal is not None and bool(weighed.refusal.held)
-    refused = Refused(wish_of(case.who), _refused(state, case, found, weighed, now), helps, held)
+    wish = wish_of(case.who) if case.restrained is None else None
+    refused = Refused(wish, _refused(state, case, found, weighed, now), helps, held)
     decided = _told(state, case.who, refused, now)
     return replace(decided, effects=(*withdrawn, *decided.effects))
 
@@ -286,7 +301,8 @@ def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, n
     )
     effects: list[Effect] = [*orphans(state, plan, view)]
     for pod in filter(state.is_preparing, going):
-        effects.extend(give_up(state, pod, f"it gives way to others (decision {decision.id})", now))
+        why = f"it gives way to others (decision {decision.id})"
+        effects.extend(give_up(state, pod, why, now, has_room=False))
     for key in [(IN_PLACE, pod.namespace, pod.name) for pod in going]:
         if state.plans.of(key) is not None:
             effects.extend(plan_anew(state, key, now))

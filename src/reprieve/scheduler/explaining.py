@@ -239,6 +239,7 @@ def _too_slow(plan: Plan, question: Question, now: float) -> str:
 _SENTENCES = {
     Why.OFF: "preemption is off for pods of this scheduler",
     Why.FORBIDDEN: "it is forbidden for this pod",
+    Why.IN_VAIN: "others went for it before, and it could not use their room; nobody does again for a while",
     Why.NEVER_PREEMPTS: "preemptionPolicy is Never",
     Why.NOBODY_ELIGIBLE: "nobody may be taken",
     Why.NO_HELP: "no node would do even if all pods of lower priority went",

@@ -195,6 +195,7 @@ def all_are_here(state: State, now: float) -> Iterator[Effect]:
 def forget(state: State, pod: Target, now: float) -> Iterator[Effect]:
     """A pod needs nothing from us any more: it is bound, finished or gone."""
     state.telling.forget(pod)
+    state.restraint.forget(pod)
     state.faults.pop(pod, None)
     surprising = state.settle(pod, now) is None
     key = state.parts.get(pod)

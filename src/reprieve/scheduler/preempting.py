@@ -42,7 +42,9 @@ class Case:
     promised: Promised  # room that others wait for
     doomed: tuple[int, ...] = ()  # pods that others have asked to go, or that were marked before we came
     stuck: tuple[int, ...] = ()  # pods that should be gone, and may never go
+    staying: tuple[int, ...] = ()  # pods that the server did not let us evict
     later: frozenset[int] = frozenset()  # equals who planned beside room that the demand waited for already
+    restrained: float | None = None  # until when nobody goes for it, since others went in vain
 
     @property
     def promised_before(self) -> Promised:
@@ -93,10 +95,12 @@ def plans_for(
 
 
 def _plans(case: Case, demand: Demand, policy: Policy, now: float, room_for: RoomFor) -> Weighed:
-    emptied, policy = without(case.view, case.leaving), _sparing_the_stuck(policy, case.stuck)
+    emptied, policy = without(case.view, case.leaving), _sparing(policy, case.stuck, case.staying)
     found = place_together(demand, emptied, case.profile, policy.choose, case.promised)
     if isinstance(found, Placement):
         return Weighed((Plan("", found, (), (), 0, pods=demand.pods),))
+    if case.restrained is not None:
+        return Weighed(refusal=NoPlan(Why.IN_VAIN, retry_at=case.restrained))
     view = paid_for(with_promises(emptied, case.promised), case.doomed)
     question = Question(demand, view, found.survey, case.profile, policy)
     weighed = _weighed(question, now, case.doomed, singly=room_for is RoomFor.ONE)
@@ -212,18 +216,18 @@ def _one_of(pods: Sequence[int]) -> Rule:
     return rule
 
 
-def _sparing_the_stuck(policy: Policy, pods: Sequence[int]) -> Policy:
-    """Who does not go when asked is asked no more, and is no part of his group any more."""
-    if not pods:
+def _sparing(policy: Policy, stuck: Sequence[int], staying: Sequence[int]) -> Policy:
+    """Who does not go when asked is asked no more; one who is stuck is no part of his group any more."""
+    if not stuck and not staying:
         return policy
 
     def rule(units: Units, _: Demand, __: float) -> Verdict:
-        return Verdict(~units.with_any(_mask(units.view, pods)))
+        return Verdict(~units.with_any(_mask(units.view, (*stuck, *staying))))
 
     def units(view: Snapshot) -> Units:
-        return policy.units(view).apart(_mask(view, pods))
+        return policy.units(view).apart(_mask(view, stuck))
 
-    return replace(policy, units=units, rules=(*policy.rules, rule))
+    return replace(policy, units=units if stuck else policy.units, rules=(*policy.rules, rule))
 
 
 def _mask(view: Snapshot, pods: Sequence[int]) -> Mask:

@@ -22,6 +22,7 @@ from reprieve.scheduler.graves import Graves
 from reprieve.scheduler.ledger import Assumed, Ledger, Promise
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.queue import Key, Queue
+from reprieve.scheduler.restraint import Restraint
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.telling import Telling
 from reprieve.scheduler.world import World
@@ -42,6 +43,7 @@ class State:
         self.departures = Departures(settings.stuck_victim_seconds)
         self.arrivals = Arrivals()
         self.graves = Graves()
+        self.restraint = Restraint()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
         self.refused: Refused | None = None  # the last decision, if that was one
         self.synced = False
@@ -50,14 +52,16 @@ class State:
     def notice(self, now: float) -> None:
         """A clock may be put back: then everybody waits as long as he was to wait, and not longer."""
         if now < self._now:
-            for timed in (self.queue, self.ledger, self.plans, self.departures, self.arrivals):
+            for timed in (*self._timed(), self.restraint):
                 timed.shift(now - self._now)
         self._now = now
 
     def next_time(self) -> float | None:
         """When something is to be done even if nothing happens."""
-        timed = (self.queue, self.ledger, self.plans, self.departures, self.arrivals)
-        return min((time for one in timed if (time := one.next_time()) is not None), default=None)
+        return min((time for one in self._timed() if (time := one.next_time()) is not None), default=None)
+
+    def _timed(self) -> tuple[Queue | Ledger | Plans | Departures | Arrivals, ...]:
+        return self.queue, self.ledger, self.plans, self.departures, self.arrivals
 
     def asker(self, key: Key) -> Asker | NotYet | None:
         found = self._asker_in_place(key) if key[0] == IN_PLACE else self._asker(key)
