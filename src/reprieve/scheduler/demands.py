@@ -27,7 +27,7 @@ class GroupRules:
     """What counts of all that groups say."""
 
     divergence_allowed: bool = False  # pods may have other priorities than their group
-    own_policy: bool = True  # whether a group says itself that it never preempts; its class may always
+    own_policy: bool = True  # whether a group says itself if it preempts; its class may always
     trees: bool = True  # groups may be in other groups
     priorities: bool = True  # the priority of a group is that of its pods; otherwise they have their own
 
@@ -161,7 +161,8 @@ def _of_group(
         text = f"PodGroup {key[1]}/{key[2]} waits until {gang.min_count} of its pods exist"
         return NotYet(text, tuple(waiting), arriving=True)
     priority = _priority(world, group, waiting, rules)
-    wrong = _disagreement([*waiting, *placed], priority, rules)
+    policy = world.groups.policy_of(group) if rules.own_policy else ""
+    wrong = _disagreement([*waiting, *placed], priority, policy, rules)
     if rules.trees:
         wrong = _tree_problem(world, key) or wrong
     if wrong:
@@ -186,12 +187,18 @@ def _tree_problem(world: World, key: Key) -> str:
     return ""
 
 
-def _disagreement(pods: Sequence[CompiledPod], priority: int, rules: GroupRules) -> str:
-    """A cheap pod must not ride on a dear group, nor two schedulers on one gang."""
+def _disagreement(pods: Sequence[CompiledPod], priority: int, policy: str, rules: GroupRules) -> str:
+    """A cheap pod must not ride on a dear group, nor two schedulers on one gang.
+
+    ``policy``: what the group says of preemption; empty if that does not count.
+    """
     if len({pod.pod.spec.scheduler_name for pod in pods}) > 1:
         return "its pods name different schedulers"
-    if len({pod.pod.spec.preemption_policy or "PreemptLowerPriority" for pod in pods}) > 1:
+    policies = {pod.pod.spec.preemption_policy or "PreemptLowerPriority" for pod in pods}
+    if len(policies) > 1:
         return "its pods have different preemption policies"
+    if policy and policies != {policy}:
+        return f"its pods have the preemption policy {', '.join(policies)}, the group {policy}"
     others = [p for p in pods if (p.pod.spec.priority or 0) != priority]
     if others and rules.priorities and not rules.divergence_allowed:
         return _differs(others[0].pod, priority)

@@ -50,9 +50,12 @@ class GroupMirror:
 
     def never_preempts(self, group: PodGroup, *, own_policy: bool = True) -> bool:
         """As the class of the outermost group said, or that group itself, if that counts."""
-        root = self._root(group)
-        said = root.spec.preemption_policy if own_policy else ""
-        return "Never" in (said, self._policies.get(root.metadata.uid))
+        said = self.policy_of(group) if own_policy else ""
+        return "Never" in (said, self._policies.get(self._root(group).metadata.uid))
+
+    def policy_of(self, group: PodGroup) -> str:
+        """What the outermost group itself says of preemption; empty if it says nothing."""
+        return self._root(group).spec.preemption_policy
 
     def _root(self, group: PodGroup) -> Group:
         return self.tree().root((group.metadata.namespace, group.metadata.name)) or group

@@ -5,7 +5,7 @@ import pytest
 
 from reprieve.model.effects import Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen
-from reprieve.model.objects import Named, Node, Pod, PodGroup, PriorityClass
+from reprieve.model.objects import KubernetesObject, Named, Node, Pod, PodGroup, PriorityClass
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import pods_alone
 from reprieve.scheduler.demands import GroupRules
@@ -443,7 +443,8 @@ def never(value: str) -> tuple[PodGroup, list[Pod], list[PriorityClass]]:
         {"metadata": {"name": "quiet", "uid": "uid-quiet"}, "value": 9, **field}, PriorityClass
     )
     group = {"group": field, "class": {"priorityClassName": "quiet"}}.get(value, {})
-    pods = [a_member(f"g-{i}", cpu="3", priority=9, **(field if value == "pods" else {})) for i in range(2)]
+    of_pods = {} if value == "class" else field
+    pods = [a_member(f"g-{i}", cpu="3", priority=9, **of_pods) for i in range(2)]
     return a_group("g", 9, 2, **group), pods, [of_class]
 
 
@@ -452,6 +453,19 @@ def test_a_group_that_never_preempts_waits(value: str) -> None:
     group, pods, classes = never(value)
     cluster = served(*classes, *nodes(2), *old(2), group, *pods)
     assert (cluster.outcomes(), cluster.wanted(Nominate)) == (["Unschedulable"], [])
+
+
+@pytest.mark.parametrize("policy", ["Never", "PreemptLowerPriority"])
+def test_a_group_whose_pods_say_otherwise_is_not_scheduled_where_its_own_policy_counts(policy: str) -> None:
+    other = "PreemptLowerPriority" if policy == "Never" else "Never"
+    pods = [a_member(f"g-{i}", cpu="3", priority=9, preemptionPolicy=other) for i in range(2)]
+    things: list[KubernetesObject] = [*nodes(2), a_group("g", 9, 2, preemptionPolicy=policy), *pods]
+    cluster = served(*things)
+    assert cluster.outcomes() == []
+    text = f"its pods have the preemption policy {other}, the group {policy}"
+    assert any(text in note for note in notes(cluster.stage.wanted))
+    elsewhere = served(*things, settings=Settings(group_rules=GroupRules(own_policy=False)))
+    assert elsewhere.wanted(Bind) == ["g-0", "g-1"]
 
 
 @pytest.mark.parametrize("when", ["before its pods come", "while it waits", "and comes back otherwise"])
