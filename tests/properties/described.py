@@ -133,6 +133,7 @@ def _pod(view: Snapshot, row: int) -> Json:
         "nonzero": pods.nonzero[:, row].tolist(),
         "priority": int(pods.priority[row]),
         "terminating": bool(pods.terminating[row]),
+        "static": bool(pods.static[row]),
         "start": float(pods.start[row]),
         "scheduled": float(pods.scheduled[row]),
         "class": pods.classes[row],

@@ -10,6 +10,7 @@ from reprieve.model.columns import Column, Floats, Ints, Mask, Relation, matrix,
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.mentions import Mentions, keys_looked_at, weights_by_topology
 from reprieve.model.nodes import meeting
+from reprieve.model.objects import ObjectMeta
 from reprieve.model.resources import ResourceAxis
 from reprieve.model.selectors import Labels, Selector
 from reprieve.model.shape import CompiledPod, Disk, HostPort, PodTerm, Shape, WeightedPodTerm
@@ -33,6 +34,7 @@ class Pods:
     start: Floats  # when it began to run; never, for those that have not
     scheduled: Floats  # when it got its node; never, for those of which the cluster does not say so
     terminating: Mask
+    static: Mask  # run by their kubelet for a file of its own: whoever deletes one deletes its picture
     classes: Column[str]  # priority classes, by name
     groups: Column[GroupKey | None]
     ports: Relation[HostPort]
@@ -108,6 +110,7 @@ class Pods:
             start=sealed(self.start.copy()),
             scheduled=sealed(self.scheduled.copy()),
             terminating=sealed(self.terminating.copy()),
+            static=sealed(self.static.copy()),
             classes=self.classes.copy(),
             groups=self.groups.copy(),
             ports=self.ports.copy(),
@@ -120,6 +123,10 @@ class Pods:
             _matches={},
             _mentions={},
         )
+
+
+def is_static(meta: ObjectMeta) -> bool:
+    return "kubernetes.io/config.mirror" in meta.annotations
 
 
 def pods_table(compiled: Iterable[CompiledPod], axis: ResourceAxis) -> Pods:
@@ -142,6 +149,7 @@ def pods_table(compiled: Iterable[CompiledPod], axis: ResourceAxis) -> Pods:
         classes=Column.of((p.pod.spec.priority_class_name for p in pods), first=("",)),
         groups=Column.of((group_key(p.pod) for p in pods), first=(None,)),
         terminating=sealed(np.fromiter((m.deletion_timestamp is not None for m in metas), np.bool_)),
+        static=sealed(np.fromiter(map(is_static, metas), np.bool_)),
         ports=Relation.of((row, port) for row, s in numbered for port in s.ports),
         affinity=Relation.of((row, term) for row, s in numbered for term in s.affinity),
         anti_affinity=Relation.of((row, term) for row, s in numbered for term in s.anti_affinity),

@@ -145,9 +145,9 @@ class Units:
 
 
 def pods_alone(view: Snapshot) -> Units:
-    """Every pod is its own unit, with its own priority."""
+    """Every pod is its own unit, with its own priority. Kubelets start static pods again: they stay."""
     rows = np.arange(len(view.pods))
-    running = view.where != NOWHERE
+    running = (view.where != NOWHERE) & ~view.pods.static
     return Units(
         view,
         of_pod=np.where(running, rows, NOWHERE),

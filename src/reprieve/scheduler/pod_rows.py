@@ -6,7 +6,7 @@ from reprieve.model.clocks import scheduled_at
 from reprieve.model.columns import Ints
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.mentions import Mentions, keys_looked_at
-from reprieve.model.pods import LabelSet, MentionKey, Pods
+from reprieve.model.pods import LabelSet, MentionKey, Pods, is_static
 from reprieve.model.resources import ResourceAxis
 from reprieve.model.shape import CompiledPod, Disk, HostPort, PodTerm, WeightedPodTerm
 from reprieve.model.slots import start_of
@@ -29,6 +29,7 @@ class PodRows:
         self._start = np.zeros(0, np.float64)
         self._scheduled = np.zeros(0, np.float64)
         self._terminating = np.zeros(0, np.bool_)
+        self._static = np.zeros(0, np.bool_)
         self._classes: GrowingColumn[str] = GrowingColumn("")
         self._groups: GrowingColumn[GroupKey | None] = GrowingColumn(None)
         # Rows that are free lie in a namespace that nobody means.
@@ -101,6 +102,7 @@ class PodRows:
         self._start = grown(self._start, size)
         self._scheduled = grown(self._scheduled, size)
         self._terminating = grown(self._terminating, size)
+        self._static = grown(self._static, size)
 
     def _write(self, row: int, compiled: CompiledPod, axis: ResourceAxis) -> None:
         shape = compiled.shape
@@ -115,6 +117,7 @@ class PodRows:
         self._classes.set(row, compiled.pod.spec.priority_class_name)
         self._groups.set(row, group_key(compiled.pod))
         self._terminating[row] = compiled.pod.metadata.deletion_timestamp is not None
+        self._static[row] = is_static(compiled.pod.metadata)
         self._namespaces.set(row, shape.namespace)
         self._labels.set(row, (shape.namespace, shape.labels))
         self._ports.set(row, shape.ports)
@@ -149,6 +152,7 @@ class PodRows:
             start=published(self._start, size),
             scheduled=published(self._scheduled, size),
             terminating=published(self._terminating, size),
+            static=published(self._static, size),
             classes=self._classes.view(size),
             groups=self._groups.view(size),
             ports=self._ports.view(),
