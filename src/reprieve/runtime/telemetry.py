@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from reprieve.model.effects import Bind, Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown
-from reprieve.model.groups import group_key
+from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
 from reprieve.preemption.plan import Why
 from reprieve.runtime.followed import Called, Ended, Followed, News, Reason, Wasted
@@ -40,6 +40,7 @@ _NEVER_LOOKED = frozenset({Why.OFF, Why.IN_VAIN, Why.NEVER_PREEMPTS})  # why nob
 class _Waiting:
     since: float
     profile: str
+    group: GroupKey | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Telemetry:
         self._waiting: dict[Target, _Waiting] = {}
         self._binding: dict[Target, _Binding] = {}
         self._attempts: dict[Target, int] = {}  # until a pod is bound, or a group placed
-        self._profiles: dict[tuple[str, str], str] = {}  # by group
+        self._profiles: dict[GroupKey, dict[Target, str]] = {}  # of the pods that wait, by group
         self._begin_with_zero()
 
     def asks(self, pending: Callable[[], Mapping[Standing, int]]) -> None:
@@ -106,20 +107,25 @@ class Telemetry:
         meta, spec = pod.metadata, pod.spec
         target = Target("Pod", meta.namespace, meta.name, meta.uid)
         if spec.node_name:
-            self._waiting.pop(target, None)
-            self._attempts.pop(target, None)
+            self._bound(target, now, well=True)  # also if no answer came
+            self._waits_no_more(target)
         elif target not in self._waiting and not spec.scheduling_gates:
-            self._waiting[target] = _Waiting(now, spec.scheduler_name)
-            if (group := group_key(pod)) is not None:
-                self._profiles[group] = spec.scheduler_name
+            waiting = self._waiting[target] = _Waiting(now, spec.scheduler_name, group_key(pod))
+            if waiting.group is not None:
+                self._profiles.setdefault(waiting.group, {})[target] = waiting.profile
 
     def _gone(self, target: Target) -> None:
+        self._waits_no_more(target)
+        self._binding.pop(target, None)
+
+    def _waits_no_more(self, target: Target) -> None:
         self._attempts.pop(target, None)
-        if target.kind == "Pod":
-            self._waiting.pop(target, None)
-            self._binding.pop(target, None)
-        elif target.kind == "PodGroup":
-            self._profiles.pop((target.namespace, target.name), None)
+        waiting = self._waiting.pop(target, None)
+        if waiting is not None and waiting.group is not None:
+            others = self._profiles[waiting.group]
+            del others[target]
+            if not others:
+                del self._profiles[waiting.group]
 
     def _ended(self, effect: Effect, event: Done | Failed | Unknown, now: float) -> None:
         self._metrics.effects(type(effect).__name__, type(event).__name__.lower()).inc()
@@ -209,7 +215,7 @@ class Telemetry:
 
     def _profile(self, demand: Target) -> str:
         if demand.kind != "Pod":
-            return self._profiles.get((demand.namespace, demand.name), "")
+            return next(iter(self._profiles.get((demand.namespace, demand.name), {}).values()), "")
         waiting = self._waiting.get(demand)
         return waiting.profile if waiting is not None else ""
 

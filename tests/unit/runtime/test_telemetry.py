@@ -6,7 +6,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from reprieve.model.effects import Bind, Effect, Evict, SetCondition
-from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced
+from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
 from reprieve.model.objects import KubernetesObject
 from reprieve.runtime.onlookers import Watched
 from reprieve.runtime.telemetry import Telemetry
@@ -93,6 +93,24 @@ def test_a_bind_that_fails_is_an_error_and_counts_as_an_attempt() -> None:
     measured.happens().succeed()
     assert measured.says("scheduler_pod_scheduling_sli_duration_seconds_count", attempts="2") == 1
     assert measured.says("scheduler_pod_scheduling_attempts_sum") == 2
+
+
+def test_a_bind_whose_answer_is_lost_is_counted_when_it_shows_and_once() -> None:
+    pod, cluster = a_pod("p"), Measured().begin(a_node("n1"))
+    (bind,) = cluster.see(pod).wanted
+    cluster.happens(Unknown(bind, "no answer")).see(bound(pod, "n1"))
+    for _ in range(2):
+        assert cluster.says("scheduler_schedule_attempts_total", result="scheduled", profile="reprieve") == 1
+        cluster.happens(Done(bind))
+
+
+def test_of_pods_that_are_gone_nothing_is_remembered() -> None:
+    """Nor of a group that never was: its name came with them alone."""
+    pods = [a_member("m", "nobody-made-it"), a_pod("p", cpu="100"), a_pod("theirs", schedulerName="another")]
+    cluster = Measured().begin(a_node("n1"), *pods).succeed()
+    cluster.happens(*(Gone(target(pod)) for pod in pods)).succeed()
+    kept = {name: value for name, value in vars(cluster.telemetry).items() if isinstance(value, dict)}
+    assert {name: {} for name in kept} == kept
 
 
 def test_a_pod_that_fits_nowhere() -> None:
