@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from reprieve.cli.inputs import text_of
-from reprieve.cluster.api.documents import Unparsed, documents
+from reprieve.cluster.api.documents import Unparsed, documents, repeated_keys
 
 Json = dict[str, Any]
 
@@ -24,12 +24,17 @@ def document_in(filename: str | None) -> object:
     """One document; what holds when nothing is written, if there is no file."""
     if filename is None:
         return _NOTHING_WRITTEN
-    found = list(documents(text_of(filename)))
+    text = text_of(filename)
+    found = list(documents(text))
     if len(found) != 1:
         told = f"expected one KubeSchedulerConfiguration, got {len(found)} documents"
         raise WrongConfigurationError(f"{filename}: {told}")
     if isinstance(found[0], Unparsed):
         raise WrongConfigurationError(f"{filename}: {found[0].expected}")
+    if repeated := repeated_keys(text):
+        raise WrongConfigurationError(
+            "\n".join(f"{filename}: {path}: expected once, stands there twice" for path in repeated)
+        )
     return found[0]
 
 

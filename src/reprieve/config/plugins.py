@@ -124,9 +124,14 @@ def enabled_plugins(plugins: Plugins) -> dict[str, dict[str, int]]:
 def plugin_errors(plugins: Plugins, path: str) -> Iterator[ConfigError]:
     """Plugins that Reprieve cannot take the place of, or cannot leave out."""
     for point, plugin_set in plugins.sets().items():
+        seen: set[str] = set()
         for i, plugin in enumerate(plugin_set.enabled):
-            if (message := _refusal(plugin.name, point)) is not None:
+            message = (
+                f"{plugin.name} is listed twice" if plugin.name in seen else _refusal(plugin.name, point)
+            )
+            if message is not None:
                 yield ConfigError(path=f"{path}.{point}.enabled[{i}].name", message=message)
+            seen.add(plugin.name)
     enabled = enabled_plugins(plugins)
     for point, name in INDISPENSABLE.items():
         if name not in enabled[point]:

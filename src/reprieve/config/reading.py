@@ -43,15 +43,16 @@ class InvalidConfigurationError(ValueError):
 
 
 class Seconds(float):
-    """A length of time, written as Kubernetes writes it: 500ms, 15s, 1m30s."""
+    """A length of time, written as Kubernetes writes it: 500ms, 15s, 1m30s, 0."""
 
-    _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}
+    _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "\u00b5s": 1e-6, "ns": 1e-9}
 
     @classmethod
     def parse(cls, text: str) -> "Seconds | None":
-        if not re.fullmatch(r"(\d+(\.\d+)?(h|ms|m|s))+", text):
+        part = rf"(\d+\.?\d*|\.\d+)({'|'.join(sorted(cls._UNITS, key=len, reverse=True))})"
+        if text != "0" and not re.fullmatch(f"({part})+", text):
             return None
-        parts = re.findall(r"([\d.]+)(h|ms|m|s)", text)
+        parts = re.findall(part, text)
         seconds = sum(float(amount) * cls._UNITS[unit] for amount, unit in parts)
         return cls(seconds) if seconds <= INT32_MAX else None
 

@@ -48,3 +48,12 @@ def test_two_documents_are_one_too_many() -> None:
     code, _, told = validated("---\na: b\n")
     assert code == 2
     assert "expected one KubeSchedulerConfiguration, got 2 documents" in told
+
+
+def test_a_key_that_stands_twice_is_a_mistake() -> None:
+    """As for kube-scheduler; a parser alone would take the last one, and nobody would notice."""
+    profiles = "profiles: [{schedulerName: a, schedulerName: b}]\n"
+    code, _, told = validated(f"parallelism: 3\n{profiles}parallelism: 4\n")
+    assert code == 2
+    for path in ("parallelism", "profiles[0].schedulerName"):
+        assert f"-: {path}: expected once, stands there twice" in told

@@ -3,6 +3,7 @@
 import pytest
 
 from reprieve.config import default_configuration, parse_configuration
+from reprieve.config.reading import Seconds
 from tests.unit.config import complaints, configuration
 
 
@@ -28,6 +29,27 @@ def test_settings_are_read() -> None:
     assert settings.leader_election.lease_duration == 90.0
     assert settings.leader_election.retry_period == 0.5
     assert (settings.client_connection.qps, settings.client_connection.burst) == (20.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0),
+        ("1h1m", 3660),
+        ("1.5s", 1.5),
+        (".5s", 0.5),
+        ("250us", 0.00025),
+        ("1m30s500ms", 90.5),
+        ("1µs", 1e-6),
+    ],
+)
+def test_lengths_of_time_as_go_reads_them(text: str, seconds: float) -> None:
+    assert Seconds.parse(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "1", "s", "-1s", "1 s", "1d", "1.s.", "ms1"])
+def test_what_is_no_length_of_time(text: str) -> None:
+    assert Seconds.parse(text) is None
 
 
 @pytest.mark.parametrize(

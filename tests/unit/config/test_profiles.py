@@ -86,6 +86,10 @@ def test_a_profile_that_disables_preemption_never_evicts(point: str) -> None:
             ".score.enabled[0].name: NodePorts has no say at score, only at preFilter, filter",
         ),
         (
+            sets("score", on=["ImageLocality", "ImageLocality"]),
+            ".score.enabled[1].name: ImageLocality is listed twice",
+        ),
+        (
             sets("queueSort", off=["*"]),
             ".queueSort: PrioritySort cannot be disabled: Reprieve does not work without it",
         ),

@@ -119,3 +119,31 @@ def _check_size(text: str, largest: int) -> None:
                 known[event.anchor or ""] = 1 + len(event.value)
         if len(sizes) > _DEEPEST or sizes[-1] > largest:
             raise _TooLargeError("it has too many values or levels of nesting")
+
+
+def repeated_keys(text: str) -> list[str]:
+    """The paths of keys that stand twice in one mapping: parsers take the last of them unasked.
+
+    For a text of which the documents could be read.
+    """
+    known: set[int] = set()
+    return [path for node in yaml.compose_all(text, Loader=_Loader) for path in _repeated(node, "", known)]
+
+
+def _repeated(node: yaml.Node | None, path: str, known: set[int]) -> Iterator[str]:
+    """``known``: nodes that were looked at, where an alias stands for them first."""
+    if node is None or id(node) in known:
+        return
+    known.add(id(node))
+    match node:
+        case yaml.MappingNode():
+            seen: set[str] = set()
+            for key, value in node.value:
+                below = f"{path}.{key.value}" if path else str(key.value)
+                if below in seen:
+                    yield below
+                seen.add(below)
+                yield from _repeated(value, below, known)
+        case yaml.SequenceNode():
+            for i, item in enumerate(node.value):
+                yield from _repeated(item, f"{path}[{i}]", known)
