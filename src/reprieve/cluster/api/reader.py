@@ -19,6 +19,7 @@ T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
 W = TypeVar("W", bound=KubernetesObject | Spelling)
 
 _DEFAULT_NAMESPACE = "default"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object once more, as text
 NOBODY = Ref(kind="", namespace="", name="")
 
 
@@ -68,7 +69,7 @@ class Reader(Generic[W, T_co]):
             thing = self.decoder.decode(raw)
         except UNDECODABLE as error:
             return self._read_again(raw, error)
-        return self.finish(self._in_its_namespace(thing))
+        return self.finish(self._kept(thing))
 
     def read_value(self, value: object) -> Decoded[T_co] | Unreadable:
         """From parsed JSON or YAML."""
@@ -76,7 +77,7 @@ class Reader(Generic[W, T_co]):
             thing = msgspec.convert(value, self.decoder.type)
         except UNDECODABLE:
             return self._read_without_nulls(value)
-        return self.finish(self._in_its_namespace(thing))
+        return self.finish(self._kept(thing))
 
     def _read_again(self, raw: Raw, error: Exception) -> Decoded[T_co] | Unreadable:
         try:
@@ -92,14 +93,18 @@ class Reader(Generic[W, T_co]):
             thing = msgspec.convert(value, self.decoder.type)
         except UNDECODABLE as error:
             return self._unreadable(value, fault_of(error, value))
-        return self.finish(self._in_its_namespace(thing))
+        return self.finish(self._kept(thing))
 
-    def _in_its_namespace(self, thing: W) -> W:
+    def _kept(self, thing: W) -> W:
+        """In its namespace, and without what is long, of no use, and may hold somebody's secrets."""
         meta = thing.metadata
-        if bool(meta.namespace) == self.namespaced:
+        misplaced = bool(meta.namespace) != self.namespaced
+        if not misplaced and _LAST_APPLIED not in meta.annotations:
             return thing
-        placed = msgspec.structs.replace(meta, namespace=_DEFAULT_NAMESPACE if self.namespaced else "")
-        return msgspec.structs.replace(thing, metadata=placed)
+        if misplaced:
+            meta = msgspec.structs.replace(meta, namespace=_DEFAULT_NAMESPACE if self.namespaced else "")
+        notes = {key: value for key, value in meta.annotations.items() if key != _LAST_APPLIED}
+        return msgspec.structs.replace(thing, metadata=msgspec.structs.replace(meta, annotations=notes))
 
     def _unreadable(self, value: object, fault: Fault) -> Unreadable:
         ref = ref_in(value)

@@ -66,6 +66,22 @@ def test_bytes_and_parsed_values_give_the_same(example: dict[str, Any]) -> None:
     assert decode_value(example) == decode(raw(example))
 
 
+@pytest.mark.parametrize("namespace", ["team", ""])
+def test_what_was_applied_is_not_kept_beside_what_there_is(namespace: str) -> None:
+    """It is the whole object as text, secrets in the environment of containers included."""
+    notes = {"kubectl.kubernetes.io/last-applied-configuration": "{…}", "a": "b"}
+    assert decoded(changed(POD, "metadata.annotations", notes)).metadata.annotations == {"a": "b"}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": namespace, "annotations": notes},
+    }
+    thing = decode_value(body)
+    assert isinstance(thing, Decoded)
+    assert thing.object.metadata.annotations == {"a": "b"}
+    assert thing.object.metadata.namespace == (namespace or "default")
+
+
 def test_the_fast_path_for_pods_gives_the_same() -> None:
     assert decode_pod(raw(POD)) == decode(raw(POD))
     assert decode_pod(msgspec.Raw(raw(POD))) == decode(raw(POD))
