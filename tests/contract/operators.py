@@ -20,6 +20,7 @@ PLACES = {
         Place("PersistentVolume", "persistentvolumes", "v1", namespaced=False),
         Place("PersistentVolumeClaim", "persistentvolumeclaims", "v1"),
         Place("Event", "events", "v1"),
+        Place("Lease", "leases", "coordination.k8s.io/v1"),
         Place("Role", "roles", "rbac.authorization.k8s.io/v1"),
         Place("RoleBinding", "rolebindings", "rbac.authorization.k8s.io/v1"),
         Place("ClusterRole", "clusterroles", "rbac.authorization.k8s.io/v1", namespaced=False),

@@ -1,36 +1,48 @@
 """Can it be the scheduler of this cluster? What is found out about versions, kinds, gates and rights."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from reprieve.assembly.checking import Finding, Grade, Report, check
 from reprieve.assembly.daemon import DaemonError
+from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.config.configuration import KIND
 from reprieve.config.plugin_args import API_VERSION
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import TOKEN, living_cluster
 
+Json = dict[str, Any]
 NOTHING_WRITTEN = {"apiVersion": API_VERSION, "kind": KIND}
 TREES = "TopologyAwareWorkloadScheduling=true,CompositePodGroup=true"
 
 
-def report(tmp_path: Path, gates: str = "", token: str = TOKEN) -> Report:
+def report(
+    tmp_path: Path,
+    gates: str = "",
+    document: object = NOTHING_WRITTEN,
+    lease: Callable[[float], Json] | None = None,
+    user: dict[str, str] | None = None,
+) -> Report:
     async def main() -> Report:
         async with living_cluster(clock) as operator:
+            if lease is not None:
+                await operator.create(lease(clock()))
             path = tmp_path / "kubeconfig"
-            path.write_text(kubeconfig(operator.access.server, token))
-            return await check(NOTHING_WRITTEN, gates, str(path), "here")
+            path.write_text(kubeconfig(operator.access.server, user or {"token": TOKEN}))
+            return await check(document, gates, str(path), "here", clock)
 
     return run(main())
 
 
-def kubeconfig(server: str, token: str) -> str:
+def kubeconfig(server: str, user: dict[str, str]) -> str:
     return yaml.safe_dump(
         {
             "clusters": [{"name": "here", "cluster": {"server": server}}],
-            "users": [{"name": "me", "user": {"token": token}}],
+            "users": [{"name": "me", "user": user}],
             "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
         }
     )
@@ -44,6 +56,49 @@ def test_the_owner_of_a_cluster_can(tmp_path: Path) -> None:
     assert Finding("Lease", Grade.GOOD, "lease kube-system/reprieve: free") in found.findings
 
 
+def held(name: str, seconds_ago: float) -> Callable[[float], Json]:
+    """A lease that somebody renewed so long ago."""
+
+    def lease(now: float) -> Json:
+        spec = {
+            "holderIdentity": "somebody",
+            "leaseDurationSeconds": 15,
+            "renewTime": micro_stamp(now - seconds_ago),
+        }
+        meta = {"namespace": "kube-system", "name": name}
+        return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+
+    return lease
+
+
+def about_leases(report: Report) -> list[tuple[Grade, str]]:
+    return [(finding.grade, finding.text) for finding in report.findings if finding.code == "Lease"]
+
+
+def test_a_lease_counts_for_as_long_as_it_is_renewed(tmp_path: Path) -> None:
+    ((grade, text),) = about_leases(report(tmp_path, lease=held("reprieve", 5)))
+    assert (grade, text) == (Grade.GOOD, "lease kube-system/reprieve: held by somebody")
+    ((grade, text),) = about_leases(report(tmp_path, lease=held("reprieve", 60)))
+    assert text.startswith("lease kube-system/reprieve: free, somebody held it until ")
+
+
+def test_a_kube_scheduler_that_runs_no_more_is_none(tmp_path: Path) -> None:
+    document = {**NOTHING_WRITTEN, "profiles": [{"schedulerName": "default-scheduler"}]}
+    _, (grade, text) = about_leases(report(tmp_path, document=document, lease=held("kube-scheduler", 5)))
+    assert grade is Grade.WARNING
+    assert text == "lease kube-system/kube-scheduler is held by somebody: two would be default-scheduler"
+    assert len(about_leases(report(tmp_path, document=document, lease=held("kube-scheduler", 60)))) == 1
+
+
+def test_whose_rights_are_looked_at_is_told_and_what_cannot_be_read_is_not_called_free(
+    tmp_path: Path,
+) -> None:
+    found = report(tmp_path, user={"token": TOKEN, "as": "anybody"})
+    assert Finding("User", Grade.GOOD, "the rights are those of anybody") in found.findings
+    assert about_leases(found) == [(Grade.WARNING, "lease kube-system/reprieve: who holds it cannot be read")]
+    assert not found.can_schedule
+
+
 def test_gates_that_are_of_no_use_are_told(tmp_path: Path) -> None:
     useless = Finding(
         "Gate", Grade.WARNING, "CompositePodGroup is on, and the server has no CompositePodGroup"
@@ -54,11 +109,11 @@ def test_gates_that_are_of_no_use_are_told(tmp_path: Path) -> None:
 
 def test_whoever_is_not_let_in_is_told(tmp_path: Path) -> None:
     with pytest.raises(DaemonError, match="does not accept our credentials"):
-        report(tmp_path, token="forged")
+        report(tmp_path, user={"token": "forged"})
 
 
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
-    path.write_text(kubeconfig("http://127.0.0.1:1", "x"))
+    path.write_text(kubeconfig("http://127.0.0.1:1", {}))
     with pytest.raises(DaemonError, match="cannot be reached"):
         run(check(NOTHING_WRITTEN, "", str(path), "here"))

@@ -2,14 +2,17 @@
 
 import os
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Any
 
 from reprieve import config
 from reprieve.assembly import settings_of
-from reprieve.assembly.daemon import DaemonError, missing_rights, needed_rights, places, server_version
+from reprieve.assembly.daemon import DaemonError, answered_rights, needed_rights, places, server_version
+from reprieve.cluster.api.timestamps import moment, stamp
 from reprieve.cluster.kube import client, rights
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
@@ -54,7 +57,13 @@ class Report:
         return all(finding.grade is not Grade.BAD for finding in self.findings)
 
 
-async def check(document: object, feature_gates: str, kubeconfig: str, context: str) -> Report:
+async def check(
+    document: object,
+    feature_gates: str,
+    kubeconfig: str,
+    context: str,
+    clock: Callable[[], float] = time.time,
+) -> Report:
     """InvalidConfigurationError or DaemonError if there is nothing to be found out."""
     configured = config.parse_configuration(document)
     gates = config.parse_feature_gates(feature_gates)
@@ -63,7 +72,7 @@ async def check(document: object, feature_gates: str, kubeconfig: str, context: 
     async with client.connected(access) as connection:
         version = await server_version(connection)
         try:
-            findings = [finding async for finding in _findings(connection, configured, gates, version)]
+            findings = [f async for f in _findings(connection, configured, gates, version, clock())]
         except (NoAnswerError, RefusedError) as error:
             raise DaemonError(f"what the server has cannot be found out: {error}") from error
     return Report(access.server, version, tuple(findings))
@@ -77,18 +86,19 @@ def _access(kubeconfig: str, context: str) -> Access:
 
 
 async def _findings(
-    connection: Connection, configured: config.Configuration, gates: config.Gates, version: str
+    connection: Connection, configured: config.Configuration, gates: config.Gates, version: str, now: float
 ) -> AsyncIterator[Finding]:
     yield _about_version(version)
+    if person := await connection.ask(rights.who_are_we()):
+        yield Finding("User", Grade.GOOD, f"the rights are those of {person}")
     found = await places(connection)
     for finding in (*_about_kinds(found), *_about_gates(gates, found, await _parts_of_pods(connection))):
         yield finding
-    needed = needed_rights(configured, found)
-    for finding in _about_rights(needed, await missing_rights(connection, needed)):
+    for finding in _about_rights(await answered_rights(connection, needed_rights(configured, found))):
         yield finding
-    for finding in _about_judging(await missing_rights(connection, list(rights.judging_rights()))):
+    for finding in _about_judging(await answered_rights(connection, list(rights.judging_rights()))):
         yield finding
-    for finding in await _about_leases(connection, configured):
+    for finding in await _about_leases(connection, configured, now):
         yield finding
 
 
@@ -134,37 +144,75 @@ async def _parts_of_pods(connection: Connection) -> frozenset[str]:
     return frozenset(str(entry.get("name")) for entry in listed or () if isinstance(entry, dict))
 
 
-def _about_rights(needed: Sequence[rights.Right], missing: Sequence[rights.Right]) -> Iterator[Finding]:
-    for right in missing:
-        yield Finding("Right", Grade.BAD, f"we may not {right}")
-    if len(missing) < len(needed):
-        yield Finding("Right", Grade.GOOD, f"{len(needed) - len(missing)} of {len(needed)} rights are given")
+def _about_rights(answers: Mapping[rights.Right, bool | None]) -> Iterator[Finding]:
+    for right, may in answers.items():
+        if may is None:
+            yield Finding("Right", Grade.WARNING, f"the server does not say whether we may {right}")
+        elif not may:
+            yield Finding("Right", Grade.BAD, f"we may not {right}")
+    if given := sum(may is True for may in answers.values()):
+        yield Finding("Right", Grade.GOOD, f"{given} of {len(answers)} rights are given")
 
 
-def _about_judging(missing: Sequence[rights.Right]) -> Iterator[Finding]:
-    for right in missing:
+def _about_judging(answers: Mapping[rights.Right, bool | None]) -> Iterator[Finding]:
+    for right in (right for right, may in answers.items() if may is False):
         yield Finding("Right", Grade.WARNING, f"we may not {right}: nobody can read /metrics and /configz")
 
 
-async def _about_leases(connection: Connection, configured: config.Configuration) -> list[Finding]:
+# --- leases --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """By whom; nobody if it is free. ``until``: when that ended, if whoever it was has not renewed it."""
+
+    holder: str = ""
+    until: str = ""
+
+
+async def _about_leases(
+    connection: Connection, configured: config.Configuration, now: float
+) -> list[Finding]:
     election = configured.settings.leader_election
     findings = []
     if election.leader_elect:
-        holder = await _holder(connection, election.resource_namespace, election.resource_name)
-        lease = f"lease {election.resource_namespace}/{election.resource_name}"
-        findings.append(Finding("Lease", Grade.GOOD, f"{lease}: {f'held by {holder}' if holder else 'free'}"))
+        held = await _held(connection, election.resource_namespace, election.resource_name, now)
+        findings.append(_about_our_lease(f"{election.resource_namespace}/{election.resource_name}", held))
     namespace, name, scheduler = _OTHER
     if scheduler in (profile.scheduler_name for profile in configured.profiles):
-        holder = await _holder(connection, namespace, name)
-        if holder:
-            text = f"lease {namespace}/{name} is held by {holder}: two would be {scheduler}"
+        held = await _held(connection, namespace, name, now)
+        if held is None:
+            text = f"who holds lease {namespace}/{name} cannot be read: perhaps two would be {scheduler}"
+            findings.append(Finding("Lease", Grade.WARNING, text))
+        elif held.holder and not held.until:
+            text = f"lease {namespace}/{name} is held by {held.holder}: two would be {scheduler}"
             findings.append(Finding("Lease", Grade.WARNING, text))
     return findings
 
 
-async def _holder(connection: Connection, namespace: str, name: str) -> str:
-    """Nobody if there is no such lease, or it may not be read."""
+def _about_our_lease(name: str, held: _Held | None) -> Finding:
+    if held is None:
+        return Finding("Lease", Grade.WARNING, f"lease {name}: who holds it cannot be read")
+    if held.until:
+        return Finding("Lease", Grade.GOOD, f"lease {name}: free, {held.holder} held it until {held.until}")
+    return Finding(
+        "Lease", Grade.GOOD, f"lease {name}: {f'held by {held.holder}' if held.holder else 'free'}"
+    )
+
+
+async def _held(connection: Connection, namespace: str, name: str, now: float) -> _Held | None:
+    """None if that cannot be read."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
     response = await connection.send(Request("GET", path))
-    spec = response.object.get("spec") if response.is_success else None
-    return str(spec.get("holderIdentity") or "") if isinstance(spec, dict) else ""
+    if response.status == HTTPStatus.NOT_FOUND:
+        return _Held()
+    if not response.is_success:
+        return None
+    spec = response.object.get("spec")
+    spec = spec if isinstance(spec, dict) else {}
+    holder, renewed = str(spec.get("holderIdentity") or ""), str(spec.get("renewTime") or "")
+    try:
+        ends = moment(renewed) + float(spec.get("leaseDurationSeconds") or 0) if renewed else now
+    except (ValueError, TypeError):
+        ends = now
+    return _Held(holder, stamp(ends) if holder and ends < now else "")

@@ -217,8 +217,15 @@ def needed_rights(configured: config.Configuration, found: Iterable[Place]) -> l
 
 async def missing_rights(connection: Connection, needed: Sequence[rights.Right]) -> list[rights.Right]:
     """A server that does not say is taken to allow it: then it has the word when the time comes."""
-    allowed = await asyncio.gather(*(connection.ask(rights.may_we(right)) for right in needed))
-    return [right for right, may in zip(needed, allowed, strict=True) if may is False]
+    return [right for right, may in (await answered_rights(connection, needed)).items() if may is False]
+
+
+async def answered_rights(
+    connection: Connection, needed: Sequence[rights.Right]
+) -> dict[rights.Right, bool | None]:
+    """Whether the server gives us each of these; None if it does not say."""
+    answers = await asyncio.gather(*(connection.ask(rights.may_we(right)) for right in needed))
+    return dict(zip(needed, answers, strict=True))
 
 
 def told_missing(missing: Sequence[rights.Right]) -> str:

@@ -12,6 +12,7 @@ from reprieve.cluster.kube.places import EVENT, Place
 from reprieve.cluster.kube.requests import Request, Response
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_OURSELVES = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -86,6 +87,15 @@ def may_we(right: Right) -> Generator[Request, Response, bool | None]:
         return None
     status = response.object.get("status")
     return isinstance(status, dict) and status.get("allowed") is True
+
+
+def who_are_we() -> Generator[Request, Response, str]:
+    """The name under which the server knows us; empty if it does not say."""
+    body = msgspec.json.encode({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+    response = yield Request("POST", _OURSELVES, (), body)
+    status = response.object.get("status") if response.is_success else None
+    person = status.get("userInfo") if isinstance(status, dict) else None
+    return str(person.get("username") or "") if isinstance(person, dict) else ""
 
 
 def _group(place: Place) -> str:
