@@ -79,12 +79,27 @@ def test_what_a_container_may(owner: Kubectl) -> None:
     template = deployed["template"]["spec"]
     (container,) = template["containers"]
     assert deployed["replicas"] == 2
+    # What the level "restricted" of the Pod Security Standards asks for, and a root that cannot be written.
     assert template["securityContext"]["runAsNonRoot"] is True
-    assert container["securityContext"]["readOnlyRootFilesystem"] is True
-    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert template["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+    assert {kind for volume in template["volumes"] for kind in volume} == {"name", "configMap", "emptyDir"}
+    assert template.keys().isdisjoint({"hostNetwork", "hostPID", "hostIPC"})
     assert container["image"] == "reprieve:0.1"
     # The command line is one that the scheduler accepts: it gets as far as the file, which is not there.
     assert "/etc/reprieve/config.yaml: No such file" in refused(*container["args"][1:]).stderr
+
+
+def test_in_place_of_kube_scheduler_it_runs_on_the_control_plane() -> None:
+    template = of_kind(rendered("overlays/replacing"), "Deployment")["spec"]["template"]["spec"]
+    assert template["nodeSelector"] == {
+        "kubernetes.io/os": "linux",
+        "node-role.kubernetes.io/control-plane": "",
+    }
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
