@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from reprieve.cluster.contract import CHECKS, Check, Stage
+from reprieve.cluster.kube.client import Limits
 from reprieve.cluster.kube.cluster import kube_cluster
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.store import Store
+from reprieve.model.effects import Announce, Nominate, Target, Tone
 from reprieve.runtime import virtual_time
 from tests.contract.http import served
 
@@ -53,3 +55,19 @@ def test_the_contract_is_kept_over_http(check: Check, time_of: str, history: His
             await check(made)
 
     run(main())
+
+
+def test_events_take_no_turns_from_what_is_done() -> None:
+    async def main() -> None:
+        mini, slowly = MiniCluster(virtual_time.clock), Limits(rate=10, burst=1)
+        async with (
+            served(mini) as operator,
+            kube_cluster(operator.access, virtual_time.clock, slowly) as cluster,
+        ):
+            pods = [Target("Pod", "default", f"p{i}", f"uid-{i}") for i in range(20)]
+            told = (cluster.perform(Announce(pod, Tone.NORMAL, "Told", "Telling", "")) for pod in pods)
+            done = (cluster.perform(Nominate(pod, "n1")) for pod in pods)
+            await asyncio.gather(*told, *done)
+            assert asyncio.get_running_loop().time() == pytest.approx(2.0, abs=0.3)
+
+    virtual_time.run(main())

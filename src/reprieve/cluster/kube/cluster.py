@@ -37,8 +37,17 @@ _SERIES_EVERY = 60.0  # seconds between looks at what is overdue
 
 
 class KubeCluster:
-    def __init__(self, connection: Connection, clock: Callable[[], float], instance: str = REPORTER) -> None:
+    """``telling``: the connection for events, which so often follow a deed, at a pace of their own."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        telling: Connection,
+        clock: Callable[[], float],
+        instance: str = REPORTER,
+    ) -> None:
         self._connection = connection
+        self._telling = telling
         self._clock = clock
         self._discovery = Discovery(connection)
         self._ways = Ways()
@@ -81,7 +90,8 @@ class KubeCluster:
         place = await self._place(effect.target.kind)
         if not isinstance(place, Place):
             return place
-        return await self._connection.converse(self._conversation(effect, place))
+        connection = self._telling if isinstance(effect, Announce) else self._connection
+        return await connection.converse(self._conversation(effect, place))
 
     async def _place(self, kind: str) -> Place | Answer:
         try:
@@ -120,7 +130,7 @@ class KubeCluster:
         while True:
             await asyncio.sleep(_SERIES_EVERY)
             for overdue in self._recorder.overdue(self._clock()):
-                answer = await self._connection.converse(overdue)
+                answer = await self._telling.converse(overdue)
                 _log.debug("a series of events was told: %s", answer)
 
 
@@ -142,8 +152,12 @@ async def kube_cluster(
     may_write_for: Seconds = for_ever,
 ) -> AsyncIterator[KubeCluster]:
     """For as long as the context is open. ``may_write_for``: as a connection is told."""
-    async with connected(access, limits, may_write_for) as connection:
-        cluster = KubeCluster(connection, clock, f"{REPORTER}-{platform.node()}"[:_LONGEST_INSTANCE])
+    async with (
+        connected(access, limits, may_write_for) as connection,
+        connected(access, limits, may_write_for) as telling,
+    ):
+        instance = f"{REPORTER}-{platform.node()}"[:_LONGEST_INSTANCE]
+        cluster = KubeCluster(connection, telling, clock, instance)
         series = asyncio.create_task(cluster.keep_series())
         try:
             yield cluster
