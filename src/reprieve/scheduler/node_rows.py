@@ -4,7 +4,7 @@ from bisect import insort
 
 import numpy as np
 
-from reprieve.model.columns import Ints
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.kept import KeptScores
 from reprieve.model.nodes import Nodes, nodes_patched, nodes_table
 from reprieve.model.objects import Node
@@ -42,6 +42,14 @@ class NodeRows:
         nothing = np.zeros((missing, self._allocatable.shape[1]), np.int64)
         self._allocatable = np.concatenate([self._allocatable, nothing])
         self._requested = np.concatenate([self._requested, nothing])
+
+    def resources_in_use(self) -> Mask:
+        """[resource] whether some node has it."""
+        has: Mask = np.logical_or.reduce(self._allocatable, axis=1)
+        return has
+
+    def keep_resources(self, kept: Mask) -> None:
+        self._allocatable, self._requested = self._allocatable[kept], self._requested[kept]
 
     # --- the nodes themselves ---
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from reprieve.model.clocks import scheduled_at
-from reprieve.model.columns import Ints
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.mentions import Mentions, keys_looked_at
 from reprieve.model.pods import LabelSet, MentionKey, Pods, is_static
@@ -61,6 +61,15 @@ class PodRows:
         missing = len(axis.names) - len(self._requests)
         nothing = np.zeros((missing, self._requests.shape[1]), np.int64)
         self._requests = np.concatenate([self._requests, nothing])
+        self._table = None
+
+    def resources_in_use(self) -> Mask:
+        """[resource] whether somebody asks for it."""
+        asks: Mask = np.logical_or.reduce(self._requests[:, list(self.rows.values())], axis=1)
+        return asks
+
+    def keep_resources(self, kept: Mask) -> None:
+        self._requests = self._requests[kept]
         self._table = None
 
     def add(self, key: PodKey, compiled: CompiledPod, axis: ResourceAxis) -> int:

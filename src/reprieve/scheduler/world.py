@@ -5,6 +5,7 @@ of queues or decisions; it says what a change could mean to those who wait.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import compress
 
 import msgspec
 import numpy as np
@@ -29,7 +30,7 @@ from reprieve.model.objects import (
 )
 from reprieve.model.owners import OWNER_KINDS, Namespaces, Owners, namespaces_table, owners_table
 from reprieve.model.resizing import resize_reason
-from reprieve.model.resources import Amounts, Problems, ResourceAxis, node_capacity
+from reprieve.model.resources import STANDARD, Amounts, Problems, ResourceAxis, node_capacity
 from reprieve.model.shape import CompiledPod, compile_pod
 from reprieve.model.slots import importance
 from reprieve.model.snapshot import NOWHERE, Snapshot
@@ -46,6 +47,7 @@ from reprieve.scheduler.volumes import StorageMirror
 
 Changes = frozenset[Change]
 NONE: Changes = frozenset()
+_MANY_RESOURCES = 64  # then those that nobody names are looked for
 
 
 class World:
@@ -277,10 +279,23 @@ class World:
 
     def _widen(self, resources: Iterable[str]) -> None:
         axis = self._axis.extended(resources)
-        if axis != self._axis:
-            self._axis = axis
-            self._pods.widen(axis)
-            self._nodes.widen(axis)
+        if axis == self._axis:
+            return
+        new = axis.names[len(self._axis.names) :]
+        if len(axis.names) > _MANY_RESOURCES:
+            self._forget_resources()
+        self._axis = self._axis.extended(new)
+        self._pods.widen(self._axis)
+        self._nodes.widen(self._axis)
+
+    def _forget_resources(self) -> None:
+        """Anybody can ask for what nobody has; rows of resources that nobody names any more are given up."""
+        used = self._pods.resources_in_use() | self._nodes.resources_in_use()
+        used[: len(STANDARD)] = True
+        if 2 * used.sum() <= len(used):
+            self._axis = ResourceAxis(tuple(compress(self._axis.names, used)))
+            self._pods.keep_resources(used)
+            self._nodes.keep_resources(used)
 
     # --- nodes ---
 
