@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from reprieve.assembly import DEFAULT_GATES, cluster_in_process, limits_of, profile_of, settings_of
+from reprieve.assembly import DEFAULT_GATES, cluster_in_process, limits_of, pace_of, profile_of, settings_of
 from reprieve.config import default_configuration
 from reprieve.model.build import build
 from reprieve.model.objects import Node, NodeSpec, NodeStatus, ObjectMeta, Pod
@@ -40,6 +40,14 @@ SSD_NODES = NodeTerm((Requirement("disk", Operator.IN, frozenset({"ssd"})),))
 @pytest.mark.parametrize(("rate", "at_once"), [(50.0, 64), (-1.0, 64), (0.0, 64), (5.0, 10), (0.1, 1)])
 def test_no_more_is_under_way_than_may_be_sent_soon(rate: float, at_once: int) -> None:
     assert limits_of(DEFAULT_GATES, rate).at_once == at_once
+
+
+@pytest.mark.parametrize(
+    ("wanted", "pace"),
+    [({}, (50.0, 100)), ({"qps": 0, "burst": 0}, (50.0, 100)), ({"qps": -1, "burst": 7}, (-1.0, 7))],
+)
+def test_how_fast_requests_may_follow_each_other(wanted: dict[str, float], pace: tuple[float, int]) -> None:
+    assert pace_of(configuration(clientConnection=wanted)) == pace
 
 
 def test_nothing_configured_is_the_default_profile() -> None:

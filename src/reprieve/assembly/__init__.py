@@ -98,6 +98,12 @@ def limits_of(gates: config.Gates, rate: float = inf) -> Limits:
     return replace(limits, at_once=min(limits.at_once, max(1, int(2 * rate))))
 
 
+def pace_of(configured: config.Configuration) -> tuple[float, int]:
+    """Requests in a second, and at once. 0 is as good as not written, as for kube-scheduler."""
+    wanted, usual = configured.settings.client_connection, config.ClientConnection()
+    return wanted.qps or usual.qps, wanted.burst or usual.burst
+
+
 @asynccontextmanager
 async def cluster_in_process(
     configured: config.Configuration,
@@ -149,11 +155,11 @@ async def scheduling(  # noqa: PLR0913, PLR0917  what, where, when, how and who 
     """
     from reprieve.cluster.kube import client, cluster  # HTTP, which most who come here do not need
 
-    settings, wanted = settings_of(configured, gates), configured.settings.client_connection
-    limits = client.Limits(rate=wanted.qps, burst=wanted.burst)
+    settings, (rate, burst) = settings_of(configured, gates), pace_of(configured)
+    limits = client.Limits(rate=rate, burst=burst)
     async with (
         cluster.kube_cluster(access, clock, limits, may_write_for) as there,
-        Loop(watch(Scheduler(settings)), there, clock, limits=limits_of(gates, wanted.qps)).running(),
+        Loop(watch(Scheduler(settings)), there, clock, limits=limits_of(gates, rate)).running(),
     ):
         yield
 

@@ -7,6 +7,7 @@ told what a choice means: that is for whoever builds the parts.
 
 from reprieve.config.args import ReprieveArgs
 from reprieve.config.configuration import (
+    ClientConnection,
     Configuration,
     Settings,
     default_configuration,
@@ -17,6 +18,7 @@ from reprieve.config.profiles import Profile, ProfileArgs
 from reprieve.config.reading import ConfigError, InvalidConfigurationError
 
 __all__ = [
+    "ClientConnection",
     "ConfigError",
     "Configuration",
     "Gates",
