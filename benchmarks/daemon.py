@@ -33,7 +33,7 @@ _REPORTS = {"while nodes report every 5 min": 300.0, "while nodes report every 1
 _CONFIGURATION = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
-    "clientConnection": {"qps": 0, "burst": 1},
+    "clientConnection": {"qps": -1, "burst": 1},
 }
 _COMMAND = (sys.executable, "-c", "from reprieve.cli.main import main; main()", "scheduler")
 
