@@ -68,6 +68,28 @@ def test_pruning(kubectl: Kubectl) -> None:
     assert kubectl.names("configmaps") == ["a"]
 
 
+def test_pruning_of_whatever_kubectl_prunes(kubectl: Kubectl) -> None:
+    labels = {"labels": {"set": "two"}}
+    both = [{**THINGS[0], "metadata": {"name": name, **labels}} for name in "ab"]
+    kubectl.apply(*both)
+    kubectl("apply", "-f", "-", "--prune", "-l", "set=two", stdin=yaml.safe_dump(both[0]))
+    assert kubectl.names("configmaps", "-l", "set=two") == ["a"]
+
+
+def test_what_is_only_kept(kubectl: Kubectl) -> None:
+    kubectl.apply(deployment("web", replicas=1))
+    kubectl("autoscale", "deployment/web", "--max=3")
+    assert kubectl.get("hpa/web")["spec"]["minReplicas"] == 1
+    kubectl("create", "ingress", "door", "--rule=a.example/*=web:80")
+    assert "a.example" in kubectl("get", "ingress")
+
+
+def test_nothing_is_debugged(kubectl: Kubectl) -> None:
+    kubectl.apply(pod("a"))
+    refused = kubectl.run("debug", "a", "--image=busybox")
+    assert "simulated kubelet" in refused.stderr
+
+
 def test_owners_let_go_and_owners_that_wait(kubectl: Kubectl) -> None:
     kubectl.apply(deployment("web", replicas=1))
     kubectl("rollout", "status", "deployment/web", "--timeout=20s")

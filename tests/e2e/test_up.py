@@ -47,6 +47,8 @@ def test_without_a_scheduler_pods_wait(home: Path) -> None:
         kubectl.apply(pod("a"))
         assert kubectl.run("wait", "--for=condition=Ready", "pod/a", "--timeout=1s").returncode
         assert kubectl("get", "pod", "a", "-o", "jsonpath={.spec.nodeName}") == ""
+        trusted = kubectl.get("configmap/extension-apiserver-authentication", "-n", "kube-system")["data"]
+        assert "BEGIN CERTIFICATE" in trusted["requestheader-client-ca-file"], "kube-scheduler asks for it"
 
 
 def test_a_port_that_is_in_use() -> None:

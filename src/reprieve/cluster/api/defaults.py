@@ -263,6 +263,50 @@ def _default_priority_class(body: Json) -> None:
     body.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
+# --- what is kept for others ---------------------------------------------------------------------
+
+
+def _default_resource_claim(body: Json) -> None:
+    _default_requests(part(body, "spec"))
+
+
+def _default_claim_template(body: Json) -> None:
+    _default_requests(part(body, "spec", "spec"))
+
+
+def _default_requests(spec: Json) -> None:
+    for request in items(part(spec, "devices"), "requests"):
+        exactly = [request["exactly"]] if isinstance(request.get("exactly"), dict) else []
+        for asked in (*exactly, *items(request, "firstAvailable")):
+            if not asked.get("allocationMode"):
+                asked["allocationMode"] = "ExactCount"
+            if asked["allocationMode"] == "ExactCount":
+                asked.setdefault("count", 1)
+
+
+def _default_endpoint_slice(body: Json) -> None:
+    for port in items(body, "ports"):
+        port.setdefault("name", "")
+        port.setdefault("protocol", "TCP")
+
+
+def _default_network_policy(body: Json) -> None:
+    spec = made(body, "spec")
+    for rule in (*items(spec, "ingress"), *items(spec, "egress")):
+        for port in items(rule, "ports"):
+            port.setdefault("protocol", "TCP")
+    if not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
+
+
+def _default_autoscaler(body: Json) -> None:
+    spec = made(body, "spec")
+    spec.setdefault("minReplicas", 1)
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": 80}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+
 _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "Namespace": _default_namespace,
     "Node": _default_node,
@@ -284,4 +328,10 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "Job": _default_job,
     "CronJob": _default_cron_job,
     "PriorityClass": _default_priority_class,
+    "PodTemplate": _default_template,
+    "ResourceClaim": _default_resource_claim,
+    "ResourceClaimTemplate": _default_claim_template,
+    "EndpointSlice": _default_endpoint_slice,
+    "NetworkPolicy": _default_network_policy,
+    "HorizontalPodAutoscaler": _default_autoscaler,
 }

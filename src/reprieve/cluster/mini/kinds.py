@@ -93,9 +93,10 @@ class Kind:
 
 
 APART, REGISTERED = Status.APART, Status.REGISTERED
-SPEC, NOTES = Generation.SPEC, Generation.NOTES
+SPEC, NOTES, CONTENT = Generation.SPEC, Generation.NOTES, Generation.CONTENT
 _CLUSTER = False
 _SCHEDULING, _STORAGE = "scheduling.k8s.io", "storage.k8s.io"
+_DEVICES, _NETWORKS = "resource.k8s.io", "networking.k8s.io"
 _RIGHTS = "rbac.authorization.k8s.io"
 _GROUPS = ("v1beta1", "v1alpha3", "v1alpha2")
 
@@ -103,6 +104,54 @@ _GROUPS = ("v1beta1", "v1alpha3", "v1alpha2")
 def _questions(group: str, kinds: str) -> Iterator[Kind]:
     for kind in kinds.split():
         yield Kind(kind, f"{kind.lower()}s", group, namespaced=_CLUSTER, asked=True)
+
+
+def _kept() -> Iterator[Kind]:
+    """What nobody here acts upon: it is there for those who come from outside, and for what they apply."""
+    yield Kind("Endpoints", "endpoints", short=("ep",), content=("subsets",))
+    yield Kind("PodTemplate", "podtemplates", content=("template",), generation=CONTENT)
+    yield Kind(
+        "EndpointSlice",
+        "endpointslices",
+        "discovery.k8s.io",
+        content=("addressType", "endpoints", "ports"),
+        generation=CONTENT,
+    )
+    yield Kind("Ingress", "ingresses", _NETWORKS, short=("ing",), status=APART, generation=SPEC)
+    yield Kind("IngressClass", "ingressclasses", _NETWORKS, namespaced=_CLUSTER, generation=SPEC)
+    yield Kind("NetworkPolicy", "networkpolicies", _NETWORKS, short=("netpol",), generation=SPEC)
+    yield Kind(
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+        "autoscaling",
+        ("v2",),
+        short=("hpa",),
+        shown_in_all=True,
+        status=APART,
+        generation=SPEC,
+    )
+    yield Kind(
+        "VolumeAttributesClass",
+        "volumeattributesclasses",
+        _STORAGE,
+        namespaced=_CLUSTER,
+        short=("vac",),
+        content=("driverName", "parameters"),
+    )
+    yield Kind("DeviceClass", "deviceclasses", _DEVICES, namespaced=_CLUSTER, generation=SPEC)
+    yield Kind(
+        "DeviceTaintRule", "devicetaintrules", _DEVICES, namespaced=_CLUSTER, status=APART, generation=SPEC
+    )
+    yield Kind("ResourceClaim", "resourceclaims", _DEVICES, status=APART)
+    yield Kind("ResourceClaimTemplate", "resourceclaimtemplates", _DEVICES)
+    yield Kind(
+        "ResourceSlice",
+        "resourceslices",
+        _DEVICES,
+        namespaced=_CLUSTER,
+        selectable=("spec.nodeName", "spec.driver"),
+        generation=SPEC,
+    )
 
 
 def _paths(prefix: str, names: str) -> tuple[str, ...]:
@@ -285,7 +334,10 @@ KINDS = (
         first_phase="Pending",
         drains=True,
         selectable=_POD_FIELDS,
-        parts=("binding", "eviction", "resize", "log", "exec", "attach", "portforward", "proxy"),
+        parts=(
+            *("binding", "eviction", "resize", "ephemeralcontainers"),
+            *("log", "exec", "attach", "portforward", "proxy"),
+        ),
         generation=SPEC,
     ),
     Kind(
@@ -300,6 +352,7 @@ KINDS = (
         selectable=_EVENT_FIELDS,
     ),
     Kind("Lease", "leases", "coordination.k8s.io", blind=False),
+    *_kept(),
     Kind(
         "CustomResourceDefinition",
         "customresourcedefinitions",

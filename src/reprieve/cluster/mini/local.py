@@ -18,7 +18,7 @@ from reprieve.cluster.mini.rest.access import Tokens, write_kubeconfig
 from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
 from reprieve.cluster.mini.restoring import restore
 from reprieve.cluster.mini.rights.users import Issuer
-from reprieve.cluster.mini.setup import LocalCluster, nodes_of, standard_objects
+from reprieve.cluster.mini.setup import LocalCluster, known_authorities, nodes_of, standard_objects
 
 _COMPLETE, _PORT = "complete", "port"
 
@@ -49,6 +49,7 @@ async def served(wanted: LocalCluster) -> AsyncIterator[Served]:
                 f"{wanted.data_dir}: has a cluster already, which cannot begin with something else"
             )
         identity = identity_of(disk, wanted.host)
+        cluster.apply([known_authorities(identity.certificate.certificate.decode())])
         server = await _started(cluster, identity, wanted, disk)
         if disk is not None:
             disk.write_note(_COMPLETE, "yes")

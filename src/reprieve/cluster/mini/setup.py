@@ -55,6 +55,23 @@ def standard_objects() -> list[Json]:
     return [*namespaces, *_system_classes(), *default_roles()]
 
 
+def known_authorities(certificate: str) -> Json:
+    """Where servers beside this one, such as a scheduler, look whom to trust. Nobody has what this one signed."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
+        "data": {
+            "client-ca-file": certificate,
+            "requestheader-client-ca-file": certificate,
+            "requestheader-allowed-names": "[]",
+            "requestheader-username-headers": '["X-Remote-User"]',
+            "requestheader-group-headers": '["X-Remote-Group"]',
+            "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+        },
+    }
+
+
 def _system_classes() -> list[Json]:
     return [
         {

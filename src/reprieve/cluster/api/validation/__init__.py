@@ -14,6 +14,7 @@ from reprieve.cluster.api.validation import (
     definitions,
     drivers,
     groups,
+    kept,
     nodes,
     others,
     owners,
@@ -90,6 +91,19 @@ _RULES: Mapping[str, Rules] = {
         definitions.check_definition, definitions.check_definition_change, namespaced=False
     ),
     "Lease": Rules(others.check_lease),
+    "EndpointSlice": Rules(kept.check_endpoint_slice, kept.check_endpoint_slice_change),
+    "Ingress": Rules(kept.check_ingress),
+    "IngressClass": Rules(namespaced=False),
+    "NetworkPolicy": Rules(kept.check_network_policy),
+    "HorizontalPodAutoscaler": Rules(kept.check_autoscaler),
+    "VolumeAttributesClass": Rules(
+        kept.check_attributes_class, kept.check_attributes_class_change, namespaced=False
+    ),
+    "DeviceClass": Rules(kept.check_device_class, namespaced=False),
+    "DeviceTaintRule": Rules(kept.check_taint_rule, namespaced=False),
+    "ResourceClaim": Rules(kept.check_resource_claim, kept.keeps_its_spec),
+    "ResourceClaimTemplate": Rules(kept.check_claim_template, kept.keeps_its_spec),
+    "ResourceSlice": Rules(kept.check_slice, kept.check_slice_change, namespaced=False),
     "Role": Rules(rights.check_role, name=path_segment),
     "ClusterRole": Rules(rights.check_cluster_role, name=path_segment, namespaced=False),
     "RoleBinding": Rules(rights.check_binding, rights.check_binding_change, name=path_segment),

@@ -49,6 +49,19 @@ KINDS: Mapping[str, str] = {
     "StorageClass": "How volumes are made for the claims that name it, and when they are bound.",
     "VolumeAttachment": "The wish that a volume be attached to a node, and what became of it.",
     "Workload": "Templates of groups, from which a controller makes PodGroups.",
+    "DeviceClass": "A sort of device that claims can ask for. Nobody here gives devices out.",
+    "DeviceTaintRule": "What keeps claims away from some devices.",
+    "Endpoints": "The addresses behind a Service. Nobody here writes them.",
+    "EndpointSlice": "Some of the addresses behind a Service. Nobody here writes them.",
+    "HorizontalPodAutoscaler": "How many pods a controller is to keep under which load. Nobody here follows it.",
+    "Ingress": "Which requests from outside go to which Service. Nothing is connected here.",
+    "IngressClass": "Who is to follow an Ingress.",
+    "NetworkPolicy": "Which pods may talk to each other. Nothing is connected here.",
+    "PodTemplate": "A template of pods, kept under a name.",
+    "ResourceClaim": "A demand for devices, and which ones a scheduler gave it.",
+    "ResourceClaimTemplate": "A claim for devices that each pod is to have for itself.",
+    "ResourceSlice": "Devices that a driver offers.",
+    "VolumeAttributesClass": "What of a volume can be changed while it is used, under a name.",
 }
 
 TYPES: Mapping[str, str] = {

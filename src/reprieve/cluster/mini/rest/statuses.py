@@ -65,5 +65,5 @@ def _details(subject: Subject, causes: list[Json] | None = None, retry_after: in
         "causes": causes,
         "retryAfterSeconds": retry_after,
     }
-    said = {name: value for name, value in details.items() if value}
-    return {"details": said} if said else {}
+    # Some clients read them without looking whether they are there.
+    return {"details": {name: value for name, value in details.items() if value}}

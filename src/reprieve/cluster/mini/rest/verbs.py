@@ -43,12 +43,15 @@ def watch(call: Call) -> Stream:
 
 def refuse_simulated(call: Call) -> Response:
     call.api.store.get(call.place.key)
-    what = {"log": "are no logs", "portforward": "is nothing to connect to"}.get(
-        call.place.part, "is nothing to run in or to talk to"
-    )
+    what = _MISSING.get(call.place.part, "is nothing to run in or to talk to")
     raise bad_request(f"the pod {call.place.name} is run by a simulated kubelet: there {what}")
 
 
+_MISSING = {
+    "log": "are no logs",
+    "portforward": "is nothing to connect to",
+    "ephemeralcontainers": "is nothing to look into",
+}
 _COLLECTION: Mapping[str, Handler] = {"GET": list_or_watch, "POST": create, "DELETE": delete_many}
 _ITEM: Mapping[str, Handler] = {"GET": get, "PUT": replace, "PATCH": patch_or_apply, "DELETE": delete}
 _STATUS: Mapping[str, Handler] = {"GET": get, "PUT": replace, "PATCH": patch_or_apply}
@@ -62,6 +65,7 @@ _PARTS: Mapping[str, Mapping[str, Handler]] = {
     "token": {"POST": create_token},
     "eviction": {"POST": create_eviction},
     "log": {"GET": refuse_simulated},
+    "ephemeralcontainers": dict.fromkeys(("GET", "PATCH", "PUT"), refuse_simulated),
     **dict.fromkeys(("exec", "attach", "portforward", "proxy"), _KUBELETS),
 }
 _WORDS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

@@ -28,12 +28,17 @@ _APPS = (
     "daemonsets deployments deployments/scale replicasets replicasets/scale statefulsets statefulsets/scale"
 )
 _GROUPS = "podgroups workloads compositepodgroups"
+_NETWORKS = "ingresses networkpolicies"
+_CLAIMS = "resourceclaims resourceclaimtemplates"
 _REPORTED = {
     "core": "persistentvolumeclaims/status pods/status replicationcontrollers/status services/status",
     "apps": "daemonsets/status deployments/status replicasets/status statefulsets/status",
     "batch": "cronjobs/status jobs/status",
     "policy": "poddisruptionbudgets/status",
     "scheduling.k8s.io": "podgroups/status compositepodgroups/status",
+    "autoscaling": "horizontalpodautoscalers/status",
+    "networking.k8s.io": "ingresses/status",
+    "resource.k8s.io": "resourceclaims/status",
 }
 
 _VIEW = (
@@ -44,6 +49,11 @@ _VIEW = (
     _rule("batch", "cronjobs jobs", _READ),
     _rule("policy", "poddisruptionbudgets", _READ),
     _rule("scheduling.k8s.io", _GROUPS, _READ),
+    _rule("core", "endpoints", _READ),
+    _rule("autoscaling", "horizontalpodautoscalers", _READ),
+    _rule("discovery.k8s.io", "endpointslices", _READ),
+    _rule("networking.k8s.io", _NETWORKS, _READ),
+    _rule("resource.k8s.io", _CLAIMS, _READ),
     *(_rule(group, resources, _READ) for group, resources in _REPORTED.items()),
 )
 _EDIT = (
@@ -57,6 +67,9 @@ _EDIT = (
     _rule("batch", "cronjobs jobs", _WRITE),
     _rule("policy", "poddisruptionbudgets", _WRITE),
     _rule("scheduling.k8s.io", _GROUPS, _WRITE),
+    _rule("autoscaling", "horizontalpodautoscalers", _WRITE),
+    _rule("networking.k8s.io", _NETWORKS, _WRITE),
+    _rule("resource.k8s.io", _CLAIMS, _WRITE),
     _rule("coordination.k8s.io", "leases", _BOTH),
 )
 _ADMIN = (
@@ -79,6 +92,9 @@ _SCHEDULER = (
     ),
     _rule("scheduling.k8s.io", "podgroups compositepodgroups workloads priorityclasses", _READ),
     _rule("scheduling.k8s.io", "podgroups/status compositepodgroups/status", "patch update"),
+    _rule("resource.k8s.io", "deviceclasses resourceslices devicetaintrules", _READ),
+    _rule("resource.k8s.io", "resourceclaims resourceclaims/status", f"{_READ} patch update"),
+    _rule("resource.k8s.io", "resourceclaims", "create delete"),
     _rule("authentication.k8s.io", "tokenreviews", "create"),
     _rule("authorization.k8s.io", "subjectaccessreviews", "create"),
 )

@@ -21,6 +21,8 @@ def test_what_is_not_there(asker: Asker) -> None:
     assert asker.refused("GET", f"{MAPS}/a") == (404, "NotFound", 'configmaps "a" not found')
     details = json.loads(asker.ask("GET", "/apis/batch/v1/namespaces/default/jobs/j").body)["details"]
     assert details == {"name": "j", "group": "batch", "kind": "jobs"}
+    nowhere = json.loads(asker.ask("GET", f"{PODS}/a/nothing").body)
+    assert nowhere["details"] == {}, "clients tell by it what is not there"
 
 
 @pytest.mark.parametrize(

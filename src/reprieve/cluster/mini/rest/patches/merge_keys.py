@@ -62,6 +62,8 @@ _OWN: Mapping[str, Mapping[str, str]] = {
     "DaemonSet": _TEMPLATE,
     "CronJob": _under("spec.jobTemplate", {"metadata.finalizers": PRIMITIVE, **_TEMPLATE}),
     "Job": _TEMPLATE,
+    "PodTemplate": {**_under("template.metadata", _METADATA), **_under("template.spec", _POD_SPEC)},
+    "ResourceClaim": {"status.reservedFor": "uid"},
     "PodGroup": _CLAIMS,
     "CompositePodGroup": _CLAIMS,
     "Workload": {"spec.podGroupTemplates.resourceClaims": "name"},

@@ -5,7 +5,7 @@ from enum import Enum
 
 from reprieve.cluster.mini.kinds import Json, Kind
 from reprieve.cluster.mini.rest.query import Query
-from reprieve.cluster.mini.rest.tables import defined, others, pods, workloads
+from reprieve.cluster.mini.rest.tables import defined, kept, others, pods, workloads
 from reprieve.cluster.mini.rest.tables.cells import AGE, NAME, Column
 
 META = "meta.k8s.io/v1"
@@ -47,6 +47,13 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "ClusterRole": others.ROLE,
     "RoleBinding": others.BINDING,
     "ClusterRoleBinding": others.BINDING,
+    "HorizontalPodAutoscaler": kept.AUTOSCALER,
+    "Ingress": kept.INGRESS,
+    "IngressClass": kept.INGRESS_CLASS,
+    "EndpointSlice": kept.ENDPOINT_SLICE,
+    "ResourceClaim": kept.RESOURCE_CLAIM,
+    "ResourceSlice": kept.RESOURCE_SLICE,
+    "VolumeAttributesClass": kept.ATTRIBUTES_CLASS,
 }
 
 
