@@ -56,7 +56,7 @@ def standard_objects() -> list[Json]:
 
 
 def known_authorities(certificate: str) -> Json:
-    """Where servers beside this one, such as a scheduler, look whom to trust. Nobody has what this one signed."""
+    """Where servers beside this one, such as a scheduler, look whom to trust. Nobody has what it signed."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

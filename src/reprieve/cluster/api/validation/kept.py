@@ -1,4 +1,4 @@
-"""Kinds that are kept for those who read them: devices, networks, autoscalers. Only the plainest rules are here."""
+"""Kinds that are kept for those who read them: devices, networks, autoscalers. Only the plainest rules."""
 
 from reprieve.cluster.api.fields import At
 from reprieve.cluster.api.names import dns_subdomain

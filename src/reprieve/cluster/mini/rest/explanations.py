@@ -53,7 +53,7 @@ KINDS: Mapping[str, str] = {
     "DeviceTaintRule": "What keeps claims away from some devices.",
     "Endpoints": "The addresses behind a Service. Nobody here writes them.",
     "EndpointSlice": "Some of the addresses behind a Service. Nobody here writes them.",
-    "HorizontalPodAutoscaler": "How many pods a controller is to keep under which load. Nobody here follows it.",
+    "HorizontalPodAutoscaler": "How many pods there are to be under which load. Nobody here follows it.",
     "Ingress": "Which requests from outside go to which Service. Nothing is connected here.",
     "IngressClass": "Who is to follow an Ingress.",
     "NetworkPolicy": "Which pods may talk to each other. Nothing is connected here.",

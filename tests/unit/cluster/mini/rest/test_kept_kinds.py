@@ -1,4 +1,4 @@
-"""Kinds that nobody here acts upon: they are served to those who come from outside, and to what they apply."""
+"""Kinds that nobody here acts upon: they are kept for those who come from outside."""
 
 import pytest
 
@@ -21,7 +21,11 @@ SLICE = _thing(
     "ResourceSlice",
     spec={"driver": "gpu.example.com", "nodeName": "a", "pool": {"name": "a"}, "devices": [{"name": "d0"}]},
 )
-PATH: Json = {"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"number": 80}}}}
+PATH: Json = {
+    "path": "/",
+    "pathType": "Prefix",
+    "backend": {"service": {"name": "s", "port": {"number": 80}}},
+}
 INGRESS = _thing(
     "networking.k8s.io/v1", "Ingress", spec={"rules": [{"host": "a.example", "http": {"paths": [PATH]}}]}
 )
