@@ -35,6 +35,7 @@ from reprieve.cluster.api.limit_ranges import default_from_ranges, range_refusal
 from reprieve.cluster.api.plugins import Lookup, Refusal, RefusalReason
 from reprieve.cluster.api.pod_defaults import default_pod_resources, merge_label_keys
 from reprieve.cluster.api.resizes import resize_refusal
+from reprieve.cluster.api.status_writes import with_status_of
 from reprieve.cluster.api.validation import Rules, rules_of
 from reprieve.cluster.api.validation.metadata import (
     check_metadata,
@@ -256,12 +257,12 @@ def _decoding_errors(body: Json, old: Json) -> list[FieldError]:
 
 
 def _admit_status(request: Request, sent: Json, old: Json) -> Answer:
-    """Nothing but the status is taken from what was sent."""
-    body: Json = {**old, "status": sent.get("status", {})}
-    quality = text_in(part(old, "status"), "qosClass")
-    if request.kind == "Pod" and quality and isinstance(body["status"], dict):
-        body["status"].setdefault("qosClass", quality)
-    thing = At(body)
+    body = with_status_of(request.kind, sent, old)
+    rules, thing = _rules(request), At(body)
     if thing["status"].is_object():
-        _rules(request).status(thing, old)
+        rules.status(thing, old)
+    meta, before = thing["metadata"], part(old, "metadata")
+    if meta.value != before:
+        check_metadata(meta, rules.name, rules.namespaced)
+        check_metadata_change(meta, before)
     return tuple(thing.errors or _decoding_errors(body, old)) or body

@@ -21,7 +21,7 @@ class Status(Enum):
     """How the status of a kind is written."""
 
     NONE = "there is none"
-    APART = "a write of the object leaves it alone, a write of the status touches nothing else"
+    APART = "a write of the object leaves it alone, a write of the status leaves all but the metadata alone"
     REGISTERED = "as APART, but whoever creates the object brings its first status along"
 
 

@@ -32,7 +32,7 @@ class Part(Enum):
     """How much of an object a write may touch."""
 
     MAIN = "everything but the status"
-    STATUS = "the status alone"
+    STATUS = "the status, and the metadata of whoever writes"
     WHOLE = "both, as the binding call does; the generation stays"
 
 
@@ -324,9 +324,9 @@ def _content(kind: Kind, body: Json) -> Json:
 
 def _merged(kind: Kind, before: Json, sent: Json, part: Part) -> Json:
     """What is stored when a client sends an object and may write this part of it."""
-    if part is Part.STATUS:
-        return {**before, "metadata": dict(before["metadata"]), "status": peek(sent, "status")}
     meta = kept(before["metadata"], metadata_of(sent))
+    if part is Part.STATUS:
+        return {**before, "metadata": meta, "status": peek(sent, "status")}
     after = {"apiVersion": before["apiVersion"], **sent, "kind": kind.kind, "metadata": meta}
     if part is Part.MAIN and kind.status is not Status.NONE:
         after.pop("status", None)

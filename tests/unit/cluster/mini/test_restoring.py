@@ -59,8 +59,8 @@ def test_what_is_there_is_replaced(store: Store) -> None:
 
 
 def test_kinds_that_are_not_served_are_counted(store: Store) -> None:
-    strange = "\n---\n".join(f"{{kind: Ingress, metadata: {{name: i{n}}}}}" for n in range(2))
-    assert restore(store, f"{strange}\n---\n{POD}") == {"Ingress": 2}
+    strange = "\n---\n".join(f"{{kind: Gateway, metadata: {{name: i{n}}}}}" for n in range(2))
+    assert restore(store, f"{strange}\n---\n{POD}") == {"Gateway": 2}
     assert store.find(P)
 
 

@@ -204,12 +204,12 @@ def test_kubectl_sends_evictions_as_protobuf(asker: Asker) -> None:
 
 
 def test_protobuf_of_other_kinds_is_refused_with_advice(asker: Asker) -> None:
-    body = b"k8s\0\x0a\x0e\x0a\x02v1\x12\x08Endpoint"
+    body = b"k8s\0\x0a\x0d\x0a\x02v1\x12\x07Gateway"
     status, reason, sentence = asker.refused(
         "POST", PODS, body, content_type="application/vnd.kubernetes.protobuf"
     )
     assert (status, reason) == (415, "UnsupportedMediaType")
-    assert "Endpoint" in sentence
+    assert "Gateway" in sentence
     assert "-o yaml | kubectl create -f -" in sentence
 
 

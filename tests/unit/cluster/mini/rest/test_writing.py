@@ -5,7 +5,22 @@ import json
 import pytest
 
 from reprieve.cluster.mini.history import Key
-from tests.unit.cluster.mini.rest.asking import BUDGETS, MAPS, NODES, PODS, Asker, config_map, node, pod
+from tests.unit.cluster.mini.rest.asking import (
+    BUDGETS,
+    DEPLOYMENTS,
+    MAPS,
+    MERGE,
+    NODES,
+    PODS,
+    Asker,
+    Json,
+    config_map,
+    deployment,
+    node,
+    pod,
+)
+
+GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
 
 
 def test_a_name_is_made_where_a_beginning_is_given(asker: Asker) -> None:
@@ -174,10 +189,48 @@ def test_the_status_is_written_apart(asker: Asker) -> None:
     made = asker.post(PODS, pod("a"))
     running = {**made, "status": {"phase": "Running"}}
     assert asker.put(f"{PODS}/a", running)["status"] == {"phase": "Pending", **made["status"]}
-    changed = asker.put(f"{PODS}/a/status", {**running, "metadata": {"name": "a", "labels": {"x": "y"}}})
+    changed = asker.put(f"{PODS}/a/status", {**running, "spec": {"nodeName": "n"}})
     assert changed["status"]["phase"] == "Running"
-    assert changed["metadata"]["labels"] == {"app": "a"}
+    assert changed["spec"] == made["spec"]
     assert changed["metadata"]["generation"] == made["metadata"]["generation"]
+
+
+OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "1"}
+WORDS = {"labels": {"x": "y"}, "annotations": {"x": "y"}, "ownerReferences": [OWNER]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "taken"),
+    [
+        (PODS, pod("a"), ["annotations", "labels"]),
+        (DEPLOYMENTS, deployment("a"), ["annotations", "ownerReferences"]),
+        (BUDGETS, {"metadata": {"name": "a"}, "spec": {}}, ["annotations", "labels", "ownerReferences"]),
+        (GROUPS, {"metadata": {"name": "a"}, "spec": {"schedulingPolicy": {"basic": {}}}}, []),
+    ],
+)
+def test_who_writes_a_status_may_write_metadata(
+    asker: Asker, path: str, body: Json, taken: list[str]
+) -> None:
+    """How many of them depends on the kind, as in Kubernetes."""
+    before = asker.post(path, body)["metadata"]
+    after = asker.patch(f"{path}/a/status", {"metadata": WORDS})["metadata"]
+    assert [name for name in sorted(WORDS) if after.get(name) != before.get(name)] == taken
+
+
+def test_wrong_metadata_are_refused_with_a_status_as_well(asker: Asker) -> None:
+    asker.post(PODS, pod("a"))
+    wrong = {"metadata": {"labels": {"not a key": "y"}}}
+    status, _, told = asker.refused("PATCH", f"{PODS}/a/status", wrong, content_type=MERGE)
+    assert (status, "metadata.labels" in told) == (422, True)
+
+
+def test_who_lets_go_with_a_status_lets_go(asker: Asker) -> None:
+    held = pod("a")
+    held["metadata"]["finalizers"] = ["example.com/held"]
+    asker.post(PODS, held)
+    asker.delete(f"{PODS}/a")
+    asker.patch(f"{PODS}/a/status", {"metadata": {"finalizers": None}})
+    assert asker.names(PODS) == []
 
 
 def test_a_node_registers_with_its_status(asker: Asker) -> None:

@@ -1,7 +1,18 @@
 """How kinds are shown that are only kept for others."""
 
 from reprieve.cluster.mini.kinds import Json
-from reprieve.cluster.mini.rest.tables.cells import AGE, NAME, Column, at, joined, number, text, text_at
+from reprieve.cluster.mini.rest.tables.cells import (
+    AGE,
+    NAME,
+    NONE,
+    Column,
+    at,
+    items_at,
+    joined,
+    number,
+    text,
+    text_at,
+)
 
 
 def _reference(body: Json, now: float) -> str:
@@ -16,6 +27,19 @@ def _state(body: Json, now: float) -> str:
     return "allocated,reserved" if at(body, "status.reservedFor") else "allocated"
 
 
+def _addresses(body: Json, now: float) -> str:
+    found = [text_at(a, "ip") for subset in items_at(body, "subsets") for a in items_at(subset, "addresses")]
+    return ",".join(found) or NONE
+
+
+def _selector(body: Json, now: float) -> str:
+    labels = at(body, "spec.podSelector.matchLabels")
+    return ",".join(f"{k}={v}" for k, v in labels.items()) if isinstance(labels, dict) and labels else NONE
+
+
+ENDPOINTS = (NAME, Column("Endpoints", _addresses), AGE)
+NETWORK_POLICY = (NAME, Column("Pod-Selector", _selector), AGE)
+POD_TEMPLATE = (NAME, joined("Containers", "template.spec.containers", "name"), AGE)
 AUTOSCALER = (
     NAME,
     Column("Reference", _reference),
