@@ -1,7 +1,7 @@
 """Which fields an object can have, at any depth, and of which type each is.
 
-``findings`` holds an object against the list in ``schema.txt``. What follows from a finding, and what a value
-of the right type means, is not known here.
+``findings`` holds an object against the list in ``schema.txt``, and ``pruned`` keeps of it what stands there. What
+follows from a finding, and what a value of the right type means, is not known here.
 """
 
 import re
@@ -175,3 +175,27 @@ def _look_into(
             _look(field, one, prefix + name, found)
         else:
             found.append(Finding(prefix + name))
+
+
+# --- keeping what is known -------------------------------------------------------------------------
+
+
+def pruned(api_version: str, kind: str, body: Mapping[str, object]) -> dict[str, object]:
+    """Without the fields that nobody knows; of a kind that is not listed, all of it."""
+    thing = root(api_version, kind)
+    return _pruned_object(fields_of(thing), body) if is_listed(thing) else dict(body)
+
+
+def _pruned_object(fields: Mapping[str, Type], body: Mapping[str, object]) -> dict[str, object]:
+    return {name: _pruned(fields[name], one) for name, one in body.items() if name in fields}
+
+
+def _pruned(expected: Type, value: object) -> object:
+    match expected, value:
+        case ListOf(item), list():
+            return [_pruned(item, one) for one in value]
+        case MapOf(below), dict():
+            return {name: _pruned(below, one) for name, one in value.items()}
+        case Object(), dict():
+            return _pruned_object(fields_of(expected), value)
+    return value

@@ -1,11 +1,13 @@
 """Whether a body can be read as the object it claims to be: types, fields nobody knows, fields said twice.
 
 A value of the wrong type is always refused. A field that nobody knows, most often a word misspelt, is
-refused, warned of or passed over, as the client wants it.
+refused, or dropped with a warning or without, as the client wants it.
 """
 
+from dataclasses import dataclass
+
+from reprieve.cluster.api import schema, structural
 from reprieve.cluster.api.schema import Finding, findings
-from reprieve.cluster.api.structural import pruned
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.bodies import media_type, repeated_fields
@@ -16,21 +18,30 @@ from reprieve.cluster.mini.rest.routes import Place
 _MOST_TOLD = 100
 
 
-def readable(place: Place, request: Request, mode: FieldValidation, body: Json) -> tuple[str, ...]:
-    """The warnings that the client is given for an object it sent; an ApiError 400 if it is refused."""
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What is known of an object, and the warnings that the client is given."""
+
+    body: Json
+    warnings: tuple[str, ...] = ()
+
+
+def readable(place: Place, request: Request, mode: FieldValidation, body: Json) -> Read:
+    """For an object that a client sent; an ApiError 400 if it is refused."""
     found = _findings(place, body)
     for finding in found:
         if finding.expected:
             raise bad_request(f"{_name(place)} cannot be handled as a {place.kind.kind}: {_told(finding)}")
     repeated = repeated_fields(request.body, media_type(request)) if mode is FieldValidation.STRICT else ()
-    return _judged(place, mode, [f'duplicate field "{n}"' for n in repeated], found)
+    warnings = _judged(place, mode, [f'duplicate field "{n}"' for n in repeated], found)
+    return Read(_known(place, body) if found else body, warnings)
 
 
-def still_readable(place: Place, mode: FieldValidation, body: Json, old: Json) -> tuple[str, ...]:
+def still_readable(place: Place, mode: FieldValidation, body: Json, old: Json) -> Read:
     """The same for what a patch has made of an object. What was wrong before is not the patch's fault."""
     found = _findings(place, body)
     if not found:
-        return ()
+        return Read(body)
     known = set(_findings(place, old))
     fresh = [finding for finding in found if finding not in known]
     for finding in fresh:
@@ -39,13 +50,18 @@ def still_readable(place: Place, mode: FieldValidation, body: Json, old: Json) -
             raise ApiError(
                 422, "Invalid", f"{_name(place)} is invalid after the patch: {_told(finding)}", (cause,)
             )
-    return _judged(place, mode, [], fresh)
+    return Read(_known(place, body), _judged(place, mode, [], fresh))
+
+
+def _known(place: Place, body: Json) -> Json:
+    """Kinds of somebody's own are pruned where they are admitted."""
+    return schema.pruned(place.api_version, place.kind.kind, body) if place.kind.custom is None else body
 
 
 def _findings(place: Place, body: Json) -> list[Finding]:
     if place.kind.custom is None:
         return findings(place.api_version, place.kind.kind, body)
-    _, unknown = pruned(body, place.kind.custom.schemas[place.version])
+    _, unknown = structural.pruned(body, place.kind.custom.schemas[place.version])
     return [Finding(path) for path in unknown]
 
 

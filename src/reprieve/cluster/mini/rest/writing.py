@@ -19,7 +19,7 @@ from reprieve.cluster.mini.rest.query import Query, forbidden
 from reprieve.cluster.mini.rest.removals import Removal, removal_of
 from reprieve.cluster.mini.rest.routes import Place
 from reprieve.cluster.mini.rest.statuses import subject_of, success
-from reprieve.cluster.mini.rest.strictness import readable, still_readable
+from reprieve.cluster.mini.rest.strictness import Read, readable, still_readable
 from reprieve.cluster.mini.rest.views import View
 from reprieve.cluster.mini.spelling import settled, spelled, stored_form
 from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed, without_status
@@ -47,16 +47,20 @@ class Call:
 
 def create(call: Call) -> Response:
     place, api = call.place, call.chosen
-    body = headed(place, read_object(call.request))
-    warnings = readable(place, call.request, call.query.field_validation, body)
-    body = settled(place.api_version, addressed(place, body))
+    read = _read(call)
+    body = settled(place.api_version, addressed(place, read.body))
     if metadata_of(body).get("resourceVersion"):
         raise bad_request("metadata.resourceVersion must not be set on objects to be created")
     sent = without_status(place.kind, body)
     check_gift(api.rights, call.request.user, place, sent)
     admitted = api.admit_new(place, sent)
     owners = call.ownership.of_new(admitted)
-    return answer(call.view.one(created(call, admitted, owners)), 201, warnings)
+    return answer(call.view.one(created(call, admitted, owners)), 201, read.warnings)
+
+
+def _read(call: Call) -> Read:
+    body = headed(call.place, read_object(call.request))
+    return readable(call.place, call.request, call.query.field_validation, body)
 
 
 def created(call: Call, admitted: Json, owners: list[Json]) -> Stored:
@@ -67,11 +71,10 @@ def created(call: Call, admitted: Json, owners: list[Json]) -> Stored:
 
 
 def replace(call: Call) -> Response:
-    body = headed(call.place, read_object(call.request))
-    warnings = readable(call.place, call.request, call.query.field_validation, body)
-    if not call.place.kind.blind and not metadata_of(body).get("resourceVersion"):
+    read = _read(call)
+    if not call.place.kind.blind and not metadata_of(read.body).get("resourceVersion"):
         raise invalid(call.place.kind.kind, "metadata.resourceVersion", "must be specified for an update")
-    return answer(call.view.one(written(call, lambda _: body)), 200, warnings)
+    return answer(call.view.one(written(call, lambda _: read.body)), 200, read.warnings)
 
 
 def patch(call: Call) -> Response:
@@ -82,8 +85,9 @@ def patch(call: Call) -> Response:
 
     def patched(old: Json) -> Json:
         new = headed(call.place, change(old))
-        warnings.extend(still_readable(call.place, call.query.field_validation, new, old))
-        return new
+        read = still_readable(call.place, call.query.field_validation, new, old)
+        warnings.extend(read.warnings)
+        return read.body
 
     return answer(call.view.one(written(call, patched)), 200, tuple(warnings))
 

@@ -275,6 +275,22 @@ def test_misspelt_fields_are_warned_of(asker: Asker) -> None:
         assert f'unknown field \\"{path}\\"' in answer.headers["Warning"]
 
 
+@pytest.mark.parametrize("mode", ["", "Warn", "Ignore"])
+def test_misspelt_fields_are_not_kept(asker: Asker, mode: str) -> None:
+    made = asker.post(PODS, misspelt(), fieldValidation=mode)
+    assert not {"sped"} & made.keys()
+    assert "lables" not in made["metadata"]
+    assert "containres" not in made["spec"]
+    assert "resorces" not in made["spec"]["containers"][0]
+    for method, content_type in (("PUT", ""), ("PATCH", MERGE)):
+        changed = {**made, "sped": {}, "metadata": {**made["metadata"], "lables": {}, "labels": {"a": method}}}
+        answer = asker.ask(method, f"{PODS}/a", changed, content_type=content_type, fieldValidation=mode)
+        made = json.loads(answer.body)
+        assert made["metadata"]["labels"] == {"a": method}
+        assert "sped" not in made
+        assert "lables" not in made["metadata"]
+
+
 def test_not_everything_is_warned_of(asker: Asker) -> None:
     many = {f'wrong{i}\n"ü': 1 for i in range(10_000)}
     answer = asker.ask("POST", PODS, {**pod("a"), **many})
