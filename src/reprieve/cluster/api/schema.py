@@ -1,7 +1,7 @@
 """Which fields an object can have, at any depth, and of which type each is.
 
-``findings`` holds an object against the list in ``schema.txt``, and ``pruned`` keeps of it what stands there. What
-follows from a finding, and what a value of the right type means, is not known here.
+``findings`` holds an object against the list in ``schema.txt``, and ``pruned`` keeps of it what stands there.
+What follows from a finding, and what a value of the right type means, is not known here.
 """
 
 import re

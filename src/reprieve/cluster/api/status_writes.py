@@ -1,4 +1,4 @@
-"""What a write of the status takes of the object that was sent: the status, and of the metadata what 1.37 takes."""
+"""What a write of the status takes of what was sent: the status, and metadata where Kubernetes takes them."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,11 @@ def with_status_of(kind: str, sent: Json, old: Json) -> Json:
     quality = text_in(part(old, "status"), "qosClass")
     if kind == "Pod" and quality and isinstance(status, dict):
         status = {"qosClass": quality, **status}
-    return {**old, "metadata": _metadata(kind, part(sent, "metadata"), part(old, "metadata")), "status": status}
+    return {
+        **old,
+        "metadata": _metadata(kind, part(sent, "metadata"), part(old, "metadata")),
+        "status": status,
+    }
 
 
 def _metadata(kind: str, sent: Json, old: Json) -> Json:

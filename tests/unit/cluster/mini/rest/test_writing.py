@@ -283,7 +283,11 @@ def test_misspelt_fields_are_not_kept(asker: Asker, mode: str) -> None:
     assert "containres" not in made["spec"]
     assert "resorces" not in made["spec"]["containers"][0]
     for method, content_type in (("PUT", ""), ("PATCH", MERGE)):
-        changed = {**made, "sped": {}, "metadata": {**made["metadata"], "lables": {}, "labels": {"a": method}}}
+        changed = {
+            **made,
+            "sped": {},
+            "metadata": {**made["metadata"], "lables": {}, "labels": {"a": method}},
+        }
         answer = asker.ask(method, f"{PODS}/a", changed, content_type=content_type, fieldValidation=mode)
         made = json.loads(answer.body)
         assert made["metadata"]["labels"] == {"a": method}
