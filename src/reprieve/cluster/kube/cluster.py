@@ -26,7 +26,15 @@ from reprieve.cluster.kube.watch import Follower, Portion, Ways
 from reprieve.cluster.port import Answer, Refused, Sight
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, WriteStatus
 from reprieve.model.events import Synced
-from reprieve.model.objects import Condition, GroupStatus, PodStatus
+from reprieve.model.objects import (
+    CompositePodGroup,
+    Condition,
+    GroupStatus,
+    KubernetesObject,
+    Pod,
+    PodGroup,
+    PodStatus,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -106,24 +114,13 @@ class KubeCluster:
         now = self._clock()
         if isinstance(effect, Announce):
             return self._recorder.announce(effect, place.api_version, now)
-        return conversation(effect, place, Moment(stamp(now), dict(self._kept_times(effect))))
+        shown = self._shown(effect.target)
+        moment = Moment(stamp(now), dict(_kept_times(effect, shown)), _generation(shown))
+        return conversation(effect, place, moment)
 
-    def _kept_times(self, effect: Effect | WriteStatus) -> Iterator[tuple[str, str]]:
-        """Since when conditions have had the status that is to be written, of those that have it already."""
-        parts = effect.parts if isinstance(effect, WriteStatus) else (effect,)
-        statuses = {part.type: part.status for part in parts if isinstance(part, SetCondition)}
-        for condition in self._conditions(effect.target) if statuses else ():
-            turned = condition.last_transition_time
-            if turned is not None and statuses.get(condition.type) == condition.status:
-                yield condition.type, stamp(turned.timestamp())
-
-    def _conditions(self, target: Target) -> Sequence[Condition]:
+    def _shown(self, target: Target) -> KubernetesObject | None:
         follower = self._followers.get(target.kind)
-        shown = follower.mirror.find(target) if follower is not None else None
-        match getattr(shown, "status", None):
-            case PodStatus(conditions=conditions) | GroupStatus(conditions=conditions):
-                return conditions
-        return ()
+        return follower.mirror.find(target) if follower is not None else None
 
     async def keep_series(self) -> None:
         """Tells how often events came that came again and again, until cancelled."""
@@ -132,6 +129,27 @@ class KubeCluster:
             for overdue in self._recorder.overdue(self._clock()):
                 answer = await self._telling.converse(overdue)
                 _log.debug("a series of events was told: %s", answer)
+
+
+def _kept_times(effect: Effect | WriteStatus, shown: KubernetesObject | None) -> Iterator[tuple[str, str]]:
+    """Since when conditions have had the status that is to be written, of those that have it already."""
+    parts = effect.parts if isinstance(effect, WriteStatus) else (effect,)
+    statuses = {part.type: part.status for part in parts if isinstance(part, SetCondition)}
+    for condition in _conditions(shown) if statuses else ():
+        turned = condition.last_transition_time
+        if turned is not None and statuses.get(condition.type) == condition.status:
+            yield condition.type, stamp(turned.timestamp())
+
+
+def _conditions(shown: KubernetesObject | None) -> Sequence[Condition]:
+    match getattr(shown, "status", None):
+        case PodStatus(conditions=conditions) | GroupStatus(conditions=conditions):
+            return conditions
+    return ()
+
+
+def _generation(shown: KubernetesObject | None) -> int:
+    return shown.metadata.generation if isinstance(shown, Pod | PodGroup | CompositePodGroup) else 0
 
 
 async def _guarded(

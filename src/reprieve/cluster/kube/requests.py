@@ -92,10 +92,14 @@ StoredEffect = Bind | SetCondition | BindVolume | SelectNode | Nominate | Evict 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The time as conditions write it; by type of condition, since when one has had its status."""
+    """The time as conditions write it; by type of condition, since when one has had its status.
+
+    ``generation``: that of the object, as far as it is known: of that one its conditions speak.
+    """
 
     now: str
     since: Mapping[str, str] = field(default_factory=dict)
+    generation: int = 0
 
 
 def conversation(effect: StoredEffect, place: Place, moment: Moment) -> Conversation:
@@ -198,7 +202,9 @@ def _write_status(effect: WriteStatus, place: Place, moment: Moment) -> Conversa
             status["nominatedNodeName"] = part.node or None
     if conditions:
         since = moment.since
-        status["conditions"] = [_as_written(c, place, since.get(c.type, moment.now)) for c in conditions]
+        written = [_as_written(c, place, since.get(c.type, moment.now)) for c in conditions]
+        seen = {"observedGeneration": moment.generation} if moment.generation else {}
+        status["conditions"] = [{**condition, **seen} for condition in written]
     return _patch_status(effect.target, place, status)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 
 from reprieve.cluster.api.timestamps import micro_stamp
-from reprieve.cluster.mini.conditions import Condition, set_condition
+from reprieve.cluster.mini.conditions import Condition, set_condition_of
 from reprieve.cluster.mini.errors import ApiError, conflict, not_found
 from reprieve.cluster.mini.history import Key, Stored
 from reprieve.cluster.mini.kinds import BY_NAME, Json, peek, section
@@ -68,7 +68,7 @@ def bind(store: Store, pod: Target, node: str, now: float) -> Stored:
         spec["nodeName"] = node
         status = section(body, "status")
         status.pop("nominatedNodeName", None)
-        set_condition(status, Condition("PodScheduled", "True"), now)
+        set_condition_of(body, Condition("PodScheduled", "True"), now)
         return body
 
     return store.patch(key_of_target(pod), assign, Part.WHOLE, pod.uid)
@@ -94,16 +94,18 @@ def _check_bindable(pod: Target, meta: Json, spec: Json) -> None:
 def write_status(store: Store, target: Target, parts: Iterable[StatusPart], now: float) -> Stored:
     def write(body: Json) -> Json:
         for part in parts:
-            _write_part(section(body, "status"), part, now)
+            _write_part(body, part, now)
         return body
 
     return store.patch(key_of_target(target), write, Part.STATUS, target.uid)
 
 
-def _write_part(status: Json, part: StatusPart, now: float) -> None:
+def _write_part(body: Json, part: StatusPart, now: float) -> None:
+    status = section(body, "status")
     match part:
         case SetCondition():
-            set_condition(status, Condition(part.type, part.status, part.reason, part.message), now)
+            condition = Condition(part.type, part.status, part.reason, part.message)
+            set_condition_of(body, condition, now)
         case Nominate(node=""):
             status.pop("nominatedNodeName", None)
         case Nominate():

@@ -27,6 +27,7 @@ from reprieve.cluster.mini.namespaces import Namespaces
 from reprieve.cluster.mini.quotas import Quotas
 from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Part, Store, parsed, without_status
+from reprieve.cluster.mini.tales import Teller
 from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
 from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
@@ -111,6 +112,7 @@ class MiniCluster:
             "namespaces": lambda: Namespaces(store, clock),
             "quotas": lambda: Quotas(store, clock),
             "definitions": lambda: Definitions(store, clock),
+            "teller": lambda: Teller(store, clock),
         }
         self._tasks = [
             asyncio.create_task(live(enter, clock), name=name) for name, enter in inhabitants.items()

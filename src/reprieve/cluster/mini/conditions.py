@@ -1,9 +1,9 @@
 """Conditions in a status, as Kubernetes keeps them: one of each type, and the moment of the last turn."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.mini.kinds import Json, peek, section
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,12 @@ def set_condition(status: Json, condition: Condition, now: float) -> None:
         new["observedGeneration"] = condition.observed_generation
     conditions[place : place + 1] = [new]
     status["conditions"] = conditions
+
+
+def set_condition_of(body: Json, condition: Condition, now: float) -> None:
+    """Writes it into the status of an object, with the generation of which it speaks."""
+    generation = peek(body, "metadata").get("generation")
+    set_condition(section(body, "status"), replace(condition, observed_generation=generation), now)
 
 
 def get_condition(status: Json, kind: str) -> Json | None:

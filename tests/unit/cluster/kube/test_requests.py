@@ -35,7 +35,7 @@ VOLUME, CLAIM = Target("PersistentVolume", "", "v", "u2"), Target("PersistentVol
 GROUP = Target("PodGroup", "team", "train", "u4")
 PODS, VOLUMES, CLAIMS = (CANDIDATES[t.kind][0] for t in (POD, VOLUME, CLAIM))
 NOW, THEN = "2026-01-01T00:10:00Z", "2026-01-01T00:00:00Z"
-MOMENT = Moment(NOW, {"PodScheduled": THEN})
+MOMENT = Moment(NOW, {"PodScheduled": THEN}, generation=3)
 CONFLICT = Response(409, b'{"message": "no"}')
 
 
@@ -103,6 +103,7 @@ def test_a_condition_is_one_patch_and_keeps_its_time() -> None:
         "reason": "Unschedulable",
         "message": "full",
         "lastTransitionTime": THEN,
+        "observedGeneration": 3,
     }
     assert result == Succeeded()
 

@@ -41,6 +41,7 @@ def test_a_bound_pod_starts_after_a_moment(scene: Scene) -> None:
     ready = condition(scene.read(pod_key("a")), "Ready")
     assert ready is not None
     assert ready["status"] == "True"
+    assert ready["observedGeneration"] == 1
     (reported,) = status["containerStatuses"]
     assert reported["allocatedResources"] == {"cpu": "1"}
     assert reported["resources"] == {"requests": {"cpu": "1"}}

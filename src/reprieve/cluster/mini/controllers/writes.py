@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from reprieve.cluster.api.admission import Features
 from reprieve.cluster.mini.admitted import admitted
-from reprieve.cluster.mini.conditions import Condition, set_condition
+from reprieve.cluster.mini.conditions import Condition, set_condition, set_condition_of
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json, section
 from reprieve.cluster.mini.store import Part, Store
@@ -66,6 +66,10 @@ def carry_out(store: Store, write: Create | Remove | Amend | Report, now: float,
             store.patch(write.key, lambda body: _reported(body, write, now), Part.STATUS, write.uid)
 
 
+# Of the kinds that controllers report on, those whose conditions say of which generation they speak.
+_TELL_GENERATION = ("Pod", "PodDisruptionBudget")
+
+
 def _amended(body: Json, change: Callable[[Json], None]) -> Json:
     change(body)
     return body
@@ -75,5 +79,8 @@ def _reported(body: Json, report: Report, now: float) -> Json:
     status = section(body, "status")
     status.update(report.fields)
     for condition in report.conditions:
-        set_condition(status, condition, now)
+        if body["kind"] in _TELL_GENERATION:
+            set_condition_of(body, condition, now)
+        else:
+            set_condition(status, condition, now)
     return body

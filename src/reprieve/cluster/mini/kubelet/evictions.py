@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.agenda import Agenda
-from reprieve.cluster.mini.conditions import Condition, set_condition
+from reprieve.cluster.mini.conditions import Condition, set_condition_of
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.kubelet import pod_status
 from reprieve.cluster.mini.kubelet.critical import Standing, standing_of, victims_for
 from reprieve.cluster.mini.kubelet.guests import Guest
@@ -82,7 +82,7 @@ class Evictions:
         """Whoever watches can see at once what will become of it."""
 
         def mark(body: Json) -> Json:
-            set_condition(section(body, "status"), _TARGET, self._clock())
+            set_condition_of(body, _TARGET, self._clock())
             return body
 
         guest = self._guests[key]

@@ -10,7 +10,7 @@ from enum import Enum
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.agenda import Agenda
-from reprieve.cluster.mini.conditions import Condition, get_condition, set_condition
+from reprieve.cluster.mini.conditions import Condition, get_condition, set_condition, set_condition_of
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Change, Key, Stored, Verb
 from reprieve.cluster.mini.kinds import Json, section
@@ -251,5 +251,5 @@ def _weight(pod: Stored) -> dict[str, int]:
 
 def _collected(body: Json, now: float) -> Json:
     gone = Condition("DisruptionTarget", "True", "DeletionByPodGC", "the node of the pod no longer exists")
-    set_condition(section(body, "status"), gone, now)
+    set_condition_of(body, gone, now)
     return pod_status.stopped(body, now)

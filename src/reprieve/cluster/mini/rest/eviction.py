@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import msgspec
 
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.mini.conditions import Condition, set_condition
+from reprieve.cluster.mini.conditions import Condition, set_condition_of
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.history import Stored
 from reprieve.cluster.mini.kinds import Json, peek, section
@@ -150,10 +150,10 @@ def _granted(body: Json, pod: str, now: float) -> Json:
     status["disruptionsAllowed"] = status["disruptionsAllowed"] - 1
     section(status, "disruptedPods")[pod] = stamp(now)
     if status["disruptionsAllowed"] == 0:
-        set_condition(status, Condition("DisruptionAllowed", "False", "InsufficientPods"), now)
+        set_condition_of(body, Condition("DisruptionAllowed", "False", "InsufficientPods"), now)
     return body
 
 
 def _marked(body: Json, now: float) -> Json:
-    set_condition(section(body, "status"), _TARGET, now)
+    set_condition_of(body, _TARGET, now)
     return body
