@@ -177,7 +177,9 @@ def _ended(job: Stored, before: _Thing, after: _Thing) -> Iterator[Tale]:
         if condition.type == "Complete":
             yield _tale(_CONTROLLERS["Job"], _target(job), "Completed", "Complete", "Job completed")
         elif condition.type == "Failed":
-            told = Announce(_target(job), Tone.WARNING, condition.reason or "Failed", "Fail", condition.message)
+            told = Announce(
+                _target(job), Tone.WARNING, condition.reason or "Failed", "Fail", condition.message
+            )
             yield Tale(_CONTROLLERS["Job"], told)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from reprieve.cluster.mini.controllers.indexes import INDEX, read_indexes, written_indexes
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kubelet import RUN_SECONDS
 from tests.unit.cluster.mini.scene import Json, Scene, condition, node, template
@@ -140,4 +141,68 @@ def test_the_pods_of_a_deleted_job_go() -> None:
     play(scene, 3)
     scene.store.delete(JOB)
     scene.pass_time(40)
+    assert scene.all("pods") == []
+
+
+# --- pods with numbers -----------------------------------------------------------------------------
+
+
+def numbers(scene: Scene) -> list[str]:
+    return sorted(body["metadata"]["labels"][INDEX] for body in alive(scene))
+
+
+def test_pods_with_numbers() -> None:
+    scene = scene_of(job(parallelism=2, completions=3, completionMode="Indexed"))
+    assert numbers(scene) == ["0", "1"]
+    first = alive(scene)[0]
+    assert first["metadata"]["name"].startswith("train-0-")
+    assert first["metadata"]["annotations"][INDEX] == "0"
+    assert first["spec"]["hostname"] == "train-0"
+    (variable,) = first["spec"]["containers"][0]["env"]
+    assert variable["name"] == "JOB_COMPLETION_INDEX"
+    play(scene, 12)
+    assert numbers(scene) == ["2"]
+    assert scene.read(JOB)["status"]["completedIndexes"] == "0,1"
+    play(scene, 12)
+    status = scene.read(JOB)["status"]
+    assert (status["completedIndexes"], status["succeeded"]) == ("0-2", 3)
+    assert ended(scene, "Complete") is not None
+
+
+def test_a_number_that_was_lost_comes_again() -> None:
+    scene = scene_of(job(parallelism=3, completions=3, completionMode="Indexed"))
+    lost = next(body for body in alive(scene) if body["metadata"]["labels"][INDEX] == "1")
+    scene.store.delete(key_of(lost))
+    scene.pass_time(1)
+    assert numbers(scene) == ["0", "1", "2"]
+    assert lost["metadata"]["name"] not in [body["metadata"]["name"] for body in alive(scene)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("", set()), ("0", {0}), ("0,2-4", {0, 2, 3, 4}), ("1,2,x,7-99", {1, 2, 7, 8, 9})]
+)
+def test_numbers_are_written_down(text: str, found: set[int]) -> None:
+    assert read_indexes(text, 10) == found
+    assert read_indexes(written_indexes(found), 10) == found
+
+
+# --- times -----------------------------------------------------------------------------------------
+
+
+def test_a_job_that_takes_too_long_has_failed() -> None:
+    scene = scene_of(job(activeDeadlineSeconds=5))
+    play(scene, 4)
+    assert ended(scene, "Failed") is None
+    play(scene, 2)
+    failed = ended(scene, "Failed")
+    assert failed is not None
+    assert failed["reason"] == "DeadlineExceeded"
+
+
+def test_a_job_is_cleaned_up_after_its_time() -> None:
+    scene = scene_of(job(ttlSecondsAfterFinished=20))
+    play(scene, 25)
+    assert ended(scene, "Complete") is not None
+    play(scene, 10)
+    assert scene.store.find(JOB) is None
     assert scene.all("pods") == []

@@ -45,7 +45,10 @@ def test_a_pod_starts_and_is_stopped(scene: Told) -> None:
     scene.store.delete(pod_key("a"))
     scene.pass_time(40)
     assert scene.told() == [("Pod", "Started", "kubelet"), ("Pod", "Killing", "kubelet")]
-    assert {e["message"] for e in scene.all("events")} == {"Started container main", "Stopping container main"}
+    assert {e["message"] for e in scene.all("events")} == {
+        "Started container main",
+        "Stopping container main",
+    }
 
 
 def test_a_deployment_makes_pods(scene: Told) -> None:

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reprieve.cluster.api.templates import job_labels, pod_of
-from reprieve.cluster.api.timestamps import stamp
+from reprieve.cluster.api.timestamps import moment, stamp
 from reprieve.cluster.mini.conditions import Condition
+from reprieve.cluster.mini.controllers.indexes import index_of, read_indexes, with_index, written_indexes
 from reprieve.cluster.mini.controllers.mirror import JOBS, PODS, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import Job, PodFacts, controller_uid
 from reprieve.cluster.mini.controllers.replicas import BURST
 from reprieve.cluster.mini.controllers.templates import maker
-from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Report, Write
+from reprieve.cluster.mini.controllers.writes import Amend, Create, LookAgain, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json
 
@@ -30,7 +31,8 @@ def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
                 yield key_in(JOBS, owner)
 
 
-def reconcile(mirror: Mirror, key: Key, now: float) -> Iterator[Write]:
+def reconcile(mirror: Mirror, key: Key, now: float, speed: float = 1.0) -> Iterator[Write]:
+    """``speed``: how many times as fast as usual the times pass that a job names."""
     job = mirror.jobs.get(Name(key.namespace, key.name))
     if job is None or job.metadata.deletion_timestamp is not None:
         return
@@ -38,17 +40,42 @@ def reconcile(mirror: Mirror, key: Key, now: float) -> Iterator[Write]:
     if _has_ended(job):
         yield from _release(pod for pod in pods if not pod.is_active)
         yield from _remove(pod for pod in pods if pod.is_active)
+        yield from _cleaned_up(job, key, now, speed)
         return
     count = _count(job, pods)
-    outcome = _outcome(job, count)
+    deadline = _deadline(job, speed)
+    outcome = _outcome(job, count) or (_TOO_LATE if deadline is not None and now >= deadline else ())
     yield Report(key, job.metadata.uid, _status(job, count, outcome, now), outcome)
     yield from _release(pod for pod in pods if _is_settled(job, pod))
     if not outcome:
         yield from _difference(job, count)
+        if deadline is not None:
+            yield LookAgain(deadline)
 
 
 def _has_ended(job: Job) -> bool:
     return any(c.type in ("Complete", "Failed") and c.status == "True" for c in job.status.conditions)
+
+
+# --- times -----------------------------------------------------------------------------------------
+
+_TOO_LATE = (Condition("Failed", "True", "DeadlineExceeded", "the job was active longer than it may be"),)
+
+
+def _deadline(job: Job, speed: float) -> float | None:
+    seconds = job.spec.active_deadline_seconds
+    if seconds is None or not job.status.start_time or job.spec.suspend:
+        return None
+    return moment(job.status.start_time) + seconds / speed
+
+
+def _cleaned_up(job: Job, key: Key, now: float, speed: float) -> Iterator[Write]:
+    seconds = job.spec.ttl_seconds_after_finished
+    ends = [c.last_transition_time for c in job.status.conditions if c.type in ("Complete", "Failed")]
+    if seconds is None or not ends or ends[0] is None:
+        return
+    at = ends[0].timestamp() + seconds / speed
+    yield Remove(key, job.metadata.uid) if now >= at else LookAgain(at)
 
 
 # --- counting ------------------------------------------------------------------------------------
@@ -56,27 +83,45 @@ def _has_ended(job: Job) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """``waiting``: pods that leave, and are replaced only when their end is known."""
+    """``waiting``: pods that leave, and are replaced only when their end is known.
+
+    ``indexes``: those that have succeeded, where pods are told apart; ``taken``: those of the others.
+    """
 
     succeeded: int
     failed: int
     hopeless: bool
     active: list[PodFacts]
     waiting: int
+    indexes: frozenset[int] = frozenset()
+    taken: frozenset[int] = frozenset()
 
 
 def _count(job: Job, pods: list[PodFacts]) -> Count:
     """What was counted before, and those that ended since."""
     ended = [pod for pod in pods if _is_settled(job, pod)]
-    good = sum(pod.status.phase == "Succeeded" for pod in ended)
+    good = [pod for pod in ended if pod.status.phase == "Succeeded"]
+    indexes = _indexes(good) | read_indexes(job.status.completed_indexes, job.spec.completions or 0)
+    left = [pod for pod in pods if _is_tracked(pod) and pod.is_leaving and not _is_settled(job, pod)]
+    active = [pod for pod in pods if pod.is_active]
     verdicts = [_verdict(job, pod) for pod in ended if pod.status.phase != "Succeeded"]
     return Count(
-        succeeded=job.status.succeeded + good,
+        succeeded=len(indexes) if _is_indexed(job) else job.status.succeeded + len(good),
         failed=job.status.failed + sum(verdict != "Ignore" for verdict in verdicts),
         hopeless="FailJob" in verdicts,
-        active=[pod for pod in pods if pod.is_active],
-        waiting=sum(_is_tracked(pod) and pod.is_leaving and not _is_settled(job, pod) for pod in pods),
+        active=active,
+        waiting=len(left),
+        indexes=frozenset(indexes),
+        taken=frozenset(_indexes([*active, *left])),
     )
+
+
+def _is_indexed(job: Job) -> bool:
+    return job.spec.completion_mode == "Indexed"
+
+
+def _indexes(pods: Iterable[PodFacts]) -> set[int]:
+    return {index for pod in pods if (index := index_of(pod.metadata.labels)) is not None}
 
 
 def _is_tracked(pod: PodFacts) -> bool:
@@ -137,17 +182,24 @@ def _wanted(job: Job, count: Count) -> int:
 def _difference(job: Job, count: Count) -> Iterable[Write]:
     wanted = _wanted(job, count)
     missing = wanted - len(count.active) - count.waiting
+    if missing > 0 and _is_indexed(job):
+        return [Create(PODS, _pod(job, index)) for index in _free(job, count)[: min(missing, BURST)]]
     if missing > 0:
         return [Create(PODS, _pod(job))] * min(missing, BURST)
     surplus = max(0, len(count.active) - wanted)
     return list(_remove(count.active[len(count.active) - surplus :]))
 
 
-def _pod(job: Job) -> Json:
+def _free(job: Job, count: Count) -> list[int]:
+    numbers = range(job.spec.completions or 0)
+    return [index for index in numbers if index not in count.indexes and index not in count.taken]
+
+
+def _pod(job: Job, index: int | None = None) -> Json:
     owner = maker("batch/v1", "Job", job.metadata)
     body = pod_of(job.spec.template, owner, job_labels(owner))
     body["metadata"]["finalizers"] = [TRACKED]
-    return body
+    return body if index is None else with_index(body, job.metadata.name, index)
 
 
 def _remove(pods: Iterable[PodFacts]) -> Iterator[Write]:
@@ -173,6 +225,8 @@ def _status(job: Job, count: Count, outcome: tuple[Condition, ...], now: float) 
         "succeeded": count.succeeded,
         "failed": count.failed,
     }
+    if _is_indexed(job):
+        fields["completedIndexes"] = written_indexes(count.indexes)
     if not job.status.start_time and not job.spec.suspend:
         fields["startTime"] = stamp(now)
     if any(condition.type == "Complete" for condition in outcome):

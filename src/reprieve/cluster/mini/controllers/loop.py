@@ -71,7 +71,7 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
         Controller(daemon.concerned, daemon.reconcile, delays.look),
         Controller(stateful.concerned, stateful.reconcile, delays.look),
         Controller(cron.concerned, partial(cron.reconcile, speed=delays.speed), delays.look),
-        Controller(job.concerned, job.reconcile, delays.look),
+        Controller(job.concerned, partial(job.reconcile, speed=delays.speed), delays.look),
         Controller(budget.concerned, budget.reconcile, delays.look),
         Controller(groups.concerned, groups.reconcile, delays.look),
         Controller(protection.concerned, protection.reconcile, delays.look),

@@ -287,6 +287,9 @@ class JobSpec(Record, frozen=True):
     completions: int | None = None
     backoff_limit: int = 6
     suspend: bool = False
+    completion_mode: str = "NonIndexed"
+    active_deadline_seconds: int | None = None
+    ttl_seconds_after_finished: int | None = None
     pod_failure_policy: FailurePolicy = FailurePolicy()
     template: Json = {}
 
@@ -294,6 +297,7 @@ class JobSpec(Record, frozen=True):
 class JobStatus(Record, frozen=True):
     succeeded: int = 0
     failed: int = 0
+    completed_indexes: str = ""
     start_time: str = ""
     completion_time: datetime | None = None
     conditions: tuple[Condition, ...] = ()
