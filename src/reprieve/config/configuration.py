@@ -174,8 +174,8 @@ def _contradictions(settings: Settings) -> Iterator[ConfigError]:
         message = f"expected at least podInitialBackoffSeconds ({initial}), got {most}"
         yield ConfigError(path="podMaxBackoffSeconds", message=message)
     election = settings.leader_election
-    if election.lease_duration <= election.renew_deadline:
-        message = f"expected more than renewDeadline ({election.renew_deadline:g}s)"
+    if int(election.lease_duration) <= election.renew_deadline:  # a lease tells it in whole seconds
+        message = f"expected more than renewDeadline ({election.renew_deadline:g}s), in whole seconds"
         yield ConfigError(path="leaderElection.leaseDuration", message=message)
     if election.renew_deadline <= election.retry_period * RETRY_JITTER:
         message = f"expected more than {RETRY_JITTER} times retryPeriod"

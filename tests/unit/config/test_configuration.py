@@ -75,6 +75,10 @@ def test_what_is_no_length_of_time(text: str) -> None:
             "leaderElection.leaseDuration: expected more than renewDeadline (10s)",
         ),
         (
+            {"leaderElection": {"leaseDuration": "10.9s", "renewDeadline": "10.5s"}},
+            "leaderElection.leaseDuration: expected more than renewDeadline (10.5s), in whole seconds",
+        ),
+        (
             {"leaderElection": {"retryPeriod": "9s"}},
             "leaderElection.renewDeadline: expected more than 1.2 times retryPeriod",
         ),

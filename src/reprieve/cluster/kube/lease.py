@@ -62,6 +62,7 @@ class Claim:
         self._ours: Json | None = None  # the lease as we wrote it last
         self._version = ""
         self._changed_at = -inf  # by our clock, when that version was seen first
+        self.refusal = ""  # why it is unclear whose it is, in the server's words
 
     def attempt(self, now: float, today: float) -> Attempt:
         """Takes the lease, or renews it. ``now`` is a clock that only goes on, ``today`` the time of day."""
@@ -73,7 +74,7 @@ class Claim:
         if current.status == HTTPStatus.NOT_FOUND:
             return (yield from self._created(today))
         if not current.is_success:
-            return Holder.UNCLEAR
+            return self._unclear(current)
         lease = current.object
         self._see(lease, now)
         if self._is_taken(lease, now):
@@ -98,9 +99,14 @@ class Claim:
     def _noted(self, response: Response) -> Holder:
         if not response.is_success:
             self._ours = None
-            return Holder.UNCLEAR
-        self._ours = response.object
+            return self._unclear(response)
+        self._ours, self.refusal = response.object, ""
         return Holder.WE
+
+    def _unclear(self, response: Response) -> Holder:
+        if response.status != HTTPStatus.CONFLICT:  # somebody was quicker, which is nothing unusual
+            self.refusal = response.message
+        return Holder.UNCLEAR
 
     def _see(self, lease: Json, now: float) -> None:
         version = lease["metadata"]["resourceVersion"]
@@ -197,7 +203,7 @@ class Election:
             _log.info("the lease could not be released: %s", error)
 
     async def _try(self) -> bool:
-        began = self._now()
+        began, known = self._now(), self._claim.refusal
         try:
             holder = await self._connection.ask(self._claim.attempt(began.steady, began.today))
         except NoAnswerError as error:
@@ -208,4 +214,7 @@ class Election:
             self._renewed = began
         elif holder is Holder.OTHERS:
             self._renewed = None
+        elif self._claim.refusal not in ("", known):  # the same every few seconds would be too much
+            name = f"{self._terms.namespace}/{self._terms.name}"
+            _log.warning("lease %s cannot be had: %s", name, self._claim.refusal)
         return holder is Holder.WE
