@@ -7,7 +7,7 @@ import msgspec
 
 from reprieve.cluster.kube.client import Connection
 from reprieve.cluster.kube.places import Place
-from reprieve.cluster.kube.requests import MERGE, Request, Response
+from reprieve.cluster.kube.requests import STRATEGIC, Request, Response
 
 Json = dict[str, Any]
 
@@ -26,6 +26,11 @@ PLACES = {
         Place("ClusterRole", "clusterroles", "rbac.authorization.k8s.io/v1", namespaced=False),
         Place("ClusterRoleBinding", "clusterrolebindings", "rbac.authorization.k8s.io/v1", namespaced=False),
         Place("PriorityClass", "priorityclasses", "scheduling.k8s.io/v1", namespaced=False),
+        Place("PodGroup", "podgroups", "scheduling.k8s.io/v1beta1"),
+        Place("ServiceAccount", "serviceaccounts", "v1"),
+        Place("Deployment", "deployments", "apps/v1"),
+        Place("Job", "jobs", "batch/v1"),
+        Place("PodDisruptionBudget", "poddisruptionbudgets", "policy/v1"),
     )
 }
 
@@ -40,10 +45,13 @@ class HttpOperator:
         path = place.path(body["metadata"].get("namespace", ""))
         return await self._sent(Request("POST", path, (), msgspec.json.encode(body)))
 
+    async def patch(self, kind: str, namespace: str, name: str, patch: Json, part: str = "") -> Json:
+        path = PLACES[kind].path(namespace, name, part)
+        return await self._sent(Request("PATCH", path, (), msgspec.json.encode(patch), STRATEGIC))
+
     async def patch_status(self, kind: str, namespace: str, name: str, status: Json) -> Json:
-        path = PLACES[kind].path(namespace, name, "status")
-        body = msgspec.json.encode({"status": status})
-        return await self._sent(Request("PATCH", path, (), body, MERGE))
+        """Lists that have keys are merged by them."""
+        return await self.patch(kind, namespace, name, {"status": status}, "status")
 
     async def delete(self, kind: str, namespace: str, name: str) -> None:
         options = msgspec.json.encode({"gracePeriodSeconds": 0, "propagationPolicy": "Background"})
