@@ -1,5 +1,6 @@
 """Pages of `reprieve scheduler`: with the rights of its role it finds out who may read them."""
 
+import re
 import socket
 import ssl
 import urllib.error
@@ -72,6 +73,8 @@ def test_prometheus_gets_in_by_the_role_for_it(site: Site) -> None:
     assert status == 200
     assert 'scheduler_schedule_attempts_total{profile="reprieve",result="scheduled"} 1.0' in text
     assert 'leader_election_master_status{name="reprieve"} 1.0' in text
+    assert re.search(r'rest_client_requests_total\{code="201",host="[\d.:]+",method="POST"\} \d', text)
+    assert "process_resident_memory_bytes" in text
     refusal = 'forbidden: User "system:serviceaccount:default:curious" cannot get path "/metrics"\n'
     assert site.get("/metrics", site.token("curious")) == (403, refusal)
     assert site.get("/configz", site.token("prometheus"))[0] == 403

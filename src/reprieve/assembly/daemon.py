@@ -91,6 +91,7 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
     for warning in daemon.configured.warnings:
         _log.warning("%s", warning)
     onlookers = _Onlookers()
+    daemon.access.onlooker = onlookers.telemetry.answered
     async with AsyncExitStack() as stack:
         if daemon.endpoint is not None:
             pages = served(

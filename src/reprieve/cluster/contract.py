@@ -314,6 +314,8 @@ async def writes_conditions(stage: Stage) -> None:
         expect(
             (found[0].status, found[0].reason) == ("False", "Unschedulable"), f"wrong condition {found[0]}"
         )
+        generation = last.metadata.generation
+        expect(found[0].observed_generation == generation, f"{found[0]} must tell of generation {generation}")
 
 
 async def tells_when_a_condition_turned(stage: Stage) -> None:

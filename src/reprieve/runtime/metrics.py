@@ -1,7 +1,7 @@
 """Which metrics there are: names, labels and buckets, and how they read to Prometheus.
 
-Those that begin with ``scheduler_`` are kube-scheduler's, so that dashboards made for it work here. When they
-change is not known here.
+Those that begin with ``scheduler_`` are kube-scheduler's, and those with ``rest_client_`` and ``process_`` as
+it has them, so that dashboards made for it work here. When they change is not known here.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +13,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    ProcessCollector,
     disable_created_metrics,
     generate_latest,
 )
@@ -33,6 +34,7 @@ _ATTEMPT = doubling(0.001, 15)
 _PREEMPTION = doubling(0.001, 16)
 _VICTIMS = doubling(1, 7)
 _WORKLOAD_VICTIMS = doubling(1, 11)
+_REQUEST = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
 _PRIORITIES = (-1, 0, *(10**i for i in range(10)), 2_000_000_000)
 
 
@@ -46,6 +48,7 @@ class Metrics:
         self._preemption()
         self._handovers()
         self._resizes()
+        self._requests()
         self.leads = Gauge(
             "leader_election_master_status",
             "Whether this replica leads: 1, or 0 while it waits. The name is that of the lease.",
@@ -53,6 +56,7 @@ class Metrics:
             registry=self.registry,
         )
         self.registry.register(_Pending(pending))
+        ProcessCollector(registry=self.registry)
 
     def text(self) -> bytes:
         """All of them, as Prometheus reads it."""
@@ -83,6 +87,23 @@ class Metrics:
         )
         self.attempts_needed = self._histogram(
             "scheduler_pod_scheduling_attempts", "Attempts until a pod was bound.", doubling(1, 5)
+        )
+
+    def _requests(self) -> None:
+        """As every client of Kubernetes counts them."""
+        self.requests = self._counters(
+            "rest_client_requests_total",
+            "Requests to the API server: with the code of the answer, or <error> if there was none.",
+            "code",
+            "method",
+            "host",
+        )
+        self.request_seconds = self._histograms(
+            "rest_client_request_duration_seconds",
+            "How long it took until the answer to a request began.",
+            _REQUEST,
+            "verb",
+            "host",
         )
 
     def _groups(self) -> None:

@@ -71,6 +71,11 @@ class Telemetry:
     def leads(self, lease: str, *, now: bool) -> None:
         self._metrics.leads.labels(lease).set(int(now))
 
+    def answered(self, host: str, method: str, code: int | None, seconds: float) -> None:
+        """By an API server; without a code, it was not."""
+        self._metrics.requests(str(code or "<error>"), method, host).inc()
+        self._metrics.request_seconds(method, host).observe(seconds)
+
     def text(self) -> bytes:
         """All metrics, as Prometheus reads them."""
         return self._metrics.text()

@@ -21,6 +21,11 @@ OF_KUBE_SCHEDULER: dict[str, tuple[set[str], list[float]]] = {
     "scheduler_pod_scheduling_attempts": (set(), doubled(1, 5)),
     "scheduler_pending_pods": ({"queue"}, []),
     "leader_election_master_status": ({"name"}, []),
+    "rest_client_requests_total": ({"code", "method", "host"}, []),
+    "rest_client_request_duration_seconds": (
+        {"verb", "host"},
+        [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60],
+    ),
     "scheduler_preemption_attempts_total": (set(), []),
     "scheduler_preemption_victims": (set(), doubled(1, 7)),
     "scheduler_preemption_evaluation_duration_seconds": ({"preemptor", "result"}, EXECUTION),

@@ -44,12 +44,17 @@ class _Certificates:
     key: bytes = b""
 
 
+# Is told of every request: the host, the method, the code of the answer if there was one, and the seconds.
+Onlooker = Callable[[str, str, int | None, float], None]
+
+
 class Access:
-    """``clock``: the time of day, in seconds since 1970."""
+    """``clock``: the time of day, in seconds since 1970. ``onlooker``: learns how the server answers."""
 
     def __init__(
         self, login: Login, environ: Mapping[str, str] | None = None, clock: Callable[[], float] = time.time
     ) -> None:
+        self.onlooker: Onlooker = lambda host, method, code, seconds: None
         self.server = login.cluster.server.rstrip("/")
         self.server_name = login.cluster.tls_server_name
         self.proxy = proxy_for(login.cluster.server, login.cluster.proxy_url, environ or {})

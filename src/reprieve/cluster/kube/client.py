@@ -9,12 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from math import inf
+from types import SimpleNamespace
 from typing import Protocol, TypeVar
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
-from reprieve.cluster.kube.auth import Access, Grant
+from reprieve.cluster.kube.auth import Access, Grant, Onlooker
 from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.pace import TokenBucket
 from reprieve.cluster.kube.requests import Conversation, Request, Response
@@ -279,6 +280,30 @@ async def connected(
     """
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=90.0)
     async with aiohttp.ClientSession(
-        connector=connector, auto_decompress=True, cookie_jar=aiohttp.DummyCookieJar()
+        connector=connector,
+        auto_decompress=True,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trace_configs=[_shown_to(access.onlooker)],
     ) as session:
         yield Connection(session, access, limits, may_write_for)
+
+
+def _shown_to(onlooker: Onlooker) -> aiohttp.TraceConfig:
+    """A stream is told of when it begins."""
+
+    async def begin(_: aiohttp.ClientSession, about: SimpleNamespace, __: object) -> None:
+        about.since = asyncio.get_running_loop().time()
+
+    async def end(
+        _: aiohttp.ClientSession,
+        about: SimpleNamespace,
+        told: aiohttp.TraceRequestEndParams | aiohttp.TraceRequestExceptionParams,
+    ) -> None:
+        code = told.response.status if isinstance(told, aiohttp.TraceRequestEndParams) else None
+        onlooker(told.url.authority, told.method, code, asyncio.get_running_loop().time() - about.since)
+
+    config = aiohttp.TraceConfig()
+    config.on_request_start.append(begin)
+    config.on_request_end.append(end)
+    config.on_request_exception.append(end)
+    return config

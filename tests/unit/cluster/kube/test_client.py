@@ -68,6 +68,24 @@ def test_a_request_as_it_goes_over_the_wire() -> None:
     run(main())
 
 
+def test_somebody_learns_how_every_request_was_answered() -> None:
+    told: list[tuple[str, str, int | None]] = []
+
+    async def main() -> int:
+        async with listening(always(text("404 Not Found"))) as listener:
+            access = Access(Login(Cluster(server=f"http://127.0.0.1:{listener.port}"), User()))
+            access.onlooker = lambda host, method, code, seconds: told.append((host, method, code))
+            async with connected(access) as connection:
+                await connection.send(READ)
+        async with connected(access) as connection:
+            with pytest.raises(NoAnswerError):
+                await connection.send(WRITE)
+        return listener.port
+
+    host = f"127.0.0.1:{run(main())}"
+    assert told == [(host, "GET", 404), (host, "POST", None)]
+
+
 def test_connections_are_used_again() -> None:
     async def main() -> None:
         async with connecting(always(OK)) as (connection, listener):
