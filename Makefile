@@ -51,11 +51,15 @@ format: venv  ## put the code into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+PIN = .venv-lock/bin/uv pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \
+  --no-annotate --custom-compile-command "make lock"
+
 lock:  ## pin what pyproject.toml asks for, with hashes; newer versions with ARGS=--upgrade
 	@test -x .venv-lock/bin/uv || $(PYTHON) -m venv .venv-lock
 	@.venv-lock/bin/python -m pip install -qq --disable-pip-version-check uv==0.13.7
-	@.venv-lock/bin/uv pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \
-	  --no-annotate --custom-compile-command "make lock" --extra dev $(ARGS) -o requirements.lock pyproject.toml
+	@$(PIN) --extra dev $(ARGS) -o requirements.lock pyproject.toml
+	@# The image needs less: no tools, but the build backend.
+	@echo setuptools | $(PIN) --upgrade --constraint requirements.lock -o deploy/requirements.lock pyproject.toml -
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .venv-lock build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
