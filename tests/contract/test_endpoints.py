@@ -69,7 +69,7 @@ def test_a_leader_is_ready_when_it_knows_its_cluster() -> None:
         one.readiness.leads()
         status, text = await one.get("/readyz")
         assert status == 500
-        assert "[-]cluster-sync failed" in text
+        assert "[-]sched-handler-sync failed" in text
         assert (await one.get("/livez"))[0] == 200
         one.readiness.observed([Synced()], [], clock())
         assert (await one.get("/readyz?verbose"))[1].endswith("readyz check passed\n")

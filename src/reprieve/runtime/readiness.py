@@ -34,7 +34,7 @@ class Readiness:
         yield from self.alive()
         yield "shutdown", "it is about to end" if self._leaving else ""
         unknown = self._leads and not self._knows_all
-        yield "cluster-sync", "not all that the cluster has is known yet" if unknown else ""
+        yield "sched-handler-sync", "not all that the cluster has is known yet" if unknown else ""
 
     def observed(self, events: Sequence[Event], effects: Sequence[Effect], now: float) -> None:
         self._knows_all = self._knows_all or Synced() in events

@@ -251,7 +251,9 @@ def _headers(request: Request, grant: Grant) -> list[tuple[str, str]]:
 
 
 def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    """Of a connection that was not made, what the system says: the rest is about the program."""
+    told = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    return str(told) or type(error).__name__
 
 
 class LineSplitter:

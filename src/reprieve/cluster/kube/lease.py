@@ -200,7 +200,7 @@ class Election:
             async with asyncio.timeout(min(self._terms.retry, left)):
                 await self._connection.ask(self._claim.release(self._clock()))
         except (NoAnswerError, TimeoutError) as error:
-            _log.info("the lease could not be released: %s", error)
+            _log.info("the lease could not be released: %s", str(error) or "no answer in time")
 
     async def _try(self) -> bool:
         began, known = self._now(), self._claim.refusal
