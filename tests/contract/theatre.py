@@ -197,7 +197,7 @@ async def on_the_mini_cluster(folder: Path) -> AsyncIterator[Theatre]:
     mini.apply(standard_objects())
     async with served(mini) as operator:
         path = folder / "kubeconfig"
-        path.write_text(kubeconfig(operator.access.server, TOKEN) + "current-context: here\n")
+        path.write_text(kubeconfig(operator.access.server, {"token": TOKEN}) + "current-context: here\n")
         yield Theatre(operator, Players(operator), path, PLACES["PodGroup"], "here")
 
 
