@@ -5,8 +5,8 @@ from reprieve.model.objects import Pod
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement
 from reprieve.preemption.toleration import tolerated_until
+from reprieve.scheduler.cases import case_of
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.deciding import case_of
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demands import Asker
 from reprieve.scheduler.preempting import plans_for

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, Target, Tone
 from reprieve.model.objects import Pod
+from reprieve.scheduler.cases import is_worth_evicting_for
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demands import Asker, pod_target
 from reprieve.scheduler.explaining import failure_text
@@ -24,6 +25,9 @@ from reprieve.scheduler.state import State
 def _step(state: State, key: Key, before: Handover, step: Step, now: float) -> tuple[Effect, ...]:
     """A plan goes on; the preemptor is looked at again when calls are over, and when all are gone."""
     handover, effects = step
+    evicts = before.evicts_later and any(isinstance(effect, Evict) for effect in effects)
+    if evicts and not is_worth_evicting_for(state, key, before, now):
+        return tuple(plan_anew(state, key, now))
     state.plans.keep(key, handover)
     for effect in effects:
         if isinstance(effect, Evict):

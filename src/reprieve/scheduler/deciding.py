@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.placement.demand import Ask, Demand, Promised
+from reprieve.model.snapshot import Snapshot
+from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.reasons import Code
@@ -16,6 +16,7 @@ from reprieve.preemption.units import Kind
 from reprieve.scheduler.alike import Refused, wish_of
 from reprieve.scheduler.binding import assume, give_up
 from reprieve.scheduler.carrying_out import call_off, plan_anew
+from reprieve.scheduler.cases import case_of
 from reprieve.scheduler.changes import ABOUT_TOLERATIONS, ROOM_AT_RISK, ROOM_IN_PLACE, Change, helpful
 from reprieve.scheduler.decision import (
     Because,
@@ -28,7 +29,7 @@ from reprieve.scheduler.decision import (
     decision_id,
     findings_of,
 )
-from reprieve.scheduler.demands import IN_PLACE, Asker, demand_of, pod_target, priority_of
+from reprieve.scheduler.demands import IN_PLACE, Asker, pod_target
 from reprieve.scheduler.explaining import eviction_of, growth_of, homes_of, miss_of, preemption_of, target_at
 from reprieve.scheduler.handover import Handover, opened
 from reprieve.scheduler.preempting import (
@@ -36,7 +37,6 @@ from reprieve.scheduler.preempting import (
     Weighed,
     awaited,
     plans_for,
-    rows_of,
     still_feasible,
     where_it_waits,
 )
@@ -99,31 +99,6 @@ def _told(state: State, who: Asker, refused: Refused, now: float) -> Decided:
     return Decided(refused.decision, tuple(state.say_all(who, refused.decision.text)))
 
 
-def case_of(state: State, who: Asker, now: float) -> Case:
-    """Those for whom room is reserved come first."""
-    who = replace(who, pods=tuple(sorted(who.pods, key=lambda p: pod_target(p.pod) not in state.nominated)))
-    view = state.world.snapshot()
-    profile = state.settings.profiles[who.pods[0].pod.spec.scheduler_name]
-    in_place = state.in_place(who.key) if who.key[0] == IN_PLACE else None
-    if in_place is None:
-        demand = demand_of(who, view, profile, state.nominated, topology=state.settings.topology)
-    else:
-        demand, view = in_place.asked(view, state.world.row(who.key[1:]), now)
-        demand = replace(demand, priority=who.priority, may_preempt=who.may_preempt)
-    return Case(
-        who,
-        demand,
-        view,
-        profile,
-        _promised(state, view, demand),
-        doomed=_doomed(state, view),
-        stuck=_stuck(state, view),
-        staying=tuple(rows_of(view, state.restraint.staying(now))),
-        later=_later(state, view, demand),
-        restrained=state.restraint.until((pod_target(pod.pod) for pod in who.pods), now),
-    )
-
-
 def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> Iterator[Effect]:
     """Who waits for room that somebody more important has taken plans anew, if it no longer suffices."""
     for key, handover in state.plans:
@@ -134,45 +109,6 @@ def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> 
             continue
         if not still_feasible(case_of(state, other, now), handover):
             yield from plan_anew(state, key, now)
-
-
-def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:
-    """Room that others of equal or higher priority wait for."""
-    pods, nodes = [], []
-    for target, name in state.nominated.items():
-        row, node = view.pods.rows[target.namespace, target.name], view.nodes.rows.get(name)
-        if node is not None and row not in demand.pods and _priority(state, target) >= demand.priority:
-            pods.append(row)
-            nodes.append(node)
-    return Promised(tuple(pods), tuple(nodes))
-
-
-def _priority(state: State, pod: Target) -> int:
-    """That of the demand that a waiting pod is part of."""
-    return priority_of(state.world, state.parts[pod], state.settings.group_rules)
-
-
-def _later(state: State, view: Snapshot, demand: Demand) -> frozenset[int]:
-    """Equals for whom room was reserved after it was for the demand, on the same nodes."""
-    own: set[str] = set()
-    later = set()
-    for target, name in state.nominated.items():
-        row = view.pods.rows[target.namespace, target.name]
-        if row in demand.pods:
-            own.add(name)
-        elif name in own and _priority(state, target) == demand.priority:
-            later.add(row)
-    return frozenset(later)
-
-
-def _stuck(state: State, view: Snapshot) -> tuple[int, ...]:
-    return tuple(rows_of(view, sorted(state.departures.stuck)))
-
-
-def _doomed(state: State, view: Snapshot) -> tuple[int, ...]:
-    """Pods that are going to be evicted, and cannot be seen leaving yet."""
-    rows = rows_of(view, state.plans.doomed())
-    return tuple(r for r in rows if view.where[r] != NOWHERE and not view.pods.terminating[r])
 
 
 def _placed(state: State, case: Case, nodes: tuple[int, ...], now: float) -> Decided:

@@ -125,7 +125,10 @@ def priority_of(world: World, key: Key, rules: GroupRules = NO_SPECIAL_RULES) ->
     """How important a demand is, whether or not it can ask yet."""
     if key[0] == GROUP:
         group = world.groups.group(key[1:])
-        return _priority(world, group, _members(world, key[1:])[0], rules) if group is not None else 0
+        if group is None:
+            return 0
+        pods = [] if rules.priorities else _members(world, key[1:])[0]  # there may be many
+        return _priority(world, group, pods, rules)
     pod = world.pod(key[1:])
     return pod.pod.spec.priority or 0 if pod is not None else 0
 

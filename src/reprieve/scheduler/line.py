@@ -156,9 +156,11 @@ def late_gangs(state: State, now: float) -> Iterator[Effect]:
         yield from stand_in_line(state, key, now, changed=False)
 
 
-def group_changed(state: State, namespace: str, name: str, now: float) -> Iterable[Effect]:
+def group_changed(state: State, namespace: str, name: str, now: float) -> Iterator[Effect]:
     key = (GROUP, namespace, name)
-    return stand_in_line(state, key, now, changed=True) if key in state.queue else ()
+    if key in state.queue:
+        yield from _reconsidered(state, key, now)
+        yield from stand_in_line(state, key, now, changed=True)
 
 
 def namespace_changed(state: State, namespace: str, now: float) -> Iterator[Effect]:

@@ -267,6 +267,8 @@ def still_feasible(case: Case, handover: Handover) -> bool:
     nodes = {target_at(view, row): NOWHERE for row in case.demand.pods}
     if any(pod not in nodes or name not in view.nodes.rows for pod, name in handover.places):
         return False  # it was made for somebody who does not ask any more, or for a node that is gone
+    if len(handover.places) < case.demand.needed:
+        return False  # more pods are needed than when it was made
     nodes.update((pod, view.nodes.rows[name]) for pod, name in handover.places)
     return holds(case.demand, Placement(tuple(nodes.values())), view, case.profile)
 

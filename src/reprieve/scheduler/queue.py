@@ -225,6 +225,11 @@ class Queue:
         if entry is not None:
             self._move(entry, Standing.HELD)
 
+    def has_missed(self, key: Key) -> bool:
+        """Whether anything that it waits for has happened since it was held."""
+        entry = self._entries.get(key)
+        return entry is not None and not entry.waits_for.isdisjoint(entry.missed)
+
     def let_wait(self, key: Key, now: float) -> None:
         """From now on what it waits for wakes it; at once if that has happened in the meantime."""
         entry = self._entries.get(key)

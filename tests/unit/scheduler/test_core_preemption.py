@@ -5,7 +5,7 @@ import pytest
 
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Failed
-from reprieve.model.objects import NodeSpec
+from reprieve.model.objects import Node, NodeSpec
 from reprieve.preemption.policy import Policy
 from reprieve.scheduler.handover import MARK, Stage
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
@@ -68,15 +68,31 @@ def test_while_calls_are_under_way_the_preemptor_is_not_looked_at(stage: Stage) 
 
 
 def test_what_happened_in_the_meantime_counts_as_soon_as_calls_are_over() -> None:
-    cluster = until(a_plan().show(a_node("n2")), Stage.DRAINING)
-    cluster.stage.after(1.0)
+    cluster = until(a_plan(), Stage.EVICTING).show(a_node("n2"))
+    cluster.does(Evict).stage.after(1.0)
     assert cluster.does(Bind).places() == {"old": "n1", "new": "n2"}
 
 
-def test_a_preemptor_that_asks_for_less_in_the_meantime_gets_another_look() -> None:
-    cluster = until(a_plan().show(later(a_pod("new", cpu="1", priority=9))), Stage.DRAINING)
-    cluster.stage.after(1.0)
-    assert cluster.does(Bind).places() == {"old": "n1", "new": "n1"}
+@pytest.mark.parametrize("stage", [Stage.NOMINATED, Stage.MARKING])
+def test_nobody_is_evicted_if_room_was_found_before_that(stage: Stage) -> None:
+    cluster = until(a_plan(), stage).show(a_node("n2")).comes_true()
+    assert cluster.places() == {"old": "n1", "new": "n2"}
+    assert cluster.conditions("old").get(MARK, "False") == "False"
+
+
+def test_nobody_is_evicted_for_a_preemptor_that_asks_for_less_in_the_meantime() -> None:
+    cluster = a_plan().show(later(a_pod("new", cpu="1", priority=9))).comes_true()
+    assert cluster.places() == {"old": "n1", "new": "n1"}
+
+
+@pytest.mark.parametrize("stage", [Stage.NOMINATED, Stage.MARKING])
+@pytest.mark.parametrize(
+    "node", [later(a_node(unschedulable=True)), later(a_node(cpu="1"))], ids=["cordoned", "smaller"]
+)
+def test_nobody_is_evicted_for_room_that_is_of_no_use_any_more(stage: Stage, node: Node) -> None:
+    cluster = until(a_plan(), stage).show(node).comes_true()
+    assert cluster.places() == {"old": "n1"}
+    assert cluster.unfinished().keys() == {"in line"}
 
 
 def test_others_are_scheduled_while_victims_drain() -> None:
