@@ -11,7 +11,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
 from reprieve.placement.place import Choose, Placement, Unplaceable, place
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
-from reprieve.placement.reasons import NO_CODES
+from reprieve.placement.reasons import NO_CODES, Code, Reason, Rejection
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,12 +51,29 @@ def place_together(
     if fits:
         most = max(_placed(found) for _, found in fits)
         return max(fits, key=lambda fit: _score(view, demand, *fit, most=most))[1]
-    misses = [found for _, found in tries if isinstance(found, Unplaceable)]
+    misses = [(domain, found) for domain, found in tries if isinstance(found, Unplaceable)]
     if misses:
-        codes = NO_CODES.union(*(miss.codes for miss in misses))
-        return replace(max(misses, key=lambda miss: miss.placed), codes=codes)
+        codes = NO_CODES.union(*(miss.codes for _, miss in misses))
+        domain, nearest = max(misses, key=lambda pair: pair[1].placed)
+        return replace(_named(nearest, demand, f"{demand.topology_key}={domain.name}"), codes=codes)
     nowhere = replace(demand, allowed=np.zeros(len(view.nodes), np.bool_))
-    return place(nowhere, view, profile, choose, promised)
+    found = place(nowhere, view, profile, choose, promised)
+    where_others_are = f"any {demand.topology_key} that all running pods of the group are in"
+    return _named(found, demand, where_others_are) if isinstance(found, Unplaceable) else found
+
+
+def _named(miss: Unplaceable, demand: Demand, domain: str) -> Unplaceable:
+    """Says which domain it is that nodes are outside of, and which nodes are in none."""
+    lacks = miss.view.nodes.label(demand.topology_key).codes == 0
+    rejections: list[Rejection] = []
+    for one in miss.survey.rejections:
+        if one.reason.code is not Code.OUTSIDE_DOMAIN:
+            rejections.append(one)
+            continue
+        missing = Reason(Code.DOMAIN_LABEL_MISSING, demand.topology_key)
+        rejections.append(replace(one, rows=one.rows & lacks, reason=missing))
+        rejections.append(replace(one, rows=one.rows & ~lacks, reason=Reason(one.reason.code, domain)))
+    return replace(miss, survey=replace(miss.survey, rejections=tuple(rejections)))
 
 
 def _placed(placement: Placement) -> int:

@@ -146,7 +146,9 @@ def survey(
     left = np.ones(len(ask.view.nodes), np.bool_) if allowed is None else allowed.copy()
     kept: list[Rejection] = []
     if allowed is not None:
-        kept.append(Rejection(~allowed, Reason(Code.OUTSIDE_DOMAIN), curable=False))
+        kept.append(
+            Rejection(~allowed, Reason(Code.OUTSIDE_DOMAIN, "the domain that was asked about"), curable=False)
+        )
     for constraint in constraints if left.any() else ():
         refused = [Rejection(r.rows & left, r.reason, r.curable) for r in constraint(ask)]
         if not refused:

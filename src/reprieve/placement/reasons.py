@@ -38,6 +38,7 @@ class Code(StrEnum):
     DISK_CONFLICT = "DiskConflict"
     CLAIM_IN_USE = "ClaimInUse"
     OUTSIDE_DOMAIN = "OutsideDomain"
+    DOMAIN_LABEL_MISSING = "DomainLabelMissing"
 
 
 NO_CODES: frozenset[Code] = frozenset()
@@ -71,7 +72,8 @@ _SENTENCES = {
     Code.STORAGE_CAPACITY: "has too little free storage for the claim {detail}",
     Code.DISK_CONFLICT: "has a disk mounted that the pod cannot share",
     Code.CLAIM_IN_USE: "cannot be used: another pod holds the claim {detail} for itself",
-    Code.OUTSIDE_DOMAIN: "is outside the domain that was asked about",
+    Code.OUTSIDE_DOMAIN: "is outside {detail}",
+    Code.DOMAIN_LABEL_MISSING: "lacks the label {detail}, by which the group is kept together",
 }
 
 _PLURALS = {"is": "are", "has": "have", "does": "do", "runs": "run", "lacks": "lack"}

@@ -55,7 +55,7 @@ def _plan_in(domain: Domain, question: Question, search: Search) -> Plan | NoPla
             nodes.append(NOWHERE)
             refusals.append(found)
             if len(demand.pods) - len(refusals) < demand.needed:
-                return earliest(refusals)
+                return _too_few(refusals, plans)
             continue
         plans.append(found)
         nodes.append(found.placement.nodes[0])
@@ -63,6 +63,13 @@ def _plan_in(domain: Domain, question: Question, search: Search) -> Plan | NoPla
         ask = Ask(without(paid_for(view, going), going), pod, question.profile)
         view = with_taken(ask, nodes[-1])
     return _joined(domain, demand, nodes, plans)
+
+
+def _too_few(refusals: Sequence[NoPlan], plans: Sequence[Plan]) -> NoPlan:
+    """Where some have room, it is not for want of anybody who may be taken."""
+    refusal = earliest(refusals)
+    is_misleading = refusal.why is Why.NOBODY_ELIGIBLE and any(plan.victims for plan in plans)
+    return replace(refusal, why=Why.NO_HELP) if is_misleading else refusal
 
 
 def _plan_for(pod: int, domain: Domain, question: Question, search: Search) -> Plan | NoPlan:

@@ -53,6 +53,8 @@ def _outcome(decision: Decision) -> Iterator[Line]:
     match decision.outcome:
         case Outcome.PLACED:
             yield Line(f"It fits, and nobody has to go: {_places(decision)}.", Tone.GOOD)
+            if len(decision.places) < decision.pods:
+                yield Line(f"{counted(decision.pods - len(decision.places), 'pod')} of it did not fit yet.")
         case Outcome.PREEMPTS | Outcome.WAITING:
             yield Line(_price(room), Tone.GOOD)
             yield Line(f"Then {_places(decision)}.", Tone.GOOD)
@@ -129,29 +131,35 @@ def _more(count: int, noun: str) -> Iterator[Line]:
 
 
 def _refusal_lines(decision: Decision) -> Iterator[Line]:
-    nodes = f"none of {counted(decision.considered, 'node')}"
     if decision.growth is not None:
         yield Line(f"{decision.growth.node} has no room for {decision.growth.text}.", Tone.BAD)
     else:
-        yield Line(f"It fits on {nodes}." if decision.considered else "There is no node.", Tone.BAD)
+        yield Line(_nowhere(decision.considered), Tone.BAD)
     if decision.miss is not None and decision.considered:
-        yield Line(_miss_text(decision.miss, decision.pods))
-    if decision.eviction is not None:
+        yield Line(_miss_text(decision.miss, one=decision.demand.kind == "Pod"))
+    if decision.eviction is not None and decision.considered:
         yield Line(f"Nobody gives way: {decision.eviction.because.text}.")
     if decision.findings:
         yield BLANK
         yield from table(["NODES", "EVICTION", "WHY NOT"], list(map(_finding_row, decision.findings)), [0])
 
 
-def _miss_text(miss: Miss, pods: int) -> str:
-    who = f"Pod {miss.pod.name}" if pods > 1 else "It"
+def _nowhere(nodes: int) -> str:
+    if nodes <= 1:
+        return "It does not fit on the only node." if nodes else "There is no node."
+    return f"It fits on none of {nodes} nodes."
+
+
+def _miss_text(miss: Miss, *, one: bool) -> str:
+    who = "It" if one else f"Pod {miss.pod.name}"
     if miss.placed:
         who = f"{miss.placed} of the {miss.needed} pods it needs found a node; pod {miss.pod.name}"
     if not miss.resource:
         return f"{who} found no node: {miss.because.text}."
     lack = f"{amount(miss.resource, miss.short)} {miss.resource}"
     spread = f", the nearest of {counted(miss.nodes, 'node')} that lack it" if miss.nodes > 1 else ""
-    return f"{who} lacks {lack} on {miss.node}{spread}."
+    kept = f", where {amount(miss.resource, miss.kept)} is kept for others who wait" if miss.kept else ""
+    return f"{who} lacks {lack} on {miss.node}{spread}{kept}."
 
 
 def _finding_row(finding: Finding) -> list[str]:
@@ -250,6 +258,7 @@ def _miss_json(miss: Miss | None) -> Json | None:
         "resource": miss.resource or None,
         "short": amount(miss.resource, miss.short) if miss.resource else None,
         "nodes": miss.nodes,
+        "kept": amount(miss.resource, miss.kept) if miss.kept else None,
         "because": _because_json(miss.because),
     }
 

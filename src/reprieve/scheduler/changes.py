@@ -91,6 +91,7 @@ HELPS: Mapping[Code, frozenset[Change]] = {
     Code.CLAIM_IN_USE: _STORED | {Change.POD_LEFT},
     # Nodes get their labels late; and members of a group that run keep the others in their domain.
     Code.OUTSIDE_DOMAIN: _NEW_NODE | {Change.NODE_LABELS, Change.POD_LEFT},
+    Code.DOMAIN_LABEL_MISSING: _NEW_NODE | {Change.NODE_LABELS},
 }
 
 

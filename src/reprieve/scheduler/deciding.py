@@ -1,10 +1,12 @@
 """One decision: where a demand goes, who gives way to it, or why it must wait."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from reprieve.model.effects import Effect, Target
+from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
+from reprieve.model.words import counted
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
@@ -195,7 +197,7 @@ def _refused(state: State, case: Case, found: Unplaceable, weighed: Weighed, now
     return replace(
         _decision(state, case.who, Outcome.UNSCHEDULABLE, now),
         findings=_findings(case, found),
-        miss=miss_of(found, case.demand, case.profile),
+        miss=miss_of(found, case.demand, case.profile, case.view),
         eviction=_eviction(case, weighed, now),
         retry_at=weighed.refusal.retry_at if weighed.refusal else None,
     )
@@ -257,11 +259,21 @@ def _told_of_plan(state: State, who: Asker, handover: Handover, text: str) -> It
     """One event for each: for whom others give way is told that when they are asked to, and no more."""
     preemptor = handover.preemptor
     if not handover.in_place:
-        yield from state.say_all(who, text, told_otherwise=preemptor if handover.victims else None)
+        told_otherwise = preemptor if handover.victims else None
+        served = [pod for pod in who.pods if pod_target(pod.pod) in dict(handover.places)]
+        yield from state.say_all(replace(who, pods=tuple(served)), text, told_otherwise=told_otherwise)
+        yield from _told_to_wait(state, [pod for pod in who.pods if pod not in served], handover)
     elif handover.victims:
         state.telling.forget(preemptor)
     else:
         yield from state.telling.in_place(preemptor, "MakesRoomInPlace", text)
+
+
+def _told_to_wait(state: State, others: Sequence[CompiledPod], handover: Handover) -> Iterator[Effect]:
+    """Pods of a group for which no room is made yet do not wait for any."""
+    pods = counted(len(handover.places), "other pod")
+    text = f"waits while room is made for {pods} of {handover.preemptor} (decision {handover.id})"
+    yield from state.say(others, None, text)
 
 
 def _decision(state: State, who: Asker, outcome: Outcome, now: float) -> Decision:

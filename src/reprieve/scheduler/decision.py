@@ -124,6 +124,7 @@ class Miss:
     resource: str = ""  # empty if it was not for a lack of room
     short: int = 0  # in the unit of the resource
     nodes: int = 0  # on how many nodes it is the same
+    kept: int = 0  # what is kept there for others who wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +256,10 @@ def unschedulable_text(decision: Decision) -> str:
         return "there are no nodes in the cluster"
     miss, eviction = decision.miss, decision.eviction
     found = ", ".join(finding.reason.said_of(finding.nodes) for finding in decision.findings)
-    sentences = [f"none of {counted(decision.considered, 'node')} will do: {found}"]
+    sentences = [f"none of {decision.considered} nodes will do: {found}"]
+    if decision.considered == 1:
+        found = ", ".join(f"it {finding.reason.text}" for finding in decision.findings)
+        sentences = [f"the only node will not do: {found}"]
     if decision.growth is not None:
         sentences = [f"no room for {decision.growth.text} on {decision.growth.node}{found and ': '}{found}"]
     if miss is not None and decision.pods > 1:

@@ -9,7 +9,7 @@ from reprieve.model.clocks import NEVER
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.effects import Target
 from reprieve.model.shape import CompiledPod
-from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.model.words import amount, clock_time, counted
 from reprieve.placement.constraints.resources import is_ignored
@@ -23,6 +23,7 @@ from reprieve.preemption.eligibility import eligible, grace_of
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import Criterion, decided_by, pods_disturbed
+from reprieve.preemption.search import CLUSTER
 from reprieve.preemption.toleration import protectors, tolerated_ends
 from reprieve.preemption.units import Kind, Unit
 from reprieve.scheduler.decision import (
@@ -218,10 +219,10 @@ def eviction_of(refusal: NoPlan, question: Question | None, now: float) -> Evict
             return Eviction(Because(refusal.why, text))
         case Why.TOLERATED if question is not None:
             return _tolerated(refusal, question, now)
-        case Why.BUDGETS if refusal.forbidden is not None:
+        case Why.BUDGETS if refusal.forbidden is not None and question is not None:
             plan = refusal.forbidden
-            cost = f"the best plan evicts {counted(pods_disturbed(plan), 'pod')} in {plan.domain}"
-            text = f"{cost}, {plan.broken} beyond disruption budgets, and respectBudgets is Always"
+            beyond = f"{plan.broken} beyond disruption budgets, and respectBudgets is Always"
+            text = f"{_cost(plan, question)}, {beyond}"
             return Eviction(Because(refusal.why, text))
         case Why.TOO_SLOW if refusal.forbidden is not None and question is not None:
             return Eviction(Because(refusal.why, _too_slow(refusal.forbidden, question, now)))
@@ -232,8 +233,14 @@ def eviction_of(refusal: NoPlan, question: Question | None, now: float) -> Evict
 def _too_slow(plan: Plan, question: Question, now: float) -> str:
     pods, until = question.view.pods.compiled, question.demand.until or now
     grace = max(grace_of(pods[row].pod) for unit in plan.victims for row in unit.pods)
-    cost = f"the best plan evicts {counted(pods_disturbed(plan), 'pod')} in {plan.domain}"
-    return f"{cost} with {grace:g} s to go, and {max(0, until - now):g} s are left"
+    return f"{_cost(plan, question)} with {grace:g} s to go, and {max(0, until - now):g} s are left"
+
+
+def _cost(plan: Plan, question: Question) -> str:
+    in_topology = question.demand.topology_key and plan.domain not in question.view.nodes.rows
+    where = f"in {question.demand.topology_key}={plan.domain}" if in_topology else f"on {plan.domain}"
+    where = "in the cluster" if plan.domain == CLUSTER else where
+    return f"the best plan evicts {counted(pods_disturbed(plan), 'pod')} {where}"
 
 
 _SENTENCES = {
@@ -313,8 +320,11 @@ def _no_help(question: Question, now: float) -> Eviction:
     )
 
 
-def miss_of(found: Unplaceable, demand: Demand, profile: Profile) -> Miss:
-    """Where the pod that limits the demand came nearest, and what it was short of there."""
+def miss_of(found: Unplaceable, demand: Demand, profile: Profile, shown: Snapshot | None = None) -> Miss:
+    """Where the pod that limits the demand came nearest, and what it was short of there.
+
+    ``shown`` is the cluster without what is kept for others who wait.
+    """
     view, pod = found.view, target_at(found.view, found.pod)
     nodes = _without_room(found)
     if not len(nodes):
@@ -329,10 +339,17 @@ def miss_of(found: Unplaceable, demand: Demand, profile: Profile) -> Miss:
     name, resource = view.nodes.names[nodes[nearest]], view.axis.names[rows[scarcest]]
     lack, same = int(short[scarcest, nearest]), int((short[scarcest] > 0).sum())
     text = short_text(name, resource, lack)
+    kept = 0
+    if shown is not None:
+        waiting = (shown.where == NOWHERE) & (view.where == nodes[nearest])
+        waiting[list(demand.pods)] = False
+        kept = int(view.pods.requests[rows[scarcest], waiting].sum())
+    if kept:
+        text += f", with {amount(resource, kept)} kept for others who wait"
     if same > 1:
         text += f" ({counted(same, 'node')} are short of it)"
     because = Because(Code.INSUFFICIENT_RESOURCE, text)
-    return Miss(pod, found.placed, demand.needed, because, name, resource, lack, same)
+    return Miss(pod, found.placed, demand.needed, because, name, resource, lack, same, kept)
 
 
 def _without_room(found: Unplaceable) -> Ints:

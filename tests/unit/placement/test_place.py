@@ -53,7 +53,7 @@ def test_nodes_outside_the_domain_are_not_asked() -> None:
     ask = ask_about(a_pod(), [a_node("in"), a_node("out")])
     found = survey(ask, CONSTRAINTS, np.array([True, False]))
     assert found.feasible.tolist() == [True, False]
-    assert found.reasons_of(1) == (Reason(Code.OUTSIDE_DOMAIN),)
+    assert found.reasons_of(1) == (Reason(Code.OUTSIDE_DOMAIN, "the domain that was asked about"),)
 
 
 def test_ratings_add_up_by_weight() -> None:

@@ -65,7 +65,7 @@ def test_a_decision_in_words() -> None:
     assert only_decision(a_node("n1"), a_pod("p")).text == "Pod default/p goes to n1"
     assert only_decision(a_pod("p")).text == "there are no nodes in the cluster"
     text = only_decision(a_node("n1", cpu="1"), a_pod("p", cpu="2")).text
-    assert text.startswith("none of 1 node will do: ")
+    assert text.startswith("the only node will not do: ")
     assert "cpu" in text
 
 

@@ -1,10 +1,12 @@
 """What a decision says of those who go, of those who stay, and of what was missing."""
 
+from reprieve.model.effects import SetCondition
 from reprieve.model.objects import KubernetesObject
 from reprieve.preemption.policy import Policy
 from reprieve.scheduler.decision import Decision, Miss, Outcome, Preemption
-from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision
+from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision, preempting
 from tests.unit.scheduler.making import a_node, a_pod
+from tests.unit.scheduler.serving import served
 
 PORT = [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]
 
@@ -239,7 +241,7 @@ def test_budgets_that_must_hold() -> None:
     )
     assert why(decision) == (
         "Budgets",
-        "the best plan evicts 1 pod in n1, 1 beyond disruption budgets, and respectBudgets is Always",
+        "the best plan evicts 1 pod on n1, 1 beyond disruption budgets, and respectBudgets is Always",
     )
 
 
@@ -254,3 +256,50 @@ def test_a_scheduler_that_evicts_nobody() -> None:
         a_node("n1"), a_pod("old", cpu="4", on="n1"), a_pod("new", priority=9), policies={}
     )
     assert why(decision) == ("PreemptionOff", "preemption is off for pods of this scheduler")
+
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def test_of_a_group_within_a_topology_the_domain_that_came_nearest_is_named() -> None:
+    decision = refused(
+        a_node("n1", cpu="2", labels={ZONE: "a"}),
+        a_node("n2", cpu="1", labels={ZONE: "b"}),
+        a_node("n3", cpu="9"),
+        a_group("g", 9, 2, topologyKey=ZONE),
+        *(a_member(f"g-{i}", cpu="2", priority=9) for i in range(2)),
+    )
+    assert f"1 node is outside {ZONE}=a" in decision.text
+    assert f"1 node lacks the label {ZONE}, by which the group is kept together" in decision.text
+    assert missed(decision).node == "n1"
+
+
+def test_what_is_kept_for_others_is_told() -> None:
+    first, second = a_pod("first", cpu="3", priority=9), a_pod("second", cpu="2", priority=5)
+    cluster = served(a_node("n1"), a_pod("old", cpu="4", on="n1"), first, second)
+    decision = cluster.stage.decisions[-1]
+    assert (missed(decision).short, missed(decision).kept) == (5000, 3000)
+    assert "n1 is short of cpu by 5, with 3 kept for others who wait" in decision.text
+
+
+def test_pods_of_a_gang_for_which_no_room_is_made_are_not_told_that_they_wait_for_some() -> None:
+    members = [a_member(f"g-{i}", cpu="4", priority=9) for i in range(2)]
+    cluster = served(a_node("n1"), a_pod("old", cpu="4", on="n1"), a_group("g", 9, 1), *members)
+    told = {e.target.name: e.message for e in cluster.take(SetCondition) if isinstance(e, SetCondition)}
+    assert told["g-0"].startswith("waits for room on n1")
+    assert told["g-1"].startswith("waits while room is made for 1 other pod of PodGroup default/g")
+
+
+def test_if_pods_of_a_gang_make_room_each_for_itself_those_who_go_for_one_are_not_denied() -> None:
+    stage = preempting(
+        a_node("n1"),
+        a_node("n2"),
+        a_pod("low", cpu="4", on="n1"),
+        a_pod("dear", cpu="4", priority=20, on="n2"),
+        a_group("g", 9, 2),
+        *(a_member(f"g-{i}", cpu="4", priority=9) for i in range(2)),
+        gangs_preempt=False,
+    )
+    code, text = why(stage.decisions[0])
+    assert code == "NoHelp"
+    assert text.startswith("even if the only pod of lower priority went, pod g-1 would not fit")

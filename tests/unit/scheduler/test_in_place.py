@@ -180,7 +180,7 @@ def test_a_decision_tells_what_was_asked_for() -> None:
     assert (decision.growth.node, decision.growth.resources) == ("n1", (("cpu", 2000, 3000),))
     assert decision.considered == 1
     assert decision.text == (
-        "no room for 3 cpu on n1: 1 node has insufficient cpu left; nearest miss: n1 is short of cpu by 1; "
+        "no room for 3 cpu on n1: it has insufficient cpu left; nearest miss: n1 is short of cpu by 1; "
         "nobody gives way: nobody with a priority below 9 may be taken"
     )
 
