@@ -43,6 +43,7 @@ from reprieve.scheduler.growing import grown, published
 from reprieve.scheduler.ledger import VolumeStep
 from reprieve.scheduler.node_rows import NodeRows
 from reprieve.scheduler.pod_rows import PodKey, PodRows
+from reprieve.scheduler.uncounted import Uncounted
 from reprieve.scheduler.volumes import StorageMirror
 
 Changes = frozenset[Change]
@@ -71,6 +72,8 @@ class World:
         self._volumes_in_use: InUse | None = None
         self._owners: Owners | None = None
         self._budgets: tuple[Budget, ...] | None = None
+        self._shown_budgets: tuple[Budget, ...] | None = None
+        self._uncounted = Uncounted()
 
     # --- what is shown ---
 
@@ -212,6 +215,8 @@ class World:
             self._move(row, before)
         if new.pod.spec.node_name:
             self._assumed.pop(key, None)
+        if new.pod.metadata.deletion_timestamp is not None:
+            self._begins_to_leave(old.pod)
         changes = self._settle(key)
         if scheduled_at(old.pod) != scheduled_at(new.pod) and self._is_counted(new.pod):
             changes |= {Change.CLOCKS}
@@ -230,10 +235,15 @@ class World:
         self._move(row, NOWHERE)
         self._assumed.pop(key, None)
         self._miss(key, "")
+        self._begins_to_leave(compiled.pod)
         self._pods.drop(key)
         self.groups.leave(group_key(compiled.pod), key)
         self._pods_changed(compiled)
         return changes
+
+    def _begins_to_leave(self, pod: Pod) -> None:
+        if pod.metadata.deletion_timestamp is None and self._uncounted.leaves(pod, self._budgets_as_shown()):
+            self._budgets = None
 
     def _settle(self, key: PodKey) -> Changes:
         """Puts a pod where it is shown to be, or else where it is assumed to be."""
@@ -354,6 +364,8 @@ class World:
         if old is not None and _is_older(thing.metadata, old.metadata):
             return NONE
         known[key] = thing
+        if isinstance(thing, PodDisruptionBudget) and _is_newer(thing.metadata, old):
+            self._uncounted.shown(key)
         regrouped = self._regrouped(self.groups.see(thing))
         if isinstance(thing, PriorityClass) and isinstance(old, PriorityClass) and _says_the_same(old, thing):
             return regrouped
@@ -369,6 +381,8 @@ class World:
         for kind, known in self._others.items():
             if kind.__name__ == target.kind and key in known and known[key].metadata.uid == target.uid:
                 del known[key]
+                if kind is PodDisruptionBudget:
+                    self._uncounted.shown(key)
                 return self._other_changed(kind) | self._regrouped(self.groups.lose(kind, key))
         return NONE
 
@@ -387,7 +401,7 @@ class World:
         if kind is PriorityClass:
             return frozenset({Change.TOLERATIONS})
         if kind is PodDisruptionBudget:
-            self._budgets = None
+            self._budgets = self._shown_budgets = None
             return frozenset({Change.BUDGETS})
         return NONE
 
@@ -410,11 +424,6 @@ class World:
         if self._namespaces is None:
             shown = (n for n in self._all((Namespace,)) if isinstance(n, Namespace))
             self._namespaces = namespaces_table(shown, (key[0] for key in self._pods.rows))
-        if self._budgets is None:
-            shown_budgets = self._all((PodDisruptionBudget,))
-            self._budgets = budgets_table(
-                (b for b in shown_budgets if isinstance(b, PodDisruptionBudget)), []
-            )
         return Snapshot(
             version=self.version,
             axis=self._axis,
@@ -430,10 +439,20 @@ class World:
             volumes_in_use=self._volumes_in_use,
             owners=self._owners,
             groups=self.groups.tree(),
-            budgets=self._budgets,
+            budgets=self._budget_table(),
             priority_classes=self.groups.classes,
             kept=self._nodes.kept(),
         )
+
+    def _budget_table(self) -> tuple[Budget, ...]:
+        if self._budgets is None:
+            self._budgets = tuple(map(self._uncounted.added_to, self._budgets_as_shown()))
+        return self._budgets
+
+    def _budgets_as_shown(self) -> tuple[Budget, ...]:
+        if self._shown_budgets is None:
+            self._shown_budgets = budgets_table(self._all((PodDisruptionBudget,)), [])
+        return self._shown_budgets
 
 
 # --- comparing versions of an object -------------------------------------------------------------
@@ -445,6 +464,10 @@ def _is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
     if not (new.resource_version.isdecimal() and known.resource_version.isdecimal()):
         return False
     return int(new.resource_version) < int(known.resource_version)
+
+
+def _is_newer(new: ObjectMeta, known: KubernetesObject | None) -> bool:
+    return known is None or known.metadata.resource_version != new.resource_version
 
 
 def _capacity(node: Node) -> Amounts:
