@@ -274,7 +274,7 @@ def _ask_differently(now: Mirrored, rng: random.Random, pod: Json) -> None:
 
 def _report(now: Mirrored, rng: random.Random, pod: Json) -> None:
     """What the kubelet has to say, and nobody reads."""
-    pod["status"]["conditions"] = [{"type": "Ready", "status": rng.choice(("True", "False"))}]
+    pod["status"]["conditions"] = [{"type": "Initialized", "status": rng.choice(("True", "False"))}]
 
 
 PodChange = Callable[[Mirrored, random.Random, Json], None]
