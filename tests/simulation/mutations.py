@@ -19,6 +19,12 @@ SOURCE = ROOT / "src" / "reprieve"
 STATES = ("-m", "tests.simulation.reachable", "2")
 
 
+PYTEST = ("-m", "pytest", "-qx", "-p", "no:cacheprovider")
+# Crowds seldom draw a change that helps one pod of a group alone, or a node that gets its labels late.
+WAITING = (*PYTEST, str(ROOT / "tests/properties/test_waiting_demands.py"))
+WAKING = (*PYTEST, "-k", "wake-", str(ROOT / "tests/scenarios/test_scenarios.py"))
+
+
 def seeds(*numbers: int) -> tuple[str, ...]:
     return ("-m", "tests.simulation", *map(str, numbers))
 
@@ -108,7 +114,7 @@ MUTATIONS = (
         "scheduler/graves.py",
         "        return last is not None and",
         "        return False and last is not None and",
-        seeds(3, 4, 15, 27),
+        seeds(3, 4, 15, 27, 29, 31),
     ),
     Mutation(
         "a clock that is put back stops all that waits",
@@ -130,6 +136,20 @@ MUTATIONS = (
         "    return (Evict(v) for v in handover.victims if v not in handover.elsewhere and",
         "    return (Evict(v) for v in handover.victims[:1] if v not in handover.elsewhere and",
         STATES,
+    ),
+    Mutation(
+        "a lost wake-up: a group waits for what helps its first pod, and for nothing else",
+        "placement/place.py",
+        "        codes.update(rejection.reason.code for rejection in found.rejections)\n",
+        "        codes = codes or {rejection.reason.code for rejection in found.rejections}\n",
+        WAITING,
+    ),
+    Mutation(
+        "a lost wake-up: a node that gets the label of a topology late",
+        "scheduler/changes.py",
+        "    Code.OUTSIDE_DOMAIN: _NEW_NODE | {Change.NODE_LABELS, Change.POD_LEFT},\n",
+        "    Code.OUTSIDE_DOMAIN: _NEW_NODE,\n",
+        WAKING,
     ),
 )
 
