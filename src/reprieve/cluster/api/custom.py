@@ -10,6 +10,7 @@ from reprieve.cluster.api.admission import Answer, Request
 from reprieve.cluster.api.fields import At, FieldError
 from reprieve.cluster.api.names import dns_subdomain
 from reprieve.cluster.api.plugins import Lookup, namespace_lifecycle
+from reprieve.cluster.api.rules import check_rules
 from reprieve.cluster.api.structural import check_value, defaulted, pruned
 from reprieve.cluster.api.validation.metadata import (
     check_metadata,
@@ -56,14 +57,18 @@ def _with_status(body: Json, other: Json) -> Json:
 
 def _errors(request: Request, definition: Definition, body: Json, old: Json) -> list[FieldError]:
     errors = _standing_errors(definition, body)
-    meta = At(body)["metadata"]
+    thing = At(body)
+    meta = thing["metadata"]
     if request.creates:
         check_new_metadata(meta, dns_subdomain)
     else:
         known = _standing_errors(definition, old) if errors else []
         errors = [error for error in errors if error not in known]
         check_metadata_change(meta, part(old, "metadata"))
-    return [*errors, *meta.errors]
+    if not errors:
+        # What is not even of the right type is nothing to ask questions of.
+        check_rules(thing, definition.schema, old or None)
+    return [*errors, *thing.errors]
 
 
 def _standing_errors(definition: Definition, body: Json) -> list[FieldError]:

@@ -1,6 +1,6 @@
 """Structural schemas, as CustomResourceDefinitions have them: what they keep of an object, add, and refuse.
 
-A schema is plain JSON. Rules in CEL (``x-kubernetes-validations``) are kept and not followed.
+A schema is plain JSON. Rules in CEL (``x-kubernetes-validations``) are followed elsewhere.
 """
 
 import re

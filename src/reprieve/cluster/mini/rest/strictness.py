@@ -7,7 +7,9 @@ refused, or dropped with a warning or without, as the client wants it.
 from dataclasses import dataclass
 
 from reprieve.cluster.api import schema, structural
+from reprieve.cluster.api.rules import unread_rules
 from reprieve.cluster.api.schema import Finding, findings
+from reprieve.cluster.mini.custom import DEFINITIONS
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.bodies import media_type, repeated_fields
@@ -34,14 +36,14 @@ def readable(place: Place, request: Request, mode: FieldValidation, body: Json) 
             raise bad_request(f"{_name(place)} cannot be handled as a {place.kind.kind}: {_told(finding)}")
     repeated = repeated_fields(request.body, media_type(request)) if mode is FieldValidation.STRICT else ()
     warnings = _judged(place, mode, [f'duplicate field "{n}"' for n in repeated], found)
-    return Read(_known(place, body) if found else body, warnings)
+    return Read(_known(place, body) if found else body, (*warnings, *_not_followed(place, body)))
 
 
 def still_readable(place: Place, mode: FieldValidation, body: Json, old: Json) -> Read:
     """The same for what a patch has made of an object. What was wrong before is not the patch's fault."""
     found = _findings(place, body)
     if not found:
-        return Read(body)
+        return Read(body, _not_followed(place, body))
     known = set(_findings(place, old))
     fresh = [finding for finding in found if finding not in known]
     for finding in fresh:
@@ -51,6 +53,10 @@ def still_readable(place: Place, mode: FieldValidation, body: Json, old: Json) -
                 422, "Invalid", f"{_name(place)} is invalid after the patch: {_told(finding)}", (cause,)
             )
     return Read(_known(place, body), _judged(place, mode, [], fresh))
+
+
+def _not_followed(place: Place, body: Json) -> tuple[str, ...]:
+    return tuple(unread_rules(body)) if place.kind.resource == DEFINITIONS else ()
 
 
 def _known(place: Place, body: Json) -> Json:
