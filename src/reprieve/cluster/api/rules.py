@@ -6,7 +6,7 @@ A rule that cannot be read here is not followed, and whoever writes the definiti
 from collections.abc import Iterator
 from functools import lru_cache
 
-from reprieve.cluster.api.cel import Eval, SenselessError, Scope, UnreadError, read
+from reprieve.cluster.api.cel import Eval, Scope, SenselessError, UnreadError, read
 from reprieve.cluster.api.fields import At, Reason
 from reprieve.cluster.api.structural import below
 from reprieve.cluster.api.values import Json, items, part, text_in
