@@ -100,9 +100,10 @@ def _pod_demand(case: Case) -> Demand:
 
 
 def _preempting(view: Snapshot, demand: Demand, recorded: Observation) -> Observation:
-    unplaced = place(demand, view)
+    choose = as_recorded(recorded)
+    unplaced = place(demand, view, choose=choose)
     assert isinstance(unplaced, Unplaceable)
-    policy = replace(UPSTREAM, choose=as_recorded(recorded))
+    policy = replace(UPSTREAM, choose=choose)
     plans = plans_worth_ranking(Question(demand, view, unplaced.survey, DEFAULT_PROFILE, policy), now=0)
     if isinstance(plans, NoPlan):
         return NOTHING

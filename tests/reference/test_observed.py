@@ -79,6 +79,54 @@ def test_a_node_of_equal_score_agrees(tmp_path: Path) -> None:
     assert run(recorded_otherwise(tmp_path, "pod-pods-0008", placed_on("n4"))) == 0
 
 
+def test_a_choice_among_equals_may_decide_whether_all_find_room(tmp_path: Path) -> None:
+    """On n0 the first would leave n1 to the second; it was recorded on n1, where there is room for one."""
+    low, high = (bound_pod(name, node, at) for name, node, at in (("low", "n1", 0), ("high", "n0", 900)))
+    first, second = member("new-0", "1"), member("new-1", "2", nodeSelector={"disk": "ssd"})
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "new", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}, "priority": 500},
+    }
+    recorded = {"outcome": "preempts", "nominated": {"new-0": "n1", "new-1": "n1"}, "victims": ["low"]}
+    case = {
+        "family": "gang-pods",
+        "nodes": [node("n0", "hdd"), node("n1", "ssd")],
+        "pods": [low, high],
+        "newPodGroups": [group],
+        "newPods": [first, second],
+        "observed": [recorded],
+    }
+    (tmp_path / "case.json").write_text(json.dumps(case))
+    assert run(tmp_path) == 0
+
+
+def node(name: str, disk: str) -> dict[str, object]:
+    room = {"cpu": "3", "memory": "8Gi", "pods": "110"}
+    metadata = {"name": name, "labels": {"disk": disk}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"allocatable": room}}
+
+
+def pod(name: str, cpu: str, **spec: object) -> dict[str, object]:
+    containers = [{"name": "c", "image": "pause", "resources": {"requests": {"cpu": cpu}}}]
+    metadata = {"name": name, "namespace": "default"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": containers, **spec},
+    }
+
+
+def bound_pod(name: str, node: str, priority: int) -> dict[str, object]:
+    return pod(name, "1", nodeName=node, priority=priority)
+
+
+def member(name: str, cpu: str, **spec: object) -> dict[str, object]:
+    return pod(name, cpu, priority=500, schedulingGroup={"podGroupName": "new"}, **spec)
+
+
 def test_any_of_several_observations_agrees(tmp_path: Path) -> None:
     assert run(recorded_otherwise(tmp_path, "pod-pods-0000", NOTHING, placed_on("n4"))) == 0
 
