@@ -1,5 +1,9 @@
-"""The recorded decisions once more, by a whole scheduler that was told nothing but `policy: Upstream`."""
+"""The recorded decisions once more, by a whole scheduler that was told nothing but `policy: Upstream`.
 
+And that resizes may have others evicted, which by default they may not.
+"""
+
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,8 +11,11 @@ import msgspec
 import pytest
 
 from reprieve.assembly import settings_of
+from reprieve.config.gates import parse_feature_gates
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.ranking import Criterion
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
 from reprieve.scheduler.settings import Settings
@@ -20,12 +27,22 @@ FILES = sorted((Path(__file__).parent / "observed").glob("*.json"))
 OURS = "reprieve"
 
 
+GATES = parse_feature_gates("InPlacePodVerticalScalingSchedulerPreemption=true")
+
+
 def settings_for(recorded: Observation) -> Settings:
-    """Where several nodes are equally good, the recorded one is taken."""
+    """Where several nodes are equally good, or several plans, the recorded one is taken."""
     args = [{"name": "Reprieve", "args": {"policy": "Upstream"}}]
-    settings = settings_of(configuration(profiles=[{"pluginConfig": args}]))
-    chosen = {n: replace(p, choose=as_recorded(recorded)) for n, p in settings.policies.items()}
-    return replace(settings, policies=chosen)
+    settings = settings_of(configuration(profiles=[{"pluginConfig": args}]), GATES)
+    policies = {name: _guided(policy, recorded) for name, policy in settings.policies.items()}
+    return replace(settings, policies=policies)
+
+
+def _guided(policy: Policy, recorded: Observation) -> Policy:
+    nodes = recorded.nominated.values()
+    elsewhere = Criterion("Recorded", "recorded so", lambda plan: plan.domain not in nodes)
+    ranking = (*policy.ranking[:-1], elsewhere, policy.ranking[-1])
+    return replace(policy, choose=as_recorded(recorded), ranking=ranking)
 
 
 def first_decision(case: Case, recorded: Observation) -> Decision | None:
@@ -46,7 +63,7 @@ def _ours(thing: KubernetesObject) -> KubernetesObject:
 
 def agrees(decision: Decision | None, recorded: Observation) -> bool:
     """For pods that simply fit, that they do; which of equal nodes they take is compared elsewhere."""
-    if decision is None or decision.outcome is Outcome.UNSCHEDULABLE:
+    if decision is None or decision.outcome in (Outcome.UNSCHEDULABLE, Outcome.FITS):
         return recorded.outcome == "nothing"
     places = {pod.name: node for pod, node in decision.places}
     if decision.outcome is Outcome.PLACED:
@@ -58,5 +75,21 @@ def agrees(decision: Decision | None, recorded: Observation) -> bool:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_scheduler_decides_as_recorded(path: Path) -> None:
     case = read_case(path)
-    if case.resize is None:
-        assert any(agrees(first_decision(case, recorded), recorded) for recorded in case.observed)
+    recorded = [with_its_node(case, observation) for observation in case.observed]
+    assert any(agrees(first_decision(case, each), each) for each in recorded)
+
+
+def with_its_node(case: Case, recorded: Observation) -> Observation:
+    """Whoever grows has its node, and none was nominated."""
+    if case.resize is None or recorded.outcome == "nothing":
+        return recorded
+    row = case.view.pods.rows["default", case.resize.pod]
+    node = case.view.nodes.names[int(case.view.where[row])]
+    return msgspec.structs.replace(recorded, nominated={case.resize.pod: node})
+
+
+def test_resizes_are_decided_about() -> None:
+    """All but those for whom nobody may be evicted on their node."""
+    cases = [case for case in map(read_case, FILES) if case.resize is not None]
+    decisions = [first_decision(case, case.observed[0]) for case in cases]
+    assert Counter(d and d.outcome for d in decisions) == {Outcome.FITS: 8, Outcome.PREEMPTS: 4, None: 10}
