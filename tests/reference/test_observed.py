@@ -134,8 +134,9 @@ def test_any_of_several_observations_agrees(tmp_path: Path) -> None:
 def test_a_directory_without_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path) == 2
     assert capsys.readouterr().err == f"There is no recorded case in {tmp_path}.\n"
-    assert run(DEFAULT_DIR, "none-such") == 2
-    assert capsys.readouterr().err == f"There is no recorded case of family none-such in {DEFAULT_DIR}.\n"
+    recorded_otherwise(tmp_path, "pod-pods-0000", NOTHING)
+    assert run(tmp_path, "none-such") == 2
+    assert capsys.readouterr().err == f"There is no recorded case of family none-such in {tmp_path}.\n"
 
 
 @pytest.mark.parametrize(
