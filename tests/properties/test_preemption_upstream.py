@@ -1,12 +1,11 @@
-"""The default never does worse than kube-scheduler's search would in its place.
-
-Against kube-scheduler as a whole it does now and then, for two other differences that docs/preemption.md
-explains: which pods rank as groups, and how budgets are counted.
+"""The default never does worse than kube-scheduler would: not than its search in the same place, nor than
+with its own way to rank pods of groups and to count budgets.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import settings
 
@@ -16,6 +15,8 @@ from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy, Search
 from reprieve.preemption.ranking import rank
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, seeded_crowd
 from tests.properties.preempting import plans_of, question_of
+from tests.scenarios.reading import Scenario, read_scenario
+from tests.scenarios.test_scenarios import HERE, told
 
 WORLDS = 10_000 if settings().max_examples > 1000 else 500
 BATCH = WORLDS // 5
@@ -51,10 +52,18 @@ def test_never_worse_than_their_search(batch: int) -> None:
 
 
 @pytest.mark.parametrize("batch", range(5))
-def test_rarely_worse_than_all_they_do(batch: int) -> None:
+def test_never_worse_than_all_they_do(batch: int) -> None:
     pairs = [(best_by(REPRIEVE, crowd), best_by(UPSTREAM, crowd)) for crowd in crowds_of(batch)]
-    assert not any(ours is None for ours, theirs in pairs if theirs is not None)
-    worse = sum(is_worse(ours, theirs) for ours, theirs in pairs)
-    better = sum(is_worse(theirs, ours) for ours, theirs in pairs)
-    assert worse <= 0.02 * len(pairs)
-    assert better >= 5 * worse
+    assert not any(is_worse(ours, theirs) for ours, theirs in pairs)
+    assert sum(is_worse(theirs, ours) for ours, theirs in pairs) >= len(pairs) / 20
+
+
+def test_nor_where_there_are_more_nodes_than_plans_are_made_for() -> None:
+    """On each of the others two pods would go who started later, so in our order the node of a comes last."""
+    path = HERE / "interactions" / "a-member-that-is-put-back-first-saves-another.yaml"
+    scenario = msgspec.to_builtins(read_scenario(path))
+    for i in range(25):
+        late = {"on": f"m{i}", "cpu": 1, "priority": 3, "start": 95}
+        scenario["nodes"][f"m{i}"] = "cpu 4"
+        scenario["pods"] |= {f"dear{i}": {**late, "cpu": 2, "priority": 9}, f"x{i}": late, f"y{i}": late}
+    told(msgspec.convert(scenario, Scenario), backwards=False)

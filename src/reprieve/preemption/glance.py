@@ -57,7 +57,7 @@ class Prices:
 @dataclass(frozen=True, slots=True, eq=False)
 class Glance:
     exact: Prices
-    at_least: Prices  # where budgets have a say
+    at_least: Prices  # where budgets have a say, or others may be put back first
     unclear: Ints  # nodes (rows) where only planning tells
 
 
@@ -79,8 +79,9 @@ def glance(question: Question, takeable: Takeable) -> Glance:
     nodes = np.flatnonzero(usable & ~unclear)
     tenants = _tenants(emptied, units, taken, nodes)
     guarded = _guarded(tenants, takeable)
-    exact = _prices(emptied, units, tenants.on(~guarded.in_danger))
-    at_least = _least(emptied, units, tenants.on(guarded.in_danger), guarded)
+    uncertain = guarded.in_danger | _contested(tenants, takeable)
+    exact = _prices(emptied, units, tenants.on(~uncertain))
+    at_least = _least(emptied, units, tenants, guarded, uncertain)
     return Glance(exact, at_least, np.flatnonzero(unclear))
 
 
@@ -198,6 +199,15 @@ def _going(tenants: _Tenants, takeable: Takeable) -> tuple[Ints, Ints, Ints]:
     return pairs // width, pairs % width, going
 
 
+def _contested(tenants: _Tenants, takeable: Takeable) -> Mask:
+    """Nodes with units that kube-scheduler ranks otherwise."""
+    if takeable.rival is None:
+        return np.zeros(len(tenants.nodes), np.bool_)
+    otherwise = takeable.rival.units.kind != takeable.units.kind
+    contested: Mask = ((tenants.table != NOBODY) & otherwise[tenants.unit[tenants.table]]).any(axis=0)
+    return contested
+
+
 # --- what it would cost --------------------------------------------------------------------------
 
 
@@ -233,14 +243,15 @@ def _left(ask: Ask, units: Units, tenants: _Tenants) -> Ints:
     return left
 
 
-def _least(ask: Ask, units: Units, tenants: _Tenants, guarded: _Guarded) -> Prices:
+def _least(ask: Ask, units: Units, tenants: _Tenants, guarded: _Guarded, chosen: Mask) -> Prices:
     """No plan costs less, whoever is spared in it: so much room is missing, and so few can go unnoticed."""
+    tenants = tenants.on(chosen)
     there, unit = tenants.table != NOBODY, tenants.unit[tenants.table]
     blocks = there & tenants.blocks[tenants.table]
     room = tenants.room[:, tenants.table] * there
     left = _left(ask, units, tenants)
     fewest = np.maximum(_fewest(left, room), blocks.sum(axis=0))
-    unnoticed = (there & ~guarded.units[unit]).sum(axis=0) + guarded.allowances[guarded.in_danger]
+    unnoticed = (there & ~guarded.units[unit]).sum(axis=0) + guarded.allowances[chosen]
     priority = units.priority[unit]
     lowest = np.where(there, priority, _TOP).min(axis=0, initial=_TOP)
     return Prices(

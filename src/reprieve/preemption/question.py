@@ -27,6 +27,14 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Rival:
+    """How kube-scheduler ranks units, and which budgets it thinks speak of them."""
+
+    units: Units
+    accounts: Accounts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Takeable:
     """Who may be taken, and the budgets that speak of them."""
 
@@ -34,3 +42,4 @@ class Takeable:
     allowed: Mask  # [unit]
     accounts: Accounts
     matter: Mask  # [pod] who may matter to the demand beyond the room and the ports he leaves
+    rival: Rival | None = None  # None where it would do the same

@@ -13,16 +13,24 @@ from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
-from reprieve.preemption.budgets import Counting, InOrder, Joint, accounts, unaffordable
+from reprieve.preemption.budgets import (
+    Counting,
+    InOrder,
+    Joint,
+    Stock,
+    accounts,
+    stocks_as_upstream,
+    unaffordable,
+)
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import starved
 from reprieve.preemption.glance import NO_PRICE, Price, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import BudgetCounting, Search
-from reprieve.preemption.question import Question, Takeable
+from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import rank
 from reprieve.preemption.sparing import RoomAndPorts, Settled, Trial, counts_room, trial, who_matters
-from reprieve.preemption.units import Unit, Units
+from reprieve.preemption.units import Kind, Unit, Units
 
 CLUSTER = "cluster"
 
@@ -100,7 +108,15 @@ def _takeable(question: Question, units: Units, allowed: Mask) -> Takeable:
     if question.policy.breaks_no_budget:
         allowed = allowed & ~unaffordable(budgets, units)
     matter = who_matters(question.demand, question.view, question.profile)
-    return Takeable(units, allowed, accounts(budgets), matter)
+    return Takeable(units, allowed, accounts(budgets), matter, _rival(question, units, budgets))
+
+
+def _rival(question: Question, units: Units, budgets: Sequence[Stock]) -> Rival | None:
+    view, rows = question.view, np.arange(len(question.view.pods))
+    goes_alone = (view.pods.groups.codes != 0) & (units.of_pod == rows)
+    if question.policy.search is Search.UPSTREAM or not (budgets or goes_alone.any()):
+        return None
+    return Rival(units.ranking_members_as_groups(), accounts(stocks_as_upstream(view)))
 
 
 # --- why not -------------------------------------------------------------------------------------
@@ -234,6 +250,7 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
         return planning.spare(placement, local)
     plan = planning.below_ceiling(placement, local)
     plan = planning.kinder_to_budgets(plan) if plan.broken else plan
+    plan = planning.or_as_the_rival(plan, placement)
     return planning.kinder_to_gangs(plan) if plan.starved else plan
 
 
@@ -280,6 +297,30 @@ class Planning:
         placement = self.place(harmless) if len(self.question.demand.pods) > 1 else None
         return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
 
+    def or_as_the_rival(self, plan: Plan, placement: Placement) -> Plan:
+        """Who is put back first decides who still fits, and no order is always the best.
+
+        That of kube-scheduler is tried too, so that nothing is done worse than there.
+        """
+        rival = self.takeable.rival
+        if rival is None:
+            return plan
+        taken = self._as_ranked_by(rival)
+        risky, ours = self._at_risk(placement, taken), self._counting(self.local)
+        counting = InOrder(rival.accounts, risky, self.question.view)
+        if _tried(taken, counting) == _tried(self.local, ours):
+            return plan
+        theirs = self._spare(placement, risky, self._trial(placement, taken), counting)
+        return min(plan, replace(theirs, broken=ours.broken(theirs.victims)), key=self._rank)
+
+    def _as_ranked_by(self, rival: Rival) -> Sequence[Unit]:
+        groups = self.question.view.pods.groups.codes
+        if not any(unit.kind is Kind.POD and groups[unit.pods[0]] for unit in self.local):
+            return self.local
+        units = {unit.number: unit for unit in self.local}
+        order = rival.units.in_order(np.array(list(units), np.int64))
+        return [units[number] for number in order.tolist()]
+
     def kinder_to_gangs(self, plan: Plan) -> Plan:
         """Others may give way just as well who leave no gang with too few pods."""
         view = self.question.view
@@ -318,8 +359,16 @@ class Planning:
         If that is nobody, the demand fits as things are, though not where it was tried first.
         """
         risky = self._at_risk(placement, taken)
-        counting = self._counting(risky)
-        test = self._trial(placement, taken)
+        return self._spare(placement, risky, self._trial(placement, taken), self._counting(risky), ceiling)
+
+    def _spare(
+        self,
+        placement: Placement,
+        risky: Sequence[Unit],
+        test: Trial,
+        counting: Counting,
+        ceiling: int | None = None,
+    ) -> Plan:
         victims = _sweep(risky, test, counting)
         if self.question.policy.search is not Search.UPSTREAM:
             # Putting one back can make room for another where constraints look beyond one node.
@@ -378,6 +427,12 @@ class _Below:
     ceiling: int
     taken: tuple[Unit, ...]
     placement: Placement
+
+
+def _tried(units: Sequence[Unit], counting: Counting) -> list[int]:
+    """In which order units are put back, as long as nobody is spared."""
+    breakers = counting.first_chance([u for u in units if counting.breaks(u)])
+    return [u.number for u in (*breakers, *(u for u in units if not counting.breaks(u)))]
 
 
 def _sweep(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:

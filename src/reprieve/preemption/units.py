@@ -114,6 +114,12 @@ class Units:
         size = np.bincount(of_pod[of_pod != NOWHERE], minlength=len(self.size))
         return replace(self, of_pod=of_pod, size=size)
 
+    def ranking_members_as_groups(self) -> "Units":
+        """As kube-scheduler ranks them: whoever names a group, even if he goes alone or nobody knows it."""
+        kind = self.kind.copy()
+        kind[: len(self.view.pods)][self.view.pods.groups.codes != 0] = Kind.POD_GROUP
+        return replace(self, kind=kind)
+
     def in_order(self, numbers: Ints) -> Ints:
         """The most important first.
 
@@ -160,10 +166,7 @@ def pods_alone(view: Snapshot) -> Units:
 
 
 def pods_and_groups(view: Snapshot, *, members_rank_as_groups: bool = False) -> Units:
-    """Pods of groups have the priority of the outermost group, and go together if a group says so.
-
-    kube-scheduler ranks whoever names a group as one, even if that is taken alone or nobody knows it.
-    """
+    """Pods of groups have the priority of the outermost group, and go together if a group says so."""
     alone, groups = pods_alone(view), view.pods.groups
     members = groups.codes != 0
     if not members.any():
@@ -179,19 +182,19 @@ def pods_and_groups(view: Snapshot, *, members_rank_as_groups: bool = False) -> 
     running = of_pod != NOWHERE
     start = np.concatenate([alone.start, np.full(len(names), np.inf)])
     np.minimum.at(start, of_pod[running], alone.start[running])
-    kinds = np.where(members & members_rank_as_groups, Kind.POD_GROUP, Kind.POD)
-    return Units(
+    units = Units(
         view,
         of_pod=of_pod,
         priority=np.concatenate(
             [np.where(known, said, alone.priority), [wholes[n].priority for n in names]]
         ).astype(np.int64),
-        kind=np.concatenate([kinds, [wholes[n].kind for n in names]]).astype(np.int64),
+        kind=np.concatenate([alone.kind, [wholes[n].kind for n in names]]).astype(np.int64),
         start=start,
         size=np.bincount(of_pod[running], minlength=len(start)),
         group_names=names,
         groups=view.groups,
     )
+    return units.ranking_members_as_groups() if members_rank_as_groups else units
 
 
 @dataclass(frozen=True, slots=True)
