@@ -16,7 +16,16 @@ from math import inf
 from pathlib import Path
 from urllib.parse import quote
 
-from reprieve.cluster.kube.kubeconfig import AccessError, Cluster, Login, User, decoded, find_login
+from reprieve.cluster.kube.kubeconfig import (
+    AccessError,
+    Cluster,
+    Login,
+    User,
+    authority_of,
+    content,
+    find_login,
+    given,
+)
 from reprieve.cluster.kube.plugins import Credential, ask_plugin
 from reprieve.cluster.kube.proxies import proxy_for
 
@@ -115,7 +124,7 @@ class Access:
             return self._grant
 
     async def _ask(self) -> None:
-        plugin = self._login.user.exec
+        plugin = None if _has_more(self._login.user) else self._login.user.exec
         if plugin is None or (self._asked and self._credential.is_valid(self._clock())):
             return
         if self._failure is not None and self._clock() - self._failed_at < _RENEW_SECONDS:
@@ -128,7 +137,7 @@ class Access:
         self._asked, self._failure = True, None
 
     def _made(self) -> Grant:
-        headers = tuple(_headers(self._login.user, self._credential))
+        headers = tuple(_headers(self._login.user, self._credential, is_first=self._grant is None))
         return Grant(headers, self._context() if self.server.startswith("https://") else None)
 
     def _context(self) -> ssl.SSLContext:
@@ -149,8 +158,8 @@ def find_access(explicit: str, context: str, environ: Mapping[str, str]) -> Acce
 # --- headers -------------------------------------------------------------------------------------
 
 
-def _headers(user: User, credential: Credential) -> Iterator[tuple[str, str]]:
-    if token := _token(user, credential):
+def _headers(user: User, credential: Credential, *, is_first: bool) -> Iterator[tuple[str, str]]:
+    if token := _token(user, credential, is_first=is_first):
         yield "Authorization", f"Bearer {token}"
     elif user.username or user.password:
         pair = base64.b64encode(f"{user.username}:{user.password}".encode()).decode()
@@ -166,42 +175,37 @@ def _headers(user: User, credential: Credential) -> Iterator[tuple[str, str]]:
             yield f"Impersonate-Extra-{quote(name, safe='')}", value
 
 
-def _token(user: User, credential: Credential) -> str:
-    """A file counts before what was written down when it was made."""
-    if user.token_file:
-        token = _content(user.token_file, "tokenFile").decode(errors="replace").strip()
-        if not token and not user.token:
-            raise AccessError(f"tokenFile: {user.token_file} is empty")
-        return token or user.token
-    return user.token or credential.token
+def _has_more(user: User) -> bool:
+    """Whoever has something of his own to show does not ask a plugin."""
+    return bool(user.token or user.token_file or user.username or user.password) or bool(
+        user.client_certificate or user.client_certificate_data
+    )
 
 
-def _content(path: str, field: str) -> bytes:
+def _token(user: User, credential: Credential, *, is_first: bool) -> str:
+    """A file counts before what was written down when it was made, unless it was never there."""
+    if not user.token_file:
+        return user.token or credential.token
     try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise AccessError(f"{field}: {path} cannot be read: {error.strerror}") from error
+        token = content(user.token_file, "tokenFile").decode(errors="replace").strip()
+    except AccessError:
+        if user.token and is_first:
+            return user.token
+        raise
+    if not token and not user.token:
+        raise AccessError(f"tokenFile: {user.token_file} is empty")
+    return token or user.token
 
 
 # --- TLS -----------------------------------------------------------------------------------------
 
 
 def _certificates(cluster: Cluster, user: User, credential: Credential) -> _Certificates:
-    certificate = _given(user.client_certificate_data, user.client_certificate, "client-certificate")
-    key = _given(user.client_key_data, user.client_key, "client-key")
+    certificate = given(user.client_certificate_data, user.client_certificate, "client-certificate")
+    key = given(user.client_key_data, user.client_key, "client-key")
     if bool(certificate) != bool(key):
         raise AccessError("client-certificate and client-key: expected both or none")
-    authority = _given(
-        cluster.certificate_authority_data, cluster.certificate_authority, "certificate-authority"
-    )
-    return _Certificates(authority, certificate or credential.certificate, key or credential.key)
-
-
-def _given(data: str, path: str, field: str) -> bytes:
-    """What stands in the kubeconfig itself counts before a file."""
-    if data:
-        return decoded(data, f"{field}-data")
-    return _content(path, field) if path else b""
+    return _Certificates(authority_of(cluster), certificate or credential.certificate, key or credential.key)
 
 
 def _context(certificates: _Certificates, *, verify: bool) -> ssl.SSLContext:

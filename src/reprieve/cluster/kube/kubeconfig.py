@@ -1,15 +1,16 @@
 """Which cluster, and as whom: kubeconfig files as kubectl reads them, and what a pod finds in itself.
 
 Several files are one: of things with the same name, the first one counts. Paths in a file are meant from
-where the file is. Secrets that stand in files of their own are not read here.
+where the file is. Files that it names are read only when somebody asks for what is in them.
 """
 
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 import yaml
@@ -40,6 +41,7 @@ class Cluster(_Entry, frozen=True):
     certificate_authority: str = ""
     certificate_authority_data: str = ""
     proxy_url: str = ""
+    disable_compression: bool = False
     extensions: tuple[Extension, ...] | None = None
 
     def exec_config(self) -> object:
@@ -123,8 +125,8 @@ def find_login(explicit: str, context: str, environ: Mapping[str, str]) -> Login
     """As kubectl finds it: the file that was named, those of $KUBECONFIG, the one in the home directory, and
     last what a pod finds in itself. An AccessError if there is nothing."""
     files = [Path(explicit)] if explicit else _usual_files(environ)
-    there = files if explicit else [file for file in files if file.exists()]
-    merged = _merged([_read(file) for file in there])
+    read = [_read(file, needed=bool(explicit)) for file in files]
+    merged = _merged([file for file in read if file is not None])
     if merged.current_context or context:
         return _login(merged, context or merged.current_context)
     if explicit:
@@ -162,10 +164,15 @@ def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Lo
 # --- what they say -------------------------------------------------------------------------------
 
 
-def _read(path: Path) -> _File:
+def _read(path: Path, *, needed: bool) -> _File | None:
+    """None if it is not there, and need not be."""
     try:
         found = yaml.load(path.read_text(), Loader=_LOADER)
-        file = msgspec.convert(found or {}, _File)
+        file = msgspec.convert(_without_nulls(found) or {}, _File)
+    except FileNotFoundError as error:
+        if needed:
+            raise AccessError(f"{path} cannot be read: {error.strerror}") from error
+        return None
     except (OSError, UnicodeDecodeError) as error:
         raise AccessError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except yaml.YAMLError as error:
@@ -180,6 +187,17 @@ def _read(path: Path) -> _File:
         contexts=file.contexts,
         current_context=file.current_context,
     )
+
+
+def _without_nulls(value: object) -> object:
+    """What is null is not there."""
+    match value:
+        case dict():
+            return {key: _without_nulls(part) for key, part in value.items() if part is not None}
+        case list():
+            return [_without_nulls(part) for part in value]
+        case _:
+            return value
 
 
 def _sentence(error: msgspec.ValidationError) -> str:
@@ -229,22 +247,68 @@ def _login(config: _File, name: str) -> Login:
     if user is None and context.user:
         raise AccessError(f"context {name!r}: there is no user {context.user!r} in the kubeconfig")
     _check(cluster, user or User(), name)
-    return Login(cluster, user or User(), context.namespace or "default")
+    login = Login(cluster, user or User(), context.namespace or "default")
+    return login if cluster.server.startswith("https://") else _without_secrets(login)
+
+
+def _without_secrets(login: Login) -> Login:
+    """Where everybody could listen, nothing secret is said; kubectl does the same."""
+    user = login.user
+    as_whom = User(
+        impersonate=user.impersonate,
+        as_uid=user.as_uid,
+        as_groups=user.as_groups,
+        as_user_extra=user.as_user_extra,
+    )
+    return replace(login, user=as_whom)
 
 
 def _check(cluster: Cluster, user: User, context: str) -> None:
     where = f"context {context!r}"
-    if not cluster.server.startswith(("http://", "https://")):
+    if not _is_address(cluster.server):
         raise AccessError(f"{where}: server: expected an address with http or https, got {cluster.server!r}")
     authority = cluster.certificate_authority or cluster.certificate_authority_data
     if cluster.insecure_skip_tls_verify and authority:
         raise AccessError(f"{where}: insecure-skip-tls-verify excludes a certificate-authority")
     if user.auth_provider is not None:
         raise AccessError(f"{where}: auth-provider is not supported: expected an exec plugin in its place")
+    if user.token and (user.username or user.password):
+        raise AccessError(f"{where}: token excludes username and password")
+    if not user.impersonate and (user.as_uid or user.as_groups or user.as_user_extra):
+        raise AccessError(f"{where}: as-uid, as-groups and as-user-extra: expected as, too")
 
 
-def decoded(data: str, field: str) -> bytes:
-    """What stands in a kubeconfig in base64."""
+def _is_address(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is no number, or the brackets are not in order
+        return False
+
+
+# --- what stands in it, or in a file that it names -------------------------------------------------
+
+
+def authority_of(cluster: Cluster) -> bytes:
+    """As PEM; nothing if it is whom the system trusts."""
+    return given(cluster.certificate_authority_data, cluster.certificate_authority, "certificate-authority")
+
+
+def given(data: str, path: str, field: str) -> bytes:
+    """What stands in the kubeconfig itself counts before a file."""
+    if data:
+        return _decoded(data, f"{field}-data")
+    return content(path, field) if path else b""
+
+
+def content(path: str, field: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise AccessError(f"{field}: {path} cannot be read: {error.strerror}") from error
+
+
+def _decoded(data: str, field: str) -> bytes:
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:

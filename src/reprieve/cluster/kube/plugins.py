@@ -1,6 +1,7 @@
 """Credentials from a command: an exec plugin is run, and what it says is kept for as long as it may be."""
 
 import asyncio
+import base64
 import json
 import os
 import sys
@@ -10,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from reprieve.cluster.kube.kubeconfig import AccessError, Cluster, Exec
+from reprieve.cluster.kube.kubeconfig import AccessError, Cluster, Exec, authority_of
 
 _SPOKEN = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _PATIENCE = 60.0  # seconds that a plugin may take: some ask a person, all ask a network
@@ -84,8 +85,9 @@ def _described(cluster: Cluster) -> dict[str, object]:
         "server": cluster.server,
         "tls-server-name": cluster.tls_server_name,
         "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
-        "certificate-authority-data": cluster.certificate_authority_data,
+        "certificate-authority-data": base64.b64encode(authority_of(cluster)).decode(),
         "proxy-url": cluster.proxy_url,
+        "disable-compression": cluster.disable_compression,
         "config": cluster.exec_config(),
     }
     return {name: value for name, value in described.items() if value}
@@ -99,7 +101,7 @@ async def _run(plugin: Exec, environ: Mapping[str, str]) -> bytes:
             plugin.command, *(plugin.args or ()), stdin=stdin, stdout=pipe, stderr=pipe, env=dict(environ)
         )
     except OSError as error:
-        hint = f": {plugin.install_hint.strip()}" if plugin.install_hint else ""
+        hint = f": {_printable(plugin.install_hint)}" if plugin.install_hint else ""
         why = os.strerror(error.errno) if error.errno else str(error)
         raise AccessError(f"exec: {plugin.command} cannot be run: {why}{hint}") from error
     try:
@@ -111,9 +113,14 @@ async def _run(plugin: Exec, environ: Mapping[str, str]) -> bytes:
         if process.returncode is None:
             process.kill()
     if process.returncode:
-        why = complaint.decode(errors="replace").strip()[-_MOST_SAID:] or "it did not say why"
+        why = _printable(complaint.decode(errors="replace"))[-_MOST_SAID:] or "it did not say why"
         raise AccessError(f"exec: {plugin.command} ended with code {process.returncode}: {why}")
     return said
+
+
+def _printable(text: str) -> str:
+    """Nothing that a terminal would obey."""
+    return "".join(sign if sign.isprintable() or sign.isspace() else "?" for sign in text).strip()
 
 
 def understood(plugin: Exec, said: bytes) -> Credential:

@@ -25,7 +25,12 @@ def proxy_for(server: str, configured: str, environ: Mapping[str, str]) -> str:
 
 
 def _checked(proxy: str, where: str) -> str:
-    if urlsplit(proxy).scheme not in _SCHEMES:
+    try:
+        parts = urlsplit(proxy)
+        is_one = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is no number, or the brackets are not in order
+        is_one = False
+    if not is_one:
         raise AccessError(f"{where}: expected the address of a proxy with http or https")
     return proxy
 
@@ -58,7 +63,7 @@ def _excepts(entry: str, host: str, port: int) -> bool:
     address = _address(host)
     if address is not None:
         return _address(name) == address
-    domain = name.removeprefix("*")
+    domain = name[1:] if name.startswith("*.") else name
     if domain.startswith("."):
         return host.endswith(domain)
     return host == domain or host.endswith(f".{domain}")

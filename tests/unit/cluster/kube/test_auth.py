@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from reprieve.cluster.certificates import new_certificate
@@ -64,6 +65,17 @@ def test_a_token_file_is_read_again(tmp_path: Path) -> None:
 def test_a_token_file_that_was_never_there() -> None:
     with pytest.raises(AccessError, match="tokenFile: /nowhere cannot be read"):
         headers(Access(Login(PLAIN, User(token_file="/nowhere"))))
+
+
+def test_a_token_that_was_written_down_serves_while_there_is_no_file(tmp_path: Path) -> None:
+    user = User(token="old", token_file=str(tmp_path / "token"))
+    assert headers(Access(Login(PLAIN, user))) == [("Authorization", "Bearer old")]
+
+
+@pytest.mark.parametrize("user", [User(token="t"), User(username="u"), User(client_certificate_data="x")])
+def test_who_has_something_to_show_asks_no_plugin(user: User) -> None:
+    plugin = Exec(command="/no/such", api_version="client.authentication.k8s.io/v1")
+    headers(Access(Login(PLAIN, msgspec.structs.replace(user, exec=plugin))))
 
 
 def test_a_refused_token_is_read_at_once_but_not_all_the_time(tmp_path: Path) -> None:

@@ -64,6 +64,18 @@ def test_a_request_as_it_goes_over_the_wire() -> None:
                 "Impersonate-Group: b",
             ]
             assert any(line.startswith("User-Agent: reprieve/") for line in lines)
+            assert not any(line.startswith("Accept-Encoding") for line in lines)
+
+    run(main())
+
+
+def test_a_server_that_has_a_path_of_its_own() -> None:
+    async def main() -> None:
+        async with listening(always(OK)) as listener:
+            there = Cluster(server=f"http://127.0.0.1:{listener.port}/k8s/clusters/c-1/")
+            async with connected(Access(Login(there, User()))) as connection:
+                await connection.send(READ)
+            assert listener.heads[0][1].startswith("GET /k8s/clusters/c-1/api/v1/pods HTTP/1.1\r\n")
 
     run(main())
 

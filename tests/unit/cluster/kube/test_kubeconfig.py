@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reprieve.cluster.kube.kubeconfig import AccessError, Login, find_login, in_cluster
+from reprieve.cluster.kube.auth import Access
+from reprieve.cluster.kube.kubeconfig import AccessError, Login, User, find_login, in_cluster
 
 Json = dict[str, Any]
 
@@ -87,6 +88,34 @@ def test_a_command_without_a_path_is_left_alone(tmp_path: Path) -> None:
     assert login.user.exec.command == "aws"
 
 
+def test_what_is_null_is_not_there(tmp_path: Path) -> None:
+    body = config(
+        "x", current="x", user={"token": "t", "exec": None, "as-groups": None}, **{"proxy-url": None}
+    )
+    body["contexts"][0]["context"]["namespace"] = None
+    body["users"].append({"name": "other", "user": None})
+    login = find(write(tmp_path / "config", body))
+    assert (login.user.token, login.user.exec, login.namespace) == ("t", None, "default")
+
+
+@pytest.mark.parametrize("server", ["https://[fd00::1]:6443", "https://rancher.example/k8s/clusters/c-1"])
+def test_addresses_of_servers(tmp_path: Path, server: str) -> None:
+    login = find(write(tmp_path / "config", config("x", current="x", server=server)))
+    assert Access(login).server == server
+
+
+def test_nothing_secret_is_said_where_everybody_could_listen(tmp_path: Path) -> None:
+    user = {"token": "t", "client-certificate": "c", "client-key": "k", "username": "", "as": "jane"}
+    login = find(write(tmp_path / "config", config("x", current="x", user=user, server="http://x")))
+    assert login.user == User(impersonate="jane")
+
+
+def test_files_of_which_one_may_not_even_know(tmp_path: Path) -> None:
+    there = write(tmp_path / "config", config("x", current="x"))
+    with pytest.raises(AccessError, match="inside cannot be read: Not a directory"):
+        find(there / "inside", there)
+
+
 BROKEN: list[tuple[Json, str]] = [
     (config("x"), "current-context is not set"),
     (config("x", current="y"), "no context 'y' in the kubeconfig; it has x"),
@@ -96,6 +125,10 @@ BROKEN: list[tuple[Json, str]] = [
         config("x", current="x", server="x:6443"),
         "server: expected an address with http or https, got 'x:6443'",
     ),
+    (config("x", current="x", server="https://x:y"), "server: expected an address"),
+    (config("x", current="x", server="https://[::1"), "server: expected an address"),
+    (config("x", current="x", user={"token": "t", "password": "p"}), "token excludes username and password"),
+    (config("x", current="x", user={"as-groups": ["g"]}), "as-uid, as-groups and as-user-extra: expected as"),
     (config("x", current="x", server=7), r"clusters\[0\]\.cluster\.server: expected `str`, got `int`"),
     (
         config("x", current="x", **{"insecure-skip-tls-verify": True, "certificate-authority": "ca"}),

@@ -58,10 +58,31 @@ def test_it_is_told_what_it_needs(tmp_path: Path) -> None:
     assert info["spec"]["cluster"] == {"server": "https://api:6443", "config": {"audience": "us"}}
 
 
+def test_it_is_told_whom_we_trust_though_that_stands_in_a_file(tmp_path: Path) -> None:
+    seen, authority = tmp_path / "seen", tmp_path / "ca.crt"
+    authority.write_text("PEM")
+    script = f"import os; open({str(seen)!r}, 'w').write(os.environ['KUBERNETES_EXEC_INFO']);"
+    cluster = Cluster(
+        server="https://api",
+        certificate_authority=str(authority),
+        disable_compression=True,
+        proxy_url="http://p",
+    )
+    asked = plugin(script + says(token="t"), provide_cluster_info=True)
+    asyncio.run(ask_plugin(asked, cluster, {}))
+    assert json.loads(seen.read_text())["spec"]["cluster"] == {
+        "server": "https://api",
+        "certificate-authority-data": "UEVN",
+        "proxy-url": "http://p",
+        "disable-compression": True,
+    }
+
+
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
         (plugin("import sys; sys.exit('log in first')"), "ended with code 1: log in first"),
+        (plugin("import sys; sys.exit('\\x1b[31mno')"), r"code 1: \?\[31mno"),
         (plugin("print('hello')"), "expected an ExecCredential as JSON"),
         (plugin(says()), "expected a token, or a client certificate"),
         (plugin(says(clientCertificateData="C")), "expected a token, or a client certificate"),

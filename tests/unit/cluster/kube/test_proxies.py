@@ -38,6 +38,8 @@ def test_nobody_needs_a_proxy_to_reach_himself(server: str) -> None:
         ("10.1.2.3", "https://10.1.2.3:6443"),
         ("fd00::/8", "https://[fd00::5]:6443"),
         ("fd00::5", "https://[fd00::5]"),
+        ("[fd00::5]:6443", "https://[fd00::5]:6443"),
+        ("api.example:6443", "https://api.example:6443/k8s/clusters/c-1"),
         ("EXAMPLE", "https://api.example"),
     ],
 )
@@ -56,6 +58,9 @@ def test_exceptions(excepted: str, server: str) -> None:
         ("10.0.0.0/8", "https://api.example"),
         ("nonsense/8", "https://api.example"),
         ("10.1.2", "https://10.1.2.3"),
+        ("10.1.2.3:443", "https://10.1.2.3:6443"),
+        ("*pi.example", "https://api.example"),
+        ("::ffff", "https://[fd00::5]"),
         (" , ", "https://api.example"),
     ],
 )
@@ -66,5 +71,7 @@ def test_no_exceptions(excepted: str, server: str) -> None:
 def test_other_kinds_of_proxy_are_refused() -> None:
     with pytest.raises(AccessError, match="proxy-url: expected the address of a proxy with http or https"):
         proxy_for("https://api.example", "socks5://p:1", {})
+    with pytest.raises(AccessError, match="proxy-url"):
+        proxy_for("https://api.example", "http://p:port", {})
     with pytest.raises(AccessError, match="HTTPS_PROXY"):
         proxy_for("https://api.example", "", {"HTTPS_PROXY": "socks5://p:1"})

@@ -178,10 +178,11 @@ async def _passed_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -
 def test_a_proxy_is_asked_for_the_way() -> None:
     async def main() -> None:
         async with listening(always(OK)) as proxy:
-            environ = {"HTTP_PROXY": f"http://127.0.0.1:{proxy.port}"}
+            environ = {"HTTP_PROXY": f"http://me:secret@127.0.0.1:{proxy.port}"}
             login = Login(Cluster(server="http://api.invalid:6443"), NOBODY)
             async with connected(Access(login, environ)) as connection:
                 assert await connection.converse(once(WRITE)) == Succeeded()
             assert proxy.heads[0][1].startswith("POST http://api.invalid:6443/api/v1/pods HTTP/1.1")
+            assert "Proxy-Authorization: Basic bWU6c2VjcmV0" in proxy.heads[0][1]
 
     run(main())
