@@ -21,6 +21,7 @@ PLACES = {
         Place("PersistentVolumeClaim", "persistentvolumeclaims", "v1"),
         Place("Event", "events", "v1"),
         Place("Lease", "leases", "coordination.k8s.io/v1"),
+        Place("ConfigMap", "configmaps", "v1"),
         Place("Role", "roles", "rbac.authorization.k8s.io/v1"),
         Place("RoleBinding", "rolebindings", "rbac.authorization.k8s.io/v1"),
         Place("ClusterRole", "clusterroles", "rbac.authorization.k8s.io/v1", namespaced=False),

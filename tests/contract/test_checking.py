@@ -1,5 +1,6 @@
 """Can it be the scheduler of this cluster? What is found out about versions, kinds, gates and rights."""
 
+import base64
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,15 @@ import yaml
 from reprieve.assembly.checking import Finding, Grade, Report, check
 from reprieve.assembly.daemon import DaemonError
 from reprieve.cluster.api.timestamps import micro_stamp
+from reprieve.cluster.certificates import new_certificate
+from reprieve.cluster.mini.rest.server import Endpoint, Server
 from reprieve.config.configuration import KIND
 from reprieve.config.plugin_args import API_VERSION
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import TOKEN, living_cluster
 
 Json = dict[str, Any]
+CERTIFICATE = new_certificate(("127.0.0.1",))
 NOTHING_WRITTEN = {"apiVersion": API_VERSION, "kind": KIND}
 TREES = "TopologyAwareWorkloadScheduling=true,CompositePodGroup=true"
 
@@ -28,20 +32,24 @@ def report(
     user: dict[str, str] | None = None,
 ) -> Report:
     async def main() -> Report:
-        async with living_cluster(clock) as operator:
+        async with (
+            living_cluster(clock) as operator,
+            Server(operator.front, Endpoint(tls=CERTIFICATE.context())) as server,
+        ):
             if lease is not None:
                 await operator.create(lease(clock()))
             path = tmp_path / "kubeconfig"
-            path.write_text(kubeconfig(operator.access.server, user or {"token": TOKEN}))
+            path.write_text(kubeconfig(server.url, user or {"token": TOKEN}))
             return await check(document, gates, str(path), "here", clock)
 
     return run(main())
 
 
 def kubeconfig(server: str, user: dict[str, str]) -> str:
+    trusted = {"certificate-authority-data": base64.b64encode(CERTIFICATE.certificate).decode()}
     return yaml.safe_dump(
         {
-            "clusters": [{"name": "here", "cluster": {"server": server}}],
+            "clusters": [{"name": "here", "cluster": {"server": server, **trusted}}],
             "users": [{"name": "me", "user": user}],
             "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
         }

@@ -96,8 +96,12 @@ async def _findings(
         yield finding
     for finding in _about_rights(await answered_rights(connection, needed_rights(configured, found))):
         yield finding
-    for finding in _about_judging(await answered_rights(connection, list(rights.judging_rights()))):
-        yield finding
+    for judging, without in (
+        (rights.judging_rights(), "nobody can read /metrics and /configz"),
+        (rights.authority_rights(), "client certificates do not count on our pages, only tokens"),
+    ):
+        for finding in _about_judging(await answered_rights(connection, list(judging)), without):
+            yield finding
     for finding in await _about_leases(connection, configured, now):
         yield finding
 
@@ -154,9 +158,9 @@ def _about_rights(answers: Mapping[rights.Right, bool | None]) -> Iterator[Findi
         yield Finding("Right", Grade.GOOD, f"{given} of {len(answers)} rights are given")
 
 
-def _about_judging(answers: Mapping[rights.Right, bool | None]) -> Iterator[Finding]:
+def _about_judging(answers: Mapping[rights.Right, bool | None], without: str) -> Iterator[Finding]:
     for right in (right for right, may in answers.items() if may is False):
-        yield Finding("Right", Grade.WARNING, f"we may not {right}: nobody can read /metrics and /configz")
+        yield Finding("Right", Grade.WARNING, f"we may not {right}: {without}")
 
 
 # --- leases --------------------------------------------------------------------------------------

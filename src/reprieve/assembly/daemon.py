@@ -17,7 +17,7 @@ from pathlib import Path
 
 from reprieve import config
 from reprieve.assembly import DEFAULT_GATES, journal_in, scheduling, settings_of, watched
-from reprieve.assembly.endpoints import Endpoint, served
+from reprieve.assembly.endpoints import USUALLY, Endpoint, Judges, Judging, served
 from reprieve.cluster.kube import client, lease, rights
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
@@ -43,29 +43,45 @@ class DaemonError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is asked for beside the configuration. Kubeconfigs are files; ``server`` counts more than theirs.
+
+    ``who`` and ``may``: the kubeconfigs by which it is found out who asks for pages, and what they may;
+    otherwise as for everything else.
+    """
+
+    feature_gates: str = ""
+    kubeconfig: str = ""
+    server: str = ""
+    endpoint: Endpoint | None = None
+    who: str = ""
+    may: str = ""
+    judging: Judging = USUALLY
+    journal: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Daemon:
     configured: config.Configuration
     gates: config.Gates
     access: Access
     identity: str
+    judges: Judges
     endpoint: Endpoint | None = None
     journal: Path | None = None
 
 
-def daemon_of(
-    document: object,
-    feature_gates: str,
-    kubeconfig: str,
-    endpoint: Endpoint | None = None,
-    journal: Path | None = None,
-) -> Daemon:
+def daemon_of(document: object, wanted: Wanted) -> Daemon:
     """What is asked for; InvalidConfigurationError or DaemonError if it cannot be had."""
     configured = config.parse_configuration(document)
-    gates = config.parse_feature_gates(feature_gates)
+    gates = config.parse_feature_gates(wanted.feature_gates)
     settings_of(configured, gates)
-    explicit = kubeconfig or configured.settings.client_connection.kubeconfig
+    explicit = configured.settings.client_connection.kubeconfig or wanted.kubeconfig
     try:
-        access = find_access(explicit, "", os.environ)
+        access = find_access(explicit, "", os.environ, wanted.server)
+        who, may = (
+            find_access(file, "", os.environ) if file else access for file in (wanted.who, wanted.may)
+        )
     except AccessError as error:
         raise DaemonError(str(error)) from error
     return Daemon(
@@ -73,8 +89,9 @@ def daemon_of(
         gates=gates,
         access=access,
         identity=f"{socket.gethostname()}_{uuid.uuid4()}",
-        endpoint=endpoint,
-        journal=journal,
+        judges=Judges(who, may, wanted.judging),
+        endpoint=wanted.endpoint,
+        journal=wanted.journal,
     )
 
 
@@ -95,7 +112,7 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
     async with AsyncExitStack() as stack:
         if daemon.endpoint is not None:
             pages = served(
-                daemon.endpoint, daemon.configured, daemon.access, onlookers.telemetry, onlookers.readiness
+                daemon.endpoint, daemon.configured, daemon.judges, onlookers.telemetry, onlookers.readiness
             )
             await stack.enter_async_context(pages)
         work = asyncio.create_task(_work(daemon, clock, onlookers))

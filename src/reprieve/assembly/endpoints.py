@@ -3,49 +3,84 @@
 import asyncio
 import errno
 import os
-import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 from aiohttp import web
 
 from reprieve import config
-from reprieve.cluster.certificates import new_certificate
+from reprieve.assembly.trust import (
+    NO_FILES,
+    USUAL_MANNERS,
+    EndpointError,
+    Files,
+    Manners,
+    Trust,
+    keep_asking,
+    keep_looking,
+)
+from reprieve.cluster.certificates import bearer_of
 from reprieve.cluster.kube import client
 from reprieve.cluster.kube.auth import Access
-from reprieve.cluster.kube.reviews import Doorkeeper
+from reprieve.cluster.kube.authorities import UntoldError, client_authorities
+from reprieve.cluster.kube.client import Connection, NoAnswerError
+from reprieve.cluster.kube.reviews import Doorkeeper, Memory
 from reprieve.config.writing import written
 from reprieve.runtime.metrics import CONTENT_TYPE
-from reprieve.runtime.pages import JSON, Page, Pages, Probe, application
+from reprieve.runtime.pages import JSON, PROBES, Door, Page, Pages, Probe, Refusal, Visitor, application
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.telemetry import Telemetry
 
-_LOOK_AGAIN_SECONDS = 30.0  # at the files of a certificate
 _LAST_ANSWERS_SECONDS = 2.0
+_ANY, _BOTH = ("", "0.0.0.0", "::"), ("0.0.0.0", "::")
+_NO_SUCH_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
-class EndpointError(Exception):
-    """Why nothing can be served, as a sentence."""
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """For how many seconds it counts who has a token, that somebody may, and that somebody may not.
+
+    ``looks_up``: whether the server is asked whose client certificates count, where no file says it.
+    ``must_learn``: whether nothing is served before that was learned."""
+
+    known: float = 10.0
+    allowed: float = 10.0
+    refused: float = 10.0
+    looks_up: bool = True
+    must_learn: bool = False
+
+
+USUALLY = Judging()
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """Whom to ask who somebody is, and what they may."""
+
+    who: Access
+    may: Access
+    judging: Judging = USUALLY
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """``certificate``, ``key``: files; without them, a certificate that vouches for itself is made."""
+    """``for_all``: paths for which nobody is asked who he is. ``shared``: whether others may listen there."""
 
     host: str = "0.0.0.0"
     port: int = 10259
-    certificate: Path | None = None
-    key: Path | None = None
+    files: Files = NO_FILES
+    manners: Manners = USUAL_MANNERS
+    for_all: Sequence[str] = PROBES
+    shared: bool = False
 
 
 @asynccontextmanager
 async def served(
     endpoint: Endpoint,
     configured: config.Configuration,
-    access: Access,
+    judges: Judges,
     telemetry: Telemetry,
     readiness: Readiness,
 ) -> AsyncIterator[int]:
@@ -57,80 +92,69 @@ async def served(
         "/metrics": Page(telemetry.text, CONTENT_TYPE),
         "/configz": Page(lambda: _configz(configured), JSON),
     }
-    tls = _context(endpoint)
-    # Its own connection: whoever asks for pages must not slow down scheduling.
-    async with client.connected(access) as connection:
-        door = Doorkeeper(connection)
-        runner = web.AppRunner(
-            application(pages, door.refusal), access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS
-        )
+    trust = Trust(endpoint.files, endpoint.manners)
+    async with AsyncExitStack() as stack:
+        # Connections of its own: whoever asks for pages must not slow down scheduling.
+        who = await stack.enter_async_context(client.connected(judges.who))
+        may = await stack.enter_async_context(client.connected(judges.may))
+        for task in await _keep_up(trust, endpoint, judges, who):
+            stack.callback(task.cancel)
+        judging = judges.judging
+        keeper = Doorkeeper(who, may, Memory(judging.known, judging.allowed, judging.refused))
+        made = application(pages, _door(keeper), endpoint.for_all)
+        runner = web.AppRunner(made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
         await runner.setup()
-        renewing = asyncio.create_task(_renew(tls, endpoint))
+        stack.push_async_callback(runner.cleanup)
+        await _listen(runner, endpoint, trust)
+        yield int(runner.addresses[0][1])
+
+
+async def _keep_up(
+    trust: Trust, endpoint: Endpoint, judges: Judges, server: Connection
+) -> list["asyncio.Task[None]"]:
+    async def ask() -> bytes:
         try:
-            await _listen(runner, endpoint, tls)
-            yield int(runner.addresses[0][1])
-        finally:
-            renewing.cancel()
-            await runner.cleanup()
+            return await server.ask(client_authorities())
+        except (NoAnswerError, UntoldError) as error:
+            raise EndpointError(str(error)) from error
+
+    asks = endpoint.files.clients is None and judges.judging.looks_up
+    if asks and judges.judging.must_learn:
+        trust.accept(await ask())
+    work = [keep_looking(trust), *([keep_asking(trust, ask)] if asks else [])]
+    return [asyncio.create_task(each) for each in work]
+
+
+def _door(keeper: Doorkeeper) -> Door:
+    async def refusal(visitor: Visitor, path: str) -> Refusal | None:
+        return await keeper.refusal(visitor.token, bearer_of(visitor.certificate), path)
+
+    return refusal
 
 
 def _configz(configured: config.Configuration) -> bytes:
     return msgspec.json.encode({"componentconfig": written(configured)})
 
 
-async def _listen(runner: web.AppRunner, endpoint: Endpoint, tls: ssl.SSLContext) -> None:
-    try:
-        await web.TCPSite(runner, endpoint.host, endpoint.port, ssl_context=tls).start()
-    except OSError as error:
-        where = f"port {endpoint.port} of {endpoint.host}"
-        if error.errno == errno.EADDRINUSE:
-            raise EndpointError(f"{where} is in use: choose another with --secure-port") from error
-        reason = os.strerror(error.errno).lower() if error.errno else str(error)
-        raise EndpointError(f"{where} cannot be used: {reason}") from error
-
-
-# --- TLS -----------------------------------------------------------------------------------------
-
-
-def _context(endpoint: Endpoint) -> ssl.SSLContext:
-    if endpoint.certificate is None or endpoint.key is None:
-        return new_certificate(("localhost", "127.0.0.1")).context()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    _load(context, endpoint.certificate, endpoint.key)
-    return context
-
-
-def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
-    for option, path in (("--tls-cert-file", certificate), ("--tls-private-key-file", key)):
-        if not os.access(path, os.R_OK):
-            raise EndpointError(f"{option}: {path} cannot be read")
-    try:
-        context.load_cert_chain(certificate, key, password="")  # otherwise OpenSSL would ask on the terminal
-    except (ssl.SSLError, OSError) as error:
-        expected = f"expected a certificate and its key, as PEM, in {certificate} and {key}"
-        raise EndpointError(f"--tls-cert-file, --tls-private-key-file: {expected}") from error
-
-
-async def _renew(context: ssl.SSLContext, endpoint: Endpoint) -> None:
-    """Certificates are exchanged while we run; those who connect from then on see the new one."""
-    if endpoint.certificate is None or endpoint.key is None:
-        return
-    known = _changed_at(endpoint.certificate)
-    while True:
-        await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-        seen = _changed_at(endpoint.certificate)
-        if seen == known:
-            continue
+async def _listen(runner: web.AppRunner, endpoint: Endpoint, trust: Trust) -> None:
+    """An address that means any means those of both families, as far as the machine has them."""
+    hosts = _BOTH if endpoint.host in _ANY else (endpoint.host,)
+    lacking = 0
+    for host in hosts:
+        site = web.TCPSite(
+            runner, host, endpoint.port, ssl_context=trust.context, reuse_port=endpoint.shared or None
+        )
         try:
-            _load(context, endpoint.certificate, endpoint.key)
-            known = seen
-        except EndpointError:
-            continue  # somebody is writing these files right now
+            await site.start()
+        except OSError as error:
+            lacking += error.errno in _NO_SUCH_FAMILY
+            if error.errno not in _NO_SUCH_FAMILY or lacking == len(hosts):
+                raise EndpointError(_told(endpoint, error)) from error
 
 
-def _changed_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+def _told(endpoint: Endpoint, error: OSError) -> str:
+    where = f"port {endpoint.port} of {endpoint.host}"
+    if error.errno == errno.EADDRINUSE:
+        return f"{where} is in use: choose another with --secure-port"
+    reason = os.strerror(error.errno).lower() if error.errno else str(error)
+    return f"{where} cannot be used: {reason}"

@@ -38,13 +38,13 @@ def document_in(filename: str | None) -> object:
     return found[0]
 
 
-def with_election(document: object, flags: Json) -> object:
-    """Flags that were given count more than what is written."""
+def with_flags(document: object, section: str, flags: Json) -> object:
+    """Flags that were given count more than what is written in that section."""
     given = {key: value for key, value in flags.items() if value is not None}
     if not given or not isinstance(document, dict):
         return document
-    election = document.get("leaderElection")
-    return {**document, "leaderElection": {**(election if isinstance(election, dict) else {}), **given}}
+    written = document.get(section)
+    return {**document, section: {**(written if isinstance(written, dict) else {}), **given}}
 
 
 def wrong(filename: str | None, error: Exception) -> WrongConfigurationError:

@@ -5,124 +5,149 @@ How scheduling is done is not known here.
 
 import asyncio
 import logging
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import click
+import yaml
 
-from reprieve.assembly.daemon import Daemon, DaemonError, daemon_of, schedule_until
-from reprieve.assembly.endpoints import Endpoint, EndpointError
-from reprieve.cli.configuring import document_in, with_election, wrong
+from reprieve.assembly.daemon import Daemon, DaemonError, Wanted, daemon_of, schedule_until
+from reprieve.assembly.trust import EndpointError
+from reprieve.cli.configuring import document_in, with_flags, wrong
+from reprieve.cli.idle_flags import idle_flags, told_of
+from reprieve.cli.serving import endpoint_of, judging_flags, judging_of, passed_over, serving_flags
 from reprieve.cli.signals import interruption
-from reprieve.config import InvalidConfigurationError
+from reprieve.cli.spelling import File, Flags, Verbosity, switch, together
+from reprieve.config import InvalidConfigurationError, idle_gates, parse_configuration
+from reprieve.config.writing import written
 from reprieve.runtime.logs import log_to
 
 _log = logging.getLogger(__name__)
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
+_ELECTION = (
+    *("leaderElect", "leaseDuration", "renewDeadline", "retryPeriod"),
+    *("resourceLock", "resourceName", "resourceNamespace"),
+)
+_PACE = ("qps", "burst")
 
 
-class Verbosity(click.ParamType[int]):
-    """Go's flags take -v=2 as well as -v 2."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        text = str(value).removeprefix("=")
-        if not text.isascii() or not text.isdigit():
-            self.fail(f"expected a number, got {text!r}", param, ctx)
-        return int(text)
+def _tell_version(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    """Go's flag takes --version=raw, too."""
+    if value is not None and value.lower() != "false":
+        click.echo(f"reprieve {version('reprieve')}")
+        ctx.exit()
 
 
-@click.command()
-@click.option("--config", "config_file", metavar="FILE", help="A KubeSchedulerConfiguration; `-` is stdin.")
-@click.option("--kubeconfig", default="", metavar="FILE", help="Otherwise as kubectl finds it, or a pod.")
-@click.option("--feature-gates", default="", metavar="A=true,B=false", help="Features to turn on or off.")
-@click.option(
-    "--leader-elect",
-    "leaderElect",
-    type=bool,
-    is_flag=False,
-    flag_value=True,
-    metavar="BOOL",
-    help="Whether replicas agree on who decides.",
+connection_flags = together(
+    click.option(
+        "--config", "config_file", metavar="FILE", help="A KubeSchedulerConfiguration; `-` is stdin."
+    ),
+    click.option("--kubeconfig", default="", metavar="FILE", help="Otherwise as kubectl finds it, or a pod."),
+    click.option("--master", default="", metavar="URL", help="The server, if not that of the kubeconfig."),
+    click.option("--kube-api-qps", "qps", type=float, help="Requests per second; not with --config."),
+    click.option("--kube-api-burst", "burst", type=int, help="Requests at once; not with --config."),
+    click.option(
+        "--feature-gates",
+        multiple=True,
+        metavar="A=true,B=false",
+        help="Features to turn on or off.",
+    ),
 )
-@click.option(
-    "--leader-elect-lease-duration",
-    "leaseDuration",
-    metavar="DURATION",
-    help="After how long without a word another replica takes over.",
+
+election_flags = together(
+    switch("--leader-elect", name="leaderElect", help="Whether replicas agree on who decides."),
+    click.option(
+        "--leader-elect-lease-duration",
+        "leaseDuration",
+        metavar="DURATION",
+        help="After how long without a word another replica takes over.",
+    ),
+    click.option(
+        "--leader-elect-renew-deadline",
+        "renewDeadline",
+        metavar="DURATION",
+        help="After how long without success the leader stops.",
+    ),
+    click.option(
+        "--leader-elect-retry-period",
+        "retryPeriod",
+        metavar="DURATION",
+        help="How often the lease is renewed or asked for.",
+    ),
+    click.option("--leader-elect-resource-lock", "resourceLock", metavar="leases", help="No other is known."),
+    click.option("--leader-elect-resource-name", "resourceName", metavar="NAME", help="The lease."),
+    click.option(
+        "--leader-elect-resource-namespace", "resourceNamespace", metavar="NAME", help="Where it is."
+    ),
 )
-@click.option(
-    "--leader-elect-renew-deadline",
-    "renewDeadline",
-    metavar="DURATION",
-    help="After how long without success the leader stops.",
+
+own_flags = together(
+    click.option(
+        "--journal-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Where to write down all that happens, for `reprieve replay`.",
+    ),
+    click.option(
+        "--write-config-to",
+        type=File(),
+        metavar="FILE",
+        help="Write the configuration there, every default included, and end.",
+    ),
+    click.option(
+        "-v",
+        "--v",
+        "verbosity",
+        type=Verbosity(),
+        default=0,
+        help="How much the log tells; from 2 on every decision, from 4 on everything.",
+    ),
+    click.option(
+        "--version",
+        is_flag=False,
+        flag_value="true",
+        is_eager=True,
+        expose_value=False,
+        callback=_tell_version,
+        metavar="",
+        help="Show the version, and end.",
+    ),
 )
-@click.option(
-    "--leader-elect-retry-period",
-    "retryPeriod",
-    metavar="DURATION",
-    help="How often the lease is renewed or asked for.",
-)
-@click.option("--leader-elect-resource-lock", "resourceLock", metavar="leases", help="No other is known.")
-@click.option("--leader-elect-resource-name", "resourceName", metavar="NAME", help="The lease.")
-@click.option("--leader-elect-resource-namespace", "resourceNamespace", metavar="NAME", help="Where it is.")
-@click.option(
-    "--secure-port",
-    type=click.IntRange(0, 65535),
-    default=10259,
-    show_default=True,
-    help="Where probes and metrics are served over HTTPS; 0: nowhere.",
-)
-@click.option("--bind-address", default="0.0.0.0", show_default=True, help="The address of that port.")
-@click.option("--tls-cert-file", type=_FILE, help="Its certificate; without one, it makes its own.")
-@click.option("--tls-private-key-file", type=_FILE, help="The key of that certificate.")
-@click.option(
-    "--journal-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Where to write down all that happens, for `reprieve replay`.",
-)
-@click.option(
-    "-v",
-    "--v",
-    "verbosity",
-    type=Verbosity(),
-    default=0,
-    help="How much the log tells; from 2 on every decision, from 4 on everything.",
-)
-def scheduler(  # noqa: PLR0913, PLR0917  one for each flag
-    config_file: str | None,
-    kubeconfig: str,
-    feature_gates: str,
-    secure_port: int,
-    bind_address: str,
-    tls_cert_file: Path | None,
-    tls_private_key_file: Path | None,
-    journal_dir: Path | None,
-    verbosity: int,
-    **election: Any,
-) -> None:
+
+
+@click.command(context_settings={"token_normalize_func": lambda name: name.replace("_", "-")})
+@connection_flags
+@election_flags
+@serving_flags
+@judging_flags
+@own_flags
+@idle_flags
+@click.pass_context
+def scheduler(ctx: click.Context, /, **flags: Any) -> None:
     """Schedule a real cluster, until told to end.
+
+    The command line of kube-scheduler can be used as it is; flags that have nothing to set here are told of.
 
     Exit codes: 0 if it was told to end; 1 if it cannot go on, and may be started again; 2 if the command line
     or the configuration is wrong.
     """
-    log_to(verbosity=verbosity)
-    if (tls_cert_file is None) != (tls_private_key_file is None):
-        raise click.UsageError("--tls-cert-file and --tls-private-key-file: expected both or none")
-    endpoint = (
-        Endpoint(bind_address, secure_port, tls_cert_file, tls_private_key_file) if secure_port else None
-    )
-    document = with_election(document_in(config_file), election)
+    log_to(verbosity=flags["verbosity"])
+    wanted = wanted_of(flags)
     try:
-        daemon = daemon_of(document, feature_gates, kubeconfig, endpoint, journal_dir)
+        document = document_of(flags)
+        if flags["write_config_to"] is not None:
+            return _write(document, flags["write_config_to"])
+        daemon = daemon_of(document, wanted)
+        for sentence in (*told_of(ctx), *passed_over(flags), *_passed_over(flags, daemon)):
+            _log.warning("%s", sentence)
         asyncio.run(keep(daemon))
     except InvalidConfigurationError as error:
-        raise wrong(config_file, error) from error
+        raise wrong(flags["config_file"] or None, error) from error
     except (DaemonError, EndpointError) as error:
         raise click.ClickException(f"{error}.") from error
+    except click.ClickException:
+        raise
     except Exception as error:
         _log.exception("scheduling ended by a mistake of ours")
         raise click.ClickException("scheduling ended by a mistake of ours; the log tells more.") from error
@@ -132,3 +157,48 @@ async def keep(daemon: Daemon) -> None:
     with interruption(at_once_if_told_twice=True) as interrupted:
         await schedule_until(interrupted, daemon)
     _log.info("ended as asked")
+
+
+def wanted_of(flags: Flags) -> Wanted:
+    return Wanted(
+        feature_gates=",".join(flags["feature_gates"]),
+        kubeconfig=flags["kubeconfig"],
+        server=flags["master"],
+        endpoint=endpoint_of(flags),
+        who=flags["authentication_kubeconfig"],
+        may=flags["authorization_kubeconfig"],
+        judging=judging_of(flags),
+        journal=flags["journal_dir"],
+    )
+
+
+def document_of(flags: Flags) -> object:
+    """Of a file, only the election can be set otherwise by flags; that is how kube-scheduler does it."""
+    document = with_flags(
+        document_in(flags["config_file"] or None), "leaderElection", {key: flags[key] for key in _ELECTION}
+    )
+    if flags["config_file"]:
+        return document
+    return with_flags(document, "clientConnection", {key: flags[key] for key in _PACE})
+
+
+def _passed_over(flags: Flags, daemon: Daemon) -> list[str]:
+    """What was asked for and does not count."""
+    gates = [
+        f"feature gate {name} changes nothing: it is about other parts of Kubernetes"
+        for name in idle_gates(",".join(flags["feature_gates"]))
+    ]
+    if not flags["config_file"]:
+        return gates
+    given = [f"--kube-api-{key}" for key in _PACE if flags[key] is not None]
+    if flags["kubeconfig"] and daemon.configured.settings.client_connection.kubeconfig:
+        given.append("--kubeconfig")
+    return [*gates, *(f"{flag} is not looked at: the file of --config counts" for flag in given)]
+
+
+def _write(document: object, file: Path) -> None:
+    text = yaml.safe_dump(written(parse_configuration(document)), sort_keys=False)
+    try:
+        file.write_text(text)
+    except OSError as error:
+        raise click.ClickException(f"{file} cannot be written: {error.strerror}.") from error

@@ -13,7 +13,7 @@ from reprieve.config.configuration import (
     default_configuration,
     parse_configuration,
 )
-from reprieve.config.gates import Gates, parse_feature_gates
+from reprieve.config.gates import Gates, idle_gates, parse_feature_gates
 from reprieve.config.profiles import Profile, ProfileArgs
 from reprieve.config.reading import ConfigError, InvalidConfigurationError
 
@@ -28,6 +28,7 @@ __all__ = [
     "ReprieveArgs",
     "Settings",
     "default_configuration",
+    "idle_gates",
     "parse_configuration",
     "parse_feature_gates",
 ]

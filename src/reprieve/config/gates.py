@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from reprieve.config.foreign_gates import FOREIGN
 from reprieve.config.reading import ConfigError, InvalidConfigurationError, did_you_mean, shown
 from reprieve.model.objects import Record
 
@@ -59,6 +60,11 @@ ALWAYS_ON = frozenset(
     }
 )
 
+_COMPONENT = "kube:"  # whose gate is meant; there is only one
+
+# Many at once. What they ask for is so, or cannot be had.
+_AT_ONCE = {"AllAlpha": False, "AllBeta": True}
+
 DEFAULTS: dict[str, bool] = {f.encode_name: f.default for f in msgspec.structs.fields(Gates)}
 
 
@@ -95,7 +101,7 @@ def _chosen(text: str, errors: list[ConfigError]) -> dict[str, bool]:
 def _pairs(text: str, errors: list[ConfigError]) -> Iterator[tuple[str, bool]]:
     words = {"true": True, "false": False}
     for item in filter(None, map(str.strip, text.split(","))):
-        name, _, word = map(str.strip, item.partition("="))
+        name, _, word = map(str.strip, item.removeprefix(_COMPONENT).partition("="))
         if word.lower() in words:
             yield name, words[word.lower()]
         else:
@@ -105,8 +111,16 @@ def _pairs(text: str, errors: list[ConfigError]) -> Iterator[tuple[str, bool]]:
 def _refusals(name: str, gate: str, value: bool) -> Iterator[ConfigError]:
     if gate in ALWAYS_ON and not value:
         yield _error(name, "is always on in Reprieve and cannot be turned off")
-    elif gate not in DEFAULTS.keys() | ALWAYS_ON | WITHOUT_EFFECT:
+    elif gate in _AT_ONCE:
+        if value is not _AT_ONCE[gate]:
+            yield _error(name, f"cannot be {_word(value)}: expected the gates that are meant, by their names")
+    elif gate not in DEFAULTS.keys() | ALWAYS_ON | WITHOUT_EFFECT | FOREIGN:
         yield _error(name, f"unknown feature gate{did_you_mean(name, _known())}")
+
+
+def idle_gates(text: str) -> list[str]:
+    """Those that were named and are about other parts of Kubernetes."""
+    return sorted({name for name, _ in _pairs(text, []) if name in FOREIGN})
 
 
 def _known() -> Iterable[str]:

@@ -3,9 +3,10 @@
 Where they are served, and who may read which, is for others to say.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 
 from aiohttp import web
 
@@ -15,46 +16,77 @@ TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 
 Refusal = tuple[int, str]  # a status of HTTP, and a sentence
-Door = Callable[[str, str], Awaitable[Refusal | None]]  # of a token and a path
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """``token``: if he shows one. ``certificate``: one that TLS has verified, as ssl tells it."""
+
+    token: str = ""
+    certificate: dict[str, Any] | None = None
+
+
+Door = Callable[[Visitor, str], Awaitable[Refusal | None]]  # may they read what is under a path?
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """For those who may read it."""
-
     content: Callable[[], bytes]
     content_type: str = TEXT
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Answered for everybody: something that asks whether we live has no token."""
-
     checks: Callable[[], Iterable[Check]]
 
 
 Pages = Mapping[str, Page | Probe]
 
 
-def application(pages: Pages, door: Door) -> web.Application:
+# Something that asks whether we live has no token.
+PROBES = ("/healthz", "/livez", "/readyz")
+
+
+def application(pages: Pages, door: Door, for_all: Sequence[str] = PROBES) -> web.Application:
+    """``for_all``: the paths for which nobody is asked who he is; a star at the end stands for anything."""
     made = web.Application()
     for path, page in pages.items():
-        made.router.add_get(path, _probed(path, page) if isinstance(page, Probe) else _shown(page, door))
+        handler = _probed(path, page) if isinstance(page, Probe) else _shown(page)
+        made.router.add_get(path, handler if _is_for_all(path, for_all) else _guarded(handler, door))
     return made
+
+
+def _is_for_all(path: str, for_all: Sequence[str]) -> bool:
+    plain = path.lstrip("/")
+    patterns = [pattern.lstrip("/") for pattern in for_all]
+    return any(plain == p or (p.endswith("*") and plain.startswith(p[:-1])) for p in patterns)
 
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
-def _shown(page: Page, door: Door) -> Handler:
+def _guarded(handler: Handler, door: Door) -> Handler:
     async def handle(request: web.Request) -> web.Response:
-        refusal = await door(_token(request), request.path)
-        if refusal is not None:
-            status, sentence = refusal
-            return web.Response(status=status, text=f"{sentence}\n")
+        refusal = await door(_visitor(request), request.path)
+        if refusal is None:
+            return await handler(request)
+        status, sentence = refusal
+        return web.Response(status=status, text=f"{sentence}\n")
+
+    return handle
+
+
+def _shown(page: Page) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
         return web.Response(body=page.content(), headers={"Content-Type": page.content_type})
 
     return handle
+
+
+def _visitor(request: web.Request) -> Visitor:
+    transport = request.transport
+    certificate = transport.get_extra_info("peercert") if transport is not None else None
+    return Visitor(_token(request), certificate)
 
 
 def _token(request: web.Request) -> str:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from reprieve.config import Gates, parse_feature_gates
+from reprieve.config import Gates, idle_gates, parse_feature_gates
 from reprieve.config.gates import PREREQUISITES
 from tests.unit.config import complaints
 
@@ -63,6 +63,14 @@ def test_the_older_name_of_the_resize_gate_means_the_same() -> None:
             "GangSchedulin=true",
             'feature gate GangSchedulin: unknown feature gate (did you mean "GangScheduling"?)',
         ),
+        (
+            "AllAlpha=true",
+            "feature gate AllAlpha: cannot be true: expected the gates that are meant, by their names",
+        ),
+        (
+            "AllBeta=false",
+            "feature gate AllBeta: cannot be false: expected the gates that are meant, by their names",
+        ),
         ("Frobnicate=true", "feature gate Frobnicate: unknown feature gate"),
         ("GangScheduling", 'feature gate GangScheduling: expected true or false, got ""'),
         ("GangScheduling=on", 'feature gate GangScheduling: expected true or false, got "on"'),
@@ -79,6 +87,15 @@ def test_what_cannot_be_is_refused_in_a_sentence(text: str, complaint: str) -> N
 def test_optimisations_of_kube_scheduler_are_accepted_and_change_nothing() -> None:
     names = "SchedulerPopFromBackoffQ=false,OpportunisticBatching=true,PodLevelResources=true"
     assert parse_feature_gates(names) == Gates()
+
+
+def test_gates_of_others_are_accepted_and_told() -> None:
+    names = (
+        "NodeSwap=true,kube:DynamicResourceAllocation=false,AllAlpha=false,AllBeta=true,GangScheduling=true"
+    )
+    assert parse_feature_gates(names) == Gates()
+    assert idle_gates(names) == ["DynamicResourceAllocation", "NodeSwap"]
+    assert parse_feature_gates("kube:GangScheduling=false").gang_scheduling is False
 
 
 def test_all_mistakes_are_told_at_once() -> None:

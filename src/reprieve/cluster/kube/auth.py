@@ -150,9 +150,9 @@ class Access:
         return self._tls
 
 
-def find_access(explicit: str, context: str, environ: Mapping[str, str]) -> Access:
-    """``explicit``: the kubeconfig that was named, if any; likewise the context."""
-    return Access(find_login(explicit, context, environ), environ)
+def find_access(explicit: str, context: str, environ: Mapping[str, str], server: str = "") -> Access:
+    """``explicit``: the kubeconfig that was named, if any; likewise the context, and the server."""
+    return Access(find_login(explicit, context, environ, server), environ)
 
 
 # --- headers -------------------------------------------------------------------------------------

@@ -121,14 +121,21 @@ class Login:
 # --- which files ---------------------------------------------------------------------------------
 
 
-def find_login(explicit: str, context: str, environ: Mapping[str, str]) -> Login:
+def find_login(explicit: str, context: str, environ: Mapping[str, str], server: str = "") -> Login:
     """As kubectl finds it: the file that was named, those of $KUBECONFIG, the one in the home directory, and
-    last what a pod finds in itself. An AccessError if there is nothing."""
+    last what a pod finds in itself. An AccessError if there is nothing.
+
+    ``server``: counts more than that of a file that was named, and without one it is all there is.
+    """
+    if server and not _is_address(server):
+        raise AccessError(f"the server: expected an address with http or https, got {server!r}")
+    if server and not explicit:
+        return Login(Cluster(server=server), User())
     files = [Path(explicit)] if explicit else _usual_files(environ)
     read = [_read(file, needed=bool(explicit)) for file in files]
     merged = _merged([file for file in read if file is not None])
     if merged.current_context or context:
-        return _login(merged, context or merged.current_context)
+        return _login(merged, context or merged.current_context, server)
     if explicit:
         raise AccessError(f"{explicit}: current-context is not set: expected the name of a context")
     inside = in_cluster(environ)
@@ -235,7 +242,7 @@ def _merged(files: Sequence[_File]) -> _File:
     )
 
 
-def _login(config: _File, name: str) -> Login:
+def _login(config: _File, name: str, server: str) -> Login:
     context = next((c.context for c in config.contexts or () if c.name == name), None)
     if context is None:
         known = ", ".join(c.name for c in config.contexts or ()) or "none"
@@ -243,6 +250,8 @@ def _login(config: _File, name: str) -> Login:
     cluster = next((c.cluster for c in config.clusters or () if c.name == context.cluster), None)
     if cluster is None:
         raise AccessError(f"context {name!r}: there is no cluster {context.cluster!r} in the kubeconfig")
+    if server:
+        cluster = _replace(cluster, server=server, tls_server_name="")
     user = next((u.user for u in config.users or () if u.name == context.user), None)
     if user is None and context.user:
         raise AccessError(f"context {name!r}: there is no user {context.user!r} in the kubeconfig")

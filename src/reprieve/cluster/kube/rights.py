@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from reprieve.cluster.kube import authorities
 from reprieve.cluster.kube.places import EVENT, Place
 from reprieve.cluster.kube.requests import Request, Response
 
@@ -72,6 +73,11 @@ def judging_rights() -> Iterator[Right]:
     """To find out who asks for metrics, and whether they may."""
     yield Right("create", "authentication.k8s.io", "tokenreviews")
     yield Right("create", "authorization.k8s.io", "subjectaccessreviews")
+
+
+def authority_rights() -> Iterator[Right]:
+    """To learn whose client certificates count."""
+    yield Right("get", "", "configmaps", authorities.NAMESPACE, authorities.NAME)
 
 
 def may_we(right: Right) -> Generator[Request, Response, bool | None]:

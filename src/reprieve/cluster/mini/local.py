@@ -49,7 +49,8 @@ async def served(wanted: LocalCluster) -> AsyncIterator[Served]:
                 f"{wanted.data_dir}: has a cluster already, which cannot begin with something else"
             )
         identity = identity_of(disk, wanted.host)
-        cluster.apply([known_authorities(identity.certificate.certificate.decode())])
+        own, clients = (c.certificate.decode() for c in (identity.certificate, identity.clients))
+        cluster.apply([known_authorities(clients, for_proxies=own)])
         server = await _started(cluster, identity, wanted, disk)
         if disk is not None:
             disk.write_note(_COMPLETE, "yes")
@@ -89,7 +90,8 @@ async def _started(
 
 
 async def _serving(cluster: MiniCluster, identity: Identity, host: str, port: int) -> Server:
-    server = serve(cluster, identity.token, Endpoint(host, port, identity.certificate.context()))
+    tls = identity.certificate.context(identity.clients.certificate)
+    server = serve(cluster, identity.token, Endpoint(host, port, tls))
     await server.start()
     return server
 

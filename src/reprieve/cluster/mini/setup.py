@@ -55,15 +55,18 @@ def standard_objects() -> list[Json]:
     return [*namespaces, *_system_classes(), *default_roles()]
 
 
-def known_authorities(certificate: str) -> Json:
-    """Where servers beside this one, such as a scheduler, look whom to trust. Nobody has what it signed."""
+def known_authorities(clients: str, for_proxies: str) -> Json:
+    """Where servers beside this one, such as a scheduler, look whom to trust, as PEM.
+
+    ``for_proxies``: those may speak for everybody, so it had better be one that has signed nothing.
+    """
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
         "data": {
-            "client-ca-file": certificate,
-            "requestheader-client-ca-file": certificate,
+            "client-ca-file": clients,
+            "requestheader-client-ca-file": for_proxies,
             "requestheader-allowed-names": "[]",
             "requestheader-username-headers": '["X-Remote-User"]',
             "requestheader-group-headers": '["X-Remote-Group"]',

@@ -132,8 +132,31 @@ _BOUND = {
 }
 
 
+# Whoever serves beside the API server may read there whose certificates count.
+_READER = "extension-apiserver-authentication-reader"
+_TOLD = _rule("core", "configmaps", _READ, "extension-apiserver-authentication")
+
+
 def default_roles() -> list[Json]:
-    return [*_roles(), *_ladder(), *(_binding(name, subjects) for name, subjects in _BOUND.items())]
+    bindings = (_binding(name, subjects) for name, subjects in _BOUND.items())
+    return [*_roles(), *_ladder(), *bindings, *_reader()]
+
+
+def _reader() -> Iterator[Json]:
+    where = {"namespace": "kube-system", "labels": _LABELS}
+    yield {
+        "apiVersion": _VERSION,
+        "kind": "Role",
+        "metadata": {"name": _READER, **where},
+        "rules": [msgspec.to_builtins(_TOLD)],
+    }
+    yield {
+        "apiVersion": _VERSION,
+        "kind": "RoleBinding",
+        "metadata": {"name": f"system::{_READER}", **where},
+        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": _READER},
+        "subjects": [{"apiGroup": GROUP, "kind": "User", "name": "system:kube-scheduler"}],
+    }
 
 
 def _roles() -> Iterator[Json]:

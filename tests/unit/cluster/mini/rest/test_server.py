@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 import yaml
 
-from reprieve.cluster.certificates import new_certificate
+from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, new_certificate
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.rest.access import Tokens, write_kubeconfig
 from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
@@ -240,6 +240,30 @@ def test_tls_with_a_certificate_made_now(tmp_path: Path) -> None:
                     await session.get("/version")
 
     asyncio.run(main())
+
+
+def test_a_client_certificate_says_who_asks(tmp_path: Path) -> None:
+    certificate, clients = new_certificate(("127.0.0.1",)), new_authority("ca")
+    tls = certificate.context(clients.certificate)
+
+    async def answers(own: Certificate) -> tuple[int, str]:
+        trust = ssl.create_default_context(cadata=certificate.certificate.decode())
+        both = tmp_path / "both.pem"
+        both.write_bytes(own.key + own.certificate)
+        trust.load_cert_chain(both)
+        async with (
+            serve(MiniCluster(lambda: 0.0), TOKEN, Endpoint(tls=tls)) as server,
+            aiohttp.ClientSession() as session,
+            session.get(f"{server.url}/api/v1/pods", ssl=trust) as response,
+        ):
+            return response.status, await response.text()
+
+    assert asyncio.run(answers(client_certificate(clients, "ann", ("system:masters",))))[0] == 200
+    status, text = asyncio.run(answers(client_certificate(clients, "ann")))
+    assert status == 403
+    assert 'User \\"ann\\" cannot list' in text
+    with pytest.raises(aiohttp.ClientError):
+        asyncio.run(answers(client_certificate(new_authority("ca"), "ann", ("system:masters",))))
 
 
 def test_a_kubeconfig_is_for_its_owner_alone(tmp_path: Path) -> None:

@@ -1,0 +1,158 @@
+"""By which certificate those who ask us know us, and by whose certificates we know them.
+
+Both may be exchanged while we run: the newest that is good counts for whoever connects from then on.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reprieve.cluster.certificates import Certificate, new_certificate, server_context
+
+_log = logging.getLogger(__name__)
+
+_LOOK_AGAIN_SECONDS = 30.0  # at files
+_ASK_AGAIN_SECONDS = 60.0  # for what is in the cluster
+_OUR_NAMES = ("localhost", "127.0.0.1")
+
+
+class EndpointError(Exception):
+    """Why nothing can be served, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """``own``: our certificate and its key; without them, one that vouches for itself is made.
+    ``clients``: the authorities that vouch for clients."""
+
+    own: tuple[Path, Path] | None = None
+    clients: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How TLS is spoken. ``ciphers``: those of TLS 1.2 that may be used; None for what OpenSSL holds good."""
+
+    minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
+    ciphers: Sequence[str] | None = None
+
+
+NO_FILES, USUAL_MANNERS = Files(), Manners()
+
+
+class Trust:
+    """``context`` is for whoever listens. An EndpointError if the files are no good."""
+
+    def __init__(self, files: Files, manners: Manners) -> None:
+        self._files = files
+        self._made_up = new_certificate(_OUR_NAMES)  # for those who have none
+        self._accepted = b""  # authorities of clients that were found elsewhere
+        self._complaint = ""
+        self.context = _listening(manners)
+        # Which certificate is shown is chosen anew for everybody who comes, whatever name he asks for.
+        self.context.sni_callback = self._choose
+        self._known = self._read()
+        self._newest = self._made(self._known)
+
+    def look(self) -> None:
+        """At the files again. What is wrong with them is told once, and what was good before stays."""
+        try:
+            found = self._read()
+            if found != self._known:
+                self._newest, self._known = self._made(found), found
+                _log.info("the certificates of the port have changed, and those who connect see the new ones")
+            self._complaint = ""
+        except EndpointError as error:
+            if str(error) != self._complaint:
+                _log.warning("going on with the certificates of the port from before: %s", error)
+            self._complaint = str(error)
+
+    def accept(self, clients: bytes) -> None:
+        """Certificates of clients for whom these authorities vouch, as PEM; those in a file count more.
+
+        An EndpointError if they are none: then it stays as it was.
+        """
+        if clients != self._accepted:
+            before, self._accepted = self._accepted, clients
+            try:
+                self._newest = self._made(self._known)
+            except EndpointError:
+                self._accepted = before
+                raise
+
+    def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
+        connection.context = self._newest
+
+    # --- files ---
+
+    def _read(self) -> tuple[Certificate, bytes]:
+        files = self._files
+        clients = _content("--client-ca-file", files.clients) if files.clients is not None else b""
+        if files.own is None:
+            return self._made_up, clients
+        certificate, key = files.own
+        shown = _content("--tls-cert-file", certificate), _content("--tls-private-key-file", key)
+        return Certificate(*shown), clients
+
+    def _made(self, found: tuple[Certificate, bytes]) -> ssl.SSLContext:
+        shown, clients = found
+        trusted = clients or self._accepted
+        try:
+            server_context(trusted)
+        except (ssl.SSLError, ValueError) as error:
+            where = "--client-ca-file" if clients else "what the server tells"
+            raise EndpointError(f"{where}: expected certificates of authorities, as PEM") from error
+        try:
+            made = shown.context(trusted)
+        except (ssl.SSLError, OSError) as error:
+            where = " and ".join(map(str, self._files.own or ()))
+            expected = f"expected a certificate and its key, as PEM, in {where}"
+            raise EndpointError(f"--tls-cert-file, --tls-private-key-file: {expected}") from error
+        # Whoever cannot be known by a certificate is not asked for one.
+        self.context.verify_mode = made.verify_mode
+        return made
+
+
+def _content(option: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise EndpointError(f"{option}: {path} cannot be read: {error.strerror}") from error
+
+
+def _listening(manners: Manners) -> ssl.SSLContext:
+    context = server_context()
+    context.minimum_version = manners.minimum
+    if manners.ciphers is not None:
+        try:
+            context.set_ciphers(":".join(manners.ciphers))
+        except ssl.SSLError as error:
+            raise EndpointError("--tls-cipher-suites: expected suites that OpenSSL has") from error
+    return context
+
+
+# --- while we run ----------------------------------------------------------------------------------
+
+
+async def keep_looking(trust: Trust) -> None:
+    while True:
+        await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+        trust.look()
+
+
+async def keep_asking(trust: Trust, ask: Callable[[], Awaitable[bytes]]) -> None:
+    """``ask``: raises an EndpointError if it does not learn whom to accept. Then tokens are all that counts,
+    or what was learned before."""
+    told = ""
+    while True:
+        try:
+            trust.accept(await ask())
+            told = ""
+        except EndpointError as error:
+            if str(error) != told:
+                _log.warning("client certificates cannot be looked at, tokens can: %s", error)
+            told = str(error)
+        await asyncio.sleep(_ASK_AGAIN_SECONDS)

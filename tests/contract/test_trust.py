@@ -1,0 +1,279 @@
+"""The certificates of a replica's own port: which it shows, whose it accepts, both exchanged meanwhile."""
+
+import asyncio
+import socket
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from reprieve.assembly.endpoints import Endpoint, Judging
+from reprieve.assembly.trust import EndpointError, Files, Manners
+from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, new_certificate
+from reprieve.cluster.mini.identity import told_authority
+from reprieve.runtime.readiness import Readiness
+from reprieve.runtime.virtual_time import clock, run
+from tests.contract.http import TOKEN, living_cluster
+from tests.contract.test_endpoints import BINDING, ROLE
+from tests.contract.visiting import HERE, SOMEWHERE, Visitor, pages, visited, visitor, write
+
+ONE, OTHER = new_certificate((HERE,)), new_certificate((HERE,))
+A_LITTLE_LATER = 31.0
+NEXT_TIME = 61.0
+
+
+def shows(*files: Path) -> Endpoint:
+    return Endpoint(HERE, 0, Files((files[0], files[1])))
+
+
+# --- the one that it shows -------------------------------------------------------------------------
+
+
+def test_a_certificate_is_exchanged_while_it_is_served(tmp_path: Path) -> None:
+    async def visit(one: Visitor) -> None:
+        assert await one.shown() == ONE.certificate
+        write(tmp_path, OTHER)
+        assert await one.shown() == ONE.certificate
+        await asyncio.sleep(A_LITTLE_LATER)
+        assert await one.shown() == OTHER.certificate
+
+    visited(visit, shows(*write(tmp_path, ONE)))
+
+
+HALF = OTHER.certificate[: len(OTHER.certificate) // 2]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Certificate(HALF, ONE.key),
+        Certificate(OTHER.certificate, ONE.key),
+        Certificate(ONE.certificate, OTHER.key),
+        Certificate(b"", b""),
+    ],
+    ids=["half of it", "another certificate", "another key", "nothing"],
+)
+def test_the_one_from_before_stays_until_the_new_one_is_whole(
+    tmp_path: Path, bad: Certificate, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def visit(one: Visitor) -> None:
+        write(tmp_path, bad)
+        for _ in range(5):
+            await asyncio.sleep(A_LITTLE_LATER)
+            assert await one.shown() == ONE.certificate
+        told = [record.getMessage() for record in caplog.records if "from before" in record.getMessage()]
+        assert len(told) == 1
+        assert "expected a certificate and its key" in told[0]
+        write(tmp_path, OTHER)
+        await asyncio.sleep(A_LITTLE_LATER)
+        assert await one.shown() == OTHER.certificate
+
+    visited(visit, shows(*write(tmp_path, ONE)))
+
+
+def test_a_file_that_goes_away_for_a_while(tmp_path: Path) -> None:
+    async def visit(one: Visitor) -> None:
+        (tmp_path / "tls.key").unlink()
+        await asyncio.sleep(A_LITTLE_LATER)
+        assert await one.shown() == ONE.certificate
+
+    visited(visit, shows(*write(tmp_path, ONE)))
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (
+            Files((Path("/nowhere"), Path("/nowhere"))),
+            "--tls-cert-file: /nowhere cannot be read: No such file",
+        ),
+        (Files((Path(__file__), Path(__file__))), "expected a certificate and its key"),
+        (Files(clients=Path("/nowhere")), "--client-ca-file: /nowhere cannot be read"),
+        (Files(clients=Path(__file__)), "--client-ca-file: expected certificates of authorities, as PEM"),
+    ],
+)
+def test_files_that_are_no_good_from_the_beginning(files: Files, told: str) -> None:
+    async def main() -> None:
+        async with visitor(Endpoint(HERE, 0, files)):
+            pass
+
+    with pytest.raises(EndpointError, match=told):
+        run(main())
+
+
+def test_ciphers_that_nobody_has() -> None:
+    with pytest.raises(EndpointError, match="--tls-cipher-suites"):
+        visited(_nothing, Endpoint(HERE, 0, manners=Manners(ciphers=("ROT13",))))
+
+
+async def _nothing(_: Visitor) -> None:
+    """Whoever comes in has nothing to do."""
+
+
+# --- those that it accepts -------------------------------------------------------------------------
+
+AUTHORITY, STRANGER = new_authority("ca"), new_authority("ca")
+SCRAPER = client_certificate(AUTHORITY, "prometheus", ("scrapers", "monitoring"))
+SUBJECT = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "scrapers"}
+
+
+async def tell(one: Visitor, authority: Certificate) -> None:
+    """As the API server does, and as it does it again when somebody else vouches for clients."""
+    body = told_authority(authority)
+    meta = body["metadata"]
+    if await one.operator.read("ConfigMap", meta["namespace"], meta["name"]) is not None:
+        await one.operator.delete("ConfigMap", meta["namespace"], meta["name"])
+    await one.operator.create(body)
+    await asyncio.sleep(NEXT_TIME)
+
+
+async def admit_scrapers(one: Visitor) -> None:
+    await one.operator.create(ROLE)
+    await one.operator.create({**BINDING, "subjects": [SUBJECT]})
+
+
+def test_a_client_certificate_says_who_asks() -> None:
+    async def visit(one: Visitor) -> None:
+        await tell(one, AUTHORITY)
+        told = 'forbidden: User "prometheus" cannot get path "/metrics"\n'
+        assert await one.get("/metrics", own=SCRAPER) == (403, told)
+        await admit_scrapers(one)
+        await asyncio.sleep(11)
+        assert (await one.get("/metrics", own=SCRAPER))[0] == 200
+        assert (await one.get("/configz", own=SCRAPER))[0] == 403
+        assert (await one.get("/metrics"))[0] == 403
+        assert (await one.get("/metrics", TOKEN))[0] == 200
+
+    visited(visit)
+
+
+def test_what_the_server_is_asked_of_whom() -> None:
+    async def visit(one: Visitor) -> None:
+        await tell(one, AUTHORITY)
+        one.operator.front.writes.clear()
+        await one.get("/metrics", own=SCRAPER)
+        ((_, path, body),) = one.operator.front.writes
+        assert path.endswith("/subjectaccessreviews")
+        assert body["spec"]["user"] == "prometheus"
+        assert body["spec"]["groups"] == ["scrapers", "monitoring", "system:authenticated"]
+
+    visited(visit)
+
+
+def test_who_may_everything_gets_in_though_the_server_is_away() -> None:
+    async def visit(one: Visitor) -> None:
+        await tell(one, AUTHORITY)
+        await one.operator.server.stop()
+        master = client_certificate(AUTHORITY, "admin", ("system:masters",))
+        assert (await one.get("/metrics", own=master))[0] == 200
+        assert (await one.get("/metrics", own=SCRAPER))[0] == 503
+
+    visited(visit)
+
+
+def test_certificates_of_strangers_are_not_accepted() -> None:
+    async def visit(one: Visitor) -> None:
+        await tell(one, AUTHORITY)
+        with pytest.raises(aiohttp.ClientError):
+            await one.get("/metrics", own=client_certificate(STRANGER, "prometheus", ("scrapers",)))
+        assert (await one.get("/livez"))[0] == 200
+
+    visited(visit)
+
+
+def test_somebody_else_vouches_for_clients_from_now_on() -> None:
+    async def visit(one: Visitor) -> None:
+        await admit_scrapers(one)
+        await tell(one, AUTHORITY)
+        assert (await one.get("/metrics", own=SCRAPER))[0] == 200
+        await tell(one, STRANGER)
+        with pytest.raises(aiohttp.ClientError):
+            await one.get("/metrics", own=SCRAPER)
+        theirs = client_certificate(STRANGER, "prometheus", ("scrapers",))
+        assert (await one.get("/metrics", own=theirs))[0] == 200
+
+    visited(visit)
+
+
+def test_a_file_says_whose_certificates_count_whatever_the_server_tells(tmp_path: Path) -> None:
+    file = tmp_path / "ca.crt"
+    file.write_bytes(AUTHORITY.certificate)
+
+    async def visit(one: Visitor) -> None:
+        await admit_scrapers(one)
+        await tell(one, STRANGER)
+        assert (await one.get("/metrics", own=SCRAPER))[0] == 200
+        file.write_bytes(STRANGER.certificate)
+        await asyncio.sleep(A_LITTLE_LATER)
+        with pytest.raises(aiohttp.ClientError):
+            await one.get("/metrics", own=SCRAPER)
+
+    visited(visit, Endpoint(HERE, 0, Files(clients=file)))
+
+
+def test_where_nobody_says_whose_certificates_count_tokens_do(caplog: pytest.LogCaptureFixture) -> None:
+    async def visit(one: Visitor) -> None:
+        await asyncio.sleep(5 * NEXT_TIME)
+        assert (await one.get("/metrics", own=SCRAPER))[0] == 403
+        assert (await one.get("/metrics", TOKEN, SCRAPER))[0] == 200
+        told = [r.getMessage() for r in caplog.records if "client certificates cannot" in r.getMessage()]
+        (sentence,) = told
+        assert 'configmaps "extension-apiserver-authentication" not found' in sentence
+
+    visited(visit)
+
+
+@pytest.mark.parametrize("looks_up", [True, False])
+def test_who_must_know_whose_certificates_count_does_not_begin_without(looks_up: bool) -> None:
+    async def main() -> None:
+        judging = Judging(looks_up=looks_up, must_learn=True)
+        async with (
+            living_cluster(clock) as operator,
+            pages(operator, SOMEWHERE, Readiness(), judging),
+        ):
+            assert not looks_up
+
+    if looks_up:
+        with pytest.raises(EndpointError, match="not found"):
+            run(main())
+    else:
+        run(main())
+
+
+# --- who is not asked, and where -------------------------------------------------------------------
+
+
+def test_which_pages_are_for_everybody_can_be_chosen() -> None:
+    async def visit(one: Visitor) -> None:
+        assert (await one.get("/metrics"))[0] == 200
+        assert (await one.get("/configz"))[0] == 403
+        assert (await one.get("/livez"))[0] == 403
+        assert (await one.get("/healthz"))[0] == 200
+
+    visited(visit, Endpoint(HERE, 0, for_all=("metr*", "/healthz")))
+
+
+def test_any_address_means_those_of_all_families_that_there_are() -> None:
+    async def visit(one: Visitor) -> None:
+        assert (await one.get("/livez"))[0] == 200
+        if socket.has_ipv6 and _has_ipv6_loopback():
+            url = f"https://[::1]:{one.port}/livez"
+            async with one.session.get(url, ssl=False) as response:
+                assert response.status == 200
+
+    visited(visit, Endpoint("0.0.0.0", _free_port()))
+
+
+def _has_ipv6_loopback() -> bool:
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            return False
+        return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HERE, 0))
+        return int(probe.getsockname()[1])

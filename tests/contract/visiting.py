@@ -1,0 +1,89 @@
+"""The pages of a replica, served in virtual time, and those who come to read them."""
+
+import asyncio
+import ssl
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+
+from reprieve.assembly.endpoints import USUALLY, Endpoint, Judges, Judging, served
+from reprieve.cluster.certificates import Certificate
+from reprieve.config import default_configuration
+from reprieve.runtime.readiness import Readiness
+from reprieve.runtime.telemetry import Telemetry
+from reprieve.runtime.virtual_time import clock, run
+from tests.contract.http import MiniOperator, living_cluster
+
+HERE = "127.0.0.1"
+SOMEWHERE = Endpoint(HERE, 0)
+
+
+@dataclass(frozen=True)
+class Visitor:
+    session: aiohttp.ClientSession
+    port: int
+    readiness: Readiness
+    operator: MiniOperator
+
+    async def get(self, path: str, token: str = "", own: Certificate | None = None) -> tuple[int, str]:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        url = f"https://{HERE}:{self.port}{path}"
+        async with self.session.get(url, headers=headers, ssl=_blind(own)) as response:
+            return response.status, await response.text()
+
+    async def shown(self) -> bytes:
+        """The certificate that whoever connects now gets to see."""
+        _, writer = await asyncio.open_connection(HERE, self.port, ssl=_blind(None))
+        shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        writer.close()
+        return ssl.DER_cert_to_PEM_cert(shown).encode()
+
+
+def _blind(own: Certificate | None) -> ssl.SSLContext:
+    """Trusts everybody, is new for each request, and shows what it was given."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    if own is not None:
+        with tempfile.NamedTemporaryFile() as both:
+            both.write(own.key + own.certificate)
+            both.flush()
+            context.load_cert_chain(both.name)
+    return context
+
+
+def pages(
+    operator: MiniOperator, endpoint: Endpoint, readiness: Readiness, judging: Judging = USUALLY
+) -> AbstractAsyncContextManager[int]:
+    judges = Judges(operator.access, operator.access, judging)
+    return served(endpoint, default_configuration(), judges, Telemetry(), readiness)
+
+
+@asynccontextmanager
+async def visitor(endpoint: Endpoint = SOMEWHERE) -> AsyncIterator[Visitor]:
+    readiness = Readiness()
+    async with (
+        living_cluster(clock) as operator,
+        aiohttp.ClientSession() as session,
+        pages(operator, endpoint, readiness) as port,
+    ):
+        yield Visitor(session, port, readiness, operator)
+
+
+def visited(visit: Callable[[Visitor], Awaitable[None]], endpoint: Endpoint = SOMEWHERE) -> None:
+    async def main() -> None:
+        async with visitor(endpoint) as one:
+            await visit(one)
+
+    run(main())
+
+
+def write(folder: Path, certificate: Certificate) -> tuple[Path, Path]:
+    both = folder / "tls.crt", folder / "tls.key"
+    both[0].write_bytes(certificate.certificate)
+    both[1].write_bytes(certificate.key)
+    return both
