@@ -83,6 +83,24 @@ def test_with_any_rule_missing_the_right_is_named(kind: str) -> None:
     run(main())
 
 
+def test_what_kube_scheduler_may_is_nearly_enough() -> None:
+    """Whoever runs in its place, as the same user: the page about deploying names the rest."""
+
+    async def main() -> None:
+        async with living_cluster(clock) as operator:
+            needed = [
+                *scheduling_rights(await places(operator.connection)),
+                *leading_rights("kube-system", "kube-scheduler"),
+                *judging_rights(),
+                *authority_rights(),
+            ]
+            lacking = await missing(operator, needed, "system:kube-scheduler")
+            verbs = ("list", "watch")
+            assert lacking == {Right(verb, "scheduling.k8s.io", "priorityclasses") for verb in verbs}
+
+    run(main())
+
+
 def is_of_another_group(rule: Json) -> bool:
     """The mini cluster has groups of pods in one place, and needs them in no other."""
     return "reprieve.dev" in rule["apiGroups"]
@@ -93,9 +111,9 @@ async def needed_of(operator: MiniOperator) -> list[Right]:
     return [*needed_rights(default_configuration(), found), *judging_rights(), *authority_rights()]
 
 
-async def missing(operator: MiniOperator, needed: list[Right]) -> set[Right]:
-    """What the account lacks."""
-    login = Login(Cluster(server=operator.access.server), User(token=TOKEN, impersonate=ACCOUNT))
+async def missing(operator: MiniOperator, needed: list[Right], user: str = ACCOUNT) -> set[Right]:
+    """What the user lacks."""
+    login = Login(Cluster(server=operator.access.server), User(token=TOKEN, impersonate=user))
     async with connected(Access(login)) as connection:
         return set(await missing_rights(connection, needed))
 

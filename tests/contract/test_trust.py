@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from pathlib import Path
 
 import aiohttp
@@ -99,6 +100,26 @@ def test_files_that_are_no_good_from_the_beginning(files: Files, told: str) -> N
 
     with pytest.raises(EndpointError, match=told):
         run(main())
+
+
+def test_ciphers_that_are_wanted_and_no_others() -> None:
+    async def visit(one: Visitor) -> None:
+        assert await one.spoken(ssl.TLSVersion.TLSv1_2) == CIPHER
+        assert (await one.spoken(ssl.TLSVersion.TLSv1_3)).startswith("TLS_")
+
+    visited(visit, Endpoint(HERE, 0, manners=Manners(ciphers=(CIPHER,))))
+
+
+CIPHER = "ECDHE-ECDSA-AES128-GCM-SHA256"
+
+
+def test_nothing_older_than_what_is_wanted() -> None:
+    async def visit(one: Visitor) -> None:
+        assert (await one.spoken(ssl.TLSVersion.TLSv1_3)).startswith("TLS_")
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await one.spoken(ssl.TLSVersion.TLSv1_2)
+
+    visited(visit, Endpoint(HERE, 0, manners=Manners(ssl.TLSVersion.TLSv1_3)))
 
 
 def test_ciphers_that_nobody_has() -> None:

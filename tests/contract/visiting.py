@@ -42,6 +42,15 @@ class Visitor:
         writer.close()
         return ssl.DER_cert_to_PEM_cert(shown).encode()
 
+    async def spoken(self, version: ssl.TLSVersion) -> str:
+        """The cipher on which both sides agree in that version."""
+        context = _blind(None)
+        context.maximum_version = context.minimum_version = version
+        _, writer = await asyncio.open_connection(HERE, self.port, ssl=context)
+        cipher: tuple[str, str, int] = writer.get_extra_info("cipher")
+        writer.close()
+        return cipher[0]
+
 
 def _blind(own: Certificate | None) -> ssl.SSLContext:
     """Trusts everybody, is new for each request, and shows what it was given."""

@@ -43,12 +43,18 @@ def site(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]
         owner = Kubectl(kubeconfig, home)
         applied(owner, "base")
         port = free_port()
-        serving = ("--secure-port", str(port), "--bind-address", "127.0.0.1")
-        with daemon(folder / "log", account_kubeconfig(owner, folder), *HASTY, *serving) as running:
+        ours = account_kubeconfig(owner, folder)
+        with daemon(folder / "log", ours, *HASTY, *as_kubeadm_does(ours), f"--secure-port={port}") as running:
             running.begins()
             yield Site(owner, port)
             assert [line for line in running.lines if line["level"] != "info"] == []
             assert running.ends() == 0
+
+
+def as_kubeadm_does(kubeconfig: Path) -> list[str]:
+    """The flags with which it starts kube-scheduler, beside the kubeconfig."""
+    judges = [f"--{whose}-kubeconfig={kubeconfig}" for whose in ("authentication", "authorization")]
+    return [*judges, "--bind-address=127.0.0.1", "--leader-elect=true"]
 
 
 def free_port() -> int:

@@ -51,7 +51,8 @@ class Trust:
         self._made_up = new_certificate(_OUR_NAMES)  # for those who have none
         self._accepted = b""  # authorities of clients that were found elsewhere
         self._complaint = ""
-        self.context = _listening(manners)
+        self._manners = manners
+        self.context = _mannered(server_context(), manners)
         # Which certificate is shown is chosen anew for everybody who comes, whatever name he asks for.
         self.context.sni_callback = self._choose
         self._known = self._read()
@@ -106,7 +107,7 @@ class Trust:
             where = "--client-ca-file" if clients else "what the server tells"
             raise EndpointError(f"{where}: expected certificates of authorities, as PEM") from error
         try:
-            made = shown.context(trusted)
+            made = _mannered(shown.context(trusted), self._manners)
         except (ssl.SSLError, OSError) as error:
             where = " and ".join(map(str, self._files.own or ()))
             expected = f"expected a certificate and its key, as PEM, in {where}"
@@ -123,8 +124,7 @@ def _content(option: str, path: Path) -> bytes:
         raise EndpointError(f"{option}: {path} cannot be read: {error.strerror}") from error
 
 
-def _listening(manners: Manners) -> ssl.SSLContext:
-    context = server_context()
+def _mannered(context: ssl.SSLContext, manners: Manners) -> ssl.SSLContext:
     context.minimum_version = manners.minimum
     if manners.ciphers is not None:
         try:

@@ -90,7 +90,7 @@ _SCHEDULER = (
     _rule(
         "storage.k8s.io", "csinodes csidrivers csistoragecapacities volumeattachments storageclasses", _READ
     ),
-    _rule("scheduling.k8s.io", "podgroups compositepodgroups workloads priorityclasses", _READ),
+    _rule("scheduling.k8s.io", "podgroups compositepodgroups", _READ),
     _rule("scheduling.k8s.io", "podgroups/status compositepodgroups/status", "patch update"),
     _rule("resource.k8s.io", "deviceclasses resourceslices devicetaintrules", _READ),
     _rule("resource.k8s.io", "resourceclaims resourceclaims/status", f"{_READ} patch update"),
