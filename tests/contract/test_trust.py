@@ -16,7 +16,7 @@ from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import TOKEN, living_cluster
 from tests.contract.test_endpoints import BINDING, ROLE
-from tests.contract.visiting import HERE, SOMEWHERE, Visitor, pages, visited, visitor, write
+from tests.contract.visiting import HERE, SOMEWHERE, Visitor, blind, pages, visited, visitor, write
 
 ONE, OTHER = new_certificate((HERE,)), new_certificate((HERE,))
 A_LITTLE_LATER = 31.0
@@ -138,14 +138,14 @@ SCRAPER = client_certificate(AUTHORITY, "prometheus", ("scrapers", "monitoring")
 SUBJECT = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "scrapers"}
 
 
-async def tell(one: Visitor, authority: Certificate) -> None:
+async def tell(one: Visitor, authority: Certificate, after: float = NEXT_TIME) -> None:
     """As the API server does, and as it does it again when somebody else vouches for clients."""
     body = told_authority(authority)
     meta = body["metadata"]
     if await one.operator.read("ConfigMap", meta["namespace"], meta["name"]) is not None:
         await one.operator.delete("ConfigMap", meta["namespace"], meta["name"])
     await one.operator.create(body)
-    await asyncio.sleep(NEXT_TIME)
+    await asyncio.sleep(after)
 
 
 async def admit_scrapers(one: Visitor) -> None:
@@ -214,6 +214,27 @@ def test_somebody_else_vouches_for_clients_from_now_on() -> None:
         assert (await one.get("/metrics", own=theirs))[0] == 200
 
     visited(visit)
+
+
+def test_connections_do_not_outlive_the_trust_in_their_certificate(tmp_path: Path) -> None:
+    files = write(tmp_path, ONE)
+
+    async def visit(one: Visitor) -> None:
+        await admit_scrapers(one)
+        await tell(one, AUTHORITY)
+        kept = blind(SCRAPER)
+        assert (await one.get_over(kept, "/metrics"))[0] == 200
+        write(tmp_path, OTHER)
+        await asyncio.sleep(A_LITTLE_LATER)
+        assert (await one.get_over(kept, "/metrics"))[0] == 200
+        await tell(one, STRANGER, after=30.0)
+        assert await one.get_over(kept, "/metrics") == (403, NOBODY_MAY)
+        assert (await one.get_over(kept, "/metrics", TOKEN))[0] == 200
+
+    visited(visit, shows(*files))
+
+
+NOBODY_MAY = 'forbidden: User "system:anonymous" cannot get path "/metrics"\n'
 
 
 def test_a_file_says_whose_certificates_count_whatever_the_server_tells(tmp_path: Path) -> None:

@@ -30,21 +30,26 @@ class Visitor:
     operator: MiniOperator
 
     async def get(self, path: str, token: str = "", own: Certificate | None = None) -> tuple[int, str]:
+        """Over a connection of its own."""
+        return await self.get_over(blind(own), path, token)
+
+    async def get_over(self, tls: ssl.SSLContext, path: str, token: str = "") -> tuple[int, str]:
+        """Over one that is used again by whoever comes with the same context."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         url = f"https://{HERE}:{self.port}{path}"
-        async with self.session.get(url, headers=headers, ssl=_blind(own)) as response:
+        async with self.session.get(url, headers=headers, ssl=tls) as response:
             return response.status, await response.text()
 
     async def shown(self) -> bytes:
         """The certificate that whoever connects now gets to see."""
-        _, writer = await asyncio.open_connection(HERE, self.port, ssl=_blind(None))
+        _, writer = await asyncio.open_connection(HERE, self.port, ssl=blind(None))
         shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         writer.close()
         return ssl.DER_cert_to_PEM_cert(shown).encode()
 
     async def spoken(self, version: ssl.TLSVersion) -> str:
         """The cipher on which both sides agree in that version."""
-        context = _blind(None)
+        context = blind(None)
         context.maximum_version = context.minimum_version = version
         _, writer = await asyncio.open_connection(HERE, self.port, ssl=context)
         cipher: tuple[str, str, int] = writer.get_extra_info("cipher")
@@ -52,7 +57,7 @@ class Visitor:
         return cipher[0]
 
 
-def _blind(own: Certificate | None) -> ssl.SSLContext:
+def blind(own: Certificate | None) -> ssl.SSLContext:
     """Trusts everybody, is new for each request, and shows what it was given."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

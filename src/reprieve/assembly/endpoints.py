@@ -21,7 +21,6 @@ from reprieve.assembly.trust import (
     keep_asking,
     keep_looking,
 )
-from reprieve.cluster.certificates import bearer_of
 from reprieve.cluster.kube import client
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.authorities import UntoldError, client_authorities
@@ -101,7 +100,7 @@ async def served(
             stack.callback(task.cancel)
         judging = judges.judging
         keeper = Doorkeeper(who, may, Memory(judging.known, judging.allowed, judging.refused))
-        made = application(pages, _door(keeper), endpoint.for_all)
+        made = application(pages, _door(keeper, trust), endpoint.for_all)
         runner = web.AppRunner(made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
@@ -125,9 +124,9 @@ async def _keep_up(
     return [asyncio.create_task(each) for each in work]
 
 
-def _door(keeper: Doorkeeper) -> Door:
+def _door(keeper: Doorkeeper, trust: Trust) -> Door:
     async def refusal(visitor: Visitor, path: str) -> Refusal | None:
-        return await keeper.refusal(visitor.token, bearer_of(visitor.certificate), path)
+        return await keeper.refusal(visitor.token, trust.bearer(visitor.connection), path)
 
     return refusal
 

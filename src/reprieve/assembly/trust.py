@@ -9,8 +9,9 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
-from reprieve.cluster.certificates import Certificate, new_certificate, server_context
+from reprieve.cluster.certificates import Bearer, Certificate, bearer_of, new_certificate, server_context
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ class Trust:
         self._files = files
         self._made_up = new_certificate(_OUR_NAMES)  # for those who have none
         self._accepted = b""  # authorities of clients that were found elsewhere
+        self._verified_by: WeakKeyDictionary[ssl.SSLContext, bytes] = WeakKeyDictionary()
         self._complaint = ""
         self._manners = manners
         self.context = _mannered(server_context(), manners)
@@ -57,6 +59,12 @@ class Trust:
         self.context.sni_callback = self._choose
         self._known = self._read()
         self._newest = self._made(self._known)
+
+    def bearer(self, connection: ssl.SSLObject | None) -> Bearer | None:
+        """Who has shown a certificate that counts still; a connection may outlive what it was verified by."""
+        if connection is None or self._verified_by.get(connection.context) != self._trusted(self._known):
+            return None
+        return bearer_of(connection.getpeercert())
 
     def look(self) -> None:
         """At the files again. What is wrong with them is told once, and what was good before stays."""
@@ -99,12 +107,11 @@ class Trust:
         return Certificate(*shown), clients
 
     def _made(self, found: tuple[Certificate, bytes]) -> ssl.SSLContext:
-        shown, clients = found
-        trusted = clients or self._accepted
+        shown, trusted = found[0], self._trusted(found)
         try:
             server_context(trusted)
         except (ssl.SSLError, ValueError) as error:
-            where = "--client-ca-file" if clients else "what the server tells"
+            where = "--client-ca-file" if found[1] else "what the server tells"
             raise EndpointError(f"{where}: expected certificates of authorities, as PEM") from error
         try:
             made = _mannered(shown.context(trusted), self._manners)
@@ -114,7 +121,11 @@ class Trust:
             raise EndpointError(f"--tls-cert-file, --tls-private-key-file: {expected}") from error
         # Whoever cannot be known by a certificate is not asked for one.
         self.context.verify_mode = made.verify_mode
+        self._verified_by[made] = trusted
         return made
+
+    def _trusted(self, found: tuple[Certificate, bytes]) -> bytes:
+        return found[1] or self._accepted
 
 
 def _content(option: str, path: Path) -> bytes:

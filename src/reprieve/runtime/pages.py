@@ -3,10 +3,10 @@
 Where they are served, and who may read which, is for others to say.
 """
 
+import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
 from aiohttp import web
 
@@ -20,10 +20,10 @@ Refusal = tuple[int, str]  # a status of HTTP, and a sentence
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """``token``: if he shows one. ``certificate``: one that TLS has verified, as ssl tells it."""
+    """``token``: if he shows one. ``connection``: over which TLS is spoken, and his certificate is known."""
 
     token: str = ""
-    certificate: dict[str, Any] | None = None
+    connection: ssl.SSLObject | None = None
 
 
 Door = Callable[[Visitor, str], Awaitable[Refusal | None]]  # may they read what is under a path?
@@ -85,8 +85,7 @@ def _shown(page: Page) -> Handler:
 
 def _visitor(request: web.Request) -> Visitor:
     transport = request.transport
-    certificate = transport.get_extra_info("peercert") if transport is not None else None
-    return Visitor(_token(request), certificate)
+    return Visitor(_token(request), transport.get_extra_info("ssl_object") if transport is not None else None)
 
 
 def _token(request: web.Request) -> str:
