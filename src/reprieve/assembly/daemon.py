@@ -79,9 +79,8 @@ def daemon_of(document: object, wanted: Wanted) -> Daemon:
     explicit = configured.settings.client_connection.kubeconfig or wanted.kubeconfig
     try:
         access = find_access(explicit, "", os.environ, wanted.server)
-        who, may = (
-            find_access(file, "", os.environ) if file else access for file in (wanted.who, wanted.may)
-        )
+        files = (wanted.who, wanted.may) if wanted.endpoint is not None else ("", "")
+        who, may = (find_access(file, "", os.environ) if file else access for file in files)
     except AccessError as error:
         raise DaemonError(str(error)) from error
     return Daemon(

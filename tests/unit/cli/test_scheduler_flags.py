@@ -9,7 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from reprieve.assembly.daemon import Wanted
+from reprieve.assembly.daemon import DaemonError, Wanted, daemon_of
 from reprieve.assembly.endpoints import Judging
 from reprieve.assembly.trust import Files
 from reprieve.cli.idle_flags import told_of
@@ -302,6 +302,29 @@ def test_the_kubeconfig_of_a_file_counts_before_the_flag(tmp_path: Path) -> None
     assert (
         "Error: /nowhere/flag cannot be read" in run(f"--config={file}", "--kubeconfig=/nowhere/flag").stderr
     )
+
+
+def test_others_may_be_asked_who_somebody_is_and_what_they_may(tmp_path: Path) -> None:
+    for name in ("ours", "who", "may"):
+        cluster = {"name": name, "cluster": {"server": f"https://{name}:6443"}}
+        context = {"name": name, "context": {"cluster": name}}
+        body = {"clusters": [cluster], "contexts": [context], "current-context": name}
+        (tmp_path / name).write_text(yaml.safe_dump(body))
+    ours = f"--kubeconfig={tmp_path / 'ours'}"
+    who, may = (f"--{what}-kubeconfig={tmp_path}/" for what in ("authentication", "authorization"))
+
+    def servers(*args: str) -> list[str]:
+        found = daemon_of(document(*args), wanted(*args))
+        return [access.server for access in (found.access, found.judges.who, found.judges.may)]
+
+    assert servers(ours, f"{who}who", f"{may}may") == [
+        f"https://{name}:6443" for name in ("ours", "who", "may")
+    ]
+    assert servers(ours) == ["https://ours:6443"] * 3
+    assert servers(ours, "--master=https://x")[0] == "https://x"
+    assert servers(ours, f"{who}nowhere", "--secure-port=0") == ["https://ours:6443"] * 3
+    with pytest.raises(DaemonError, match="nowhere cannot be read"):
+        servers(ours, f"{who}nowhere")
 
 
 def test_the_configuration_is_written_down(tmp_path: Path) -> None:
