@@ -11,7 +11,7 @@ import pytest
 from reprieve.assembly.endpoints import Endpoint, Judging
 from reprieve.assembly.trust import EndpointError, Files, Manners
 from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, new_certificate
-from reprieve.cluster.mini.identity import told_authority
+from reprieve.cluster.mini.setup import known_authorities
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import TOKEN, living_cluster
@@ -140,7 +140,7 @@ SUBJECT = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "sc
 
 async def tell(one: Visitor, authority: Certificate, after: float = NEXT_TIME) -> None:
     """As the API server does, and as it does it again when somebody else vouches for clients."""
-    body = told_authority(authority)
+    body = known_authorities(authority.certificate.decode(), for_proxies="")
     meta = body["metadata"]
     if await one.operator.read("ConfigMap", meta["namespace"], meta["name"]) is not None:
         await one.operator.delete("ConfigMap", meta["namespace"], meta["name"])
