@@ -17,10 +17,10 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.placement.constraints import CONSTRAINTS
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import Unplaceable, place
-from reprieve.preemption.plan import Plan
+from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy
 from reprieve.preemption.question import Question
-from reprieve.preemption.search import search
+from reprieve.preemption.search import plans_worth_ranking
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 
 PODS_PER_NODE = 4
@@ -67,7 +67,8 @@ def _decide(view: Snapshot, demand: Demand, policy: Policy) -> None:
     unplaced = place(demand, view)
     if not isinstance(unplaced, Unplaceable):
         raise SystemExit("the benchmark's cluster is not full")
-    if not isinstance(search(Question(demand, view, unplaced.survey, policy=policy), now=0), Plan):
+    question = Question(demand, view, unplaced.survey, policy=policy)
+    if isinstance(plans_worth_ranking(question, now=0), NoPlan):
         raise SystemExit("the benchmark found no plan")
 
 

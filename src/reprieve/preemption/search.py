@@ -36,24 +36,24 @@ CLUSTER = "cluster"
 
 _FEW_UNITS = 100  # so many are put back one by one; of more, only those who are at risk
 _FEW_NODES = 20  # so many are planned for one by one; of more, only those that may win
-_BEST = 20  # as many as a decision reports
+_WORTH_RANKING = 20  # as many as a decision reports
 
 
 def search(question: Question, now: float) -> Plan | NoPlan:
     """The best plan."""
-    plans = plans_worth_ranking(question, now)
+    plans = plans_worth_ranking(question, now, most=1)
     if isinstance(plans, NoPlan):
         return plans
     return _best(question, plans)
 
 
-def plans_worth_ranking(question: Question, now: float) -> list[Plan] | NoPlan:
-    """A plan for every domain that could have the best."""
-    plans = _plans(question, now)
+def plans_worth_ranking(question: Question, now: float, most: int = _WORTH_RANKING) -> list[Plan] | NoPlan:
+    """A plan for every domain that could have one of the best, of which there are to be so many."""
+    plans = _plans(question, now, most)
     if not isinstance(plans, NoPlan) or question.demand.until is None:
         return plans
     patient = replace(question, demand=replace(question.demand, until=None))
-    late = _plans(patient, now)
+    late = _plans(patient, now, most)
     if isinstance(late, NoPlan):
         return plans
     return replace(plans, why=Why.TOO_SLOW, forbidden=_best(question, late))
@@ -63,28 +63,29 @@ def _best(question: Question, plans: Iterable[Plan]) -> Plan:
     return min(plans, key=lambda plan: rank(plan, question.policy.ranking))
 
 
-def _plans(question: Question, now: float) -> list[Plan] | NoPlan:
+def _plans(question: Question, now: float, most: int) -> list[Plan] | NoPlan:
     if not question.demand.may_preempt:
         return NoPlan(Why.NEVER_PREEMPTS)
     units = question.policy.units(question.view)
     verdict = eligible(units, question.demand, question.policy.rules, now)
-    return _plans_taking(verdict.allowed, units, question) or _refusal(question, units, verdict, now)
+    plans = _plans_taking(verdict.allowed, units, question, most)
+    return plans or _refusal(question, units, verdict, now)
 
 
-def _plans_taking(allowed: Mask, units: Units, question: Question) -> list[Plan]:
+def _plans_taking(allowed: Mask, units: Units, question: Question, most: int) -> list[Plan]:
     """Plans that take nobody but these."""
     if not allowed.any():
         return []
-    plans = _plans_that_may_win(question, _takeable(question, units, allowed))
+    plans = _plans_that_may_win(question, _takeable(question, units, allowed), most)
     return [plan for plan in plans if not (plan.broken and question.policy.breaks_no_budget)]
 
 
-def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
+def _plans_that_may_win(question: Question, takeable: Takeable, most: int) -> list[Plan]:
     """Until whatever is left is too dear to be among the best."""
     plans: list[Plan] = []
     ranks: list[Price] = []
     for domain, at_least in prospects(question, takeable):
-        if len(ranks) >= _BEST and at_least > ranks[_BEST - 1]:
+        if len(ranks) >= most and at_least > ranks[most - 1]:
             break
         plan = plan_in(domain, question, takeable, by_room=at_least is not NO_PRICE)
         if plan is not None:
@@ -131,8 +132,11 @@ def refusal(question: Question, now: float) -> NoPlan:
 def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> NoPlan:
     """What there would be a plan without, and whether it is enough to wait."""
     timeless = _timeless_refusal(question, units, verdict.allowed)
-    held = verdict.held(now) & _within_reach(question, units)
+    held = verdict.held(now)
     if verdict.until is None or not held.any():
+        return timeless
+    held &= _within_reach(question, units)
+    if not held.any():
         return timeless
     pods = tuple(units.pods_of(np.flatnonzero(held)).tolist())
     ending = held & np.isfinite(verdict.until)
@@ -154,7 +158,7 @@ def _timeless_refusal(question: Question, units: Units, allowed: Mask) -> NoPlan
         return NoPlan(Why.NOBODY_ELIGIBLE)
     if question.policy.breaks_no_budget:
         heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False))
-        forbidden = _plans_taking(allowed, units, heedless)
+        forbidden = _plans_taking(allowed, units, heedless, most=1)
         if forbidden:
             return NoPlan(Why.BUDGETS, forbidden=_best(question, forbidden))
     return NoPlan(Why.NO_HELP)

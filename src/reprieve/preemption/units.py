@@ -208,10 +208,12 @@ class _Facts:
 
 
 def _facts(groups: Groups, key: GroupKey | None) -> _Facts:
-    root, whole = groups.root(key), groups.unit(key)
-    if root is None:
+    around = [*groups.chain(key)]
+    if not around:
         return _Facts()
+    priority = around[-1][1].spec.priority or 0
+    whole = next(((name, group) for name, group in reversed(around) if group.spec.disrupted_whole), None)
     if whole is None:
-        return _Facts(True, root.spec.priority or 0)
+        return _Facts(True, priority)
     kind = Kind.COMPOSITE if isinstance(whole[1], CompositePodGroup) else Kind.POD_GROUP
-    return _Facts(True, root.spec.priority or 0, whole[0], kind)
+    return _Facts(True, priority, whole[0], kind)

@@ -163,9 +163,9 @@ def without_vain_evictions(state: State, effects: Iterable[Effect]) -> Iterator[
 
 
 def wake_others(
-    state: State, changes: Iterable[Change], now: float, pod: Target, nodes: Collection[str]
+    state: State, changes: Collection[Change], now: float, pod: Target, nodes: Collection[str]
 ) -> None:
     """Of those who wait for this very pod to go, nobody is woken before the last of them is gone."""
-    held = state.plans.waiting_for(pod)
+    held = state.plans.waiting_for(pod) if changes else ()
     for change in changes:
         state.queue.wake(change, now, held, nodes)

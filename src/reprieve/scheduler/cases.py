@@ -90,5 +90,5 @@ def _stuck(state: State, view: Snapshot) -> tuple[int, ...]:
 
 def _doomed(state: State, view: Snapshot) -> tuple[int, ...]:
     """Pods that are going to be evicted, and cannot be seen leaving yet."""
-    rows = rows_of(view, state.plans.doomed())
+    rows = sorted(rows_of(view, state.plans.doomed()))
     return tuple(r for r in rows if view.where[r] != NOWHERE and not view.pods.terminating[r])

@@ -61,7 +61,8 @@ class Plans:
         if effect in self._strays:
             self._strays -= Counter((effect,))  # those of which none is left are not kept
             return None
-        return next((key for key, plan in self._plans.items() if effect in plan.pending), None)
+        asking = ((key, plan.pending) for key, plan in self._plans.items() if plan.pending)
+        return next((key for key, pending in asking if effect in pending), None)
 
     def take_back(self, effect: Effect) -> bool:
         """Whether it is for a plan that was called off since: then it is not sent, and no answer comes."""
@@ -88,10 +89,10 @@ class Plans:
         plans = [plan for plan in self._plans.values() if plan.is_open]
         return {target for plan in plans for target in (*plan.victims, *plan.marks)}
 
-    def doomed(self) -> list[Target]:
+    def doomed(self) -> set[Target]:
         """Pods that are going to be evicted, as far as anybody knows."""
         marked = {target for target in self._marked if target.kind == "Pod"}
-        return sorted(marked.union(*(plan.victims for plan in self._plans.values())))
+        return marked.union(*(plan.victims for plan in self._plans.values()))
 
     # --- marks ---
 

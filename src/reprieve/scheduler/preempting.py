@@ -22,7 +22,7 @@ from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import rank
-from reprieve.preemption.search import plans_worth_ranking, refusal
+from reprieve.preemption.search import plans_worth_ranking, refusal, search
 from reprieve.preemption.singly import plans_singly
 from reprieve.preemption.sparing import holds, who_matters
 from reprieve.preemption.units import Units
@@ -198,10 +198,9 @@ def _plans_beside(question: Question, doomed: Sequence[int], now: float) -> list
     units = question.policy.units(question.view)
     eligible_units = eligible(units, question.demand, question.policy.rules, now).allowed
     gone = units.pods_of(np.flatnonzero(eligible_units & units.with_any(_mask(question.view, doomed))))
-    plans = plans_worth_ranking(replace(question, view=without(question.view, gone)), now)
-    if isinstance(plans, NoPlan):
-        return plans
-    best = min(plans, key=lambda plan: rank(plan, question.policy.ranking))
+    best = search(replace(question, view=without(question.view, gone)), now)
+    if isinstance(best, NoPlan):
+        return best
     there = np.zeros(len(question.view.nodes), np.bool_)
     there[[node for _, node in best.places]] = True
     demand = replace(question.demand, allowed=there)

@@ -86,11 +86,11 @@ def test_only_plans_that_are_not_over_need_anybody(stage: Stage) -> None:
 
 def test_who_is_marked_or_named_by_a_plan_is_doomed() -> None:
     plans = plans_of(a_plan(A))
-    assert plans.doomed() == [OLD]
+    assert plans.doomed() == {OLD}
     plans.drop(A)
-    assert plans.doomed() == []
+    assert plans.doomed() == set()
     plans.saw(marked())
-    assert plans.doomed() == [OLD]
+    assert plans.doomed() == {OLD}
 
 
 def test_who_leaves_or_is_gone_is_not_marked_any_more() -> None:
@@ -104,7 +104,7 @@ def test_who_leaves_or_is_gone_is_not_marked_any_more() -> None:
                 plans.lost(OLD)
             case _:
                 plans.saw(a_pod("old", on="n1"))
-        assert plans.doomed() == []
+        assert plans.doomed() == set()
 
 
 def test_marks_that_no_plan_needs_are_unused() -> None:
