@@ -99,6 +99,11 @@ def _footprint(pod: Pod, readings: tuple[Reading, ...], problems: Problems) -> F
     )
 
 
+def weighs_as_written(pod: Pod) -> bool:
+    """Whether the spec alone says what a pod weighs."""
+    return len(_readings_that_differ(pod)) == 1
+
+
 def _readings_that_differ(pod: Pod) -> tuple[Reading, ...]:
     """One reading serves for a pod whose node reports nothing but what the spec asks."""
     if pod.status.resources is not None or pod.status.allocated_resources is not None:

@@ -477,9 +477,9 @@ def _capacity(node: Node) -> Amounts:
 def _recompiled(pod: Pod, old: CompiledPod) -> CompiledPod:
     """Most updates report a pod's progress and change nothing that was compiled."""
     known = old.pod
-    same_spec = msgspec.structs.replace(known.spec, node_name=pod.spec.node_name) == pod.spec
-    if same_spec and _reported(known) == _reported(pod):
-        return CompiledPod(pod, old.weight, old.shape, old.problems)
+    spec = msgspec.structs.replace(known.spec, node_name=pod.spec.node_name)
+    if spec == pod.spec and _reported(known) == _reported(pod):
+        return CompiledPod(msgspec.structs.replace(pod, spec=spec), old.weight, old.shape, old.problems)
     return compile_pod(pod)
 
 

@@ -64,8 +64,8 @@ VOLUME = Fields(
     """),
 )
 VOLUME_MOUNT = Fields(
-    served=_names("bindMountOptions name"),
-    indifferent=_names("mountPath mountPropagation readOnly recursiveReadOnly subPath subPathExpr"),
+    served=_names("bindMountOptions"),
+    indifferent=_names("mountPath mountPropagation name readOnly recursiveReadOnly subPath subPathExpr"),
 )
 PORT = Fields(served=_names("containerPort hostIP hostPort protocol"), indifferent=_names("name"))
 TOLERATION = Fields(served=_names("effect key operator value"), indifferent=_names("tolerationSeconds"))

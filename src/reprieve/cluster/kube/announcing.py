@@ -36,7 +36,9 @@ class _Entry:
     ``number``: which of those it is that are alike but for their texts.
     """
 
-    body: Json
+    name: str
+    namespace: str
+    body: bytes  # thousands of them wait for a repetition that hardly ever comes
     note: str
     began: float
     last: float
@@ -54,14 +56,6 @@ class _Entry:
         """Whether another text may be told, in an event of its own."""
         return self.number < _TEXTS_AT_ONCE or now - self.began >= _TEXT_EVERY
 
-    @property
-    def name(self) -> str:
-        return str(self.body["metadata"]["name"])
-
-    @property
-    def namespace(self) -> str:
-        return str(self.body["metadata"]["namespace"])
-
 
 class Recorder:
     def __init__(self, reporter: str, instance: str) -> None:
@@ -76,8 +70,7 @@ class Recorder:
         entry = self._entries.get(key)
         if entry is None or (effect.note != entry.note and entry.may_be_followed(now)):
             number = entry.number + 1 if entry is not None else 1
-            body = self._event(effect, api_version, now)
-            entry = self._entries[key] = _Entry(body, effect.note, now, now, now, number)
+            entry = self._entries[key] = self._entry(effect, api_version, now, number)
         elif entry.is_acknowledged:
             entry.count += 1
             entry.last = now
@@ -94,6 +87,11 @@ class Recorder:
                 entry.refreshed = now
                 told.append(entry)
         return [_write(entry) for entry in told]
+
+    def _entry(self, effect: Announce, api_version: str, now: float, number: int) -> _Entry:
+        event = self._event(effect, api_version, now)
+        meta, body = event["metadata"], msgspec.json.encode(event)
+        return _Entry(meta["name"], meta["namespace"], body, effect.note, now, now, now, number)
 
     def _event(self, effect: Announce, api_version: str, now: float) -> Json:
         target = effect.target
@@ -135,10 +133,15 @@ def _write(entry: _Entry) -> Conversation:
         response = yield Request("PATCH", path, (), change, MERGE)
         if response.status != HTTPStatus.NOT_FOUND:
             return _noted(entry, count, ended(response))
-    body = {**entry.body, "series": _series(entry)} if count > 1 else entry.body
-    response = yield Request("POST", EVENT.path(entry.namespace), (), msgspec.json.encode(body))
+    response = yield Request("POST", EVENT.path(entry.namespace), (), _body(entry))
     known = response.status == HTTPStatus.CONFLICT
     return _noted(entry, count, Succeeded() if known else ended(response))
+
+
+def _body(entry: _Entry) -> bytes:
+    if entry.count == 1:
+        return entry.body
+    return msgspec.json.encode({**msgspec.json.decode(entry.body), "series": _series(entry)})
 
 
 def _series(entry: _Entry) -> Json:

@@ -20,21 +20,14 @@ from reprieve.cluster.kube.client import (
     for_ever,
 )
 from reprieve.cluster.kube.discovery import Discovery
+from reprieve.cluster.kube.mirror import Known
 from reprieve.cluster.kube.places import CANDIDATES, Place
 from reprieve.cluster.kube.requests import Conversation, Moment, conversation, ended
 from reprieve.cluster.kube.watch import Follower, Portion, Ways
 from reprieve.cluster.port import Answer, Refused, Sight
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, WriteStatus
 from reprieve.model.events import Synced
-from reprieve.model.objects import (
-    CompositePodGroup,
-    Condition,
-    GroupStatus,
-    KubernetesObject,
-    Pod,
-    PodGroup,
-    PodStatus,
-)
+from reprieve.model.objects import Condition
 
 _log = logging.getLogger(__name__)
 
@@ -114,13 +107,13 @@ class KubeCluster:
         now = self._clock()
         if isinstance(effect, Announce):
             return self._recorder.announce(effect, place.api_version, now)
-        shown = self._shown(effect.target)
-        moment = Moment(stamp(now), dict(_kept_times(effect, shown)), _generation(shown))
+        known = self._known(effect.target)
+        moment = Moment(stamp(now), dict(_kept_times(effect, known.conditions)), known.generation)
         return conversation(effect, place, moment)
 
-    def _shown(self, target: Target) -> KubernetesObject | None:
+    def _known(self, target: Target) -> Known:
         follower = self._followers.get(target.kind)
-        return follower.mirror.find(target) if follower is not None else None
+        return (follower.mirror.find(target) if follower is not None else None) or Known(target.uid, "")
 
     async def keep_series(self) -> None:
         """Tells how often events came that came again and again, until cancelled."""
@@ -131,25 +124,14 @@ class KubeCluster:
                 _log.debug("a series of events was told: %s", answer)
 
 
-def _kept_times(effect: Effect | WriteStatus, shown: KubernetesObject | None) -> Iterator[tuple[str, str]]:
+def _kept_times(effect: Effect | WriteStatus, conditions: Sequence[Condition]) -> Iterator[tuple[str, str]]:
     """Since when conditions have had the status that is to be written, of those that have it already."""
     parts = effect.parts if isinstance(effect, WriteStatus) else (effect,)
     statuses = {part.type: part.status for part in parts if isinstance(part, SetCondition)}
-    for condition in _conditions(shown) if statuses else ():
+    for condition in conditions if statuses else ():
         turned = condition.last_transition_time
         if turned is not None and statuses.get(condition.type) == condition.status:
             yield condition.type, stamp(turned.timestamp())
-
-
-def _conditions(shown: KubernetesObject | None) -> Sequence[Condition]:
-    match getattr(shown, "status", None):
-        case PodStatus(conditions=conditions) | GroupStatus(conditions=conditions):
-            return conditions
-    return ()
-
-
-def _generation(shown: KubernetesObject | None) -> int:
-    return shown.metadata.generation if isinstance(shown, Pod | PodGroup | CompositePodGroup) else 0
 
 
 async def _guarded(

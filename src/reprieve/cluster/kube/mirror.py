@@ -10,17 +10,18 @@ from reprieve.cluster.api.reader import Decoded, Unreadable
 from reprieve.cluster.port import Sight
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Unread
-from reprieve.model.objects import KubernetesObject, ObjectMeta
+from reprieve.model.objects import Condition, GroupStatus, KubernetesObject, ObjectMeta, PodStatus
 
 Result = Decoded[KubernetesObject] | Unreadable
 
 
 class Known(NamedTuple):
-    """``object`` is None for one that could not be read."""
+    """No more of an object than is asked for: there are many, and others keep them."""
 
     uid: str
     version: str
-    object: KubernetesObject | None
+    generation: int = 0
+    conditions: tuple[Condition, ...] = ()
 
 
 class Mirror:
@@ -29,10 +30,10 @@ class Mirror:
         self._known: dict[tuple[str, str], Known] = {}
         self._missing: set[tuple[str, str]] = set()
 
-    def find(self, target: Target) -> KubernetesObject | None:
-        """An object as it was shown last."""
+    def find(self, target: Target) -> Known | None:
+        """What is known of an object as it was shown last."""
         known = self._known.get((target.namespace, target.name))
-        return known.object if known is not None and known.uid == target.uid else None
+        return known if known is not None and known.uid == target.uid else None
 
     def begin_list(self) -> None:
         """What follows is everything that there is, until the list ends."""
@@ -54,10 +55,11 @@ class Mirror:
             return
         match result:
             case Decoded(object=thing, unserved=unserved):
-                self._known[key] = Known(meta.uid, meta.resource_version, thing)
+                conditions = _conditions(thing)
+                self._known[key] = Known(meta.uid, meta.resource_version, meta.generation, conditions)
                 yield Seen(thing, unserved)
             case Unreadable(problem=problem):
-                self._known[key] = Known(meta.uid, meta.resource_version, None)
+                self._known[key] = Known(meta.uid, meta.resource_version)
                 yield Unread(Target(self._kind, *key, meta.uid), problem)
 
     def remove(self, meta: ObjectMeta) -> Iterator[Sight]:
@@ -70,3 +72,10 @@ class Mirror:
     def _forgotten(self, key: tuple[str, str], version: str = "") -> Gone:
         """Only a change says when somebody went; who is missing in a list may not have come yet."""
         return Gone(Target(self._kind, *key, self._known.pop(key).uid), version)
+
+
+def _conditions(thing: KubernetesObject) -> tuple[Condition, ...]:
+    match getattr(thing, "status", None):
+        case PodStatus(conditions=conditions) | GroupStatus(conditions=conditions):
+            return conditions
+    return ()

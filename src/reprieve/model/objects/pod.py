@@ -32,7 +32,6 @@ class ContainerRestartRule(Record, frozen=True):
 
 
 class VolumeMount(Record, frozen=True):
-    name: str = ""
     bind_mount_options: tuple[str, ...] = ()
 
 

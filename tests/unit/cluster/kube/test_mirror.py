@@ -1,11 +1,11 @@
 """What was shown: nothing twice, namesakes one after the other, and what vanished is missed."""
 
 from reprieve.cluster.api.reader import Decoded, Unreadable
-from reprieve.cluster.kube.mirror import Mirror
+from reprieve.cluster.kube.mirror import Known, Mirror
 from reprieve.cluster.port import Sight
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Unread
-from reprieve.model.objects import ObjectMeta, Pod, Problem, Ref
+from reprieve.model.objects import Condition, ObjectMeta, Pod, PodStatus, Problem, Ref
 
 
 def meta(name: str, uid: str = "u1", version: str = "1") -> ObjectMeta:
@@ -62,12 +62,13 @@ def test_what_cannot_be_read_is_known_too() -> None:
         problem=Problem(ref=Ref(kind="Pod", namespace="team", name="a"), path="", expected="")
     )
     assert list(mirror.show(meta("a"), broken)) == [Unread(target("a"), broken.problem)]
-    assert mirror.find(target("a")) is None
+    assert mirror.find(target("a")) == Known("u1", "1")
     assert list(mirror.remove(meta("a"))) == [Gone(target("a"))]
 
 
-def test_an_object_is_found_by_its_uid() -> None:
-    mirror = Mirror("Pod")
-    show(mirror, meta("a"))
-    assert mirror.find(target("a")) == Pod(metadata=meta("a"))
+def test_conditions_are_found_by_the_uid() -> None:
+    mirror, ready = Mirror("Pod"), (Condition(type="Ready", status="True"),)
+    shown = Pod(metadata=meta("a"), status=PodStatus(conditions=ready))
+    assert list(mirror.show(shown.metadata, Decoded(object=shown))) == [Seen(shown)]
+    assert mirror.find(target("a")) == Known("u1", "1", conditions=ready)
     assert mirror.find(target("a", "u2")) is None
