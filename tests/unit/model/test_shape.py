@@ -53,7 +53,7 @@ def test_pods_of_one_template_share_what_is_alike_and_stay_who_they_are() -> Non
     ids=["labels", "requests", "a claim", "a claim of its own", "nodes"],
 )
 def test_who_differs_in_what_is_compiled_is_no_twin(other: Json) -> None:
-    usual = {"labels": {"a": "1"}, "containers": [container(cpu="1234m")]}
+    usual: Json = {"labels": {"a": "1"}, "containers": [container(cpu="1234m")]}
     one, two = compile_pod(a_pod("p1", **usual)), compile_pod(a_pod("p2", **{**usual, **other}))
     assert one.shape != two.shape
 
