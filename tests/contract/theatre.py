@@ -31,7 +31,7 @@ from tests.contract.http import TOKEN, served
 from tests.contract.operators import PLACES, HttpOperator, Json
 from tests.contract.players import BREATH_SECONDS, Players
 from tests.contract.test_checking import kubeconfig
-from tests.e2e.daemon import HASTY, UNSERVED, daemon
+from tests.e2e.daemon import UNSERVED, daemon
 
 PATIENCE_SECONDS = 30.0
 FORBIDDEN = 403
@@ -56,7 +56,7 @@ class Theatre:
         folder = self.kubeconfig.parent
         (folder / "config.yaml").write_text(yaml.safe_dump(_configured(args)))
         flags = ("--config", str(folder / "config.yaml"), "--feature-gates", gates)
-        with daemon(folder / "log", self.kubeconfig, *HASTY, *UNSERVED, *flags) as running:
+        with daemon(folder / "log", self.kubeconfig, *UNSERVED, *flags) as running:
             await asyncio.to_thread(running.begins)
             yield
             assert await asyncio.to_thread(running.ends) == 0

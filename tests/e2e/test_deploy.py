@@ -151,14 +151,27 @@ def test_a_check_names_what_is_missing(owner: Kubectl, as_reprieve: Path) -> Non
     assert "Reprieve cannot be the scheduler of https://" in done.stdout
 
 
-def test_a_check_tells_of_another_who_is_the_default_scheduler(owner: Kubectl) -> None:
-    replacing = str(DEPLOY / "overlays" / "replacing" / "config.yaml")
-    held = "default-scheduler"
-    assert held not in checked(owner.kubeconfig, "--config", replacing).stdout
+def test_a_check_tells_of_another_who_is_the_default_scheduler(owner: Kubectl, tmp_path: Path) -> None:
+    """Unless they share a lease: then only one of them ever is."""
+    shared = DEPLOY / "overlays" / "replacing" / "config.yaml"
+    apart = tmp_path / "config.yaml"
+    apart.write_text(yaml.safe_dump(yaml.safe_load(shared.read_text()) | {"leaderElection": {}}))
+    assert "default-scheduler" not in checked(owner.kubeconfig, "--config", str(apart)).stdout
     replace(owner, namespace="kube-system").apply(*yaml.safe_load_all(OTHER))
-    done = checked(owner.kubeconfig, "--config", replacing)
+    done = checked(owner.kubeconfig, "--config", str(apart))
     assert done.returncode == 0
     assert "warning Lease: lease kube-system/kube-scheduler is held by somebody" in done.stdout
+    told = checked(owner.kubeconfig, "--config", str(shared)).stdout
+    assert "good    Lease: lease kube-system/kube-scheduler: held by somebody" in told
+    assert "two would be" not in told
+
+
+def test_who_replaces_kube_scheduler_may_hold_its_lease(owner: Kubectl) -> None:
+    objects = rendered("overlays/replacing")
+    config = yaml.safe_load(of_kind(objects, "ConfigMap")["data"]["config.yaml"])
+    rules = of_kind(objects, "Role")["rules"]
+    name = config["leaderElection"]["resourceName"]
+    assert [rule["resourceNames"] for rule in rules if "update" in rule["verbs"]] == [[name]]
 
 
 def test_a_check_without_a_server(tmp_path: Path) -> None:

@@ -178,12 +178,15 @@ async def _about_leases(
     connection: Connection, configured: config.Configuration, now: float
 ) -> list[Finding]:
     election = configured.settings.leader_election
+    ours = (election.resource_namespace, election.resource_name) if election.leader_elect else None
     findings = []
-    if election.leader_elect:
-        held = await _held(connection, election.resource_namespace, election.resource_name, now)
-        findings.append(_about_our_lease(f"{election.resource_namespace}/{election.resource_name}", held))
+    if ours is not None:
+        held = await _held(connection, *ours, now)
+        findings.append(_about_our_lease("/".join(ours), held))
     namespace, name, scheduler = _OTHER
-    if scheduler in (profile.scheduler_name for profile in configured.profiles):
+    # Who shares a lease with kube-scheduler does nothing as long as that one leads.
+    replaces = scheduler in (profile.scheduler_name for profile in configured.profiles)
+    if replaces and ours != (namespace, name):
         held = await _held(connection, namespace, name, now)
         if held is None:
             text = f"who holds lease {namespace}/{name} cannot be read: perhaps two would be {scheduler}"

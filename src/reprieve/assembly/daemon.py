@@ -36,6 +36,7 @@ _log = logging.getLogger(__name__)
 _PATIENCE = 10.0  # seconds for which a server may be away when we begin: perhaps it begins, too
 _KNOCK_AGAIN = 1.0
 _NAMED = 5  # missing rights that are told one by one
+_AT_ONCE = 4  # questions about rights: each takes a connection of its own, and there are many
 
 
 class DaemonError(Exception):
@@ -241,7 +242,13 @@ async def answered_rights(
     connection: Connection, needed: Sequence[rights.Right]
 ) -> dict[rights.Right, bool | None]:
     """Whether the server gives us each of these; None if it does not say."""
-    answers = await asyncio.gather(*(connection.ask(rights.may_we(right)) for right in needed))
+    turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def ask(right: rights.Right) -> bool | None:
+        async with turns:
+            return await connection.ask(rights.may_we(right))
+
+    answers = await asyncio.gather(*map(ask, needed))
     return dict(zip(needed, answers, strict=True))
 
 
