@@ -25,12 +25,13 @@ from reprieve.cluster.kube.kubeconfig import find_login
 from reprieve.cluster.kube.places import Place
 from reprieve.cluster.kube.requests import MERGE, Request
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.rest.server import Endpoint, Server
 from reprieve.cluster.mini.setup import standard_objects
 from tests.architecture.source import ROOT
 from tests.contract.http import TOKEN, served
 from tests.contract.operators import PLACES, HttpOperator, Json
 from tests.contract.players import BREATH_SECONDS, Players
-from tests.contract.test_checking import kubeconfig
+from tests.contract.test_checking import CERTIFICATE, kubeconfig
 from tests.e2e.daemon import UNSERVED, daemon
 
 PATIENCE_SECONDS = 30.0
@@ -195,9 +196,12 @@ def _configured(args: Json) -> Json:
 async def on_the_mini_cluster(folder: Path) -> AsyncIterator[Theatre]:
     mini = MiniCluster(time.time, features=ALL_FEATURES)
     mini.apply(standard_objects())
-    async with served(mini) as operator:
+    async with (
+        served(mini) as operator,
+        Server(operator.front, Endpoint(tls=CERTIFICATE.context())) as server,
+    ):
         path = folder / "kubeconfig"
-        path.write_text(kubeconfig(operator.access.server, {"token": TOKEN}) + "current-context: here\n")
+        path.write_text(kubeconfig(server.url, {"token": TOKEN}) + "current-context: here\n")
         yield Theatre(operator, Players(operator), path, PLACES["PodGroup"], "here")
 
 
