@@ -17,7 +17,7 @@ from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.rest.exchange import Answer, Request
 from reprieve.cluster.mini.rest.server import Endpoint, Server
 from reprieve.cluster.mini.rest.statuses import refusal
-from reprieve.config import default_configuration
+from reprieve.config import Configuration, parse_configuration
 from reprieve.runtime.virtual_time import clock
 from tests.contract.http import TOKEN, WatchfulFront
 from tests.contract.relay import Pump, Relay
@@ -125,14 +125,24 @@ class Replica:
         await asyncio.gather(self.task, return_exceptions=True)
 
 
+def configuration(**settings: object) -> Configuration:
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    return parse_configuration({**head, **settings})
+
+
+DEFAULT = configuration()
+
+
 @asynccontextmanager
-async def replica(mini: MiniCluster, name: str, cut: Cut | None = None) -> AsyncIterator[Replica]:
+async def replica(
+    mini: MiniCluster, name: str, cut: Cut | None = None, configured: Configuration = DEFAULT
+) -> AsyncIterator[Replica]:
     front = CutFront(mini, cut)
     async with Server(front, Endpoint()) as server:
         front.gate = gate = Gate(server.port)
         async with gate.listening() as port:
             access = Access(Login(Cluster(server=f"http://127.0.0.1:{port}"), User(token=TOKEN)))
-            leading = lead(default_configuration(), access, clock, name, EVERYTHING)
+            leading = lead(configured, access, clock, name, EVERYTHING)
             made = Replica(front, gate, asyncio.create_task(leading))
             try:
                 yield made
@@ -141,10 +151,12 @@ async def replica(mini: MiniCluster, name: str, cut: Cut | None = None) -> Async
 
 
 @asynccontextmanager
-async def two_replicas(mini: MiniCluster, cut: Cut | None = None) -> AsyncIterator[tuple[Replica, Replica]]:
+async def two_replicas(
+    mini: MiniCluster, cut: Cut | None = None, configured: Configuration = DEFAULT
+) -> AsyncIterator[tuple[Replica, Replica]]:
     """The first leads, for as long as it is not cut off."""
-    async with replica(mini, "one", cut) as one:
+    async with replica(mini, "one", cut, configured) as one:
         await asyncio.sleep(1)
-        async with replica(mini, "two") as two:
+        async with replica(mini, "two", configured=configured) as two:
             await asyncio.sleep(1)
             yield one, two

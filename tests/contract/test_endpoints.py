@@ -20,9 +20,9 @@ def test_probes_are_for_everybody() -> None:
     visited(visit)
 
 
-def test_a_leader_is_ready_when_it_knows_its_cluster() -> None:
+def test_who_looks_at_a_cluster_is_ready_when_it_knows_it() -> None:
     async def visit(one: Visitor) -> None:
-        one.readiness.leads()
+        one.readiness.looks()
         status, text = await one.get("/readyz")
         assert status == 500
         assert "[-]sched-handler-sync failed" in text

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from reprieve.cluster.contract import CHECKS, Check, Stage
+from reprieve.cluster.contract import CHECKS, Check, Stage, shows_what_there_is_then_what_changes
 from reprieve.cluster.kube.client import Limits
-from reprieve.cluster.kube.cluster import kube_cluster
+from reprieve.cluster.kube.cluster import KubeCluster, kube_cluster
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.store import Store
 from reprieve.model.effects import Announce, Nominate, Target, Tone
@@ -69,5 +69,20 @@ def test_events_take_no_turns_from_what_is_done() -> None:
             done = (cluster.perform(Nominate(pod, "n1")) for pod in pods)
             await asyncio.gather(*told, *done)
             assert asyncio.get_running_loop().time() == pytest.approx(2.0, abs=0.3)
+
+    virtual_time.run(main())
+
+
+# Who stood by knows what its watches have shown: what was made a moment ago may come after Synced.
+AFTERWARDS = [check for check in CHECKS if check is not shows_what_there_is_then_what_changes]
+
+
+@pytest.mark.parametrize("check", AFTERWARDS)
+def test_the_contract_is_kept_by_one_who_stood_by_before_anybody_watched(check: Check) -> None:
+    async def main() -> None:
+        async with stage(virtual_time.clock, History.LONG) as made:
+            assert isinstance(made.cluster, KubeCluster)
+            await made.cluster.stand_by()
+            await check(made)
 
     virtual_time.run(main())

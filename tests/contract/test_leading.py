@@ -9,7 +9,7 @@ import pytest
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import living
-from tests.contract.replicas import Replica, two_replicas
+from tests.contract.replicas import Replica, configuration, two_replicas
 from tests.contract.scenes import waiting
 from tests.simulation.objects import node
 
@@ -18,9 +18,10 @@ CROWD = 200  # pods; twice as many as may be bound at once
 
 
 @asynccontextmanager
-async def a_cluster_with_two() -> AsyncIterator[tuple[MiniCluster, Replica, Replica]]:
+async def a_cluster_with_two(**settings: object) -> AsyncIterator[tuple[MiniCluster, Replica, Replica]]:
     nodes = [node(f"n{i}", "z", cpu=20) for i in range(CROWD // 20)]
-    async with living(clock, nodes) as mini, two_replicas(mini) as (one, two):
+    configured = configuration(**settings)
+    async with living(clock, nodes) as mini, two_replicas(mini, configured=configured) as (one, two):
         yield mini, one, two
 
 
@@ -58,6 +59,45 @@ def test_who_is_cut_off_has_stopped_before_the_next_one_begins() -> None:
             await until_running(mini, "a")
             assert 13 <= clock() - began < 25
             assert (one.binds, two.binds) == ([], ["a"])
+
+    run(main())
+
+
+# --- who waits for his turn -----------------------------------------------------------------------
+
+
+def kinds_read(one: Replica, since: float = 0.0) -> set[str]:
+    """Which kinds were listed or watched; a lease is neither."""
+    paths = [sent.path for sent in one.gate.sent if sent.at >= since and "watch=true" in sent.path]
+    return {path.partition("?")[0].rpartition("/")[2] for path in paths}
+
+
+def test_the_second_knows_the_cluster_before_it_leads_and_writes_nothing() -> None:
+    async def main() -> None:
+        async with a_cluster_with_two() as (mini, one, two):
+            assert {"pods", "nodes"} <= kinds_read(two)
+            mini.apply([waiting("a", "1")])
+            await until_running(mini, "a")
+            one.gate.shut()
+            shut = clock()
+            mini.apply([waiting("b", "1")])
+            await until_running(mini, "b")
+            assert [sent for sent in two.gate.sent if sent.writes and sent.at < shut + DEADLINE] == []
+            assert kinds_read(two, since=shut) == set(), "it goes on with the watches that it has"
+            assert two.binds == ["b"]
+
+    run(main())
+
+
+def test_the_second_looks_at_nothing_until_it_leads_if_told_so() -> None:
+    async def main() -> None:
+        async with a_cluster_with_two(delayCacheUntilActive=True) as (mini, one, two):
+            assert kinds_read(two) == set()
+            await one.stop()
+            mini.apply([waiting("a", "1")])
+            await until_running(mini, "a")
+            assert {"pods", "nodes"} <= kinds_read(two)
+            assert two.binds == ["a"]
 
     run(main())
 

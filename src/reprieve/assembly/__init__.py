@@ -6,11 +6,19 @@ The one place that knows both what can be written and what it means.
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, closing, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    closing,
+    contextmanager,
+)
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -55,6 +63,9 @@ from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.demands import GroupRules
 from reprieve.scheduler.queue import Backoff
 from reprieve.scheduler.settings import Settings
+
+if TYPE_CHECKING:
+    from reprieve.cluster.kube.cluster import KubeCluster  # HTTP, as below
 
 DEFAULT_GATES = config.Gates()
 EVERYTHING = config.Gates(**dict.fromkeys(config.Gates.__struct_fields__, True))
@@ -141,26 +152,46 @@ def watched(
 
 
 @asynccontextmanager
-async def scheduling(  # noqa: PLR0913, PLR0917  what, where, when, how and who looks on
+async def reached(
+    configured: config.Configuration,
+    access: Access,
+    clock: Callable[[], float],
+    may_write_for: Callable[[], float] = lambda: inf,
+) -> AsyncIterator["KubeCluster"]:
+    """The cluster behind an API server, for as long as the context is open.
+
+    ``may_write_for``: for how many seconds something may be written from now on.
+    """
+    from reprieve.cluster.kube import client, cluster  # HTTP, which most who come here do not need
+
+    rate, burst = pace_of(configured)
+    limits = client.Limits(rate=rate, burst=burst)
+    async with cluster.kube_cluster(access, clock, limits, may_write_for) as there:
+        yield there
+
+
+def scheduled(
+    there: "KubeCluster",
+    configured: config.Configuration,
+    clock: Callable[[], float],
+    gates: config.Gates = DEFAULT_GATES,
+    watch: Callable[[Scheduler], Machine] = lambda scheduler: scheduler,
+) -> AbstractAsyncContextManager[None]:
+    """Schedules a cluster for as long as the context is open. ``watch``: adds onlookers."""
+    machine, (rate, _) = watch(Scheduler(settings_of(configured, gates))), pace_of(configured)
+    return Loop(machine, there, clock, limits=limits_of(gates, rate)).running()
+
+
+@asynccontextmanager
+async def scheduling(
     configured: config.Configuration,
     access: Access,
     clock: Callable[[], float],
     gates: config.Gates = DEFAULT_GATES,
-    may_write_for: Callable[[], float] = lambda: inf,
     watch: Callable[[Scheduler], Machine] = lambda scheduler: scheduler,
 ) -> AsyncIterator[None]:
-    """Schedules the cluster behind an API server, for as long as the context is open.
-
-    ``may_write_for``: for how many seconds something may be written from now on. ``watch``: adds onlookers.
-    """
-    from reprieve.cluster.kube import client, cluster  # HTTP, which most who come here do not need
-
-    settings, (rate, burst) = settings_of(configured, gates), pace_of(configured)
-    limits = client.Limits(rate=rate, burst=burst)
-    async with (
-        cluster.kube_cluster(access, clock, limits, may_write_for) as there,
-        Loop(watch(Scheduler(settings)), there, clock, limits=limits_of(gates, rate)).running(),
-    ):
+    """Both: the cluster behind an API server, scheduled by nobody else."""
+    async with reached(configured, access, clock) as there, scheduled(there, configured, clock, gates, watch):
         yield
 
 

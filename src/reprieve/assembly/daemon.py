@@ -16,11 +16,20 @@ from http import HTTPStatus
 from pathlib import Path
 
 from reprieve import config
-from reprieve.assembly import DEFAULT_GATES, journal_in, scheduling, settings_of, watched
+from reprieve.assembly import (
+    DEFAULT_GATES,
+    journal_in,
+    reached,
+    scheduled,
+    scheduling,
+    settings_of,
+    watched,
+)
 from reprieve.assembly.endpoints import USUALLY, Endpoint, Judges, Judging, served
 from reprieve.cluster.kube import client, lease, rights
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
+from reprieve.cluster.kube.cluster import KubeCluster
 from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.places import CANDIDATES, Place
@@ -136,13 +145,21 @@ async def _work(daemon: Daemon, clock: Callable[[], float], onlookers: _Onlooker
     with journal_in(daemon.journal, daemon.configured, daemon.gates, _log.warning) as journal:
 
         def watch(scheduler: Scheduler) -> Machine:
-            onlookers.readiness.leads()
+            onlookers.readiness.looks()
             onlookers.telemetry.leads(lease_name, now=True)
             others = (onlookers.readiness, Chronicle())
             return watched(scheduler, clock, onlookers.telemetry, journal, others)
 
         if daemon.configured.settings.leader_election.leader_elect:
-            await lead(daemon.configured, daemon.access, clock, daemon.identity, daemon.gates, watch)
+            await lead(
+                daemon.configured,
+                daemon.access,
+                clock,
+                daemon.identity,
+                daemon.gates,
+                watch,
+                onlookers.readiness,
+            )
         else:
             async with scheduling(daemon.configured, daemon.access, clock, daemon.gates, watch=watch):
                 await asyncio.Event().wait()
@@ -155,6 +172,7 @@ async def lead(  # noqa: PLR0913, PLR0917  what, where, when and who
     identity: str,
     gates: config.Gates = DEFAULT_GATES,
     watch: Callable[[Scheduler], Machine] = lambda scheduler: scheduler,
+    readiness: Readiness | None = None,
 ) -> None:
     """Waits until this replica leads, schedules for as long as it does, and returns when another one may.
 
@@ -163,20 +181,42 @@ async def lead(  # noqa: PLR0913, PLR0917  what, where, when and who
     wanted = configured.settings.leader_election
     times = (wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)
     terms = lease.Terms(wanted.resource_namespace, wanted.resource_name, identity, *times)
-    # Its own connection: a leader who waits in line to renew the lease is none for long.
     election: lease.Election
 
     def may_ask_for() -> float:
         return election.may_ask_for()
 
+    # Its own connection: a leader who waits in line to renew the lease is none for long.
     async with client.connected(access, may_write_for=may_ask_for) as connection:
         election = lease.Election(connection, terms, clock)
-        await election.win()
-        try:
-            async with scheduling(configured, access, clock, gates, election.seconds_left, watch):
-                await election.keep()
-        finally:
-            await election.release()
+        async with reached(configured, access, clock, election.seconds_left) as there:
+            try:
+                if configured.settings.delay_cache_until_active:
+                    await election.win()
+                else:
+                    await _won_knowing_all(election, there, readiness or Readiness())
+                # By a scheduler that knows nothing yet: it reads in the cluster how far the last one was.
+                async with scheduled(there, configured, clock, gates, watch):
+                    await election.keep()
+            finally:
+                await election.release()
+
+
+async def _won_knowing_all(election: lease.Election, there: KubeCluster, readiness: Readiness) -> None:
+    """Who does not know the cluster does not ask to lead: there may be somebody who does."""
+    readiness.looks()
+    await there.stand_by()
+    readiness.knows_all()
+    _log.info("all that the cluster has is known; waiting for the lease")
+    tasks = [asyncio.create_task(task) for task in (election.win(), there.until_it_fails())]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 # --- getting in ----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import platform
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.kube.announcing import Recorder
@@ -20,20 +20,18 @@ from reprieve.cluster.kube.client import (
     for_ever,
 )
 from reprieve.cluster.kube.discovery import Discovery
+from reprieve.cluster.kube.following import Following
 from reprieve.cluster.kube.mirror import Known
-from reprieve.cluster.kube.places import CANDIDATES, Place
+from reprieve.cluster.kube.places import Place
 from reprieve.cluster.kube.requests import Conversation, Moment, conversation, ended
-from reprieve.cluster.kube.watch import Follower, Portion, Ways
 from reprieve.cluster.port import Answer, Refused, Sight
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, WriteStatus
-from reprieve.model.events import Synced
 from reprieve.model.objects import Condition
 
 _log = logging.getLogger(__name__)
 
 REPORTER = "reprieve"
 _LONGEST_INSTANCE = 128  # characters, for who reports an event
-_PORTIONS_AHEAD = 16  # that wait to be taken; then the server has to wait
 _SERIES_EVERY = 60.0  # seconds between looks at what is overdue
 
 
@@ -51,39 +49,39 @@ class KubeCluster:
         self._telling = telling
         self._clock = clock
         self._discovery = Discovery(connection)
-        self._ways = Ways()
         self._recorder = Recorder(REPORTER, instance)
-        self._followers: dict[str, Follower] = {}
+        self._standing_by: Following | None = None
+        self._latest: Following | None = None
 
     # --- what there is ---------------------------------------------------------------------------
 
+    async def stand_by(self) -> None:
+        """Begins to follow everything, for who will watch later; returns when all is known."""
+        self._standing_by = self._begun()
+        await self._standing_by.until_all_is_known()
+
+    async def until_it_fails(self) -> None:
+        """Raises what goes wrong with that, if something does before somebody watches."""
+        if self._standing_by is not None:
+            await self._standing_by.until_it_fails()
+
     async def watch(self) -> AsyncIterator[Sight]:
-        arrived: asyncio.Queue[tuple[str, Portion | Exception]] = asyncio.Queue(_PORTIONS_AHEAD)
-        followers = {kind: self._follower(kind, arrived) for kind in CANDIDATES}
-        self._followers = followers
-        tasks = [asyncio.create_task(_guarded(f, kind, arrived)) for kind, f in followers.items()]
+        following, self._standing_by = self._standing_by or self._begun(), None
         try:
-            incomplete = set(followers)
-            while True:
-                kind, portion = await arrived.get()
-                if isinstance(portion, Exception):
-                    raise portion
-                for sight in portion.sights:
+            async with aclosing(following.shown()) as sights:
+                async for sight in sights:
                     yield sight
-                if portion.complete and kind in incomplete:
-                    incomplete.remove(kind)
-                    if not incomplete:
-                        yield Synced()
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await following.end()
 
-    def _follower(self, kind: str, arrived: asyncio.Queue[tuple[str, Portion | Exception]]) -> Follower:
-        async def deliver(portion: Portion) -> None:
-            await arrived.put((kind, portion))
+    async def end(self) -> None:
+        """Nobody will watch any more."""
+        if self._standing_by is not None:
+            await self._standing_by.end()
 
-        return Follower(kind, self._connection, self._discovery, self._ways, deliver)
+    def _begun(self) -> Following:
+        self._latest = Following(self._connection, self._discovery)
+        return self._latest
 
     # --- what is done ----------------------------------------------------------------------------
 
@@ -112,8 +110,7 @@ class KubeCluster:
         return conversation(effect, place, moment)
 
     def _known(self, target: Target) -> Known:
-        follower = self._followers.get(target.kind)
-        return (follower.mirror.find(target) if follower is not None else None) or Known(target.uid, "")
+        return (self._latest.find(target) if self._latest is not None else None) or Known(target.uid, "")
 
     async def keep_series(self) -> None:
         """Tells how often events came that came again and again, until cancelled."""
@@ -132,16 +129,6 @@ def _kept_times(effect: Effect | WriteStatus, conditions: Sequence[Condition]) -
         turned = condition.last_transition_time
         if turned is not None and statuses.get(condition.type) == condition.status:
             yield condition.type, stamp(turned.timestamp())
-
-
-async def _guarded(
-    follower: Follower, kind: str, arrived: asyncio.Queue[tuple[str, Portion | Exception]]
-) -> None:
-    """A mistake of ours must not pass for a quiet cluster."""
-    try:
-        await follower.run()
-    except Exception as error:
-        await arrived.put((kind, error))
 
 
 @asynccontextmanager
@@ -163,4 +150,4 @@ async def kube_cluster(
             yield cluster
         finally:
             series.cancel()
-            await asyncio.gather(series, return_exceptions=True)
+            await asyncio.gather(series, cluster.end(), return_exceptions=True)

@@ -25,6 +25,7 @@ _log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
+_SEEN_AFTER = 1.0  # seconds, at most, until others who watch have seen what we wrote last
 _LEASES = Place("Lease", "leases", "coordination.k8s.io/v1")
 
 
@@ -193,11 +194,12 @@ class Election:
 
     async def release(self) -> None:
         """Whatever was to be written must have been written before. A lease that was lost is left alone."""
-        left, self._released = self.seconds_left(), True
-        if left <= 0:
+        if self.seconds_left() <= 0:
             return
+        self._released = True
+        await asyncio.sleep(min(_SEEN_AFTER, self.may_ask_for()))
         try:
-            async with asyncio.timeout(min(self._terms.retry, left)):
+            async with asyncio.timeout(max(min(self._terms.retry, self.may_ask_for()), 0.0)):
                 await self._connection.ask(self._claim.release(self._clock()))
         except (NoAnswerError, TimeoutError) as error:
             _log.info("the lease could not be released: %s", str(error) or "no answer in time")

@@ -1,0 +1,94 @@
+"""Who begins to watch late is shown what there is now, and nothing of what was before."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+from reprieve.cluster.kube.cluster import KubeCluster, kube_cluster
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.port import Sight
+from reprieve.model.events import Gone, Seen, Synced, Unread
+from reprieve.model.objects import Pod
+from reprieve.runtime.virtual_time import clock, run
+from tests.contract.http import living, served
+from tests.simulation.objects import pod, pod_spec
+
+Story = Callable[[MiniCluster, KubeCluster], Coroutine[Any, Any, None]]
+
+
+def told(story: Story) -> None:
+    async def main() -> None:
+        async with (
+            living(clock) as mini,
+            served(mini) as operator,
+            kube_cluster(operator.access, clock) as there,
+        ):
+            await story(mini, there)
+
+    run(main())
+
+
+@asynccontextmanager
+async def seen_by(there: KubeCluster) -> AsyncIterator[list[str]]:
+    """Names of the pods that a watcher is shown, as he is shown them."""
+    sights: list[str] = []
+
+    async def watch() -> None:
+        async for sight in there.watch():
+            sights.extend(_told(sight))
+
+    task = asyncio.create_task(watch())
+    await asyncio.sleep(1)
+    try:
+        yield sights
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _told(sight: Sight) -> list[str]:
+    match sight:
+        case Seen(Pod() as seen, unserved):
+            return [" ".join((seen.metadata.name, *unserved))]
+        case Gone(target) | Unread(target) if target.kind == "Pod":
+            return [f"{type(sight).__name__} {target.name}"]
+        case Synced():
+            return ["all"]
+    return []
+
+
+def test_what_is_there_by_then_and_whatever_changes_since() -> None:
+    async def story(mini: MiniCluster, there: KubeCluster) -> None:
+        mini.apply([pod("gone", pod_spec("1")), pod("old", pod_spec("1"))])
+        await there.stand_by()
+        mini.delete("Pod", "default", "gone", grace=0)
+        mini.apply([pod("new", pod_spec("1", resourceClaims=[{"name": "c"}]))])
+        await asyncio.sleep(1)
+        async with seen_by(there) as sights:
+            assert sights == ["old", "new spec.resourceClaims", "all"]
+            mini.apply([pod("newest", pod_spec("1"))])
+            mini.delete("Pod", "default", "old", grace=0)
+            await asyncio.sleep(1)
+            assert sights[3:] == ["newest", "Gone old"]
+
+    told(story)
+
+
+def test_what_cannot_be_read_is_shown_as_such() -> None:
+    async def story(mini: MiniCluster, there: KubeCluster) -> None:
+        mini.apply([pod("odd", {**pod_spec("1"), "priority": "high"})])
+        await there.stand_by()
+        async with seen_by(there) as sights:
+            assert sights == ["Unread odd", "all"]
+
+    told(story)
+
+
+def test_who_watches_at_once_is_shown_the_same() -> None:
+    async def story(mini: MiniCluster, there: KubeCluster) -> None:
+        mini.apply([pod("old", pod_spec("1"))])
+        async with seen_by(there) as sights:
+            assert sights == ["old", "all"]
+
+    told(story)
