@@ -207,7 +207,7 @@ async def _won_knowing_all(election: lease.Election, there: KubeCluster, readine
     readiness.looks()
     await there.stand_by()
     readiness.knows_all()
-    _log.info("all that the cluster has is known; waiting for the lease")
+    _log.info("standing by: the cluster is known, and the lease is asked for")
     tasks = [asyncio.create_task(task) for task in (election.win(), there.until_it_fails())]
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
