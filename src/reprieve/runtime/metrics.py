@@ -85,6 +85,12 @@ class Metrics:
             doubling(0.01, 20),
             "attempts",
         )
+        self.incoming = self._counters(
+            "scheduler_queue_incoming_pods_total",
+            "Pods that came into a queue, by what brought them there.",
+            "queue",
+            "event",
+        )
         self.attempts_needed = self._histogram(
             "scheduler_pod_scheduling_attempts", "Attempts until a pod was bound.", doubling(1, 5)
         )

@@ -160,6 +160,8 @@ class Telemetry:
             self._tell(self._followed.decided(decision, decided.effects, now))
             return
         attempts = self._attempts[decision.demand] = self._attempts.get(decision.demand, 0) + 1
+        came = "UnscheduledPodAdd" if attempts == 1 else "BackoffComplete"
+        self._metrics.incoming("active", came).inc(decision.pods)
         if decision.demand.kind == "Pod":
             self._metrics.algorithm_seconds.observe(seconds)
         else:
@@ -205,6 +207,7 @@ class Telemetry:
     def _unplaced(self, decision: Decision, seconds: float) -> None:
         labels = "unschedulable", self._profile(decision.demand)
         self._metrics.attempts(*labels).inc(decision.pods)
+        self._metrics.incoming("unschedulable", "ScheduleAttemptFailure").inc(decision.pods)
         self._metrics.attempt_seconds(*labels).observe(seconds)
         looked = decision.eviction is not None and decision.eviction.because.code not in _NEVER_LOOKED
         if decision.outcome is Outcome.PREEMPTS or looked:

@@ -20,6 +20,7 @@ OF_KUBE_SCHEDULER: dict[str, tuple[set[str], list[float]]] = {
     "scheduler_pod_scheduling_sli_duration_seconds": ({"attempts"}, doubled(0.01, 20)),
     "scheduler_pod_scheduling_attempts": (set(), doubled(1, 5)),
     "scheduler_pending_pods": ({"queue"}, []),
+    "scheduler_queue_incoming_pods_total": ({"queue", "event"}, []),
     "leader_election_master_status": ({"name"}, []),
     "rest_client_requests_total": ({"code", "method", "host"}, []),
     "rest_client_request_duration_seconds": (

@@ -95,6 +95,17 @@ def test_a_bind_that_fails_is_an_error_and_counts_as_an_attempt() -> None:
     assert measured.says("scheduler_pod_scheduling_attempts_sum") == 2
 
 
+def test_how_pods_come_into_queues() -> None:
+    came = "scheduler_queue_incoming_pods_total"
+    cluster = Measured().begin(a_node("n1"), a_pod("p", cpu="100"), a_pod("theirs", schedulerName="another"))
+    assert cluster.says(came, queue="active", event="UnscheduledPodAdd") == 1
+    assert cluster.says(came, queue="unschedulable", event="ScheduleAttemptFailure") == 1
+    cluster.now += 20.0
+    cluster.see(a_node("n2", cpu="200")).succeed()
+    assert cluster.says(came, queue="active", event="BackoffComplete") == 1
+    assert cluster.says(came, queue="unschedulable", event="ScheduleAttemptFailure") == 1
+
+
 def test_a_bind_whose_answer_is_lost_is_counted_when_it_shows_and_once() -> None:
     pod, cluster = a_pod("p"), Measured().begin(a_node("n1"))
     (bind,) = cluster.see(pod).wanted
