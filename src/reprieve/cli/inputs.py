@@ -12,6 +12,8 @@ from pathlib import Path
 import click
 
 from reprieve.cluster.api.codec import Decoded, UnknownKind, Unreadable, decode_documents
+from reprieve.cluster.api.defaults import default
+from reprieve.cluster.api.features import ALL_FEATURES
 from reprieve.model.objects import KubernetesObject, ref_of
 
 STDIN = "-"
@@ -27,12 +29,19 @@ class Input:
 
 
 def read_input(filename: str) -> Input:
-    results = decode_documents(text_of(filename))
+    results = decode_documents(text_of(filename), _filled)
     return Input(
         objects=tuple(r.object for r in results if isinstance(r, Decoded)),
         malformed=tuple(f"{filename}: {r.problem}" for r in results if isinstance(r, Unreadable)),
         strange=tuple(f"{filename}: {r.problem}" for r in results if isinstance(r, UnknownKind)),
     )
+
+
+def _filled(body: object) -> object:
+    """As a server would keep it: what limits alone were given for is asked for, too."""
+    if isinstance(body, dict):
+        default(body, str(body.get("apiVersion")).rpartition("/")[2], ALL_FEATURES)
+    return body
 
 
 def text_of(filename: str) -> str:

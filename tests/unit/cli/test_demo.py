@@ -74,6 +74,13 @@ def test_each_pod_takes_the_room_that_it_gets(files: Path) -> None:
     assert "has insufficient cpu left" in result.stdout
 
 
+def test_what_limits_alone_were_given_for_is_asked_for_too(files: Path) -> None:
+    write(files, "cluster.yaml", node("a"))
+    result = run("--cluster", "cluster.yaml", "-f", "-", stdin=pod("big", 5).replace("requests", "limits"))
+    assert result.exit_code == 20
+    assert "Pod default/big asks for cpu 5" in result.stdout
+
+
 def test_without_pods_of_ones_own_those_that_wait_in_the_cluster_ask(files: Path) -> None:
     write(files, "cluster.yaml", node("a"), pod("runs", 1, "nodeName: a,"), pod("waits"))
     result = run("--cluster", "cluster.yaml")

@@ -293,24 +293,31 @@ def _under(result: Result, path: str) -> Result:
     return msgspec.structs.replace(result, problem=problem)
 
 
-def decode_documents(text: str) -> tuple[Result, ...]:
-    """All objects of a YAML or JSON text, those in lists too; a problem's path begins with its document."""
+def _as_it_is(body: object) -> object:
+    return body
+
+
+def decode_documents(text: str, fill: Callable[[object], object] = _as_it_is) -> tuple[Result, ...]:
+    """All objects of a YAML or JSON text, those in lists too; a problem's path begins with its document.
+
+    ``fill`` writes into an object what it does not say.
+    """
     return tuple(
         result
         for i, document in enumerate(documents(text))
-        for result in _in_document(document, f"documents[{i}]")
+        for result in _in_document(document, f"documents[{i}]", fill)
     )
 
 
-def _in_document(document: object, path: str) -> Iterator[Result]:
+def _in_document(document: object, path: str, fill: Callable[[object], object]) -> Iterator[Result]:
     match document:
         case Unparsed(expected):
             yield _unreadable(NOBODY, path, expected)
         case {"kind": str(kind), "items": list(items), **rest} if kind.endswith("List"):
             for i, item in enumerate(_with_kind(items, kind, rest.get("apiVersion"))):
-                yield _under(decode_value(item), f"{path}.items[{i}]")
+                yield _under(decode_value(fill(item)), f"{path}.items[{i}]")
         case _:
-            yield _under(decode_value(document), path)
+            yield _under(decode_value(fill(document)), path)
 
 
 def _with_kind(items: list[object], list_kind: str, api_version: object) -> Iterator[object]:
