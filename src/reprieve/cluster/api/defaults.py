@@ -15,6 +15,7 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 _OLDER = "v1alpha2"
 _QUARTER = "25%"
 _UNLIMITED = 2**31 - 1
+_RIGHTS = "rbac.authorization.k8s.io"
 
 
 def default(body: Json, version: str, features: Features) -> None:
@@ -228,7 +229,8 @@ def _default_cron_job(body: Json) -> None:
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
     if isinstance(spec.get("jobTemplate"), dict):
-        _default_job_spec(made(spec["jobTemplate"], "spec"))
+        # What is a Job only later has the defaults of its pods, and gets its own when it is made.
+        _default_template(made(spec["jobTemplate"], "spec"))
 
 
 def _default_job(body: Json) -> None:
@@ -263,6 +265,25 @@ def _default_priority_class(body: Json) -> None:
     body.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
+def _default_binding(body: Json) -> None:
+    """Users and groups are names that nobody serves; only service accounts are of the core."""
+    if isinstance(body.get("roleRef"), dict) and not body["roleRef"].get("apiGroup"):
+        body["roleRef"]["apiGroup"] = _RIGHTS
+    for subject in items(body, "subjects"):
+        if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
+            subject["apiGroup"] = _RIGHTS
+
+
+def _default_definition(body: Json) -> None:
+    spec = made(body, "spec")
+    spec.setdefault("conversion", {"strategy": "None"})
+    names = made(spec, "names")
+    if kind := text_in(names, "kind"):
+        for field, name in (("singular", kind.lower()), ("listKind", f"{kind}List")):
+            if not names.get(field):
+                names[field] = name
+
+
 # --- what is kept for others ---------------------------------------------------------------------
 
 
@@ -282,6 +303,12 @@ def _default_requests(spec: Json) -> None:
                 asked["allocationMode"] = "ExactCount"
             if asked["allocationMode"] == "ExactCount":
                 asked.setdefault("count", 1)
+
+
+def _default_endpoints(body: Json) -> None:
+    for subset in items(body, "subsets"):
+        for port in items(subset, "ports"):
+            port.setdefault("protocol", "TCP")
 
 
 def _default_endpoint_slice(body: Json) -> None:
@@ -328,7 +355,11 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "Job": _default_job,
     "CronJob": _default_cron_job,
     "PriorityClass": _default_priority_class,
+    "RoleBinding": _default_binding,
+    "ClusterRoleBinding": _default_binding,
+    "CustomResourceDefinition": _default_definition,
     "PodTemplate": _default_template,
+    "Endpoints": _default_endpoints,
     "ResourceClaim": _default_resource_claim,
     "ResourceClaimTemplate": _default_claim_template,
     "EndpointSlice": _default_endpoint_slice,

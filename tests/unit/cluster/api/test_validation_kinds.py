@@ -118,6 +118,8 @@ def test_what_is_filled_in() -> None:
     assert (controller["spec"]["replicas"], controller["spec"]["selector"]) == (1, {"app": "web"})
     cron_job = created(CRON_JOB)["spec"]
     assert (cron_job["concurrencyPolicy"], cron_job["successfulJobsHistoryLimit"]) == ("Allow", 3)
-    assert cron_job["jobTemplate"]["spec"]["backoffLimit"] == 6
+    template = cron_job["jobTemplate"]["spec"]
+    assert "backoffLimit" not in template, "it is filled in when the job is made"
+    assert template["template"]["spec"]["dnsPolicy"] == "ClusterFirst"
     driver = created(CSI_DRIVER)["spec"]
     assert (driver["attachRequired"], driver["volumeLifecycleModes"]) == (True, ["Persistent"])

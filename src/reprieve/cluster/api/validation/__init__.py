@@ -101,7 +101,7 @@ _RULES: Mapping[str, Rules] = {
     ),
     "DeviceClass": Rules(kept.check_device_class, namespaced=False),
     "DeviceTaintRule": Rules(kept.check_taint_rule, namespaced=False),
-    "ResourceClaim": Rules(kept.check_resource_claim, kept.keeps_its_spec),
+    "ResourceClaim": Rules(kept.check_resource_claim, kept.keeps_its_spec, kept.check_claim_status),
     "ResourceClaimTemplate": Rules(kept.check_claim_template, kept.keeps_its_spec),
     "ResourceSlice": Rules(kept.check_slice, kept.check_slice_change, namespaced=False),
     "Role": Rules(rights.check_role, name=path_segment),

@@ -31,6 +31,12 @@ def _check_claim_spec(spec: At) -> None:
                 asked["count"].at_least(0)
 
 
+def check_claim_status(claim: At, old: Json) -> None:
+    status = claim["status"]
+    if not status["reservedFor"].empty and not status["allocation"].given:
+        status["reservedFor"].forbid("must not be given without an allocation")
+
+
 def keeps_its_spec(thing: At, old: Json) -> None:
     if not same(thing["spec"].value, old.get("spec")):
         thing["spec"].invalid("the field is immutable")

@@ -1,6 +1,6 @@
 """The scale of those that keep a number of pods: one number to read and to write."""
 
-from reprieve.cluster.mini.errors import invalid
+from reprieve.cluster.mini.errors import bad_request, invalid
 from reprieve.cluster.mini.history import Stored
 from reprieve.cluster.mini.kinds import Json, peek
 from reprieve.cluster.mini.metadata import metadata_of
@@ -33,6 +33,10 @@ def _scaled(call: Call, change: Change) -> Response:
     check_type(scale, SCALE_VERSION, "Scale")
     replicas = _replicas(scale)
     meta = metadata_of(scale) if "metadata" in scale else {}
+    if meta.get("name") not in (None, "", call.place.name):
+        raise bad_request(
+            f"the name of the object ({meta['name']}) does not match the name on the URL ({call.place.name})"
+        )
     conditions = {name: meta[name] for name in ("uid", "resourceVersion") if name in meta}
 
     def resized(old: Json) -> Json:

@@ -24,8 +24,11 @@ def subject_of(kind: Kind, name: str, uid: str = "") -> Subject:
     return Subject(name, kind.group, kind.plural, uid)
 
 
-def success(subject: Subject = NOTHING, code: int = 200) -> Json:
-    return {**_HEAD, "status": "Success", **_details(subject), "code": code}
+def success(subject: Subject = NOTHING, code: int | None = None) -> Json:
+    """What was made of something has a code of its own, what became of it has not."""
+    details = _details(subject)
+    said = {"details": details or None, "code": code}
+    return {**_HEAD, "status": "Success", **{name: value for name, value in said.items() if value}}
 
 
 def failure(error: ApiError, subject: Subject = NOTHING) -> Json:
@@ -36,7 +39,8 @@ def failure(error: ApiError, subject: Subject = NOTHING) -> Json:
         "status": "Failure",
         "message": error.message,
         "reason": error.reason,
-        **_details(subject, causes, error.retry_after),
+        # Some clients read them without looking whether they are there.
+        "details": _details(subject, causes, error.retry_after),
         "code": error.status,
     }
 
@@ -65,5 +69,4 @@ def _details(subject: Subject, causes: list[Json] | None = None, retry_after: in
         "causes": causes,
         "retryAfterSeconds": retry_after,
     }
-    # Some clients read them without looking whether they are there.
-    return {"details": {name: value for name, value in details.items() if value}}
+    return {name: value for name, value in details.items() if value}

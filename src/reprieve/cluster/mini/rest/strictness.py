@@ -52,7 +52,12 @@ def still_readable(place: Place, mode: FieldValidation, body: Json, old: Json) -
             raise ApiError(
                 422, "Invalid", f"{_name(place)} is invalid after the patch: {_told(finding)}", (cause,)
             )
-    return Read(_known(place, body), _judged(place, mode, [], fresh))
+    try:
+        warnings = _judged(place, mode, [], fresh)
+    except ApiError as error:
+        cause = Cause("FieldValueInvalid", error.message, "patch")
+        raise ApiError(422, "Invalid", error.message, (cause,)) from error
+    return Read(_known(place, body), (*warnings, *_not_followed(place, body)))
 
 
 def _not_followed(place: Place, body: Json) -> tuple[str, ...]:

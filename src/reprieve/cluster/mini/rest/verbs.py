@@ -28,6 +28,7 @@ def get(call: Call) -> Response:
 def list_or_watch(call: Call) -> Answer:
     if call.query.flag("watch"):
         return watch(call)
+    call.query.number("timeoutSeconds")  # only that it is one: lists do not wait
     if call.query.text("sendInitialEvents"):
         raise forbidden("sendInitialEvents", "it is for watches, and the parameter watch is not true")
     items, extent = call.api.lists.list(call.place, call.query, filter_of(call.place, call.query))

@@ -41,7 +41,7 @@ def wish_of(query: Query, newest: int) -> Wish:
     initial = query.flag("sendInitialEvents")
     match = query.text("resourceVersionMatch")
     if asked and match != NOT_OLDER:
-        raise forbidden("sendInitialEvents", "it needs resourceVersionMatch=NotOlderThan")
+        raise forbidden("resourceVersionMatch", "sendInitialEvents needs it to be NotOlderThan")
     if match and not asked:
         raise forbidden("resourceVersionMatch", "a watch has it only together with sendInitialEvents")
     if initial:

@@ -59,7 +59,10 @@ def create(call: Call) -> Response:
 
 
 def _read(call: Call) -> Read:
-    body = headed(call.place, read_object(call.request))
+    sent = read_object(call.request)
+    if sent.get("metadata") is None:
+        sent = {**sent, "metadata": {}}
+    body = headed(call.place, sent)
     return readable(call.place, call.request, call.query.field_validation, body)
 
 

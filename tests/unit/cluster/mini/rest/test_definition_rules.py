@@ -25,6 +25,14 @@ def _queue(**spec: object) -> Json:
     return {"metadata": {"name": "q"}, "spec": {"size": 1, **spec}}
 
 
+def test_what_a_definition_need_not_say(asker: Asker) -> None:
+    body = definition()
+    del body["spec"]["names"]["singular"]
+    spec = asker.post(DEFINITIONS, body)["spec"]
+    assert (spec["names"]["singular"], spec["names"]["listKind"]) == ("queue", "QueueList")
+    assert spec["conversion"] == {"strategy": "None"}
+
+
 def test_a_rule_is_followed(asker: Asker) -> None:
     asker.post(DEFINITIONS, _ruled({"rule": "self.size < 10 || has(self.code)", "message": "name a code"}))
     status, _, told = asker.refused("POST", QUEUES, _queue(size=10))

@@ -13,6 +13,7 @@ def test_what_is_gone_is_gone(asker: Asker) -> None:
     status = asker.delete(f"{MAPS}/a")
     assert (status["kind"], status["status"]) == ("Status", "Success")
     assert status["details"] == {"name": "a", "kind": "configmaps", "uid": made["metadata"]["uid"]}
+    assert "code" not in status
     assert asker.refused("DELETE", f"{MAPS}/a")[:2] == (404, "NotFound")
 
 

@@ -59,6 +59,19 @@ def test_what_cannot_be(asker: Asker, path: str, body: Json, sentence: str) -> N
     assert sentence in told
 
 
+def test_nobody_has_what_was_not_given_out(asker: Asker) -> None:
+    asker.post(CLAIMS, CLAIM)
+    had = {"status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "1"}]}}
+    status, _, told = asker.refused("PATCH", f"{CLAIMS}/it/status", had, content_type=MERGE)
+    assert (status, "status.reservedFor: Forbidden" in told) == (422, True)
+
+
+def test_ports_are_of_tcp(asker: Asker) -> None:
+    subsets = [{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]
+    made = asker.post("/api/v1/namespaces/default/endpoints", _thing("v1", "Endpoints", subsets=subsets))
+    assert made["subsets"][0]["ports"] == [{"port": 80, "protocol": "TCP"}]
+
+
 def test_a_claim_stays_as_it_was(asker: Asker) -> None:
     asker.post(CLAIMS, CLAIM)
     other = {"spec": {"devices": {"requests": [{**ASKED, "name": "other"}]}}}

@@ -152,6 +152,7 @@ def test_a_version_of_the_future(asker: Asker) -> None:
         ({"resourceVersionMatch": "Roughly", "resourceVersion": "1"}, 422),
         ({"resourceVersionMatch": "Exact", "resourceVersion": "0"}, 422),
         ({"sendInitialEvents": "true"}, 422),
+        ({"timeoutSeconds": "long"}, 400),
         ({"watch": "perhaps"}, 400),
     ],
 )

@@ -267,13 +267,25 @@ def test_in_the_name_of_others(asker: Asker) -> None:
 # --- mistakes ------------------------------------------------------------------------------------
 
 
+def test_the_group_of_a_role_and_of_people_goes_without_saying(asker: Asker) -> None:
+    asker.user = ADMIN
+    people = [
+        {"kind": "User", "name": "bob"},
+        {"kind": "ServiceAccount", "name": "s", "namespace": "default"},
+    ]
+    body = {"metadata": {"name": "x"}, "roleRef": {"kind": "Role", "name": "r"}, "subjects": people}
+    made = asker.post(BINDINGS, body)
+    assert made["roleRef"]["apiGroup"] == GROUP
+    assert [subject.get("apiGroup") for subject in made["subjects"]] == [GROUP, None]
+
+
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
         (ROLES, {"rules": [{"apiGroups": [""], "resources": ["pods"]}]}, "rules[0].verbs"),
         (ROLES, {"rules": [{"verbs": ["get"], "resources": ["pods"]}]}, "rules[0].apiGroups"),
         (ROLES, {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]}, "rules[0].nonResourceURLs"),
-        (BINDINGS, {"roleRef": {"kind": "Role", "name": "r"}}, "roleRef.apiGroup"),
+        (BINDINGS, {"roleRef": {"apiGroup": "x", "kind": "Role", "name": "r"}}, "roleRef.apiGroup"),
         (BINDINGS, {"roleRef": {"apiGroup": GROUP, "kind": "Pod", "name": "r"}}, "roleRef.kind"),
         (CLUSTER_BINDINGS, {"roleRef": {"apiGroup": GROUP, "kind": "Role", "name": "r"}}, "roleRef.kind"),
         (BINDINGS, binding("r", subject={"kind": "Robot", "name": "x"}), "subjects[0].kind"),

@@ -231,6 +231,13 @@ def test_a_scale_is_read_and_written(asker: Asker) -> None:
     assert (found["spec"]["replicas"], found["metadata"]["generation"]) == (3, 3)
 
 
+def test_a_scale_of_another(asker: Asker) -> None:
+    asker.post(DEPLOYMENTS, deployment("web"))
+    other = {"metadata": {"name": "other"}, "spec": {"replicas": 2}}
+    status, _, told = asker.refused("PUT", f"{DEPLOYMENTS}/web/scale", other)
+    assert (status, "does not match the name on the URL" in told) == (400, True)
+
+
 def test_a_scale_that_cannot_be(asker: Asker) -> None:
     asker.post(DEPLOYMENTS, deployment("web"))
     path = f"{DEPLOYMENTS}/web/scale"

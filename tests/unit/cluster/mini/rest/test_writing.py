@@ -309,6 +309,18 @@ def test_misspelt_fields_are_refused_by_the_strict(asker: Asker) -> None:
     assert 'strict decoding error: unknown field "metadata.lables", ' in sentence
 
 
+def test_a_patch_with_misspelt_fields_is_refused_by_the_strict(asker: Asker) -> None:
+    asker.post(PODS, pod("a"))
+    wrong: Json = {"metadata": {"lables": {}}}
+    status, _, told = asker.refused("PATCH", f"{PODS}/a", wrong, content_type=MERGE, fieldValidation="Strict")
+    assert (status, 'unknown field "metadata.lables"' in told) == (422, True)
+
+
+def test_what_has_no_metadata_has_no_name(asker: Asker) -> None:
+    status, _, told = asker.refused("POST", MAPS, {"data": {}})
+    assert (status, "metadata.name" in told) == (422, True)
+
+
 def test_misspelt_fields_are_passed_over_where_nobody_cares(asker: Asker) -> None:
     assert asker.ask("POST", PODS, misspelt(), fieldValidation="Ignore").headers == {}
     assert asker.refused("POST", PODS, misspelt(), fieldValidation="Perhaps")[0] == 422
