@@ -48,6 +48,17 @@ def test_a_bound_pod_starts_after_a_moment(scene: Scene) -> None:
     assert phase(scene, "waiting") == "Pending"
 
 
+def test_every_pod_has_an_address_of_its_own(scene: Scene) -> None:
+    host = pod("host", on="n1")
+    host["spec"]["hostNetwork"] = True
+    scene.add(pod("a", on="n1"), pod("b", on="n1"), host)
+    scene.pass_time(1)
+    one, other = (scene.read(pod_key(name))["status"] for name in "ab")
+    assert one["podIP"] != other["podIP"]
+    assert one["podIPs"] == [{"ip": one["podIP"]}]
+    assert "podIP" not in scene.read(pod_key("host"))["status"], "it has that of its node"
+
+
 def test_init_containers_end_and_sidecars_stay(scene: Scene) -> None:
     body = pod("a", on="n1")
     sidecar = {**container(), "name": "sidecar", "restartPolicy": "Always"}

@@ -259,3 +259,47 @@ def test_a_replication_controller() -> None:
     scene.store.delete(key)
     settle(scene, 60)
     assert scene.all("pods") == []
+
+
+# --- how far it is -----------------------------------------------------------------------------------
+
+
+def progress(scene: Scene) -> tuple[str, str]:
+    found = condition(scene.read(WEB), "Progressing")
+    assert found is not None
+    return found["status"], found["reason"]
+
+
+def test_a_rollout_goes_on_until_it_is_done() -> None:
+    scene = scene_of(deployment(2))
+    scene.pass_time(0.5)
+    assert progress(scene) == ("True", "ReplicaSetUpdated")
+    settle(scene, 3)
+    assert progress(scene) == ("True", "NewReplicaSetAvailable")
+    use(scene, "example/app:2")
+    scene.pass_time(0.5)
+    assert progress(scene) == ("True", "ReplicaSetUpdated")
+
+
+def test_a_rollout_that_is_stuck_says_so() -> None:
+    scene = scene_of(deployment(2, progressDeadlineSeconds=60))
+    scene.pass_time(59)
+    assert progress(scene) == ("True", "ReplicaSetUpdated")
+    scene.pass_time(3)
+    assert progress(scene) == ("False", "ProgressDeadlineExceeded")
+    settle(scene, 3)
+    assert progress(scene) == ("True", "NewReplicaSetAvailable")
+
+
+def test_who_was_done_stays_so_when_pods_are_taken() -> None:
+    scene = scene_of(deployment(2, progressDeadlineSeconds=60))
+    settle(scene, 3)
+    scene.store.delete(Key("pods", "default", scene.all("pods")[0]["metadata"]["name"]), grace=0)
+    scene.pass_time(100)
+    assert progress(scene) == ("True", "NewReplicaSetAvailable")
+
+
+def test_a_paused_rollout() -> None:
+    scene = scene_of(deployment(1, paused=True))
+    scene.pass_time(1)
+    assert progress(scene) == ("Unknown", "DeploymentPaused")

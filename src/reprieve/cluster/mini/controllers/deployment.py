@@ -23,8 +23,9 @@ from reprieve.cluster.mini.controllers.objects import (
     ReplicationController,
     controller_uid,
 )
+from reprieve.cluster.mini.controllers.progress import Progress, progressing
 from reprieve.cluster.mini.controllers.templates import maker, scaled, template_hash
-from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Report, Write
+from reprieve.cluster.mini.controllers.writes import Amend, Create, LookAgain, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json, peek, section
 
@@ -57,14 +58,19 @@ def _interested(mirror: Mirror, replica_set: ReplicaSet) -> Iterator[Key]:
             yield key_in(DEPLOYMENTS, owner)
 
 
-def reconcile(mirror: Mirror, key: Key, now: float) -> Iterator[Write]:
+def reconcile(mirror: Mirror, key: Key, now: float, speed: float = 1.0) -> Iterator[Write]:
+    """``speed``: how many times as fast as usual its patience ends."""
     owner = mirror.deployments.get(Name(key.namespace, key.name))
     if owner is None:
         return
     rollout = _rollout(mirror, owner)
     if owner.metadata.deletion_timestamp is None:
         yield from _moves(mirror, owner) or _steps(rollout)
-    yield Report(key, owner.metadata.uid, _counts(rollout), (_available(rollout),))
+    progress = _progress(rollout, now, speed)
+    told = (_available(rollout), progressing(progress, now, paused=owner.spec.paused))
+    yield Report(key, owner.metadata.uid, _counts(rollout), told)
+    if not progress.is_done and not owner.spec.paused and now < progress.ends:
+        yield LookAgain(progress.ends)
 
 
 def _moves(mirror: Mirror, owner: Deployment) -> list[Write]:
@@ -77,13 +83,17 @@ def _moves(mirror: Mirror, owner: Deployment) -> list[Write]:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A ReplicaSet and its pods. ``present`` counts those that are leaving, too."""
+    """A ReplicaSet and its pods. ``present`` counts those that are leaving, too.
+
+    ``moved``: when one of them came or became ready, or the ReplicaSet itself came.
+    """
 
     replica_set: ReplicaSet
     asked: int
     present: int
     active: int
     ready: int
+    moved: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +142,16 @@ def _generation(mirror: Mirror, replica_set: ReplicaSet) -> Generation:
     pods = [pod for pod in mirror.pods.owned_by(replica_set.metadata.uid) if not pod.is_over]
     active = [pod for pod in pods if pod.is_active]
     ready = sum(pod.is_ready for pod in active)
-    return Generation(replica_set, replica_set.spec.replicas, len(pods), len(active), ready)
+    moved = max((_age(replica_set)[0], *(_moved(pod) for pod in active)))
+    return Generation(replica_set, replica_set.spec.replicas, len(pods), len(active), ready, moved)
+
+
+def _moved(pod: PodFacts) -> float:
+    turned = (
+        c.last_transition_time for c in pod.status.conditions if c.type == "Ready" and c.status == "True"
+    )
+    times = (pod.metadata.creation_timestamp, *turned)
+    return max((time.timestamp() for time in times if time is not None), default=0.0)
 
 
 def _steps(rollout: Rollout) -> Iterator[Write]:
@@ -272,6 +291,20 @@ def _counts(rollout: Rollout) -> Json:
         "unavailableReplicas": max(0, rollout.owner.spec.replicas - rollout.ready),
         "observedGeneration": rollout.owner.metadata.generation,
     }
+
+
+def _progress(rollout: Rollout, now: float, speed: float) -> Progress:
+    spec, new = rollout.owner.spec, rollout.new
+    told = (c.reason for c in rollout.owner.status.conditions if c.type == "Progressing")
+    return Progress(
+        wanted=spec.replicas,
+        present=sum(g.active for g in rollout.generations),
+        updated=new.active if new is not None else -1,
+        ready=rollout.ready,
+        told=next(told, ""),
+        last=new.moved if new is not None else now,
+        patience=spec.progress_deadline_seconds / speed,
+    )
 
 
 def _available(rollout: Rollout) -> Condition:

@@ -66,7 +66,7 @@ class Controller:
 
 def controllers(delays: Delays) -> tuple[Controller, ...]:
     return (
-        Controller(deployment.concerned, deployment.reconcile, delays.look),
+        Controller(deployment.concerned, partial(deployment.reconcile, speed=delays.speed), delays.look),
         Controller(replicas.concerned, replicas.reconcile, delays.look),
         Controller(daemon.concerned, daemon.reconcile, delays.look),
         Controller(stateful.concerned, stateful.reconcile, delays.look),

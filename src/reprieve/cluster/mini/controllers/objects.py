@@ -160,11 +160,17 @@ class DeploymentSpec(Record, frozen=True):
     strategy: Strategy = Strategy()
     paused: bool = False
     revision_history_limit: int = 10
+    progress_deadline_seconds: int = 600
+
+
+class DeploymentStatus(Record, frozen=True):
+    conditions: tuple[Condition, ...] = ()
 
 
 class Deployment(Record, frozen=True):
     metadata: ObjectMeta
     spec: DeploymentSpec = DeploymentSpec()
+    status: DeploymentStatus = DeploymentStatus()
 
 
 class ReplicaSetSpec(Record, frozen=True):

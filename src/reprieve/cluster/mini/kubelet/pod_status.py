@@ -17,6 +17,9 @@ def running(body: Json, allocation: Allocation | None, now: float) -> Json:
     status = _status(body, "Running")
     clear_condition(status, IN_PROGRESS)
     status.setdefault("startTime", stamp(now))
+    if not peek(body, "spec").get("hostNetwork"):
+        status.setdefault("podIP", address_at(int(body["metadata"]["resourceVersion"])))
+        status.setdefault("podIPs", [{"ip": status["podIP"]}])
     for name in _RUNNING:
         set_condition_of(body, Condition(name, "True"), now)
     state = {"running": {"startedAt": stamp(now)}}
@@ -29,6 +32,11 @@ def running(body: Json, allocation: Allocation | None, now: float) -> Json:
     grant(body, allocation)
     enforce(body, allocation, now)
     return body
+
+
+def address_at(version: int) -> str:
+    """One that nobody else has, as no two writes share a version. It leads nowhere."""
+    return ".".join(str(part) for part in (10, *(version % 2**24).to_bytes(3, "big")))
 
 
 def succeeded(body: Json, now: float) -> Json:
