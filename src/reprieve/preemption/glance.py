@@ -2,8 +2,7 @@
 
 Where units matter to the pod only by the room and the ports they leave, the plans of all nodes can be
 compared without making them: slot by slot, the most important first, one vector step puts back what fits on
-every node. Where budgets have a say, it can be told what a plan costs at least. Nodes where somebody matters
-for more are left to be planned one by one.
+every node. Where budgets have a say, or somebody matters for more, it can be told what a plan costs at least.
 """
 
 from collections.abc import Iterator
@@ -41,9 +40,9 @@ class Prices:
     pods: Ints
     start: Floats
 
-    def and_(self, other: "Prices") -> "Prices":
-        pairs = ((getattr(self, name), getattr(other, name)) for name in Prices.__slots__)
-        return Prices(*map(np.concatenate, pairs))
+    def and_(self, *others: "Prices") -> "Prices":
+        columns = ([getattr(one, name) for one in (self, *others)] for name in Prices.__slots__)
+        return Prices(*map(np.concatenate, columns))
 
     def in_order(self, nodes: Nodes) -> Iterator[tuple[int, Price]]:
         """The nodes (rows) and their prices, the cheapest first."""
@@ -58,14 +57,19 @@ class Prices:
 class Glance:
     exact: Prices
     at_least: Prices  # where budgets have a say, or others may be put back first
-    unclear: Ints  # nodes (rows) where only planning tells
+    unclear: Prices  # where somebody matters for more: at least, if there is a plan at all
 
 
-def worth_planning(question: Question, takeable: Takeable) -> Iterator[tuple[int, Price]]:
-    """The nodes (rows) where there may be a plan, and what it costs at least, the cheapest first."""
-    seen = glance(question, takeable)
-    yield from ((row, NO_PRICE) for row in seen.unclear.tolist())
-    yield from seen.exact.and_(seen.at_least).in_order(question.view.nodes)
+def worth_planning(question: Question, takeable: Takeable) -> Iterator[tuple[int, Price, bool]]:
+    """The nodes (rows) where there may be a plan, what it costs at least, and whether it is a matter of room.
+
+    The cheapest come first.
+    """
+    seen, nodes = glance(question, takeable), question.view.nodes
+    unclear = np.zeros(len(nodes), np.bool_)
+    unclear[seen.unclear.nodes] = True
+    prices = seen.exact.and_(seen.at_least, seen.unclear)
+    yield from ((row, price, not unclear[row]) for row, price in prices.in_order(nodes))
 
 
 def glance(question: Question, takeable: Takeable) -> Glance:
@@ -76,13 +80,14 @@ def glance(question: Question, takeable: Takeable) -> Glance:
     curable = question.found.curable()
     unclear = curable & (_counted(view, special) > 0)
     usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
-    nodes = np.flatnonzero(usable & ~unclear)
-    tenants = _tenants(emptied, units, taken, nodes)
-    guarded = _guarded(tenants, takeable)
+    tenants = _tenants(emptied, units, taken, np.flatnonzero(usable | unclear))
+    guarded, by_more = _guarded(tenants, takeable), unclear[tenants.nodes]
     uncertain = guarded.in_danger | _contested(tenants, takeable)
-    exact = _prices(emptied, units, tenants.on(~uncertain))
-    at_least = _least(emptied, units, tenants, guarded, uncertain)
-    return Glance(exact, at_least, np.flatnonzero(unclear))
+    return Glance(
+        exact=_prices(emptied, units, tenants.on(~uncertain & ~by_more)),
+        at_least=_least(emptied, units, tenants, guarded, uncertain & ~by_more),
+        unclear=_least(emptied, units, tenants, guarded, by_more),
+    )
 
 
 def _pods_of(units: Units, chosen: Mask) -> Mask:

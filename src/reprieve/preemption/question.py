@@ -24,6 +24,7 @@ class Question:
     found: Survey
     profile: Profile = DEFAULT_PROFILE
     policy: Policy = REPRIEVE
+    most: int = 20  # of the best plans are wanted: as many as a decision reports
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,24 +37,23 @@ CLUSTER = "cluster"
 
 _FEW_UNITS = 100  # so many are put back one by one; of more, only those who are at risk
 _FEW_NODES = 20  # so many are planned for one by one; of more, only those that may win
-_WORTH_RANKING = 20  # as many as a decision reports
 
 
 def search(question: Question, now: float) -> Plan | NoPlan:
     """The best plan."""
-    plans = plans_worth_ranking(question, now, most=1)
+    plans = plans_worth_ranking(replace(question, most=1), now)
     if isinstance(plans, NoPlan):
         return plans
     return _best(question, plans)
 
 
-def plans_worth_ranking(question: Question, now: float, most: int = _WORTH_RANKING) -> list[Plan] | NoPlan:
-    """A plan for every domain that could have one of the best, of which there are to be so many."""
-    plans = _plans(question, now, most)
+def plans_worth_ranking(question: Question, now: float) -> list[Plan] | NoPlan:
+    """A plan for every domain that could have one of the best."""
+    plans = _plans(question, now)
     if not isinstance(plans, NoPlan) or question.demand.until is None:
         return plans
     patient = replace(question, demand=replace(question.demand, until=None))
-    late = _plans(patient, now, most)
+    late = _plans(patient, now)
     if isinstance(late, NoPlan):
         return plans
     return replace(plans, why=Why.TOO_SLOW, forbidden=_best(question, late))
@@ -63,31 +63,30 @@ def _best(question: Question, plans: Iterable[Plan]) -> Plan:
     return min(plans, key=lambda plan: rank(plan, question.policy.ranking))
 
 
-def _plans(question: Question, now: float, most: int) -> list[Plan] | NoPlan:
+def _plans(question: Question, now: float) -> list[Plan] | NoPlan:
     if not question.demand.may_preempt:
         return NoPlan(Why.NEVER_PREEMPTS)
     units = question.policy.units(question.view)
     verdict = eligible(units, question.demand, question.policy.rules, now)
-    plans = _plans_taking(verdict.allowed, units, question, most)
-    return plans or _refusal(question, units, verdict, now)
+    return _plans_taking(verdict.allowed, units, question) or _refusal(question, units, verdict, now)
 
 
-def _plans_taking(allowed: Mask, units: Units, question: Question, most: int) -> list[Plan]:
+def _plans_taking(allowed: Mask, units: Units, question: Question) -> list[Plan]:
     """Plans that take nobody but these."""
     if not allowed.any():
         return []
-    plans = _plans_that_may_win(question, _takeable(question, units, allowed), most)
+    plans = _plans_that_may_win(question, _takeable(question, units, allowed))
     return [plan for plan in plans if not (plan.broken and question.policy.breaks_no_budget)]
 
 
-def _plans_that_may_win(question: Question, takeable: Takeable, most: int) -> list[Plan]:
+def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
     """Until whatever is left is too dear to be among the best."""
     plans: list[Plan] = []
     ranks: list[Price] = []
-    for domain, at_least in prospects(question, takeable):
-        if len(ranks) >= most and at_least > ranks[most - 1]:
+    for domain, at_least, by_room in prospects(question, takeable):
+        if len(ranks) >= question.most and at_least > ranks[question.most - 1]:
             break
-        plan = plan_in(domain, question, takeable, by_room=at_least is not NO_PRICE)
+        plan = plan_in(domain, question, takeable, by_room=by_room)
         if plan is not None:
             plans.append(plan)
             insort(ranks, rank(plan, question.policy.ranking))
@@ -157,8 +156,8 @@ def _timeless_refusal(question: Question, units: Units, allowed: Mask) -> NoPlan
     if not allowed.any():
         return NoPlan(Why.NOBODY_ELIGIBLE)
     if question.policy.breaks_no_budget:
-        heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False))
-        forbidden = _plans_taking(allowed, units, heedless, most=1)
+        heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False), most=1)
+        forbidden = _plans_taking(allowed, units, heedless)
         if forbidden:
             return NoPlan(Why.BUDGETS, forbidden=_best(question, forbidden))
     return NoPlan(Why.NO_HELP)
@@ -183,11 +182,17 @@ def _more_room_never_hurts(question: Question, matter: Mask) -> bool:
 
 
 def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
-    return (domain for domain, _ in prospects(question, takeable))
+    return (prospect.domain for prospect in prospects(question, takeable))
 
 
-def prospects(question: Question, takeable: Takeable) -> Iterator[tuple[Domain, Price]]:
-    """Domains, and what a plan there costs at least, the cheapest first.
+class Prospect(NamedTuple):
+    domain: Domain
+    at_least: Price = NO_PRICE  # what a plan there costs
+    by_room: bool = False  # it is a node where nothing is missing but room and ports
+
+
+def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
+    """Where there may be a plan, the cheapest first.
 
     For a pod, nodes that refused it for a reason that evictions can cure. For a group the cluster, or each
     value of the topology that it must not leave. A group of one gets both: on nodes plans can be compared,
@@ -196,10 +201,10 @@ def prospects(question: Question, takeable: Takeable) -> Iterator[tuple[Domain, 
     nodes, demand = question.view.nodes, question.demand
     is_one, is_group = len(demand.pods) == 1, _asks_as_group(question)
     if is_group or not is_one:
-        yield from ((domain, NO_PRICE) for domain in _wide_domains(question))
+        yield from map(Prospect, _wide_domains(question))
     if is_one and not (is_group and question.policy.search is Search.UPSTREAM):
         curable = _curable_nodes(question, takeable)
-        yield from ((_node(nodes, row), at_least) for row, at_least in curable)
+        yield from (Prospect(_node(nodes, row), at_least, by_room) for row, at_least, by_room in curable)
 
 
 def _wide_domains(question: Question) -> Iterator[Domain]:
@@ -224,10 +229,10 @@ def _node(nodes: Nodes, row: int) -> Domain:
     return Domain(nodes.names[row], only)
 
 
-def _curable_nodes(question: Question, takeable: Takeable) -> Iterable[tuple[int, Price]]:
+def _curable_nodes(question: Question, takeable: Takeable) -> Iterable[tuple[int, Price, bool]]:
     rows = np.flatnonzero(question.found.curable()).tolist()
     if len(rows) <= _FEW_NODES or not counts_room(question.demand):
-        return [(row, NO_PRICE) for row in rows]
+        return [(row, NO_PRICE, False) for row in rows]
     return worth_planning(question, takeable)
 
 

@@ -103,8 +103,10 @@ def _plans(case: Case, demand: Demand, policy: Policy, now: float, room_for: Roo
         return Weighed(refusal=NoPlan(Why.IN_VAIN, retry_at=case.restrained))
     view = paid_for(with_promises(emptied, case.promised), case.doomed)
     question = Question(demand, view, found.survey, case.profile, policy)
-    weighed = _weighed(question, now, case.doomed, singly=room_for is RoomFor.ONE)
-    plans = tuple(plan for plan in weighed.plans if _holds_anyway(case, plan))
+    singly = room_for is RoomFor.ONE
+    weighed, plans = _holding(case, question, now, singly=singly)
+    if weighed.plans and not plans:  # the best do not hold; others may
+        weighed, plans = _holding(case, replace(question, most=len(view.nodes)), now, singly=singly)
     refusal = _not_for_now(question, now) if weighed.plans and not plans else weighed.refusal
     codes = _kept_out_by(question, refusal, now) if refusal is not None else NO_CODES
     return Weighed(plans, question, refusal, codes)
@@ -126,6 +128,12 @@ def _kept_out_by(question: Question, refusal: NoPlan, now: float) -> frozenset[C
 def _not_for_now(question: Question, now: float) -> NoPlan:
     """There are plans, and none that holds; there may be others when more pods may be taken."""
     return replace(refusal(question, now), why=Why.NO_HELP)
+
+
+def _holding(case: Case, question: Question, now: float, *, singly: bool) -> tuple[Weighed, tuple[Plan, ...]]:
+    """What there is, and the plans of it that will do."""
+    weighed = _weighed(question, now, case.doomed, singly=singly)
+    return weighed, tuple(plan for plan in weighed.plans if _holds_anyway(case, plan))
 
 
 def _holds_anyway(case: Case, plan: Plan) -> bool:
