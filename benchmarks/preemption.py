@@ -2,7 +2,7 @@
 
 Nodes have 4 cpu and four pods of 900m at priority 0; whoever comes wants 3000m a pod, at priority 1000. The
 variants show what makes it harder: a priority for every pod, groups that go whole, budgets for some or for
-all, a rule that looks at other pods, pods that may not be taken.
+all, rules that look at other pods (newcomers, everybody evenly, nobody beside it), pods that may not be taken.
 """
 
 from collections.abc import Iterator
@@ -25,6 +25,7 @@ from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 
 PODS_PER_NODE = 4
 _APPS = 997
+_ANYBODY = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
 # What kube-scheduler 1.37 takes, in milliseconds; of 5,000 nodes it tries a tenth for a pod.
 KUBE_SCHEDULER = {"P500": 18.8, "G500": 783.0, "P5000": 21.6, "G5000": 11_600.0}
 POLICIES = {"default": REPRIEVE, "Upstream": UPSTREAM}
@@ -44,7 +45,7 @@ SHAPES = (
     Shape("G500", 500, 50),
     Shape("P5000", 5000, 1),
     Shape("G5000", 5000, 100),
-    *(Shape("P5000", 5000, 1, variant) for variant in VARIANTS),
+    *(Shape("P5000", 5000, 1, variant) for variant in (*VARIANTS, "even", "apart")),
     *(Shape("G5000", 5000, 100, variant) for variant in VARIANTS),
 )
 
@@ -155,11 +156,16 @@ def _budget(i: int) -> Json:
 
 def _newcomer(i: int, shape: Shape) -> Json:
     spec: Json = {"priority": 1000, "containers": [container("3000m", None)]}
-    if shape.variant == "spread":
+    if shape.variant in ("spread", "even"):
         rule = {
             "maxSkew": 5,
             "topologyKey": "topology.kubernetes.io/zone",
             "whenUnsatisfiable": "DoNotSchedule",
         }
-        spec["topologySpreadConstraints"] = [rule | {"labelSelector": {"matchLabels": {"app": "high"}}}]
+        among = {"matchLabels": {"app": "high"}} if shape.variant == "spread" else _ANYBODY
+        spec["topologySpreadConstraints"] = [rule | {"labelSelector": among}]
+    if shape.variant == "apart":
+        term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": _ANYBODY}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        spec["affinity"] = {"podAntiAffinity": required}
     return pod(f"high-{i}", {"app": "high"}, spec)

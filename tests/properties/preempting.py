@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, pod_demand
-from reprieve.preemption.budgets import accounts
+from reprieve.preemption import search
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy
 from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.search import plans_worth_ranking
-from reprieve.preemption.sparing import who_matters
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import Crowd, built
 from tests.properties.vocabulary import Json
@@ -39,11 +38,9 @@ def plans_of(question: Question | None) -> list[Plan]:
 
 
 def takeable_of(question: Question) -> Takeable:
-    view, policy = question.view, question.policy
-    units = policy.units(view)
-    verdict = eligible(units, question.demand, policy.rules, now=0)
-    matter = who_matters(question.demand, view, question.profile)
-    return Takeable(units, verdict.allowed, accounts(policy.stocks(view)), matter)
+    units = question.policy.units(question.view)
+    verdict = eligible(units, question.demand, question.policy.rules, now=0)
+    return search.takeable_of(question, units, verdict.allowed)
 
 
 # --- in words ------------------------------------------------------------------------------------

@@ -15,8 +15,9 @@ from reprieve.model.nodes import Nodes
 from reprieve.model.slots import NOBODY
 from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 from reprieve.model.whatif import without
+from reprieve.placement.constraints.pods import kept_apart, pod_affinity
 from reprieve.placement.constraints.resources import is_ignored
-from reprieve.placement.demand import Ask
+from reprieve.placement.demand import Ask, Constraint
 from reprieve.placement.place import survey
 from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.ranking import OFFSET
@@ -80,7 +81,8 @@ def glance(question: Question, takeable: Takeable) -> Glance:
     curable = question.found.curable()
     unclear = curable & (_counted(view, special) > 0)
     usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
-    tenants = _tenants(emptied, units, taken, np.flatnonzero(usable | unclear))
+    blocking = _blocking(Ask(view, demand.pods[0], question.profile), demand.constraints)
+    tenants = _tenants(emptied, units, taken, np.flatnonzero(usable | unclear), blocking)
     guarded, by_more = _guarded(tenants, takeable), unclear[tenants.nodes]
     uncertain = guarded.in_danger | _contested(tenants, takeable)
     return Glance(
@@ -110,22 +112,22 @@ class _Tenants:
     table: Ints  # [slot, node] tenants, the most important first, or NOBODY
     unit: Ints  # [tenant]
     room: Ints  # [resource that is asked for, tenant] what it takes up there
-    blocks: Mask  # [tenant] whether it holds a port that is asked for
+    blocks: Mask  # [tenant] whether it has to go, however much room there is
 
     def on(self, chosen: Mask) -> "_Tenants":
         return _Tenants(self.nodes[chosen], self.table[:, chosen], self.unit, self.room, self.blocks)
 
 
-def _tenants(ask: Ask, units: Units, taken: Mask, nodes: Ints) -> _Tenants:
+def _tenants(ask: Ask, units: Units, taken: Mask, nodes: Ints, blocking: Mask) -> _Tenants:
     view, requests = ask.view, ask.view.pods.requests[_asked(ask)]
     if (taken & (view.pods.groups.codes != 0)).any():
-        return _tenants_of_groups(ask, units, taken, nodes)
+        return _tenants_of_groups(ask, units, taken, nodes, blocking)
     slots = view.slots[:, nodes]
     table = np.where((slots != NOBODY) & taken[slots] & (units.view.where[slots] == nodes), slots, NOBODY)
-    return _Tenants(nodes, table, np.arange(len(view.pods)), requests, _blocking(ask))
+    return _Tenants(nodes, table, np.arange(len(view.pods)), requests, blocking)
 
 
-def _tenants_of_groups(ask: Ask, units: Units, taken: Mask, nodes: Ints) -> _Tenants:
+def _tenants_of_groups(ask: Ask, units: Units, taken: Mask, nodes: Ints, blocking: Mask) -> _Tenants:
     """Where groups take part, slots do not tell who is more important, nor what goes together."""
     where, width = units.view.where, len(units.priority)
     rows = np.flatnonzero(taken & np.isin(where, nodes))
@@ -133,7 +135,7 @@ def _tenants_of_groups(ask: Ask, units: Units, taken: Mask, nodes: Ints) -> _Ten
     node, unit = np.searchsorted(nodes, found // width), found % width
     room = sums_by_node(ask.view.pods.requests[_asked(ask)][:, rows], tenant, len(found))
     blocks = np.zeros(len(found), np.bool_)
-    blocks[tenant[_blocking(ask)[rows]]] = True
+    blocks[tenant[blocking[rows]]] = True
     return _Tenants(nodes, _table(node, units.places(unit), len(nodes)), unit, room, blocks)
 
 
@@ -152,11 +154,14 @@ def _asked(ask: Ask) -> list[int]:
     return [int(row) for row in wanted if not is_ignored(names[row], ask.profile)]
 
 
-def _blocking(ask: Ask) -> Mask:
-    """Pods that hold a port the newcomer needs."""
+def _blocking(ask: Ask, constraints: tuple[Constraint, ...]) -> Mask:
+    """Pods that keep the newcomer from their node: by a port that it needs, or because they must not meet."""
     blocking = np.zeros(len(ask.view.pods), np.bool_)
     for wanted in ask.shape.ports:
         blocking[ask.view.pods.ports.rows_where(wanted.conflicts_with)] = True
+    for topology_key, pods in kept_apart(ask) if pod_affinity in constraints else ():
+        near_somebody = ask.view.nodes.label(topology_key).codes != 0
+        blocking[pods[near_somebody[ask.view.where[pods]]]] = True
     return blocking
 
 

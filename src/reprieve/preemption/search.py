@@ -75,7 +75,7 @@ def _plans_taking(allowed: Mask, units: Units, question: Question) -> list[Plan]
     """Plans that take nobody but these."""
     if not allowed.any():
         return []
-    plans = _plans_that_may_win(question, _takeable(question, units, allowed))
+    plans = _plans_that_may_win(question, takeable_of(question, units, allowed))
     return [plan for plan in plans if not (plan.broken and question.policy.breaks_no_budget)]
 
 
@@ -95,7 +95,7 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
 
 def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
     """Whether there is a plan that takes nobody but these. Only budgets ask what it would be like."""
-    takeable = _takeable(question, units, allowed)
+    takeable = takeable_of(question, units, allowed)
     if question.policy.breaks_no_budget:
         plans = (plan_in(domain, question, takeable) for domain in domains(question, takeable))
         return any(plan is not None and not plan.broken for plan in plans)
@@ -103,7 +103,7 @@ def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
     return any(one is not None for one in begun)
 
 
-def _takeable(question: Question, units: Units, allowed: Mask) -> Takeable:
+def takeable_of(question: Question, units: Units, allowed: Mask) -> Takeable:
     budgets = question.policy.stocks(question.view)
     if question.policy.breaks_no_budget:
         allowed = allowed & ~unaffordable(budgets, units)

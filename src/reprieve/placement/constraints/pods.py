@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reprieve.model.columns import Mask
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.shape import PodTerm
 from reprieve.placement.demand import Ask
 from reprieve.placement.reasons import Code, Reason, Rejection
@@ -26,10 +26,9 @@ def _rejections(ask: Ask) -> Iterator[Rejection]:
     if ask.shape.affinity:
         alone = ~_in_company(ask, ask.shape.affinity)
         yield Rejection(alone, Reason(Code.POD_AFFINITY), curable=False)
-    if avoided := list(_near_avoided(ask)):
-        yield Rejection(np.logical_or.reduce(avoided), Reason(Code.POD_ANTI_AFFINITY), curable=True)
-    if avoiding := list(_near_avoiding(ask)):
-        yield Rejection(np.logical_or.reduce(avoiding), Reason(Code.EXISTING_ANTI_AFFINITY), curable=True)
+    for kept_away, code in ((_avoided, Code.POD_ANTI_AFFINITY), (_avoiding, Code.EXISTING_ANTI_AFFINITY)):
+        if close := [near(ask, topology_key, pods) > 0 for topology_key, pods in kept_away(ask)]:
+            yield Rejection(np.logical_or.reduce(close), Reason(code), curable=True)
 
 
 def _in_company(ask: Ask, terms: tuple[PodTerm, ...]) -> Mask:
@@ -48,16 +47,20 @@ def _in_company(ask: Ask, terms: tuple[PodTerm, ...]) -> Mask:
     return everywhere
 
 
-def _near_avoided(ask: Ask) -> Iterator[Mask]:
-    """Nodes near pods from which the newcomer's own terms keep it apart."""
+def kept_apart(ask: Ask) -> Iterator[tuple[str, Ints]]:
+    """Pods (rows) that the newcomer may not be near, whoever wants it so, and by which topology."""
+    yield from _avoided(ask)
+    yield from _avoiding(ask)
+
+
+def _avoided(ask: Ask) -> Iterator[tuple[str, Ints]]:
+    """Pods from which the newcomer's own terms keep it apart."""
     for term in ask.shape.anti_affinity:
-        avoided = np.flatnonzero(ask.view.pods_meant(term))
-        yield near(ask, term.topology_key, avoided) > 0
+        yield term.topology_key, np.flatnonzero(ask.view.pods_meant(term))
 
 
-def _near_avoiding(ask: Ask) -> Iterator[Mask]:
-    """Nodes near pods whose terms keep the newcomer away."""
+def _avoiding(ask: Ask) -> Iterator[tuple[str, Ints]]:
+    """Pods whose terms keep the newcomer away."""
     carried = ask.view.pods.anti_affinity
     for topology_key, weights in ask.view.mentions(ask.pod).anti_affinity.items():
-        avoiding, _ = carried.weighed(weights)
-        yield near(ask, topology_key, avoiding) > 0
+        yield topology_key, carried.weighed(weights)[0]
