@@ -2,7 +2,8 @@
 
 Nodes have 4 cpu and four pods of 900m at priority 0; whoever comes wants 3000m a pod, at priority 1000. The
 variants show what makes it harder: a priority for every pod, groups that go whole, budgets for some or for
-all, rules that look at other pods (newcomers, everybody evenly, nobody beside it), pods that may not be taken.
+all, rules that look at other pods (at newcomers, at everybody alike, nobody beside), pods that may not be
+taken.
 """
 
 from collections.abc import Iterator
