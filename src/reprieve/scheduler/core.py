@@ -50,6 +50,8 @@ class Scheduler:
         effects: list[Effect] = []
         for event in events:
             effects.extend(self._observe(event, now))
+        for lost in state.doubts.taken_up(now):
+            effects.extend(self._unknown(lost, now))
         effects.extend(binding.overdue(state, now))
         effects.extend(carrying_out.never_left(state, now))
         effects.extend(carrying_out.swept(state, now))
@@ -71,14 +73,25 @@ class Scheduler:
             case Synced():
                 state.synced = True
                 return line.all_are_here(state, now)
+            case Unknown(effect, _):
+                return () if self._waits(effect, now) else self._unknown(effect, now)
+            case Done(effect) | Failed(effect):
+                state.doubts.end(effect)
+                return self._answered(event, now)
+
+    def _answered(self, event: Done | Failed, now: float) -> Iterable[Effect]:
+        match event:
             case Done(effect):
                 return self._done(effect, now)
             case Failed(SetCondition() | Evict() as effect, missing=True):
-                return carrying_out.went_well(state, effect, now)  # nobody is there to be asked any more
+                # Nobody is there to be asked any more.
+                return carrying_out.went_well(self._state, effect, now)
             case Failed(effect, error):
                 return self._failed(effect, error, now)
-            case Unknown(effect, _):
-                return self._unknown(effect, now)
+
+    def _waits(self, effect: Effect, now: float) -> bool:
+        """Whether it is too early to ask again. Binds have a time of their own; events are not repeated."""
+        return not isinstance(effect, Bind | Announce) and self._state.doubts.puts_aside(effect, now)
 
     def _seen(self, event: Seen, now: float) -> Iterable[Effect]:
         state = self._state
@@ -221,11 +234,15 @@ class Scheduler:
                     state.ledger.promise(replace(assumed, state=Promise.UNKNOWN, due=due))
                 return ()
             case SelectNode() | BindVolume():
-                return (effect,) if binding.preparing(state, effect) else ()
+                if binding.preparing(state, effect):
+                    return (effect,)
+                state.doubts.end(effect)
+                return ()
             case Nominate() | SetCondition() | Evict():
                 state.telling.forget(effect.target)
                 if state.plans.must_know(effect):
                     return (effect,)
+                state.doubts.end(effect)
                 if isinstance(effect, Nominate) and not effect.node:
                     state.lingering.add(effect.target)
                 return ()

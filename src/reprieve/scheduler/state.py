@@ -18,6 +18,7 @@ from reprieve.scheduler.arrivals import Arrivals
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demands import IN_PLACE, Asker, NotYet, asker, asker_in_place, pod_target
 from reprieve.scheduler.departures import Departures
+from reprieve.scheduler.doubts import Doubts
 from reprieve.scheduler.graves import Graves
 from reprieve.scheduler.ledger import Assumed, Ledger, Promise
 from reprieve.scheduler.plans import Plans
@@ -44,6 +45,7 @@ class State:
         self.arrivals = Arrivals()
         self.graves = Graves()
         self.restraint = Restraint()
+        self.doubts: Doubts[Effect] = Doubts()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
         self.refused: Refused | None = None  # the last decision, if that was one
         self.synced = False
@@ -60,8 +62,8 @@ class State:
         """When something is to be done even if nothing happens."""
         return min((time for one in self._timed() if (time := one.next_time()) is not None), default=None)
 
-    def _timed(self) -> tuple[Queue | Ledger | Plans | Departures | Arrivals, ...]:
-        return self.queue, self.ledger, self.plans, self.departures, self.arrivals
+    def _timed(self) -> tuple[Queue | Ledger | Plans | Departures | Arrivals | Doubts[Effect], ...]:
+        return self.queue, self.ledger, self.plans, self.departures, self.arrivals, self.doubts
 
     def asker(self, key: Key) -> Asker | NotYet | None:
         found = self._asker_in_place(key) if key[0] == IN_PLACE else self._asker(key)
