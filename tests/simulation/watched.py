@@ -27,7 +27,7 @@ class WatchedScheduler(Scheduler):
         self._auditor = auditor
         self._evictions = evictions
         self._unended: Counter[Effect] = Counter()
-        self._evicting: set[str] = set()  # plans that were, after the last step
+        self._evicting: set[tuple[str, Stage]] = set()  # plans that were, and how, after the last step
 
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         events = list(events)
@@ -75,16 +75,18 @@ class WatchedScheduler(Scheduler):
             )
 
     def _check_evictions(self, victims: set[Target]) -> None:
-        """Nobody goes without an open plan, and whoever goes for one goes with all the others."""
-        plans = [plan for _, plan in self._state.plans if plan.stage is Stage.EVICTING]
+        """Nobody goes without an open plan, and whoever goes for one goes with all the others of its step."""
+        plans = [plan for _, plan in self._state.plans if plan.stage in (Stage.TAKING_ALONG, Stage.EVICTING)]
         for victim in victims:
             self._evictions.wanted(victim)
             needed = any(Evict(victim) in plan.pending for plan in plans)
             hold(needed, f"{victim} is evicted without a plan")
         for plan in plans:
-            staying = set(plan.victims) - plan.gone - victims if plan.id not in self._evicting else set()
+            along = plan.stage is Stage.TAKING_ALONG
+            going = {victim for victim in plan.victims if (victim in plan.elsewhere) == along} - plan.gone
+            staying = going - victims if (plan.id, plan.stage) not in self._evicting else set()
             hold(not staying, f"{plan.id} evicts, and {staying} are left out")
-        self._evicting = {plan.id for plan in plans}
+        self._evicting = {(plan.id, plan.stage) for plan in plans}
 
     # --- decisions ---
 

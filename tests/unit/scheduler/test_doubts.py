@@ -63,6 +63,7 @@ def test_a_server_in_trouble_is_not_asked_all_the_time(kind: type[Effect]) -> No
     assert 5 <= calls(cluster, kind, 60.0) <= 12
     cluster.stage.after(10.0)
     assert cluster.comes_true().places() == {"new": "n1"}
+    cluster.stage.after(600.0)
     assert remains(cluster.stage.scheduler) == []
 
 
