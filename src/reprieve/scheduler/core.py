@@ -50,10 +50,10 @@ class Scheduler:
         effects: list[Effect] = []
         for event in events:
             effects.extend(self._observe(event, now))
-        for lost in state.doubts.taken_up(now):
-            effects.extend(self._unknown(lost, now))
         effects.extend(binding.overdue(state, now))
         effects.extend(carrying_out.never_left(state, now))
+        for lost in state.doubts.taken_up(now):
+            effects.extend(self._unknown(lost, now))
         effects.extend(carrying_out.swept(state, now))
         effects.extend(line.late_gangs(state, now))
         effects.extend(line.priorities_compared(state))

@@ -7,30 +7,25 @@ of queues or decisions; it says what a change could mean to those who wait.
 from collections.abc import Iterable, Iterator
 from itertools import compress
 
-import msgspec
 import numpy as np
 
 from reprieve.model.budgets import Budget, budgets_table
 from reprieve.model.clocks import scheduled_at
 from reprieve.model.effects import Target
-from reprieve.model.footprint import Footprint
 from reprieve.model.groups import GROUP_KINDS, GroupKey, group_key
 from reprieve.model.objects import (
     KubernetesObject,
     Namespace,
     Node,
-    ObjectMeta,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
     PriorityClass,
-    ref_of,
     runs,
 )
 from reprieve.model.owners import OWNER_KINDS, Namespaces, Owners, namespaces_table, owners_table
-from reprieve.model.resizing import resize_reason
-from reprieve.model.resources import STANDARD, Amounts, Problems, ResourceAxis, node_capacity
+from reprieve.model.resources import STANDARD, ResourceAxis
 from reprieve.model.shape import CompiledPod, compile_pod
 from reprieve.model.slots import importance
 from reprieve.model.snapshot import NOWHERE, Snapshot
@@ -44,9 +39,20 @@ from reprieve.scheduler.ledger import VolumeStep
 from reprieve.scheduler.node_rows import NodeRows
 from reprieve.scheduler.pod_rows import PodKey, PodRows
 from reprieve.scheduler.uncounted import Uncounted
+from reprieve.scheduler.versions import (
+    Changes,
+    capacity_of,
+    facts_of,
+    is_heartbeat,
+    is_newer,
+    is_older,
+    meaning,
+    node_changes,
+    recompiled,
+    says_the_same,
+)
 from reprieve.scheduler.volumes import StorageMirror
 
-Changes = frozenset[Change]
 NONE: Changes = frozenset()
 _MANY_RESOURCES = 64  # then those that nobody names are looked for
 
@@ -176,16 +182,16 @@ class World:
         old = self.pod(key)
         if old is None:
             return self._add_pod(key, compile_pod(pod))
-        if _is_older(pod.metadata, old.pod.metadata):
+        if is_older(pod.metadata, old.pod.metadata):
             return NONE
         if old.pod.metadata.uid != pod.metadata.uid:
             return self._drop_pod(key) | self._add_pod(key, compile_pod(pod))
-        return self._change_pod(key, old, _recompiled(pod, old))
+        return self._change_pod(key, old, recompiled(pod, old))
 
     def _finished(self, pod: Pod) -> Changes:
         key = (pod.metadata.namespace, pod.metadata.name)
         old = self.pod(key)
-        if old is None or _is_older(pod.metadata, old.pod.metadata):
+        if old is None or is_older(pod.metadata, old.pod.metadata):
             return NONE
         return self._drop_pod(key)
 
@@ -201,7 +207,7 @@ class World:
     def _change_pod(self, key: PodKey, old: CompiledPod, new: CompiledPod) -> Changes:
         row = self._pods.rows[key]
         before = int(self._where[row])
-        if old.shape == new.shape and _facts(old.pod) == _facts(new.pod):
+        if old.shape == new.shape and facts_of(old.pod) == facts_of(new.pod):
             self._pods.note(row, new)
         else:
             # It leaves with its old weight and rank and comes back with the new ones.
@@ -220,7 +226,7 @@ class World:
         changes = self._settle(key)
         if scheduled_at(old.pod) != scheduled_at(new.pod) and self._is_counted(new.pod):
             changes |= {Change.CLOCKS}
-        return changes | _meaning(old, new) if before != NOWHERE or self._where[row] != NOWHERE else changes
+        return changes | meaning(old, new) if before != NOWHERE or self._where[row] != NOWHERE else changes
 
     def _is_counted(self, pod: Pod) -> bool:
         """Whether anybody cares since when a pod has run."""
@@ -315,20 +321,20 @@ class World:
         if row is None:
             return self._add_node(node)
         old = self._nodes.objects[row]
-        if _is_older(node.metadata, old.metadata):
+        if is_older(node.metadata, old.metadata):
             return NONE
-        if _is_heartbeat(old, node):
+        if is_heartbeat(old, node):
             self._nodes.note(row, node)
             return NONE
-        before, capacity = _capacity(old), _capacity(node)
+        before, capacity = capacity_of(old), capacity_of(node)
         self._widen(capacity)
         self._nodes.change(row, node, capacity, self._axis)
         if old.metadata.labels != node.metadata.labels:
             self._nodes_moved()
-        return frozenset(_node_changes(old, node, before, capacity))
+        return frozenset(node_changes(old, node, before, capacity))
 
     def _add_node(self, node: Node) -> Changes:
-        capacity, name = _capacity(node), node.metadata.name
+        capacity, name = capacity_of(node), node.metadata.name
         self._widen(capacity)
         self._nodes.add(node, capacity, self._axis)
         self._nodes_moved()
@@ -361,13 +367,13 @@ class World:
         known = self._others.setdefault(type(thing), {})
         key = (thing.metadata.namespace, thing.metadata.name)
         old = known.get(key)
-        if old is not None and _is_older(thing.metadata, old.metadata):
+        if old is not None and is_older(thing.metadata, old.metadata):
             return NONE
         known[key] = thing
-        if isinstance(thing, PodDisruptionBudget) and _is_newer(thing.metadata, old):
+        if isinstance(thing, PodDisruptionBudget) and is_newer(thing.metadata, old):
             self._uncounted.shown(key)
         regrouped = self._regrouped(self.groups.see(thing))
-        if isinstance(thing, PriorityClass) and isinstance(old, PriorityClass) and _says_the_same(old, thing):
+        if isinstance(thing, PriorityClass) and isinstance(old, PriorityClass) and says_the_same(old, thing):
             return regrouped
         return self._other_changed(type(thing)) | regrouped
 
@@ -453,105 +459,3 @@ class World:
         if self._shown_budgets is None:
             self._shown_budgets = budgets_table(self._all((PodDisruptionBudget,)), [])
         return self._shown_budgets
-
-
-# --- comparing versions of an object -------------------------------------------------------------
-
-
-def _is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
-    """Resource versions rise, also from an object to its next namesake; a watch that went back in time
-    shows lower ones."""
-    if not (new.resource_version.isdecimal() and known.resource_version.isdecimal()):
-        return False
-    return int(new.resource_version) < int(known.resource_version)
-
-
-def _is_newer(new: ObjectMeta, known: KubernetesObject | None) -> bool:
-    return known is None or known.metadata.resource_version != new.resource_version
-
-
-def _capacity(node: Node) -> Amounts:
-    return node_capacity(node, Problems(ref_of(node)))
-
-
-def _recompiled(pod: Pod, old: CompiledPod) -> CompiledPod:
-    """Most updates report a pod's progress and change nothing that was compiled."""
-    known = old.pod
-    spec = msgspec.structs.replace(known.spec, node_name=pod.spec.node_name)
-    if spec == pod.spec and _reported(known) == _reported(pod):
-        return CompiledPod(msgspec.structs.replace(pod, spec=spec), old.weight, old.shape, old.problems)
-    return compile_pod(pod)
-
-
-def _reported(pod: Pod) -> tuple[object, ...]:
-    """What of a pod besides its spec is compiled."""
-    status = pod.status
-    return (
-        pod.metadata.labels,
-        pod.metadata.owner_references,
-        status.container_statuses,
-        status.init_container_statuses,
-        status.allocated_resources,
-        status.resources,
-        status.node_allocatable_resource_claim_statuses,
-        resize_reason(pod),
-    )
-
-
-def _facts(pod: Pod) -> tuple[object, ...]:
-    """What of a pod besides its shape stands in columns and slots."""
-    spec, leaving = pod.spec, pod.metadata.deletion_timestamp is not None
-    clocks = pod.status.start_time, scheduled_at(pod)
-    return spec.priority, spec.priority_class_name, spec.scheduling_group, clocks, leaving
-
-
-def _meaning(old: CompiledPod, new: CompiledPod) -> Changes:
-    """What a change to a running pod could mean for others."""
-    changes = set()
-    if old.weight != new.weight:
-        if _exceeds(old.weight, new.weight):
-            changes.add(Change.POD_SHRANK)
-        if _exceeds(new.weight, old.weight):
-            changes.add(Change.POD_GREW)
-    if old.shape.labels != new.shape.labels:
-        changes.add(Change.POD_RELABELED)
-    if new.pod.metadata.deletion_timestamp is not None and old.pod.metadata.deletion_timestamp is None:
-        changes.add(Change.POD_LEAVING)
-    return frozenset(changes)
-
-
-def _says_the_same(old: PriorityClass, new: PriorityClass) -> bool:
-    """Whether a class has the same value, policy and annotations as before."""
-    renamed = msgspec.structs.replace(new, metadata=old.metadata)
-    return renamed == old and new.metadata.annotations == old.metadata.annotations
-
-
-def _exceeds(one: Footprint, other: Footprint) -> bool:
-    """Whether it weighs more, as a scheduler counts or as a kubelet does while others want to be resized."""
-    pairs = ((one.charged, other.charged), (one.held, other.held))
-    return any(amount > less.get(name, 0) for more, less in pairs for name, amount in more.items())
-
-
-def _is_heartbeat(old: Node, new: Node) -> bool:
-    """A report that changes nothing anybody reads."""
-    return (
-        old.spec == new.spec
-        and old.metadata.labels == new.metadata.labels
-        and old.metadata.annotations == new.metadata.annotations
-        and old.status.allocatable == new.status.allocatable
-        and old.status.images == new.status.images
-        and old.status.declared_features == new.status.declared_features
-    )
-
-
-def _node_changes(old: Node, new: Node, before: Amounts, after: Amounts) -> Iterator[Change]:
-    if any(after[name] > before.get(name, 0) for name in after):
-        yield Change.NODE_GREW
-    if old.spec.unschedulable and not new.spec.unschedulable:
-        yield Change.NODE_UNCORDONED
-    if old.spec.taints != new.spec.taints:
-        yield Change.NODE_TAINTS
-    if old.metadata.labels != new.metadata.labels:
-        yield Change.NODE_LABELS
-    if old.status.declared_features != new.status.declared_features:
-        yield Change.NODE_FEATURES
