@@ -146,7 +146,7 @@ def watched(
     """The scheduler, and whoever learns from it."""
     machine: Machine = scheduler if journal is None else Journaled(scheduler, journal)
     if telemetry is not None:
-        telemetry.asks(scheduler.pending)
+        telemetry.asks(scheduler.pending, scheduler.known)
         others = (telemetry, *others)
     return Watched(machine, clock, others) if others else machine
 

@@ -38,10 +38,13 @@ _REQUEST = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
 _PRIORITIES = (-1, 0, *(10**i for i in range(10)), 2_000_000_000)
 
 
+_Sizes = Callable[[], Mapping[str, int]]
+
+
 class Metrics:
     """Every metric once, each in the registry of this scheduler alone."""
 
-    def __init__(self, pending: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(self, pending: _Sizes, known: _Sizes = dict) -> None:
         self.registry = CollectorRegistry()
         self._pods()
         self._groups()
@@ -55,7 +58,10 @@ class Metrics:
             ["name"],
             registry=self.registry,
         )
-        self.registry.register(_Pending(pending))
+        waiting = _Asked("scheduler_pending_pods", "Pods that wait, by queue.", "queue", pending)
+        cached = _Asked("scheduler_cache_size", "Nodes and pods that are in mind, by type.", "type", known)
+        self.registry.register(waiting)
+        self.registry.register(cached)
         ProcessCollector(registry=self.registry)
 
     def text(self) -> bytes:
@@ -246,14 +252,16 @@ class Metrics:
         return cache(Histogram(name, text, labels, registry=self.registry, buckets=buckets).labels)
 
 
-class _Pending(Collector):
+class _Asked(Collector):
     """Asks when somebody wants to know, so that nothing has to be counted meanwhile."""
 
-    def __init__(self, pending: Callable[[], Mapping[str, int]]) -> None:
-        self._pending = pending
+    def __init__(self, name: str, text: str, label: str, ask: _Sizes) -> None:
+        self._about = name, text, label
+        self._ask = ask
 
     def collect(self) -> Iterable[Metric]:
-        family = GaugeMetricFamily("scheduler_pending_pods", "Pods that wait, by queue.", labels=["queue"])
-        for queue, pods in self._pending().items():
-            family.add_metric([queue], pods)
+        name, text, label = self._about
+        family = GaugeMetricFamily(name, text, labels=[label])
+        for value, count in self._ask().items():
+            family.add_metric([value], count)
         return [family]

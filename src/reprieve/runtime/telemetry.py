@@ -54,7 +54,8 @@ class _Binding:
 class Telemetry:
     def __init__(self) -> None:
         self._pending: Callable[[], Mapping[Standing, int]] = dict
-        self._metrics = Metrics(lambda: _by_queue(self._pending()))
+        self._known: Callable[[], Mapping[str, int]] = dict
+        self._metrics = Metrics(lambda: _by_queue(self._pending()), lambda: dict(self._known()))
         self._followed = Followed()
         self._resized = Resized()
         self._metrics.open.set_function(self._followed.__len__)
@@ -64,9 +65,11 @@ class Telemetry:
         self._profiles: dict[GroupKey, dict[Target, str]] = {}  # of the pods that wait, by group
         self._begin_with_zero()
 
-    def asks(self, pending: Callable[[], Mapping[Standing, int]]) -> None:
-        """Whom to ask how many pods wait, when somebody wants to know."""
-        self._pending = pending
+    def asks(
+        self, pending: Callable[[], Mapping[Standing, int]], known: Callable[[], Mapping[str, int]] = dict
+    ) -> None:
+        """Whom to ask how many pods wait, and how much is known, when somebody wants to know."""
+        self._pending, self._known = pending, known
 
     def leads(self, lease: str, *, now: bool) -> None:
         self._metrics.leads.labels(lease).set(int(now))

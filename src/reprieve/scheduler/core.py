@@ -141,6 +141,10 @@ class Scheduler:
         waiting = (key for pod, key in state.parts.items() if state.ledger.of(pod) is None)
         return Counter(standing for key in waiting if (standing := state.queue.standing(key)) is not None)
 
+    def known(self) -> dict[str, int]:
+        """How much of the cluster is in mind."""
+        return self._state.world.sizes()
+
     def _gone(self, target: Target, now: float) -> Iterator[Effect]:
         state = self._state
         key = (target.namespace, target.name)

@@ -133,6 +133,11 @@ class World:
         """Whether a pod has its node, or counts as if it had."""
         return key in self._assumed or bool(self._pods.compiled[self._pods.rows[key]].pod.spec.node_name)
 
+    def sizes(self) -> dict[str, int]:
+        """How much there is: nodes, pods on them, and those of these that are only promised."""
+        placed = int(np.count_nonzero(self._where != NOWHERE))
+        return {"nodes": len(self._nodes), "pods": placed, "assumed_pods": len(self._assumed)}
+
     def node_count(self) -> int:
         return len(self._nodes)
 

@@ -28,7 +28,7 @@ class Measured:
 
     def __post_init__(self) -> None:
         scheduler = Scheduler(self.settings)
-        self.telemetry.asks(scheduler.pending)
+        self.telemetry.asks(scheduler.pending, scheduler.known)
         self._machine = Watched(scheduler, lambda: self.now + 0.1, [self.telemetry])
 
     def happens(self, *events: Event) -> "Measured":
@@ -93,6 +93,15 @@ def test_a_bind_that_fails_is_an_error_and_counts_as_an_attempt() -> None:
     measured.happens().succeed()
     assert measured.says("scheduler_pod_scheduling_sli_duration_seconds_count", attempts="2") == 1
     assert measured.says("scheduler_pod_scheduling_attempts_sum") == 2
+
+
+def test_how_much_is_known() -> None:
+    theirs = a_pod("theirs", schedulerName="another", on="n1")
+    cluster = Measured().begin(a_node("n1"), theirs, a_pod("p"), a_pod("large", cpu="100"))
+    sizes = {
+        kind: cluster.says("scheduler_cache_size", type=kind) for kind in ("nodes", "pods", "assumed_pods")
+    }
+    assert sizes == {"nodes": 1, "pods": 2, "assumed_pods": 1}
 
 
 def test_how_pods_come_into_queues() -> None:
