@@ -45,7 +45,7 @@ def daemon(nodes: int = NODES, pods: int = PODS) -> Iterator[Figure]:
     yield "pods", pods
     with staged(nodes, pods) as stage:
         yield from _measured(stage, nodes)
-        with TemporaryDirectory() as journal, _running(stage.url, "--journal-dir", journal) as process:
+        with TemporaryDirectory() as journal, _running(stage, "--journal-dir", journal) as process:
             yield from _named("with a journal: ", _started(process))
             yield from _named("with a journal: ", _loaded(stage, process, "plain"))
 
@@ -56,7 +56,7 @@ def _named(prefix: str, figures: Iterator[Figure]) -> Iterator[Figure]:
 
 
 def _measured(stage: Stage, nodes: int) -> Iterator[Figure]:
-    with _running(stage.url) as process:
+    with _running(stage) as process:
         yield from _started(process)
         yield "processor while idle, %", _share(process)
         for when, seconds in _REPORTS.items():
@@ -134,10 +134,10 @@ class _Process:
 
 
 @contextmanager
-def _running(url: str, *flags: str) -> Iterator[_Process]:
+def _running(stage: Stage, *flags: str) -> Iterator[_Process]:
     with TemporaryDirectory() as directory:
         kubeconfig, config, log = (Path(directory, name) for name in ("kubeconfig", "config", "log"))
-        write_kubeconfig(kubeconfig, url, Tokens(TOKEN))
+        write_kubeconfig(kubeconfig, stage.url, Tokens(TOKEN), stage.certificate)
         config.write_text(json.dumps(_CONFIGURATION))
         told = ("--kubeconfig", str(kubeconfig), "--config", str(config), "--secure-port", "0")
         with log.open("wb") as stderr:

@@ -16,11 +16,13 @@ from typing import Any
 from benchmarks.serving import filled, new_pod
 from reprieve.cluster.api.features import ALL_FEATURES
 from reprieve.cluster.api.timestamps import stamp
+from reprieve.cluster.certificates import Certificate, new_certificate
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.history import Change, Key, Verb
 from reprieve.cluster.mini.kinds import Json
-from reprieve.cluster.mini.rest.server import serve
+from reprieve.cluster.mini.rest.server import Endpoint, serve
+from reprieve.cluster.mini.setup import LOOPBACK
 from reprieve.cluster.mini.store import Part, Store, parsed
 
 TOKEN = "bench"
@@ -36,7 +38,9 @@ class Stage:
 
     def __init__(self, line: Connection) -> None:
         self._line = line
-        self.url: str = line.recv()
+        url, certificate = line.recv()
+        self.url: str = url
+        self.certificate: Certificate = certificate
 
     def come(self, kind: str, count: int) -> None:
         self._told("come", kind, count)
@@ -85,8 +89,9 @@ def _serve(line: Connection, nodes: int, pods: int) -> None:
         cluster.apply(_priority_class(name, priority) for name, (_, priority) in KINDS.items())
         scene = _Scene(cluster.store)
         living = [asyncio.create_task(scene.live()), asyncio.create_task(scene.keep_reporting())]
-        async with serve(cluster, TOKEN) as server:
-            line.send(server.url)
+        certificate = new_certificate((LOOPBACK,))
+        async with serve(cluster, TOKEN, Endpoint(tls=certificate.context())) as server:
+            line.send((server.url, certificate))
             while (words := await _heard(line))[0] != "end":
                 line.send(getattr(scene, words[0])(*words[1:]))
         for task in living:

@@ -4,7 +4,6 @@ Every request that the server gets is looked at: nothing is written by one whose
 """
 
 import asyncio
-import json
 import os
 import signal
 import time
@@ -16,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from reprieve.cluster.certificates import new_certificate
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.rest.access import Tokens, write_kubeconfig
 from reprieve.cluster.mini.rest.exchange import Answer, Request
 from reprieve.cluster.mini.rest.server import Endpoint, Server
 from tests.contract.http import TOKEN, WatchfulFront, living
@@ -78,14 +79,17 @@ class Replica:
         return [f"{at - moment:.3f} s later: {method} {path}" for at, method, path in late]
 
 
+CERTIFICATE = new_certificate(("127.0.0.1",))
+
+
 @asynccontextmanager
 async def replica(mini: MiniCluster, directory: Path) -> AsyncIterator[Replica]:
     """`reprieve scheduler` in a process of its own, and a front that only it speaks to."""
     front = StoppingFront(mini)
-    async with Server(front, Endpoint()) as server:
+    async with Server(front, Endpoint(tls=CERTIFICATE.context())) as server:
         directory.mkdir()
         kubeconfig, log = directory / "kubeconfig", directory / "log"
-        kubeconfig.write_text(json.dumps(_kubeconfig(server.url)))
+        write_kubeconfig(kubeconfig, server.url, Tokens(TOKEN), CERTIFICATE)
         flags = ("--kubeconfig", str(kubeconfig), "-v", "2", *LEASE, *UNSERVED)
         with log.open("wb") as told:
             process = await asyncio.create_subprocess_exec(REPRIEVE, "scheduler", *flags, stderr=told)
@@ -95,15 +99,6 @@ async def replica(mini: MiniCluster, directory: Path) -> AsyncIterator[Replica]:
                 if process.returncode is None:
                     process.kill()
                 await process.wait()
-
-
-def _kubeconfig(url: str) -> dict[str, object]:
-    return {
-        "current-context": "mini",
-        "contexts": [{"name": "mini", "context": {"cluster": "mini", "user": "owner"}}],
-        "clusters": [{"name": "mini", "cluster": {"server": url}}],
-        "users": [{"name": "owner", "user": {"token": TOKEN}}],
-    }
 
 
 async def until(holds: Callable[[], object]) -> None:
