@@ -11,7 +11,7 @@ import numpy as np
 
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
-from reprieve.placement.demand import Ask, Demand
+from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
 from reprieve.placement.taking import with_taken
@@ -62,7 +62,7 @@ def _plan_in(domain: Domain, question: Question, search: Search) -> Plan | NoPla
         going = [row for unit in found.victims for row in unit.pods]
         ask = Ask(without(paid_for(view, going), going), pod, question.profile)
         view = with_taken(ask, nodes[-1])
-    return _joined(domain, demand, nodes, plans)
+    return joined(domain.name, demand.pods, nodes, plans)
 
 
 def _too_few(refusals: Sequence[NoPlan], plans: Sequence[Plan]) -> NoPlan:
@@ -90,16 +90,17 @@ def _plan_for(pod: int, domain: Domain, question: Question, search: Search) -> P
     return search(replace(question, demand=alone, found=found.survey))
 
 
-def _joined(domain: Domain, demand: Demand, nodes: Sequence[int], plans: Sequence[Plan]) -> Plan:
+def joined(domain: str, pods: tuple[int, ...], nodes: Sequence[int], plans: Sequence[Plan]) -> Plan:
+    """One plan for several pods, of plans that were made one after the other."""
     victims = {unit.name: unit for plan in plans for unit in plan.victims}
     spared = {unit.name: unit for plan in plans for unit in plan.spared if unit.name not in victims}
     return Plan(
-        domain=domain.name,
+        domain=domain,
         placement=Placement(tuple(nodes)),
         victims=_by_priority(victims.values()),
         spared=_by_priority(spared.values()),
         broken=sum(plan.broken for plan in plans),
-        pods=demand.pods,
+        pods=pods,
     )
 
 

@@ -42,7 +42,7 @@ from reprieve.scheduler.preempting import (
     still_feasible,
     where_it_waits,
 )
-from reprieve.scheduler.queue import NO_CHANGES, Key
+from reprieve.scheduler.queue import NO_CHANGES
 from reprieve.scheduler.state import State
 from reprieve.scheduler.telling import group_target
 from reprieve.scheduler.tolerating import orphans
@@ -128,8 +128,11 @@ def _placed(state: State, case: Case, nodes: tuple[int, ...], now: float) -> Dec
     if handover is not None and handover.victims and not handover.evicts_later:
         state.restraint.serve(pod for pod, _ in places)
     decision = replace(_decision(state, case.who, Outcome.PLACED, now), places=places)
-    if not _makes_room_for_another(state, case.who.key):
+    rest = _rest_of_plan(state, case.who)
+    if rest is None:
         effects.extend(call_off(state, case.who.key, now))
+    else:
+        state.plans.keep(case.who.key, rest)
     if len(placed) < len(case.who.pods):
         state.queue.again(case.who.key)
     return Decided(decision, tuple(effects))
@@ -144,12 +147,13 @@ def _fits_in_place(state: State, case: Case, now: float) -> Decided:
     return Decided(decision, (*done, *state.telling.in_place(target, "FitsInPlace", decision.text)))
 
 
-def _makes_room_for_another(state: State, key: Key) -> bool:
-    """Whether a plan is for one pod alone, which still waits while others of its group have a node."""
-    handover = state.plans.of(key)
-    if handover is None or not handover.is_open or len(handover.places) > 1:
-        return False
-    return handover.places[0][0] in state.nominated
+def _rest_of_plan(state: State, who: Asker) -> Handover | None:
+    """What is left of a plan for pods that do not need each other, when some of their group have a node."""
+    handover = state.plans.of(who.key)
+    if handover is None or not handover.is_open or who.is_starting:
+        return None
+    places = tuple((pod, node) for pod, node in handover.places if pod in state.nominated)
+    return replace(handover, places=places) if places else None
 
 
 def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decided:
@@ -236,6 +240,7 @@ def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, n
         price=price,
         marks=tuple(_groups_of(state, plan, view)),
         in_place=case.demand.in_place,
+        apart=len(places) > 1 and not case.who.is_starting,
     )
     effects: list[Effect] = [*orphans(state, plan, view)]
     for pod in filter(state.is_preparing, going):

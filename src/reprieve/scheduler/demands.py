@@ -48,6 +48,12 @@ class Asker:
     forbidden: str = ""  # why nobody may be evicted for it, whoever there is
 
     @property
+    def is_starting(self) -> bool:
+        """Whether it is a gang that does not run yet: its pods need each other."""
+        gang = self.group.spec.gang if self.group is not None else None
+        return gang is not None and self.running < gang.min_count
+
+    @property
     def needed(self) -> int:
         """How many must find a node for any to get one; whoever is beyond that asks for himself."""
         gang = self.group.spec.gang if self.group is not None else None

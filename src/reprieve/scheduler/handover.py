@@ -64,6 +64,7 @@ class Handover:
     leaving: tuple[Target, ...] = ()  # pods that leave those nodes anyway
     elsewhere: frozenset[Target] = frozenset()  # victims that only go along: nobody waits for their room
     marks: tuple[Target, ...] = ()  # whole groups that are told, too
+    apart: bool = False  # its pods do not need each other: each may go on when its own room is there
     in_place: bool = False  # its pod is there already: there is nothing to nominate
     price: Preemption | None = None  # what was decided
     stage: Stage = Stage.NOMINATED

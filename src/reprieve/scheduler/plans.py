@@ -81,8 +81,9 @@ class Plans:
         return [(key, plan) for key, plan in self._plans.items() if plan.is_open and plan.concerns(target)]
 
     def waiting_for(self, pod: Target) -> set[Key]:
-        """Demands that cannot go on before this pod is gone."""
-        return {key for key, plan in self._plans.items() if plan.is_open and plan.waits_for(pod)}
+        """Demands that cannot go on before this pod, and the others whose room they wait for, are gone."""
+        plans = ((key, plan) for key, plan in self._plans.items() if plan.is_open and not plan.apart)
+        return {key for key, plan in plans if plan.waits_for(pod)}
 
     def needed(self) -> set[Target]:
         """Whoever has to go for an open plan."""

@@ -22,8 +22,8 @@ from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import rank
-from reprieve.preemption.search import plans_worth_ranking, refusal, search
-from reprieve.preemption.singly import plans_singly
+from reprieve.preemption.search import CLUSTER, plans_worth_ranking, refusal, search
+from reprieve.preemption.singly import joined, plans_singly
 from reprieve.preemption.sparing import holds, who_matters
 from reprieve.preemption.units import Units
 from reprieve.scheduler.demands import Asker
@@ -53,11 +53,21 @@ class Case:
         kept = [(pod, node) for pod, node in pairs if pod not in self.later]
         return Promised(tuple(pod for pod, _ in kept), tuple(node for _, node in kept))
 
+    def beside(self, plan: Plan) -> "Case":
+        """The same for the next pod of the demand: room is reserved as the plan says, and its victims go."""
+        pods, nodes = zip(*plan.places, strict=True)
+        promised = Promised((*self.promised.pods, *pods), (*self.promised.nodes, *nodes))
+        victims = {row for unit in plan.victims for row in unit.pods}
+        return replace(self, promised=promised, doomed=tuple(sorted(victims.union(self.doomed))))
+
     @property
     def leaving(self) -> Ints:
         """Pods that are being deleted, for whatever reason: their room will be free."""
         view = self.view
         return np.setdiff1d(np.flatnonzero(view.pods.terminating & (view.where != NOWHERE)), self.stuck)
+
+
+_AT_ONCE = 16  # pods of a group, each for itself; more would hold up others who wait for their decision
 
 
 class RoomFor(Enum):
@@ -81,15 +91,37 @@ class Weighed:
 def plans_for(
     case: Case, found: Unplaceable, policy: Policy | None, now: float, room_for: RoomFor
 ) -> Weighed:
-    """If several pods ask each for itself, the first for which there is a plan."""
+    """If several pods ask each for itself, room is made for as many as possible, one beside the other."""
     if policy is None:
         return Weighed(refusal=NoPlan(Why.OFF))
-    tried: list[Weighed] = []
+    pods = case.demand.pods
+    made: list[Weighed] = []
+    tried: dict[Shape, Weighed] = {}  # of those who are alike, only one is refused
     for demand in _to_make_room_for(case, room_for):
+        if made and (demand.topology_key or len(made) == _AT_ONCE):
+            break  # the first decides where the others go; and others wait for a decision meanwhile
+        shape = case.view.pods.shape(demand.pods[0])
+        if shape in tried:
+            continue
         weighed = _plans(case, demand, policy, now, room_for)
         if weighed.plans:
-            return weighed
-        tried.append(weighed)
+            made.append(weighed)
+            case = case.beside(weighed.plans[0])
+        else:
+            tried[shape] = weighed
+    return _together(pods, made) if made else _refused(list(tried.values()))
+
+
+def _together(pods: tuple[int, ...], made: Sequence[Weighed]) -> Weighed:
+    if len(made) == 1:
+        return made[0]
+    plans = [weighed.plans[0] for weighed in made]
+    places = dict(place for plan in plans for place in plan.places)
+    plan = joined(CLUSTER, pods, [places.get(pod, NOWHERE) for pod in pods], plans)
+    return Weighed((plan,), next((weighed.question for weighed in made if weighed.question), None))
+
+
+def _refused(tried: Sequence[Weighed]) -> Weighed:
     refusal = earliest([weighed.refusal for weighed in tried if weighed.refusal])
     return replace(tried[0], refusal=refusal, codes=NO_CODES.union(*(one.codes for one in tried)))
 
@@ -244,16 +276,14 @@ def _mask(view: Snapshot, pods: Sequence[int]) -> Mask:
 
 
 def _to_make_room_for(case: Case, room_for: RoomFor) -> list[Demand]:
-    """As many pods as the gang needs; whoever is beyond that asks for himself, once for all who are alike."""
-    demand, group = case.demand, case.who.group
+    """As many pods as the gang needs; whoever is beyond that asks for himself."""
+    demand = case.demand
     if room_for is RoomFor.ALL or len(demand.pods) == 1:
         return [demand]
-    if group is not None and group.spec.gang is not None and case.who.running < group.spec.gang.min_count:
+    if case.who.is_starting:
         return [replace(demand, most=demand.needed)]
-    alone: dict[Shape, Demand] = {}
-    for pod, node in zip(demand.pods, demand.nominated, strict=True):
-        alone.setdefault(case.view.pods.shape(pod), replace(demand, pods=(pod,), needed=1, nominated=(node,)))
-    return list(alone.values())
+    alone = zip(demand.pods, demand.nominated, strict=True)
+    return [replace(demand, pods=(pod,), needed=1, nominated=(node,)) for pod, node in alone]
 
 
 def where_it_waits(case: Case) -> Placement | None:

@@ -282,21 +282,56 @@ def test_room_may_be_made_for_all_of_a_gang() -> None:
     assert len(cluster.comes_true().places()) == 3
 
 
-def test_surplus_members_ask_one_by_one_and_for_themselves_only() -> None:
+def test_surplus_members_ask_when_the_gang_runs_and_each_for_itself() -> None:
     cluster = served(*nodes(4), *old(4), GANG, *members(4))
     evicted = []
     while cluster.stage.wanted:
         evicted += [cluster.wanted(Evict)] if cluster.wanted(Evict) else []
         cluster.does().drained()
-    assert [len(step) for step in evicted] == [2, 1, 1]
+    assert [len(step) for step in evicted] == [2, 2]
     assert len(cluster.places()) == 4
     assert cluster.unfinished() == {}
 
 
-def test_members_of_a_basic_group_make_room_one_by_one() -> None:
+def basic_group_waits() -> Served:
+    """Two pods of a basic group wait for a node each, whose pods are leaving."""
     cluster = served(*nodes(2), *old(2), a_group("g", 9), *members(2))
-    assert len(victims(cluster)) == 1
+    for step in STEPS:
+        cluster.does(step)
+    return cluster
+
+
+def test_members_of_a_basic_group_make_room_at_the_same_time() -> None:
+    cluster = basic_group_waits()
+    assert victims(cluster) == ["old-0", "old-1"]
+    assert cluster.outcomes() == ["Preempts"]
     assert set(cluster.comes_true().places()) == {"g-0", "g-1"}
+    assert cluster.unfinished() == {}
+
+
+def test_a_member_of_a_basic_group_does_not_wait_for_the_room_of_another() -> None:
+    cluster = basic_group_waits().gone("old-0")
+    cluster.stage.after(2.0)
+    assert cluster.does(Bind).places() == {"g-0": "n0", "old-1": "n1"}
+    assert cluster.pod("g-1").status.nominated_node_name == "n1", "its plan goes on"
+    assert set(cluster.comes_true().places()) == {"g-0", "g-1"}
+    assert cluster.outcomes().count("Preempts") == 1
+    assert cluster.unfinished() == {}
+
+
+def test_one_member_may_find_another_place_while_room_is_made_for_all() -> None:
+    cluster = basic_group_waits().show(a_node("n9", cpu="4"))
+    cluster.stage.after(2.0)
+    assert len(cluster.does(Bind).places()) == 3
+    assert set(cluster.comes_true().places()) == {"g-0", "g-1"}
+    assert cluster.unfinished() == {}
+
+
+def test_members_of_a_basic_group_may_share_a_node() -> None:
+    pods = [a_member(f"g-{i}", cpu="2", priority=9) for i in range(2)]
+    cluster = served(*nodes(1), *old(1), a_group("g", 9), *pods).comes_true()
+    assert cluster.places() == {"g-0": "n0", "g-1": "n0"}
+    assert cluster.outcomes().count("Preempts") == 1
 
 
 def test_a_member_for_whom_no_room_can_be_made_does_not_stand_in_the_way_of_others() -> None:

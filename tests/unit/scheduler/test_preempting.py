@@ -143,7 +143,7 @@ FULL = [thing for i in (1, 2, 3) for thing in (a_node(f"n{i}"), a_pod(f"old-{i}"
         (2, 0, RoomFor.ALL, 3),
         (2, 0, RoomFor.ONE, 2),
         (3, 1, RoomFor.NEEDED, 2),
-        (2, 2, RoomFor.NEEDED, 1),
+        (2, 2, RoomFor.NEEDED, 3),
         (2, 2, RoomFor.ALL, 3),
     ],
 )
