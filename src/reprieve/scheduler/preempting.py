@@ -11,11 +11,12 @@ from reprieve.model.effects import Target
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
-from reprieve.placement.demand import Demand, Promised
+from reprieve.placement.demand import Ask, Demand, Promised
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable, with_promises
 from reprieve.placement.profile import Profile
 from reprieve.placement.reasons import NO_CODES, Code
+from reprieve.placement.taking import with_taken
 from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.eligibility import Rule, Verdict, eligible
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
@@ -288,12 +289,26 @@ def _to_make_room_for(case: Case, room_for: RoomFor) -> list[Demand]:
 
 def where_it_waits(case: Case) -> Placement | None:
     """Room that is reserved for the demand, if it is there: equals who came later planned beside it."""
+    if len(case.demand.pods) > 1 and not case.who.is_starting:
+        return _rooms_that_are_there(case)
     demand, placement = case.demand, Placement(case.demand.nominated)
     if not case.later or sum(node != NOWHERE for node in placement.nodes) < demand.needed:
         return None
     views = (case.view, with_promises(case.view, case.promised_before))
     fits = all(holds(demand, placement, view, case.profile) for view in views)
     return placement if fits else None
+
+
+def _rooms_that_are_there(case: Case) -> Placement | None:
+    """Of pods that do not need each other, whoever has its own room takes it, before anybody else can."""
+    nodes, views = [], [case.view, with_promises(case.view, case.promised_before)]
+    for pod, node in zip(case.demand.pods, case.demand.nominated, strict=True):
+        alone, there = replace(case.demand, pods=(pod,)), Placement((node,))
+        fits = node != NOWHERE and all(holds(alone, there, view, case.profile) for view in views)
+        nodes.append(node if fits else NOWHERE)
+        if fits:
+            views = [with_taken(Ask(view, pod, case.profile), node) for view in views]
+    return Placement(tuple(nodes)) if any(node != NOWHERE for node in nodes) else None
 
 
 def still_feasible(case: Case, handover: Handover) -> bool:
