@@ -5,6 +5,7 @@ Each one names its object by UID, so that a namesake that came later is never hi
 
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import blake2b
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,13 +47,23 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Tell people, as a Kubernetes event on the object."""
+    """Tell people, as a Kubernetes event on the object.
+
+    ``once``: about what it is told a single time, whoever tells it and in whatever words; empty: each time.
+    """
 
     target: Target
     tone: Tone
     reason: str
     action: str
     note: str
+    once: str = ""
+
+    @property
+    def suffix(self) -> str:
+        """What is to be told once has a name that everybody would give it; this is its end."""
+        about = f"{self.target.uid}/{self.reason}/{self.once}"
+        return blake2b(about.encode(), digest_size=8).hexdigest() if self.once else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,11 @@ class Departures:
         return pod in self._due
 
     @property
+    def under_way(self) -> list[Target]:
+        """Those who were asked to go, or are seen going."""
+        return sorted(self._since)
+
+    @property
     def stuck(self) -> frozenset[Target]:
         """Those who should be gone, and are not."""
         return frozenset(self._stuck)

@@ -7,17 +7,21 @@ Everything here is a function from a handover and what happened to the next hand
 who waits in which line meanwhile is not known here.
 """
 
+import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
-from reprieve.model.objects import Pod, PodGroup
+from reprieve.model.objects import Condition, Pod, PodGroup
 from reprieve.scheduler.decision import Preemption, by_node, giving_way_text
 
 MARK = "DisruptionTarget"
 MARK_REASON = "PreemptionByScheduler"
 _OURS = "reprieve: "  # other schedulers mark their victims, too
+_MARK_TEXT = re.compile(
+    rf"{_OURS}preempting to accommodate a higher priority (?P<kind>\w+) \(decision (?P<id>[\w-]+)\)"
+)
 
 
 class Stage(Enum):
@@ -209,9 +213,12 @@ def _mark(target: Target, handover: Handover) -> SetCondition:
 
 def is_marked(thing: Pod | PodGroup) -> bool:
     """Whether we are about to evict it, and have not yet."""
-    marks = (c for c in thing.status.conditions if c.type == MARK and c.reason == MARK_REASON)
-    marked = any(mark.status == "True" and mark.message.startswith(_OURS) for mark in marks)
-    return marked and thing.metadata.deletion_timestamp is None
+    return thing.metadata.deletion_timestamp is None and any(map(_is_mark, thing.status.conditions))
+
+
+def _is_mark(condition: Condition) -> bool:
+    ours = condition.reason == MARK_REASON and condition.message.startswith(_OURS)
+    return condition.type == MARK and condition.status == "True" and ours
 
 
 def unmark(target: Target) -> SetCondition:
@@ -227,7 +234,21 @@ def _told(victim: Target, handover: Handover) -> Announce:
     nodes = sorted({node for _, node in handover.places})
     where = nodes[0] if len(nodes) == 1 else dict(handover.homes).get(victim, nodes[0])
     note = f"Preempted by {preemptor.kind.lower()} {preemptor.uid} on node {where} (decision {handover.id})"
-    return Announce(victim, Tone.NORMAL, "Preempted", "Preempting", note)
+    return Announce(victim, Tone.NORMAL, "Preempted", "Preempting", note, once=handover.id)
+
+
+def told_again(pod: Pod) -> Announce | None:
+    """What a victim on its way was to be told by who evicted it, who may have been gone before he could."""
+    if pod.metadata.deletion_timestamp is None:
+        return None
+    messages = (c.message for c in pod.status.conditions if _is_mark(c))
+    found = next(filter(None, map(_MARK_TEXT.fullmatch, messages)), None)
+    if found is None:
+        return None
+    meta = pod.metadata
+    target = Target("Pod", meta.namespace, meta.name, meta.uid)
+    note = f"Preempted by a higher priority {found['kind']} (decision {found['id']})"
+    return Announce(target, Tone.NORMAL, "Preempted", "Preempting", note, once=found["id"])
 
 
 def _told_preemptor(handover: Handover) -> tuple[Effect, ...]:

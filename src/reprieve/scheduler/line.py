@@ -20,6 +20,7 @@ from reprieve.scheduler.demands import (
     pod_key,
     pod_target,
 )
+from reprieve.scheduler.handover import told_again
 from reprieve.scheduler.queue import Key, Standing
 from reprieve.scheduler.state import State
 
@@ -190,6 +191,8 @@ def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Ite
 
 def all_are_here(state: State, now: float) -> Iterator[Effect]:
     """Before that nobody could know who was missing."""
+    leaving = (state.world.pod((pod.namespace, pod.name)) for pod in state.departures.under_way)
+    yield from (told for known in leaving if known is not None and (told := told_again(known.pod)))
     for key in dict.fromkeys(state.parts.values()):
         yield from stand_in_line(state, key, now, changed=False)
 

@@ -97,7 +97,7 @@ class Recorder:
         target = effect.target
         # By the time, as people know it from other events, but never the same twice.
         self._number = max(self._number + 1, int(now * 1e9))
-        suffix = f".{self._number:x}"
+        suffix = f".{effect.suffix or f'{self._number:x}'}"
         regarding = {"apiVersion": api_version, "kind": target.kind, "name": target.name, "uid": target.uid}
         if target.namespace:
             regarding["namespace"] = target.namespace

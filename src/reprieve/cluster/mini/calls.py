@@ -125,6 +125,10 @@ def evict(store: Store, pod: Target) -> Stored | None:
 def announce(store: Store, effect: Announce, now: float, reporter: str = REPORTER) -> Stored:
     """An event needs no living object: it may tell of the end of one."""
     target = effect.target
+    suffix, namespace = effect.suffix or suffix_at(store.version + 1), target.namespace or "default"
+    told = store.find(Key("events", namespace, f"{target.name}.{suffix}"))
+    if told is not None:
+        return told
     kind = BY_NAME.get(target.kind)
     regarding = {"kind": target.kind, "name": target.name, "uid": target.uid}
     if kind is not None:
@@ -132,10 +136,7 @@ def announce(store: Store, effect: Announce, now: float, reporter: str = REPORTE
     if target.namespace:
         regarding["namespace"] = target.namespace
     event = {
-        "metadata": {
-            "name": f"{target.name}.{suffix_at(store.version + 1)}",
-            "namespace": target.namespace or "default",
-        },
+        "metadata": {"name": f"{target.name}.{suffix}", "namespace": namespace},
         "involvedObject": regarding,
         "type": effect.tone.value,
         "reason": effect.reason,
