@@ -81,6 +81,27 @@ def test_what_everybody_costs(scene: Scene, costs: dict[str, tuple[str, ...]]) -
     run(main())
 
 
+def test_what_a_restart_costs_while_victims_leave() -> None:
+    """The next one asks nobody to go; whether they were told why it cannot know, and the server keeps one."""
+
+    async def main() -> None:
+        async with living(clock, LONE.beginning(20.0)) as mini, served(mini) as operator:
+            await asyncio.sleep(3)
+            LONE.ask(mini)
+            for seconds in (10.0, 30.0):
+                async with scheduling(default_configuration(), operator.access, clock, EVERYTHING):
+                    await asyncio.sleep(seconds)
+            assert LONE.is_over(mini)
+            for name in LONE.victims:
+                assert writes_about(operator, name) == (*VICTIM, "event Preempted")
+            waits = ("patch status", "event FailedScheduling")
+            assert writes_about(operator, "urgent") == ("patch status", "event Preempting", *waits, *BOUND)
+            events = [event for event in mini.list("Event") if event["reason"] == "Preempted"]
+            assert len(events) == len(LONE.victims)
+
+    run(main())
+
+
 def writes_about(operator: MiniOperator, name: str) -> tuple[str, ...]:
     """What was written about an object by the scheduler, in short."""
     return tuple(_in_short(operator.front.writes, name))

@@ -37,6 +37,8 @@ async def played(
                 there |= names(mini)
             await asyncio.sleep(LONG_ENOUGH)
             found = [*wrong(scene, there - names(mini), mini), *wrong_with(one, two, cut)]
+            if leaves == LATE or cut is None:
+                found += untold(scene, mini)
             return len(one.front.deeds), found
 
 
@@ -55,6 +57,13 @@ def wrong(scene: Scene, gone: set[str], mini: MiniCluster) -> Iterator[str]:
             yield f"{name} stays, and is marked"
         if status.get("nominatedNodeName", body["spec"].get("nodeName")) != body["spec"].get("nodeName"):
             yield f"{name} is nominated to {status['nominatedNodeName']}"
+
+
+def untold(scene: Scene, mini: MiniCluster) -> Iterator[str]:
+    """Whoever is on its way when the second begins is told why, be it that the first could not; and once."""
+    told = [e["involvedObject"]["name"] for e in mini.list("Event") if e["reason"] == "Preempted"]
+    if sorted(told) != sorted(scene.victims):
+        yield f"that they were preempted was told to {sorted(told)}, and not to {sorted(scene.victims)}"
 
 
 def is_mark(condition: Json) -> bool:

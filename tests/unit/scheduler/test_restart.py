@@ -1,8 +1,10 @@
 """Another scheduler takes over in the middle of a plan, and knows nothing but what the API server holds."""
 
+from collections.abc import Iterable
+
 import pytest
 
-from reprieve.model.effects import Announce, Bind, Nominate, SetCondition
+from reprieve.model.effects import Announce, Bind, Effect, Nominate, SetCondition
 from reprieve.model.events import Synced
 from reprieve.model.objects import KubernetesObject
 from reprieve.scheduler.core import Scheduler
@@ -36,6 +38,25 @@ def test_after_a_restart_nobody_is_evicted_beyond_the_plan(steps: int) -> None:
     cluster.take()
     cluster = cluster.restarted()
     assert cluster.comes_true().places() == {"new": "n1", "cheap": "n2"}
+
+
+def preempted(effects: Iterable[Effect]) -> list[Announce]:
+    return [e for e in effects if isinstance(e, Announce) and e.reason == "Preempted"]
+
+
+def test_who_is_on_its_way_is_told_why_by_the_next_though_the_first_may_have() -> None:
+    cluster = served(NODE, OLD, NEW)
+    for step in STEPS:
+        cluster.does(step)
+    (before,) = preempted(cluster.stage.wanted)
+    (after,) = preempted(cluster.restarted().stage.wanted)
+    assert (after.target, after.suffix) == (before.target, before.suffix), "a server keeps one of them"
+    (decision,) = cluster.stage.decisions
+    assert after.note == f"Preempted by a higher priority pod (decision {decision.id})"
+
+
+def test_who_leaves_for_other_reasons_is_told_nothing() -> None:
+    assert preempted(served(NODE, leaving(OLD)).stage.wanted) == []
 
 
 def test_after_a_restart_reserved_room_is_respected() -> None:

@@ -1,6 +1,7 @@
 """Events: the first is created, the second begins a series, more are only counted."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from reprieve.cluster.kube.announcing import Recorder
@@ -128,6 +129,17 @@ def test_an_attempt_whose_answer_was_lost_is_repeated_under_the_same_name() -> N
     talk(recorder.announce(warning(), "v1", NOW + 2), 504)
     (patched,), _ = talk(recorder.announce(warning(), "v1", NOW + 3), 200)
     assert body_of(patched)["series"]["count"] == 2
+
+
+def test_what_is_to_be_told_once_has_the_same_name_whoever_tells_it() -> None:
+    effects = [replace(warning(note), once="d-1") for note in ("no room", "in other words")]
+    told = [Recorder("reprieve", f"{i}").announce(effect, "v1", NOW + i) for i, effect in enumerate(effects)]
+    names = set()
+    for conversation, status in zip(told, (201, 409), strict=True):
+        (request,), result = talk(conversation, status)
+        names.add(body_of(request)["metadata"]["name"])
+        assert isinstance(result, Succeeded)
+    assert len(names) == 1
 
 
 def test_events_of_the_same_moment_have_names_of_their_own_and_long_ones_are_cut() -> None:

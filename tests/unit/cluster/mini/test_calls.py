@@ -88,6 +88,16 @@ def test_an_announcement_outlives_its_object() -> None:
     assert event["eventTime"] == "2026-01-01T12:00:00.250000Z"
 
 
+def test_what_is_to_be_told_once_is_told_once() -> None:
+    scene = Scene()
+    ghost = Target("Pod", "team", "ghost", "uid-7")
+    told = [
+        announce(scene.store, Announce(ghost, Tone.NORMAL, "Preempted", "Preempting", why, once="d-1"), NOON)
+        for why in ("why", "in other words")
+    ]
+    assert told[0] == told[1]
+
+
 def test_an_event_about_a_node_is_kept_in_the_default_namespace() -> None:
     scene = Scene()
     made = announce(scene.store, Announce(Target("Node", "", "n1", "u"), Tone.NORMAL, "R", "A", "n"), NOON)
