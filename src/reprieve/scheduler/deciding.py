@@ -1,9 +1,9 @@
 """One decision: where a demand goes, who gives way to it, or why it must wait."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from reprieve.model.effects import Effect, Target
+from reprieve.model.effects import Effect, Nominate, Target
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.words import counted
@@ -173,7 +173,7 @@ def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decid
     state.queue.wait(case.who.key, helps, now)
     if weighed.plans:
         decided = _make_room(state, case, found, weighed, now)
-        return replace(decided, effects=(*withdrawn, *decided.effects))
+        return replace(decided, effects=(*_not_renewed(withdrawn, decided.effects), *decided.effects))
     held = weighed.refusal is not None and bool(weighed.refusal.held)
     wish = wish_of(case.who) if case.restrained is None else None
     refused = Refused(wish, _refused(state, case, found, weighed, now), helps, held)
@@ -187,6 +187,12 @@ def _helping(case: Case, codes: Collection[Code], policy: Policy | None) -> froz
     if policy is None:
         return helps
     return helps | ({Change.GROUPS, Change.BUDGETS} if policy.breaks_no_budget else {Change.GROUPS})
+
+
+def _not_renewed(withdrawn: Iterable[Effect], effects: Iterable[Effect]) -> Iterator[Effect]:
+    """Who waits for a node once more need not be told in between that it waits for none."""
+    waiting = {effect.target for effect in effects if isinstance(effect, Nominate)}
+    return (e for e in withdrawn if not isinstance(e, Nominate) or e.target not in waiting)
 
 
 def _findings(case: Case, found: Unplaceable) -> tuple[Finding, ...]:
