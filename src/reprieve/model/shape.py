@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-import msgspec
-
 from reprieve.model.footprint import Footprint, footprint, weighs_as_written
 from reprieve.model.migration import Attachment, moved_disk
 from reprieve.model.objects import (
@@ -40,6 +38,7 @@ from reprieve.model.selectors import (
     compile_node_term,
     compile_selector,
 )
+from reprieve.model.twins import MOST_REMEMBERED, controller_of, template_of
 
 ANY_ADDRESS = "0.0.0.0"
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
@@ -158,45 +157,23 @@ class CompiledPod:
     problems: tuple[Problem, ...]
 
 
-# A cluster has few templates for its many pods.
-_MOST_REMEMBERED = 4096
-_remembered: dict[bytes, CompiledPod] = {}
-_encode = msgspec.msgpack.Encoder().encode
+_remembered: dict[bytes, CompiledPod] = {}  # one pod of each template
 
 
 def compile_pod(pod: Pod) -> CompiledPod:
-    """Pods of one template share what they have in common: most of the spec, and what is compiled of it."""
+    """Pods of one template have one shape, and are compiled but once."""
     if not weighs_as_written(pod) or any(volume.ephemeral is not None for volume in pod.spec.volumes):
         return _compiled(pod)
-    template = _template(pod)
+    template = template_of(pod)
     twin = _remembered.get(template)
     if twin is not None:
-        return CompiledPod(_sharing(pod, twin.pod), twin.weight, twin.shape, ())
+        return CompiledPod(pod, twin.weight, twin.shape, ())
     compiled = _compiled(pod)
     if not compiled.problems:  # what is malformed has to be reported each time
-        if len(_remembered) >= _MOST_REMEMBERED:
+        if len(_remembered) >= MOST_REMEMBERED:
             _remembered.clear()
         _remembered[template] = compiled
     return compiled
-
-
-def _template(pod: Pod) -> bytes:
-    """All that is compiled of a pod, as it is written; volumes are named anew for every pod."""
-    meta, spec = pod.metadata, pod.spec
-    volumes = tuple([msgspec.structs.replace(volume, name="") for volume in spec.volumes])
-    common = msgspec.structs.replace(spec, node_name="", volumes=volumes)
-    return _encode((meta.namespace, meta.labels, _controller(pod), common))
-
-
-def _sharing(pod: Pod, twin: Pod) -> Pod:
-    """The same pod, with the parts of its twin that are the same."""
-    meta = msgspec.structs.replace(pod.metadata, labels=twin.metadata.labels)
-    own = {"node_name": pod.spec.node_name, "volumes": pod.spec.volumes}
-    return msgspec.structs.replace(pod, metadata=meta, spec=msgspec.structs.replace(twin.spec, **own))
-
-
-def _controller(pod: Pod) -> str:
-    return next((owner.uid for owner in pod.metadata.owner_references if owner.controller), "")
 
 
 def _compiled(pod: Pod) -> CompiledPod:
@@ -228,7 +205,7 @@ def _compiled(pod: Pod) -> CompiledPod:
         inline_volumes=tuple(_inline_volumes(pod)),
         images=tuple(map(_tagged, _images(pod))),
         features=frozenset(_features(pod)),
-        owner_uid=_controller(pod),
+        owner_uid=controller_of(pod),
     )
     return CompiledPod(pod, weight, shape, problems.all())
 

@@ -64,6 +64,7 @@ from reprieve.model.objects import (
     VolumeAttachment,
     Workload,
 )
+from reprieve.model.twins import sharing
 
 __all__ = [
     "READERS",
@@ -111,7 +112,7 @@ def _decoded(thing: T) -> Decoded[T]:
 
 
 def _decoded_pod(pod: Pod) -> Decoded[Pod]:
-    return Decoded(object=pod, unserved=unserved_fields(pod))
+    return Decoded(object=sharing(pod), unserved=unserved_fields(pod))
 
 
 def _decoded_node(node: SpelledNode) -> Decoded[Node]:
