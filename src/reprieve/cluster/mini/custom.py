@@ -35,6 +35,7 @@ def kind_of(body: Json) -> Kind:
     versions = {text_in(v, "name"): v for v in items(spec, "versions") if v.get("served") is True}
     ordered = sorted(versions, key=lambda name: (versions[name].get("storage") is not True, _priority(name)))
     has_status = any("status" in part(v, "subresources") for v in versions.values())
+    scales = {name: part(v, "subresources", "scale") for name, v in versions.items()}
     return Kind(
         text_in(names, "kind"),
         text_in(names, "plural"),
@@ -45,6 +46,7 @@ def kind_of(body: Json) -> Kind:
         shown_in_all="all" in texts(names, "categories"),
         status=Status.APART if has_status else Status.NONE,
         generation=Generation.CONTENT,
+        parts=("scale",) if any(scales.values()) else (),
         selectable=_selectable(versions),
         custom=Custom(
             singular=text_in(names, "singular") or text_in(names, "kind").lower(),
@@ -52,6 +54,7 @@ def kind_of(body: Json) -> Kind:
             categories=tuple(texts(names, "categories")),
             schemas={name: part(v, "schema", "openAPIV3Schema") for name, v in versions.items()},
             columns={name: tuple(items(v, "additionalPrinterColumns")) for name, v in versions.items()},
+            scales=scales,
         ),
     )
 

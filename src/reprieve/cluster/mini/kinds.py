@@ -27,13 +27,15 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Custom:
-    """What is known only of a kind that somebody has defined; schemas and columns by version."""
+    """What is known only of a kind that somebody has defined; by version, schemas, columns, and where numbers
+    of pods stand."""
 
     singular: str
     list_kind: str
     categories: tuple[str, ...]
     schemas: Mapping[str, Json]
     columns: Mapping[str, tuple[Json, ...]]
+    scales: Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)

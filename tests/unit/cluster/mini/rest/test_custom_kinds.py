@@ -14,7 +14,7 @@ from reprieve.cluster.mini.rest.exchange import Request, Response
 from reprieve.cluster.mini.rest.front import Front
 from reprieve.cluster.mini.rights.users import User
 from reprieve.cluster.mini.store import Store
-from tests.unit.cluster.mini.rest.asking import MAPS, TABLE, Asker, Json, config_map, said
+from tests.unit.cluster.mini.rest.asking import MAPS, MERGE, TABLE, Asker, Json, config_map, said
 from tests.unit.cluster.mini.rest.custom import DEFINITIONS, QUEUES, definition, queue, version
 
 APPLY = "application/apply-patch+yaml"
@@ -353,3 +353,25 @@ def test_it_survives_a_restart(asker: Asker, tmp_path: Path) -> None:
     assert json.loads(asked(store, "GET", f"{QUEUES}/a").body)["spec"]["size"] == 3
     assert asked(store, "POST", QUEUES, queue("b", size=0)).status == 422
     again.close()
+
+
+# --- scale -------------------------------------------------------------------------------------------
+
+
+def test_a_kind_of_ones_own_is_scaled(asker: Asker) -> None:
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    asker.post(DEFINITIONS, definition(version(subresources={"scale": paths})))
+    asker.post(QUEUES, queue("q", size=3))
+    assert asker.get(f"{QUEUES}/q/scale")["spec"] == {"replicas": 3}
+    asker.patch(f"{QUEUES}/q/scale", {"spec": {"replicas": 5}})
+    assert asker.get(f"{QUEUES}/q")["spec"]["size"] == 5
+    status, _, told = asker.refused(
+        "PATCH", f"{QUEUES}/q/scale", {"spec": {"replicas": 0}}, content_type=MERGE
+    )
+    assert (status, "spec.size" in told) == (422, True), "its schema wants one at least"
+
+
+def test_a_kind_that_says_nothing_of_it_has_no_scale(asker: Asker) -> None:
+    asker.post(DEFINITIONS, definition())
+    asker.post(QUEUES, queue("q"))
+    assert asker.refused("GET", f"{QUEUES}/q/scale")[0] == 404
