@@ -61,8 +61,10 @@ async def until_running(operator: MiniOperator, name: str) -> Json:
 
 
 async def reasons(operator: MiniOperator, uid: str) -> list[str]:
+    """What the scheduler told of a pod; kubelets tell of it, too."""
     events = await operator.list("Event", "default")
-    return [e["reason"] for e in events if e["involvedObject"]["uid"] == uid]
+    ours = (e for e in events if e["reportingComponent"] == "reprieve")
+    return [e["reason"] for e in ours if e["involvedObject"]["uid"] == uid]
 
 
 async def a_crowded_cluster(clock: Callable[[], float]) -> None:
