@@ -176,7 +176,7 @@ def hunt(mutation: Mutation) -> Hunt:
             timeout=300,
             check=False,
         )
-    lines = [line for line in ended.stderr.splitlines() if line]
+    lines = [line for line in (ended.stdout + ended.stderr).splitlines() if line]
     return Hunt(ended.returncode != 0, next((line for line in reversed(lines) if "Error" in line), ""))
 
 
