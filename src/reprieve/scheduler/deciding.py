@@ -94,9 +94,11 @@ def _refused_again(state: State, who: Asker, refused: Refused, now: float) -> De
 
 
 def _told(state: State, who: Asker, refused: Refused, now: float) -> Decided:
-    if refused.about_tolerations or refused.decision.retry_at is not None:
+    moments = [refused.decision.retry_at, state.restraint.released(now)]
+    moment = min((moment for moment in moments if moment is not None), default=None)
+    if refused.about_tolerations or moment is not None:
         changes = ABOUT_TOLERATIONS if refused.about_tolerations else NO_CHANGES
-        state.queue.expect(who.key, changes, refused.decision.retry_at, now)
+        state.queue.expect(who.key, changes, moment, now)
     state.refused = refused if refused.wish is not None else None
     return Decided(refused.decision, tuple(state.say_all(who, refused.decision.text)))
 

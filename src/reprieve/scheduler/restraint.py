@@ -49,6 +49,10 @@ class Restraint:
         """Those who are not asked to go, for now."""
         return sorted(pod for pod, held in self._staying.items() if held.until > now)
 
+    def released(self, now: float) -> float | None:
+        """When the first of those may be asked again."""
+        return min((held.until for held in self._staying.values() if held.until > now), default=None)
+
     def forget(self, pod: Target) -> None:
         """It has its node, or is gone."""
         self._served.discard(pod)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.model.effects import Bind, Effect, Evict, Nominate, SelectNode
+from reprieve.model.effects import Bind, Effect, Evict, Nominate, SelectNode, SetCondition
 from reprieve.model.objects import Pod
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.restraint import Restraint
@@ -85,6 +85,16 @@ def test_a_victim_that_the_server_does_not_let_go_is_not_counted_on_again() -> N
             cluster.show(a_pod("other", cpu="2", on="n1", uid=f"another-{round_}"))
         cluster.stage.after(5.0)
     assert 2 <= evicted <= 12
+
+
+def test_whoever_waits_for_such_a_victim_is_looked_at_again_when_it_may_be_asked() -> None:
+    cluster = served(NODE, OLD, NEW)
+    for _ in range(2):
+        cluster.does(Nominate).does(SetCondition).fails(Evict).does()
+        cluster.stage.after(10.0)
+    assert cluster.outcomes()[-1] == "Unschedulable"
+    cluster.stage.after(30.0)
+    assert cluster.outcomes()[-1] == "Preempts"
 
 
 def test_it_is_asked_again_after_a_while_and_forgotten_when_it_is_gone() -> None:
