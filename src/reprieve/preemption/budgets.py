@@ -83,14 +83,12 @@ class Accounts:
     stocks: tuple[Stock, ...]
     pods: Ints  # rows in order, one for each budget that pays for it
     paying: Ints  # and which that is, by place among the stocks
-    starts: Ints  # [pod] where its part of those begins; and the end of the last
+    listed: list[int]  # the same: pods that are looked at one by one are many
+    starts: list[int]  # [pod] where its part of those begins; and the end of the last
 
     def of(self, pod: int) -> list[int]:
         """The budgets that pay for a pod."""
-        if not self.stocks:
-            return []
-        paying: list[int] = self.paying[self.starts[pod] : self.starts[pod + 1]].tolist()
-        return paying
+        return self.listed[self.starts[pod] : self.starts[pod + 1]] if self.stocks else []
 
     def charged(self, units: Iterable[Unit]) -> Counter[int]:
         """For how many pods each budget pays."""
@@ -108,8 +106,10 @@ def accounts(stocks: tuple[Stock, ...]) -> Accounts:
     pods = np.concatenate([np.zeros(0, np.int64), *rows])
     paying = np.repeat(np.arange(len(stocks)), [len(found) for found in rows])
     order = np.argsort(pods, kind="stable")
+    pods, paying = pods[order], paying[order]
     size = len(stocks[0].pods) if stocks else 0
-    return Accounts(stocks, pods[order], paying[order], np.searchsorted(pods[order], np.arange(size + 1)))
+    starts = np.searchsorted(pods, np.arange(size + 1))
+    return Accounts(stocks, pods, paying, paying.tolist(), starts.tolist())
 
 
 class Counting(Protocol):
