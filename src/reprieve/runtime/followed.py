@@ -88,7 +88,7 @@ class Followed:
         if decision.outcome in (Outcome.PLACED, Outcome.FITS):
             if not self._plans and not self._evicted:
                 return
-            yield from self._placed(decision, now)
+            yield from self._placed(decision, effects, now)
         for plan in self._withdrawn(effects):
             own = plan.demand == decision.demand
             yield self._end(plan, now, Reason.REPLANNED if own else Reason.OUTRANKED)
@@ -106,10 +106,17 @@ class Followed:
         self._plans[new.demand] = new
         self._asking.update(dict.fromkeys(waiting, new.demand))
 
-    def _placed(self, decision: Decision, now: float) -> Iterator[News]:
-        """A plan may be for others of a group than those who were placed: then it goes on."""
+    def _placed(self, decision: Decision, effects: Iterable[Effect], now: float) -> Iterator[News]:
+        """A plan may be for others of a group than those who were placed, too: then it goes on for them."""
         places = dict(decision.places)
+        withdrawn = {effect.target for effect in effects if isinstance(effect, Nominate) and not effect.node}
         for plan in self._plans_for(places):
+            rest = {pod: node for pod, node in plan.places.items() if pod not in places}
+            if rest and withdrawn.isdisjoint(rest):
+                for pod in plan.places.keys() - rest.keys():
+                    del self._asking[pod]
+                plan.places = rest
+                continue
             as_planned = all(places.get(pod, node) == node for pod, node in plan.places.items())
             yield self._end(plan, now, None if as_planned else Reason.ELSEWHERE)
         yield from self._used(decision)
@@ -118,8 +125,10 @@ class Followed:
         """Whoever goes with somebody whose room is used goes for a reason."""
         evicted = self._evicted.pop(decision.demand, {})
         used = {victim.unit for victim in evicted.values() if victim.node in decision.nodes}
-        wasted = [victim for victim in evicted.values() if victim.unit not in used]
-        if wasted:
+        wasted = {pod: victim for pod, victim in evicted.items() if victim.unit not in used}
+        if decision.demand in self._plans:
+            self._evicted[decision.demand] = wasted  # others of it still wait for their room
+        elif wasted:
             yield Wasted(len(wasted))
 
     # --- events ---
