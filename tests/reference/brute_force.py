@@ -8,19 +8,20 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+from msgspec import structs
 
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import with_pod, without
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain
 from reprieve.placement.place import Placement, place, survey
-from reprieve.preemption.budgets import Joint
+from reprieve.preemption.budgets import InOrder, Joint
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.ranking import rank
 from reprieve.preemption.search import domains
 from reprieve.preemption.sparing import holds
-from reprieve.preemption.units import Unit
+from reprieve.preemption.units import Kind, Unit
 
 Units = tuple[Unit, ...]
 
@@ -50,12 +51,15 @@ class PlainSearch:
         self._local = touching(domain, question, takeable)
 
     def plan(self) -> Plan | None:
-        """With everybody gone; if that breaks budgets, also around those who would."""
+        """With everybody gone; if that breaks budgets, also around those who would; and in another order."""
         plan = self._plan(self._local) if self._local else None
-        if plan is None or not plan.broken or len(plan.pods) == 1:
-            return plan
-        kinder = self._plan(tuple(unit for unit in self._local if not self._broken([unit])))
-        return min(plan, kinder, key=rank) if kinder is not None else plan
+        if plan is None:
+            return None
+        if plan.broken and len(plan.pods) > 1:
+            kinder = self._plan(tuple(unit for unit in self._local if not self._broken([unit])))
+            plan = min(plan, kinder, key=rank) if kinder is not None else plan
+        rival = self._rival_plan()
+        return min(plan, rival, key=rank) if rival is not None else plan
 
     def _plan(self, taken: Units) -> Plan | None:
         """With budget breakers spared, then with nobody above the ceiling gone, or as it was placed first."""
@@ -104,6 +108,40 @@ class PlainSearch:
                 rest = tuple(u for u in victims if u is not unit)
                 if self._broken(rest) == self._broken(victims) and self._fits(placement, rest):
                     victims = rest
+        return self._told(placement, victims, ceiling)
+
+    def _rival_plan(self) -> Plan | None:
+        """As kube-scheduler would put them back, where that is another order."""
+        placement, taken = self._place(self._local), self._local
+        if self._takeable.rival is None or placement is None:
+            return None
+        taken = tuple(sorted(taken, key=lambda u: importance(self._as_ranked_by_rival(u))))
+        counting = InOrder(self._takeable.rival.accounts, taken, self._question.view)
+        order = sorted(taken, key=lambda u: not counting.breaks(u))
+        if order == self._tried_first():
+            return None
+        victims, before = list(order), None
+        while victims != before:
+            before = list(victims)
+            for unit in before:
+                rest = [u for u in victims if u is not unit]
+                victims = rest if self._fits(placement, rest) else victims
+        return self._told(placement, tuple(u for u in self._local if u in victims), None)
+
+    def _as_ranked_by_rival(self, unit: Unit) -> Unit:
+        """Whoever names a group ranks as one, also if he goes alone."""
+        names_one = self._question.view.pods.groups[unit.pods[0]] is not None
+        return structs.replace(unit, kind=Kind.POD_GROUP) if unit.kind is Kind.POD and names_one else unit
+
+    def _tried_first(self) -> list[Unit]:
+        """In our own order: those who break budgets, the most harmful first, then the rest."""
+        harm = self._broken(self._local)
+        rest = {u.number: self._broken(v for v in self._local if v is not u) for u in self._local}
+        breakers = [u for u in self._local if rest[u.number] < harm]
+        others = [u for u in self._local if rest[u.number] >= harm]
+        return [*sorted(breakers, key=lambda u: -self._broken([u])), *others]
+
+    def _told(self, placement: Placement, victims: Units, ceiling: int | None) -> Plan:
         return Plan(
             domain=self._domain.name,
             placement=placement,
