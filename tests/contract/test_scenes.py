@@ -139,7 +139,7 @@ def test_placing(play: Callable[..., None]) -> None:
         assert (node_of(pods["web-2"]), node_of(pods["inference"])) == ("cpu-3", "gpu-2")
         assert {name for name, pod in pods.items() if not node_of(pod)} == {"fine-tune", "notebook"}
         (why,) = await until_noted(theatre, pods["notebook"], "FailedScheduling")
-        assert why.startswith("none of 6 nodes will do: ")
+        assert why.startswith("0/6 nodes are available: ")
         assert "2 nodes have the taint gpu:NoSchedule" in why, why
         await nobody_moves(theatre, pods)
 

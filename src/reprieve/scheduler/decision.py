@@ -252,15 +252,14 @@ def by_node(nodes: Iterable[str]) -> tuple[tuple[str, int], ...]:
 
 
 def unschedulable_text(decision: Decision) -> str:
+    """With the first words of kube-scheduler, for which people and programs look."""
     if not decision.considered:
-        return "there are no nodes in the cluster"
+        return "no nodes available to schedule pods"
     miss, eviction = decision.miss, decision.eviction
     found = ", ".join(finding.reason.said_of(finding.nodes) for finding in decision.findings)
-    sentences = [f"none of {decision.considered} nodes will do: {found}"]
-    if decision.considered == 1:
-        found = ", ".join(f"it {finding.reason.text}" for finding in decision.findings)
-        sentences = [f"the only node will not do: {found}"]
+    sentences = [f"0/{decision.considered} nodes are available: {found}"]
     if decision.growth is not None:
+        found = ", ".join(f"it {finding.reason.text}" for finding in decision.findings)
         sentences = [f"no room for {decision.growth.text} on {decision.growth.node}{found and ': '}{found}"]
     if miss is not None and decision.pods > 1:
         sentences.insert(0, gang_text(miss))

@@ -63,9 +63,9 @@ def test_the_most_frequent_reasons_are_kept() -> None:
 
 def test_a_decision_in_words() -> None:
     assert only_decision(a_node("n1"), a_pod("p")).text == "Pod default/p goes to n1"
-    assert only_decision(a_pod("p")).text == "there are no nodes in the cluster"
+    assert only_decision(a_pod("p")).text == "no nodes available to schedule pods"
     text = only_decision(a_node("n1", cpu="1"), a_pod("p", cpu="2")).text
-    assert text.startswith("the only node will not do: ")
+    assert text.startswith("0/1 nodes are available: ")
     assert "cpu" in text
 
 

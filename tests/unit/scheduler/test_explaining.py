@@ -247,7 +247,7 @@ def test_budgets_that_must_hold() -> None:
 
 def test_no_nodes_at_all() -> None:
     decision = refused(a_pod("new"))
-    assert decision.text == "there are no nodes in the cluster"
+    assert decision.text == "no nodes available to schedule pods"
     assert missed(decision).because.code == "NoNodes"
 
 

@@ -89,7 +89,7 @@ def test_people_are_told_why_a_pod_waits() -> None:
     assert isinstance(announcement, Announce)
     assert (condition.type, condition.status, condition.reason) == ("PodScheduled", "False", "Unschedulable")
     assert condition.message == announcement.note == stage.decisions[0].text
-    assert "none of 2 nodes" in announcement.note
+    assert "0/2 nodes" in announcement.note
 
 
 def test_nothing_is_said_twice() -> None:
