@@ -1,7 +1,9 @@
 """Pods that began to leave after a disruption budget was last shown: it has not counted them yet.
 
 A controller counts anew whenever a pod leaves, and takes its time. Until then a budget allows more than it
-should. Only pods that were ready matter to it: of others it says nothing new, which would never be seen.
+should. Only pods that were ready matter to it: of others it says nothing new, which would never be seen. Nor
+does it if another is ready by the time it counts; so whoever is gone is not waited for, and who comes back
+under his name is not taken for him.
 """
 
 from collections.abc import Iterable
@@ -25,6 +27,15 @@ class Uncounted:
         for budget in ours:
             self._leaving.setdefault((budget.namespace, budget.name), set()).add(meta.name)
         return bool(ours)
+
+    def gone(self, pod: Pod) -> bool:
+        """Says whether any of the budgets had not counted it."""
+        meta = pod.metadata
+        told = [names for (space, _), names in self._leaving.items() if space == meta.namespace]
+        found = [names for names in told if meta.name in names]
+        for names in found:
+            names.remove(meta.name)
+        return bool(found)
 
     def shown(self, budget: BudgetKey) -> None:
         """It is as new as we are, or gone."""

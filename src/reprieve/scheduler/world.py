@@ -246,7 +246,7 @@ class World:
         self._move(row, NOWHERE)
         self._assumed.pop(key, None)
         self._miss(key, "")
-        self._begins_to_leave(compiled.pod)
+        changes |= self._has_left(compiled.pod)
         self._pods.drop(key)
         self.groups.leave(group_key(compiled.pod), key)
         self._pods_changed(compiled)
@@ -255,6 +255,12 @@ class World:
     def _begins_to_leave(self, pod: Pod) -> None:
         if pod.metadata.deletion_timestamp is None and self._uncounted.leaves(pod, self._budgets_as_shown()):
             self._budgets = None
+
+    def _has_left(self, pod: Pod) -> Changes:
+        if not self._uncounted.gone(pod):
+            return NONE
+        self._budgets = None
+        return frozenset({Change.BUDGETS})
 
     def _settle(self, key: PodKey) -> Changes:
         """Puts a pod where it is shown to be, or else where it is assumed to be."""

@@ -2,9 +2,11 @@
 
 import msgspec
 
+from reprieve.model.budgets import budgets_table
 from reprieve.model.objects import Condition, Pod
 from reprieve.preemption.policy import Policy
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from reprieve.scheduler.uncounted import Uncounted
 from tests.unit.scheduler.crowds import a_budget
 from tests.unit.scheduler.making import a_node, a_pod, later
 from tests.unit.scheduler.serving import Served, conditioned, served
@@ -37,14 +39,26 @@ def test_who_is_leaving_is_counted_before_the_budget_does() -> None:
     assert gone_after(cluster) == {"web-1", "dear"}
 
 
-def test_also_when_it_is_gone_by_then() -> None:
-    assert gone_after(first_has_its_room().comes_true()) == {"web-1", "dear"}
+def test_whoever_is_gone_is_not_waited_for() -> None:
+    """A controller that counts when another has come already has nothing new to say."""
+    assert gone_after(first_has_its_room().comes_true()) == {"web-1", "web-2"}
 
 
-def test_a_budget_that_must_hold_holds() -> None:
-    cluster = first_has_its_room(settings=STRICT, dear=20)
-    assert gone_after(cluster) == {"web-1"}
+def test_who_comes_back_under_the_name_of_one_who_left_counts() -> None:
+    uncounted, (budget,) = Uncounted(), budgets_table([ALLOWS_ONE], [])
+    assert uncounted.leaves(web(1), [budget])
+    assert uncounted.added_to(budget).disrupted == {"web-1"}
+    assert uncounted.gone(web(1))
+    assert uncounted.added_to(budget) == budget
+    assert not uncounted.gone(web(1))
+
+
+def test_a_budget_that_must_hold_holds_and_who_waits_for_it_hears_when_it_allows_more() -> None:
+    cluster = first_has_its_room(settings=STRICT, dear=20).show(a_pod("second", cpu="4", priority=9)).does()
     assert any("respectBudgets is Always" in decision.text for decision in cluster.stage.decisions)
+    assert {"web-2", "dear"} <= cluster.places().keys()
+    cluster.comes_true().stage.after(10.0)
+    assert cluster.comes_true().places()["second"] == "n2"
 
 
 def test_when_the_budget_has_counted_its_word_counts() -> None:
