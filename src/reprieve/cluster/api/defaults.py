@@ -155,18 +155,21 @@ def _default_template(spec: Json) -> None:
         default_pod_spec(made(spec["template"], "spec"))
 
 
+def _default_strategy(strategy: Json, **rolling: int | str) -> None:
+    """Pods are replaced one after the other; ``rolling``: how that is done unless told otherwise."""
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        for field, usually in rolling.items():
+            made(strategy, "rollingUpdate").setdefault(field, usually)
+
+
 def _default_deployment(body: Json) -> None:
     spec = made(body, "spec")
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
     spec.setdefault("progressDeadlineSeconds", 600)
-    strategy = made(spec, "strategy")
-    if not strategy.get("type"):
-        strategy["type"] = "RollingUpdate"
-    if strategy["type"] == "RollingUpdate":
-        rolling = made(strategy, "rollingUpdate")
-        rolling.setdefault("maxUnavailable", _QUARTER)
-        rolling.setdefault("maxSurge", _QUARTER)
+    _default_strategy(made(spec, "strategy"), maxUnavailable=_QUARTER, maxSurge=_QUARTER)
     _default_template(spec)
 
 
@@ -193,13 +196,7 @@ def _default_stateful_set(body: Json) -> None:
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
     spec.setdefault("podManagementPolicy", "OrderedReady")
-    strategy = made(spec, "updateStrategy")
-    if not strategy.get("type"):
-        strategy["type"] = "RollingUpdate"
-    if strategy["type"] == "RollingUpdate":
-        rolling = made(strategy, "rollingUpdate")
-        rolling.setdefault("partition", 0)
-        rolling.setdefault("maxUnavailable", 1)
+    _default_strategy(made(spec, "updateStrategy"), partition=0, maxUnavailable=1)
     retention = made(spec, "persistentVolumeClaimRetentionPolicy")
     retention.setdefault("whenDeleted", "Retain")
     retention.setdefault("whenScaled", "Retain")
@@ -211,13 +208,7 @@ def _default_stateful_set(body: Json) -> None:
 def _default_daemon_set(body: Json) -> None:
     spec = made(body, "spec")
     spec.setdefault("revisionHistoryLimit", 10)
-    strategy = made(spec, "updateStrategy")
-    if not strategy.get("type"):
-        strategy["type"] = "RollingUpdate"
-    if strategy["type"] == "RollingUpdate":
-        rolling = made(strategy, "rollingUpdate")
-        rolling.setdefault("maxUnavailable", 1)
-        rolling.setdefault("maxSurge", 0)
+    _default_strategy(made(spec, "updateStrategy"), maxUnavailable=1, maxSurge=0)
     _default_template(spec)
 
 
