@@ -212,7 +212,7 @@ def _sentence(error: msgspec.ValidationError) -> str:
     expected, _, path = str(error).partition(" - at `")
     where = path.rstrip("`").removeprefix("$.").removeprefix("$")
     said = expected[:1].lower() + expected[1:]
-    return f"{where}: {said}" if where else said
+    return f"{where}: {said}" if where else "expected a kubeconfig, a mapping"
 
 
 _Place = TypeVar("_Place", Cluster, User)

@@ -150,6 +150,9 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("a: [")
     with pytest.raises(AccessError, match=r"text, line \d: expected YAML"):
         find_login(str(tmp_path / "text"), "", {})
+    (tmp_path / "words").write_text("just words")
+    with pytest.raises(AccessError, match=r"words: expected a kubeconfig, a mapping"):
+        find_login(str(tmp_path / "words"), "", {})
     with pytest.raises(AccessError, match="this is no pod"):
         find_login("", "", {"HOME": str(tmp_path)})
 
