@@ -27,7 +27,7 @@ from reprieve.model.events import Done, Event, Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.runtime.journal import Journal
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.onlookers import Machine
+from reprieve.runtime.observers import Machine
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler

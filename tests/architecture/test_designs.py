@@ -5,7 +5,7 @@ from tests.architecture.source import PACKAGE
 DECIDING = ("placement", "preemption", "scheduler")
 KNOW_OF_RESIZES = {
     "preemption/resize.py",
-    "scheduler/versions.py",  # compares what a pod weighs while it is resized
+    "scheduler/object_changes.py",  # compares what a pod weighs while it is resized
     "scheduler/changes.py",  # knows which changes help
 }
 

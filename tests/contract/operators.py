@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from reprieve.cluster.kube.client import Connection
-from reprieve.cluster.kube.places import Place
 from reprieve.cluster.kube.requests import STRATEGIC, Request, Response
+from reprieve.cluster.kube.rest_mapping import Place
 
 Json = dict[str, Any]
 

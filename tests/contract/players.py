@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from reprieve.cluster.kube.places import Place
+from reprieve.cluster.kube.rest_mapping import Place
 from reprieve.model.resources import milli
 from tests.contract.operators import PLACES, HttpOperator, Json
 

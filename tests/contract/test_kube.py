@@ -65,7 +65,7 @@ def test_events_take_no_turns_from_what_is_done() -> None:
             kube_cluster(operator.access, virtual_time.clock, slowly) as cluster,
         ):
             pods = [Target("Pod", "default", f"p{i}", f"uid-{i}") for i in range(20)]
-            told = (cluster.perform(Announce(pod, Tone.NORMAL, "Told", "Telling", "")) for pod in pods)
+            told = (cluster.perform(Announce(pod, Tone.NORMAL, "Told", "StatusReporter", "")) for pod in pods)
             done = (cluster.perform(Nominate(pod, "n1")) for pod in pods)
             await asyncio.gather(*told, *done)
             assert asyncio.get_running_loop().time() == pytest.approx(2.0, abs=0.3)

@@ -10,7 +10,7 @@ from reprieve.assembly.daemon import missing_rights, needed_rights, places, told
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
-from reprieve.cluster.kube.places import CANDIDATES
+from reprieve.cluster.kube.rest_mapping import CANDIDATES
 from reprieve.cluster.kube.rights import (
     Right,
     authority_rights,

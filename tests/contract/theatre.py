@@ -22,8 +22,8 @@ from reprieve.cluster.api.features import ALL_FEATURES
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import find_login
-from reprieve.cluster.kube.places import Place
 from reprieve.cluster.kube.requests import MERGE, Request
+from reprieve.cluster.kube.rest_mapping import Place
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.rest.server import Endpoint, Server
 from reprieve.cluster.mini.setup import standard_objects

@@ -13,7 +13,7 @@ from reprieve.preemption.policy import Policy
 from reprieve.preemption.ranking import rank
 from reprieve.preemption.search import plans_worth_ranking
 from reprieve.scheduler.decision import Preemption
-from reprieve.scheduler.explaining import eviction_of, miss_of, preemption_of
+from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of
 from tests.properties.crowded import EVERYTHING, Crowd, crowds
 from tests.properties.preempting import POLICIES, name_of, plans_of, pods_of, question_of
 

@@ -14,13 +14,13 @@ from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain
 from reprieve.placement.place import Placement, place, survey
 from reprieve.preemption.budgets import Joint, accounts
-from reprieve.preemption.glance import glance, worth_planning
+from reprieve.preemption.node_pruning import glance, worth_planning
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import rank
+from reprieve.preemption.reprieve import EveryConstraint, RoomAndPorts, Settled, Trial, WhereItMatters
 from reprieve.preemption.search import plan_in
-from reprieve.preemption.sparing import EveryConstraint, RoomAndPorts, Settled, Trial, WhereItMatters
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
 from tests.properties.preempting import POLICIES, plans_of, pods_of, question_of, takeable_of

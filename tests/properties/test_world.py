@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprieve.scheduler import growing
+from reprieve.scheduler import growable_columns
 from tests.properties.described import described
 from tests.properties.mirrored import GROUPS, Mirrored, key_of, mirrored
 from tests.properties.vocabulary import NAMESPACES
@@ -24,7 +24,7 @@ ROUNDS = st.lists(st.lists(SEEDS, min_size=1, max_size=8), min_size=2, max_size=
 def _tidy_interners() -> Iterator[None]:
     """Small worlds make little garbage: here it is collected as soon as there is any."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growing, "_GARBAGE_WORTH_COLLECTING", 1)
+        patch.setattr(growable_columns, "_GARBAGE_WORTH_COLLECTING", 1)
         yield
 
 

@@ -19,8 +19,8 @@ from reprieve.preemption.budgets import InOrder, Joint
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.ranking import rank
+from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import domains
-from reprieve.preemption.sparing import holds
 from reprieve.preemption.units import Kind, Unit
 
 Units = tuple[Unit, ...]

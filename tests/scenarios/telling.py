@@ -32,7 +32,7 @@ EFFECTS: dict[str, type[Effect]] = {
 }
 
 
-class Telling:
+class StatusReporter:
     def __init__(self, story: Story, *, backwards: bool) -> None:
         self._story = story
         self._groups = dict(story.groups)

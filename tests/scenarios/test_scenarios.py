@@ -14,7 +14,7 @@ from reprieve.preemption.search import plans_worth_ranking
 from reprieve.preemption.units import Unit
 from tests.scenarios.making import asked, moment, policy_of, snapshot_of
 from tests.scenarios.reading import Expected, Scenario, Story, read_scenario
-from tests.scenarios.telling import Telling
+from tests.scenarios.telling import StatusReporter
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*/*.yaml"))
@@ -42,7 +42,7 @@ def test_scenario_told_backwards(path: Path) -> None:
 
 def told(scenario: Scenario | Story, *, backwards: bool) -> None:
     if isinstance(scenario, Story):
-        Telling(scenario, backwards=backwards).play()
+        StatusReporter(scenario, backwards=backwards).play()
     else:
         play(scenario, snapshot_of(scenario, backwards=backwards))
 

@@ -41,14 +41,14 @@ class Mutation:
 MUTATIONS = (
     Mutation(
         "a lost wake-up: nobody looks at the preemptor when the last victim is gone",
-        "scheduler/carrying_out.py",
+        "scheduler/plan_driver.py",
         "    if handover.stage is Stage.READY:\n        state.queue.again(key)\n",
         "    if handover.stage is Stage.READY:\n        pass\n",
         STATES,
     ),
     Mutation(
         "a preemptor that nobody lets go after the calls",
-        "scheduler/carrying_out.py",
+        "scheduler/plan_driver.py",
         "        state.queue.let_wait(key, now)\n",
         "        pass\n",
         STATES,
@@ -69,14 +69,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a mark that is not cleared: what an earlier run left stays",
-        "scheduler/carrying_out.py",
+        "scheduler/plan_driver.py",
         '    return {mark for mark in unused if mark.kind == "Pod" or state.runs_on(mark)}\n',
         "    return set()\n",
         STATES,
     ),
     Mutation(
         "a nomination that is not withdrawn",
-        "scheduler/carrying_out.py",
+        "scheduler/plan_driver.py",
         '    withdrawn = tuple(Nominate(pod, "") for pod in waiting)\n',
         "    withdrawn: tuple[Effect, ...] = ()\n",
         STATES,
@@ -90,7 +90,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a plan that goes on after an eviction failed",
-        "scheduler/carrying_out.py",
+        "scheduler/plan_driver.py",
         "    yield from plan_anew(state, key, now)\n    if isinstance(found, Asker):\n",
         "    if isinstance(found, Asker):\n",
         STATES,
@@ -111,7 +111,7 @@ MUTATIONS = (
     ),
     Mutation(
         "old news revive the dead",
-        "scheduler/graves.py",
+        "scheduler/tombstones.py",
         "        return last is not None and",
         "        return False and last is not None and",
         seeds(3, 4, 15, 27, 29, 31),

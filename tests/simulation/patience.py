@@ -5,11 +5,11 @@ from reprieve.model.objects import Pod
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement
 from reprieve.preemption.toleration import tolerated_until
-from reprieve.scheduler.cases import case_of
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.decision_context import case_of
 from reprieve.scheduler.demands import Asker
-from reprieve.scheduler.preempting import plans_for
+from reprieve.scheduler.planning import plans_for
 from reprieve.scheduler.queue import Key, Standing
 from tests.simulation.invariants import hold
 

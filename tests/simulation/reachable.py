@@ -117,7 +117,7 @@ def _other_ways(scene: Scene) -> Iterator[Way]:
         if call.target in scene.cluster.objects:
             yield from ((end, repr(call)) for end in ("failed", "seen"))
             # With several victims one answer is lost at a time: more would be too many states.
-            if scene.victims < _MANY or not scene.state.doubts._times:
+            if scene.victims < _MANY or not scene.state.unknown_outcomes._times:
                 yield from ((end, repr(call)) for end in ("lost, done", "lost, not done"))
     for pod in scene.cluster.pods():
         if not pod.metadata.deletion_timestamp:
@@ -201,7 +201,7 @@ def check_rest(scene: Scene) -> None:
     in_line = sorted(state.queue.keys())
     hold({key[2] for key in in_line} == waiting, f"in line are {in_line}")
     left = [*state.plans, *state.plans._strays, *state.ledger, *state.nominated, *state.lingering]
-    left += state.doubts._times
+    left += state.unknown_outcomes._times
     hold(not left and not state.plans.doomed(), f"these are left: {left} {state.plans.doomed()}")
     for pod in cluster.pods():
         marked = cluster.conditions(pod.metadata.name).get(MARK) == "True"
@@ -235,7 +235,7 @@ def essence(scene: Scene) -> Hashable:
 def _of_victim(scene: Scene, pod: Target) -> Hashable:
     plans = [scene.state.plans.of(key) for key in KEYS]
     roles = [plan and (pod in plan.victims, pod in plan.leaving, pod in plan.gone) for plan in plans]
-    return (_shown(scene, pod), _under_way(scene, pod), tuple(roles), pod in scene.state.departures)
+    return (_shown(scene, pod), _under_way(scene, pod), tuple(roles), pod in scene.state.terminating)
 
 
 def _of_demand(scene: Scene, pod: Target) -> Hashable:
@@ -270,12 +270,12 @@ def _shown(scene: Scene, pod: Target) -> Shown | None:
 
 def _put_aside(scene: Scene) -> list[Effect]:
     """Calls that will be made again."""
-    return [call for _, _, call in sorted(scene.state.doubts._due, key=lambda one: one[:2])]
+    return [call for _, _, call in sorted(scene.state.unknown_outcomes._due, key=lambda one: one[:2])]
 
 
 def _under_way(scene: Scene, pod: Target) -> Hashable:
     """In order, and who waits for it: the plan of the one, of the other, or nobody any more."""
-    plans, doubts = [scene.state.plans.of(key) for key in KEYS], scene.state.doubts._times
+    plans, doubts = [scene.state.plans.of(key) for key in KEYS], scene.state.unknown_outcomes._times
     return tuple(
         (
             _word(call),

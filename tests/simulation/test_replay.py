@@ -15,7 +15,7 @@ from reprieve.model.events import Event
 from reprieve.runtime.journal import Journal, Journaled, Replayed, replay
 from reprieve.runtime.lines import Json
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.onlookers import Machine
+from reprieve.runtime.observers import Machine
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided

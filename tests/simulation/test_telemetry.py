@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.onlookers import Onlooker, Watched
+from reprieve.runtime.observers import ObservedScheduler, Onlooker
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
@@ -45,7 +45,7 @@ class MeasuredPlay(CrowdedPlay):
         self.telemetry = Telemetry()
         self.telemetry.asks(scheduler.pending)
         onlookers: list[Onlooker] = [self.telemetry, PlansAgree(self.telemetry, scheduler)]
-        return Loop(Watched(scheduler, clock, onlookers), self._cluster, clock, self._decided)
+        return Loop(ObservedScheduler(scheduler, clock, onlookers), self._cluster, clock, self._decided)
 
 
 def measured(seed: int) -> dict[str, float]:

@@ -193,7 +193,7 @@ class WatchedScheduler(Scheduler):
                 continue
             target = pod_target(pod.pod)
             somewhere = self._state.world.snapshot().where[self._state.world.row(member)] >= 0
-            stuck = target in self._state.departures.stuck
+            stuck = target in self._state.terminating.stuck
             hold(target in plan.victims or stuck or not somewhere, f"{member} stays when its group goes")
 
     # --- at the end ---

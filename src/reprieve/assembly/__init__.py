@@ -55,7 +55,7 @@ from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import pods_alone, pods_and_groups
 from reprieve.runtime.journal import Headless, Journal, Journaled, JournalError, Replayed, replay
 from reprieve.runtime.loop import Loop, ignore
-from reprieve.runtime.onlookers import Machine, Onlooker, Watched
+from reprieve.runtime.observers import Machine, ObservedScheduler, Onlooker
 from reprieve.runtime.performer import Limits
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
@@ -148,7 +148,7 @@ def watched(
     if telemetry is not None:
         telemetry.asks(scheduler.pending, scheduler.known)
         others = (telemetry, *others)
-    return Watched(machine, clock, others) if others else machine
+    return ObservedScheduler(machine, clock, others) if others else machine
 
 
 @asynccontextmanager

@@ -17,8 +17,8 @@ from reprieve.cluster.kube import client, rights
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
 from reprieve.cluster.kube.kubeconfig import AccessError
-from reprieve.cluster.kube.places import CANDIDATES, Place
 from reprieve.cluster.kube.requests import Request
+from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place
 
 Json = dict[str, Any]
 

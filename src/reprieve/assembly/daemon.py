@@ -32,10 +32,10 @@ from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
 from reprieve.cluster.kube.cluster import KubeCluster
 from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.kubeconfig import AccessError
-from reprieve.cluster.kube.places import CANDIDATES, Place
 from reprieve.cluster.kube.requests import Request, Response
-from reprieve.runtime.chronicle import Chronicle
-from reprieve.runtime.onlookers import Machine
+from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place
+from reprieve.runtime.decision_log import Chronicle
+from reprieve.runtime.observers import Machine
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler

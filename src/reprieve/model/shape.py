@@ -38,7 +38,7 @@ from reprieve.model.selectors import (
     compile_node_term,
     compile_selector,
 )
-from reprieve.model.twins import MOST_REMEMBERED, controller_of, template_of
+from reprieve.model.template_interning import MOST_REMEMBERED, controller_of, template_of
 
 ANY_ADDRESS = "0.0.0.0"
 _PROTOCOLS = ("TCP", "UDP", "SCTP")

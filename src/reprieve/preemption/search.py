@@ -25,12 +25,12 @@ from reprieve.preemption.budgets import (
 )
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import starved
-from reprieve.preemption.glance import NO_PRICE, Price, worth_planning
+from reprieve.preemption.node_pruning import NO_PRICE, Price, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import BudgetCounting, Search
 from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import rank
-from reprieve.preemption.sparing import RoomAndPorts, Settled, Trial, counts_room, trial, who_matters
+from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_room, trial, who_matters
 from reprieve.preemption.units import Kind, Unit, Units
 
 CLUSTER = "cluster"

@@ -16,7 +16,7 @@ from reprieve.model.effects import Effect
 from reprieve.model.events import Event
 from reprieve.runtime import lines
 from reprieve.runtime.lines import Asked, Began, Entry, Json, Observed, UnreadableLineError
-from reprieve.runtime.onlookers import Machine
+from reprieve.runtime.observers import Machine
 from reprieve.scheduler.decision import Decided
 
 _SUFFIX = ".jsonl"

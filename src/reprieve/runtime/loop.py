@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from reprieve.cluster.port import Cluster
 from reprieve.model.events import Event, Synced
-from reprieve.runtime.onlookers import Machine
+from reprieve.runtime.observers import Machine
 from reprieve.runtime.performer import DEFAULT_LIMITS, Limits, Performer
 from reprieve.scheduler.decision import Decision
 

@@ -7,16 +7,16 @@ from reprieve.model.effects import Bind, BindVolume, Effect, Nominate, Target
 from reprieve.placement.demand import Ask
 from reprieve.placement.reasons import Code
 from reprieve.scheduler import volumes
-from reprieve.scheduler.carrying_out import has_left
 from reprieve.scheduler.demands import GROUP, pod_key, pod_target
+from reprieve.scheduler.enqueueing import forget, regroup, stand_in_line
 from reprieve.scheduler.handover import unmark
 from reprieve.scheduler.ledger import Assumed, Promise, VolumeStep
-from reprieve.scheduler.line import forget, regroup, stand_in_line
-from reprieve.scheduler.preempting import Case
+from reprieve.scheduler.plan_driver import has_left
+from reprieve.scheduler.planning import DecisionContext
 from reprieve.scheduler.state import State
 
 
-def assume(state: State, case: Case, ask: Ask, node: int, now: float) -> tuple[Effect, ...]:
+def assume(state: State, case: DecisionContext, ask: Ask, node: int, now: float) -> tuple[Effect, ...]:
     """The pod that asks sees the others of its demand before it in their places."""
     pod, name = ask.view.pods.compiled[ask.pod].pod, ask.view.nodes.names[node]
     steps = volumes.steps(ask, node) if ask.shape.claims else ()
@@ -63,7 +63,7 @@ def give_up(state: State, pod: Target, text: str, now: float, *, has_room: bool 
     if assumed is None:
         return
     if has_room:
-        state.restraint.wasted(pod, now)
+        state.preemption_backoff.wasted(pod, now)
     state.wake(state.world.withdraw((pod.namespace, pod.name)), now, assumed.node)
     known, key = state.world.pod((pod.namespace, pod.name)), state.parts.get(pod)
     if known is None or key is None or not state.is_ours(known.pod):
@@ -72,7 +72,7 @@ def give_up(state: State, pod: Target, text: str, now: float, *, has_room: bool 
     yield from stand_in_line(state, key, now, changed=False)
     state.queue.retry(key, now)
     state.lingering.add(pod)  # a node that it waited for before, and that its bind would have cleared
-    yield from state.telling.waits(pod, "SchedulerError", text)
+    yield from state.reporter.waits(pod, "SchedulerError", text)
     yield from _not_in_the_way(state, pod, now)
 
 

@@ -28,7 +28,7 @@ from reprieve.model.objects import (
     PodGroup,
     PriorityClass,
 )
-from reprieve.scheduler import binding, carrying_out, deciding, line, tolerating
+from reprieve.scheduler import binding, deciding, enqueueing, plan_driver, toleration_changes
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demands import Asker, pod_target
 from reprieve.scheduler.ledger import Promise
@@ -51,32 +51,32 @@ class Scheduler:
         for event in events:
             effects.extend(self._observe(event, now))
         effects.extend(binding.overdue(state, now))
-        effects.extend(carrying_out.never_left(state, now))
-        for lost in state.doubts.taken_up(now):
+        effects.extend(plan_driver.never_left(state, now))
+        for lost in state.unknown_outcomes.taken_up(now):
             effects.extend(self._unknown(lost, now))
-        effects.extend(carrying_out.swept(state, now))
-        effects.extend(line.late_gangs(state, now))
-        effects.extend(line.priorities_compared(state))
-        return list(carrying_out.without_vain_evictions(state, effects))
+        effects.extend(plan_driver.swept(state, now))
+        effects.extend(enqueueing.late_gangs(state, now))
+        effects.extend(enqueueing.priorities_compared(state))
+        return list(plan_driver.without_vain_evictions(state, effects))
 
     def _observe(self, event: Event, now: float) -> Iterable[Effect]:
         state = self._state
         match event:
             case Seen(thing):
-                old = state.graves.hold(thing.metadata)
+                old = state.tombstones.hold(thing.metadata)
                 return () if old or type(thing) in state.settings.unseen else self._seen(event, now)
             case Gone(target, version):
-                state.graves.bury(target.uid, version)
+                state.tombstones.bury(target.uid, version)
                 return self._gone(target, now)
             case Unread(target, problem):
-                return line.unread(state, target, str(problem), now)
+                return enqueueing.unread(state, target, str(problem), now)
             case Synced():
                 state.synced = True
-                return line.all_are_here(state, now)
+                return enqueueing.all_are_here(state, now)
             case Unknown(effect, _):
                 return () if self._waits(effect, now) else self._unknown(effect, now)
             case Done(effect) | Failed(effect):
-                state.doubts.end(effect)
+                state.unknown_outcomes.end(effect)
                 return self._answered(event, now)
 
     def _answered(self, event: Done | Failed, now: float) -> Iterable[Effect]:
@@ -85,19 +85,21 @@ class Scheduler:
                 return self._done(effect, now)
             case Failed(SetCondition() | Evict() as effect, missing=True):
                 # Nobody is there to be asked any more.
-                return carrying_out.went_well(self._state, effect, now)
+                return plan_driver.went_well(self._state, effect, now)
             case Failed(effect, error):
                 return self._failed(effect, error, now)
 
     def _waits(self, effect: Effect, now: float) -> bool:
         """Whether it is too early to ask again. Binds have a time of their own; events are not repeated."""
-        return not isinstance(effect, Bind | Announce) and self._state.doubts.puts_aside(effect, now)
+        return not isinstance(effect, Bind | Announce) and self._state.unknown_outcomes.puts_aside(
+            effect, now
+        )
 
     def _seen(self, event: Seen, now: float) -> Iterable[Effect]:
         state = self._state
         match event:
             case Seen(Pod() as pod, unserved):
-                return line.saw_pod(state, pod, unserved, now)
+                return enqueueing.saw_pod(state, pod, unserved, now)
             case Seen(PodGroup() as group):
                 key = (group.metadata.namespace, group.metadata.name)
                 before = state.world.groups.group(key)
@@ -107,25 +109,25 @@ class Scheduler:
                     state.clock_began(first_scheduled_at(group))
                 state.wake(state.world.see(group), now)
                 news = before is None or before.spec != group.spec
-                return line.group_changed(state, *key, now) if news else ()
+                return enqueueing.group_changed(state, *key, now) if news else ()
             case Seen(CompositePodGroup() as tree):
                 key = (tree.metadata.namespace, tree.metadata.name)
                 known = state.world.groups.tree().composites.get(key)
                 state.wake(state.world.see(tree), now)
                 news = known is None or known.spec != tree.spec
-                return line.tree_changed(state, *key, now) if news else ()
+                return enqueueing.tree_changed(state, *key, now) if news else ()
             case Seen(PriorityClass() as priority_class):
-                return tolerating.saw_class(state, priority_class, now)
+                return toleration_changes.saw_class(state, priority_class, now)
             case Seen(Namespace() as namespace):
                 name = namespace.metadata.name
                 ended = state.world.is_ending(name)
                 state.wake(state.world.see(namespace), now)
                 news = state.world.is_ending(name) != ended
-                return line.namespace_changed(state, name, now) if news else ()
+                return enqueueing.namespace_changed(state, name, now) if news else ()
             case Seen(Node() as node):
                 known_node = state.world.node(node.metadata.name)
                 state.wake(state.world.see(node), now, node.metadata.name)
-                return line.node_changed(state, node.metadata.name, known_node, now)
+                return enqueueing.node_changed(state, node.metadata.name, known_node, now)
             case Seen(thing):
                 state.wake(state.world.see(thing), now)
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
@@ -150,27 +152,27 @@ class Scheduler:
         key = (target.namespace, target.name)
         known = state.world.pod(key) if target.kind == "Pod" else None
         where = target.name if target.kind == "Node" else state.world.node_of(key) if known else ""
-        state.telling.forget(target)
-        carrying_out.wake_others(state, state.world.lose(target), now, target, {where})
+        state.reporter.forget(target)
+        plan_driver.wake_others(state, state.world.lose(target), now, target, {where})
         if known is not None and pod_target(known.pod) == target:
-            line.note_member(state, known.pod)
-            yield from line.forget(state, target, now)
-            yield from carrying_out.has_left(state, target, now)
-            yield from line.regroup(state, known.pod, now)
+            enqueueing.note_member(state, known.pod)
+            yield from enqueueing.forget(state, target, now)
+            yield from plan_driver.has_left(state, target, now)
+            yield from enqueueing.regroup(state, known.pod, now)
         match target.kind:
             case "Node":
                 yield from binding.left_hanging(state, now)
-                yield from carrying_out.lost_room(state, target.name, now)
-                yield from line.node_changed(state, target.name, None, now)
+                yield from plan_driver.lost_room(state, target.name, now)
+                yield from enqueueing.node_changed(state, target.name, None, now)
             case "Namespace":
-                yield from line.namespace_changed(state, target.name, now)
+                yield from enqueueing.namespace_changed(state, target.name, now)
             case "PersistentVolumeClaim":
                 yield from binding.saw_volumes(state, now)
             case "PodGroup":
-                yield from carrying_out.has_left(state, target, now)
-                yield from line.group_changed(state, target.namespace, target.name, now)
+                yield from plan_driver.has_left(state, target, now)
+                yield from enqueueing.group_changed(state, target.namespace, target.name, now)
             case "CompositePodGroup":
-                yield from line.tree_changed(state, target.namespace, target.name, now)
+                yield from enqueueing.tree_changed(state, target.namespace, target.name, now)
 
     def decide(self, now: float) -> Decided | None:
         """Decides about the next demand in line; None when nobody's turn has come."""
@@ -201,7 +203,7 @@ class Scheduler:
             case SelectNode():
                 return binding.saw_volumes(state, now)
             case Nominate() | SetCondition() | Evict():
-                return carrying_out.went_well(state, effect, now)
+                return plan_driver.went_well(state, effect, now)
             case Announce():
                 return ()
 
@@ -213,7 +215,7 @@ class Scheduler:
                 if assumed is not None and assumed.state is Promise.UNKNOWN:
                     # An earlier attempt may have happened. Until that shows, people should know.
                     text = f"an answer was lost, and binding to {effect.node} fails since: {error}"
-                    return [*state.telling.warn(pod, text), *self._unknown(effect, now)]
+                    return [*state.reporter.warn(pod, text), *self._unknown(effect, now)]
                 return binding.bind_failed(state, effect, error, now)
             case SelectNode() | BindVolume():
                 text = f"{effect.target} could not be prepared: {error}"
@@ -223,8 +225,8 @@ class Scheduler:
                     for said in binding.give_up(state, a.pod, text, now)
                 ]
             case Nominate() | SetCondition() | Evict():
-                state.telling.forget(effect.target)
-                return carrying_out.went_wrong(state, effect, error, now)
+                state.reporter.forget(effect.target)
+                return plan_driver.went_wrong(state, effect, error, now)
             case Announce():
                 return ()
 
@@ -240,13 +242,13 @@ class Scheduler:
             case SelectNode() | BindVolume():
                 if binding.preparing(state, effect):
                     return (effect,)
-                state.doubts.end(effect)
+                state.unknown_outcomes.end(effect)
                 return ()
             case Nominate() | SetCondition() | Evict():
-                state.telling.forget(effect.target)
+                state.reporter.forget(effect.target)
                 if state.plans.must_know(effect):
                     return (effect,)
-                state.doubts.end(effect)
+                state.unknown_outcomes.end(effect)
                 if isinstance(effect, Nominate) and not effect.node:
                     state.lingering.add(effect.target)
                 return ()

@@ -15,10 +15,7 @@ from reprieve.placement.taking import with_taken
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import Kind
-from reprieve.scheduler.alike import Refused, wish_of
 from reprieve.scheduler.binding import assume, give_up
-from reprieve.scheduler.carrying_out import call_off, plan_anew
-from reprieve.scheduler.cases import case_of
 from reprieve.scheduler.changes import ABOUT_TOLERATIONS, ROOM_AT_RISK, ROOM_IN_PLACE, Change, helpful
 from reprieve.scheduler.decision import (
     Because,
@@ -31,11 +28,14 @@ from reprieve.scheduler.decision import (
     decision_id,
     findings_of,
 )
+from reprieve.scheduler.decision_context import case_of
 from reprieve.scheduler.demands import IN_PLACE, Asker, pod_target
-from reprieve.scheduler.explaining import eviction_of, growth_of, homes_of, miss_of, preemption_of, target_at
+from reprieve.scheduler.equivalence import RememberedRefusal, wish_of
+from reprieve.scheduler.explanation import eviction_of, growth_of, homes_of, miss_of, preemption_of, target_at
 from reprieve.scheduler.handover import Handover, opened
-from reprieve.scheduler.preempting import (
-    Case,
+from reprieve.scheduler.plan_driver import call_off, plan_anew
+from reprieve.scheduler.planning import (
+    DecisionContext,
     Weighed,
     awaited,
     plans_for,
@@ -44,8 +44,8 @@ from reprieve.scheduler.preempting import (
 )
 from reprieve.scheduler.queue import NO_CHANGES
 from reprieve.scheduler.state import State
-from reprieve.scheduler.telling import group_target
-from reprieve.scheduler.tolerating import orphans
+from reprieve.scheduler.status_reporter import group_target
+from reprieve.scheduler.toleration_changes import orphans
 
 
 def decide(state: State, who: Asker, now: float) -> Decided:
@@ -80,21 +80,21 @@ def _goes_itself(state: State, who: Asker, now: float) -> Decided:
     return Decided(decision, (*call_off(state, who.key, now), *state.say_all(who, decision.text)))
 
 
-def _is_alike(state: State, who: Asker, refused: Refused) -> bool:
+def _is_alike(state: State, who: Asker, refused: RememberedRefusal) -> bool:
     """Whoever has a plan, or room that is kept for him, asks for something else."""
     is_new = state.plans.of(who.key) is None and pod_target(who.pods[0].pod) not in state.nominated
     return is_new and wish_of(who) == refused.wish
 
 
-def _refused_again(state: State, who: Asker, refused: Refused, now: float) -> Decided:
+def _refused_again(state: State, who: Asker, refused: RememberedRefusal, now: float) -> Decided:
     target = _target_of(state, who)
     decision = refused.decision_for(target, decision_id(target.uid, state.world.version, now))
     state.queue.wait(who.key, refused.helps, now)
     return _told(state, who, replace(refused, decision=decision), now)
 
 
-def _told(state: State, who: Asker, refused: Refused, now: float) -> Decided:
-    moments = [refused.decision.retry_at, state.restraint.released(now)]
+def _told(state: State, who: Asker, refused: RememberedRefusal, now: float) -> Decided:
+    moments = [refused.decision.retry_at, state.preemption_backoff.released(now)]
     moment = min((moment for moment in moments if moment is not None), default=None)
     if refused.about_tolerations or moment is not None:
         changes = ABOUT_TOLERATIONS if refused.about_tolerations else NO_CHANGES
@@ -115,7 +115,7 @@ def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> 
             yield from plan_anew(state, key, now)
 
 
-def _placed(state: State, case: Case, nodes: tuple[int, ...], now: float) -> Decided:
+def _placed(state: State, case: DecisionContext, nodes: tuple[int, ...], now: float) -> Decided:
     names = case.view.nodes.names
     effects: list[Effect] = []
     placed = [(member, node) for member, node in enumerate(nodes) if node >= 0]
@@ -128,7 +128,7 @@ def _placed(state: State, case: Case, nodes: tuple[int, ...], now: float) -> Dec
     places = tuple((pod_target(case.who.pods[member].pod), names[node]) for member, node in placed)
     handover = state.plans.of(case.who.key)
     if handover is not None and handover.victims and not handover.evicts_later:
-        state.restraint.serve(pod for pod, _ in places)
+        state.preemption_backoff.serve(pod for pod, _ in places)
     decision = replace(_decision(state, case.who, Outcome.PLACED, now), places=places)
     rest = _rest_of_plan(state, case.who)
     if rest is None:
@@ -140,13 +140,13 @@ def _placed(state: State, case: Case, nodes: tuple[int, ...], now: float) -> Dec
     return Decided(decision, tuple(effects))
 
 
-def _fits_in_place(state: State, case: Case, now: float) -> Decided:
+def _fits_in_place(state: State, case: DecisionContext, now: float) -> Decided:
     """The kubelet does the rest. Until it has, somebody else may take the room."""
     state.queue.park(case.who.key, ROOM_AT_RISK, now)
     done = call_off(state, case.who.key, now)
     target, node = pod_target(case.who.pods[0].pod), case.who.pods[0].pod.spec.node_name
     decision = replace(_decision(state, case.who, Outcome.FITS, now), places=((target, node),))
-    return Decided(decision, (*done, *state.telling.in_place(target, "FitsInPlace", decision.text)))
+    return Decided(decision, (*done, *state.reporter.in_place(target, "FitsInPlace", decision.text)))
 
 
 def _rest_of_plan(state: State, who: Asker) -> Handover | None:
@@ -158,7 +158,7 @@ def _rest_of_plan(state: State, who: Asker) -> Handover | None:
     return replace(handover, places=places) if places else None
 
 
-def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decided:
+def _unplaced(state: State, case: DecisionContext, found: Unplaceable, now: float) -> Decided:
     policy = state.settings.policies.get(case.who.pods[0].pod.spec.scheduler_name)
     helps = _helping(case, found.codes, policy)
     handover = state.plans.of(case.who.key)
@@ -178,12 +178,12 @@ def _unplaced(state: State, case: Case, found: Unplaceable, now: float) -> Decid
         return replace(decided, effects=(*_not_renewed(withdrawn, decided.effects), *decided.effects))
     held = weighed.refusal is not None and bool(weighed.refusal.held)
     wish = wish_of(case.who) if case.restrained is None else None
-    refused = Refused(wish, _refused(state, case, found, weighed, now), helps, held)
+    refused = RememberedRefusal(wish, _refused(state, case, found, weighed, now), helps, held)
     decided = _told(state, case.who, refused, now)
     return replace(decided, effects=(*withdrawn, *decided.effects))
 
 
-def _helping(case: Case, codes: Collection[Code], policy: Policy | None) -> frozenset[Change]:
+def _helping(case: DecisionContext, codes: Collection[Code], policy: Policy | None) -> frozenset[Change]:
     """Which changes deserve another look at a demand that was refused nodes for these."""
     helps = ROOM_IN_PLACE if case.demand.in_place else helpful(codes)
     if policy is None:
@@ -197,7 +197,7 @@ def _not_renewed(withdrawn: Iterable[Effect], effects: Iterable[Effect]) -> Iter
     return (e for e in withdrawn if not isinstance(e, Nominate) or e.target not in waiting)
 
 
-def _findings(case: Case, found: Unplaceable) -> tuple[Finding, ...]:
+def _findings(case: DecisionContext, found: Unplaceable) -> tuple[Finding, ...]:
     """Nobody wonders why a pod that runs cannot grow on other nodes."""
     findings = findings_of(found.survey)
     if not case.demand.in_place:
@@ -205,7 +205,9 @@ def _findings(case: Case, found: Unplaceable) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if finding.reason.code is not Code.OUTSIDE_DOMAIN)
 
 
-def _refused(state: State, case: Case, found: Unplaceable, weighed: Weighed, now: float) -> Decision:
+def _refused(
+    state: State, case: DecisionContext, found: Unplaceable, weighed: Weighed, now: float
+) -> Decision:
     return replace(
         _decision(state, case.who, Outcome.UNSCHEDULABLE, now),
         findings=_findings(case, found),
@@ -215,13 +217,15 @@ def _refused(state: State, case: Case, found: Unplaceable, weighed: Weighed, now
     )
 
 
-def _eviction(case: Case, weighed: Weighed, now: float) -> Eviction | None:
+def _eviction(case: DecisionContext, weighed: Weighed, now: float) -> Eviction | None:
     if weighed.refusal is not None and weighed.refusal.why is Why.FORBIDDEN:
         return Eviction(Because(Why.FORBIDDEN, case.who.forbidden))
     return eviction_of(weighed.refusal, weighed.question, now) if weighed.refusal is not None else None
 
 
-def _make_room(state: State, case: Case, found: Unplaceable, weighed: Weighed, now: float) -> Decided:
+def _make_room(
+    state: State, case: DecisionContext, found: Unplaceable, weighed: Weighed, now: float
+) -> Decided:
     """Room is reserved from now on; the rest follows step by step."""
     plan, view = weighed.plans[0], case.view
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
@@ -277,9 +281,9 @@ def _told_of_plan(state: State, who: Asker, handover: Handover, text: str) -> It
         yield from state.say_all(replace(who, pods=tuple(served)), text, told_otherwise=told_otherwise)
         yield from _told_to_wait(state, [pod for pod in who.pods if pod not in served], handover)
     elif handover.victims:
-        state.telling.forget(preemptor)
+        state.reporter.forget(preemptor)
     else:
-        yield from state.telling.in_place(preemptor, "MakesRoomInPlace", text)
+        yield from state.reporter.in_place(preemptor, "MakesRoomInPlace", text)
 
 
 def _told_to_wait(state: State, others: Sequence[CompiledPod], handover: Handover) -> Iterator[Effect]:

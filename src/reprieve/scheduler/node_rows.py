@@ -11,7 +11,7 @@ from reprieve.model.objects import Node
 from reprieve.model.resources import Amounts, ResourceAxis
 from reprieve.model.slots import NOBODY, Importance
 from reprieve.model.snapshot import Kept
-from reprieve.scheduler.growing import grown, published
+from reprieve.scheduler.growable_columns import grown, published
 
 Weight = tuple[Ints, Ints]  # what a pod requests, and what it counts as when nodes are compared
 

@@ -10,7 +10,7 @@ from reprieve.model.pods import LabelSet, MentionKey, Pods, is_static
 from reprieve.model.resources import ResourceAxis
 from reprieve.model.shape import CompiledPod, Disk, HostPort, PodTerm, WeightedPodTerm
 from reprieve.model.slots import start_of
-from reprieve.scheduler.growing import GrowingColumn, GrowingRelation, grown, published
+from reprieve.scheduler.growable_columns import GrowingColumn, GrowingRelation, grown, published
 
 PodKey = tuple[str, str]  # namespace, name
 

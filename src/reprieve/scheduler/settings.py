@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.scheduler.demands import NO_SPECIAL_RULES, GroupRules
-from reprieve.scheduler.preempting import RoomFor
+from reprieve.scheduler.planning import RoomFor
 from reprieve.scheduler.queue import DEFAULT_BACKOFF, Backoff
 
 SCHEDULER_NAME = "reprieve"

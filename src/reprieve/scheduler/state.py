@@ -13,19 +13,19 @@ from reprieve.model.objects import Node, Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.preemption.policy import InPlace
 from reprieve.preemption.toleration import toleration_of
-from reprieve.scheduler.alike import Refused
-from reprieve.scheduler.arrivals import Arrivals
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demands import IN_PLACE, Asker, NotYet, asker, asker_in_place, pod_target
-from reprieve.scheduler.departures import Departures
-from reprieve.scheduler.doubts import Doubts
-from reprieve.scheduler.graves import Graves
+from reprieve.scheduler.equivalence import RememberedRefusal
+from reprieve.scheduler.incomplete_gangs import IncompleteGangs
 from reprieve.scheduler.ledger import Assumed, Ledger, Promise
 from reprieve.scheduler.plans import Plans
+from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Key, Queue
-from reprieve.scheduler.restraint import Restraint
 from reprieve.scheduler.settings import Settings
-from reprieve.scheduler.telling import Telling
+from reprieve.scheduler.status_reporter import StatusReporter
+from reprieve.scheduler.terminating import TerminatingPods
+from reprieve.scheduler.tombstones import Tombstones
+from reprieve.scheduler.unknown_outcomes import UnknownOutcomes
 from reprieve.scheduler.world import World
 
 
@@ -39,22 +39,22 @@ class State:
         self.nominated: dict[Target, str] = {}  # pods that wait for a node, and which
         self.parts: dict[Target, Key] = {}  # pods in line, and the demand they are part of
         self.faults: dict[Target, str] = {}  # pods whose spec we cannot honour
-        self.telling = Telling()
+        self.reporter = StatusReporter()
         self.lingering: set[Target] = set()  # pods that may still show a node they do not wait for any more
-        self.departures = Departures(settings.stuck_victim_seconds)
-        self.arrivals = Arrivals()
-        self.graves = Graves()
-        self.restraint = Restraint()
-        self.doubts: Doubts[Effect] = Doubts()
+        self.terminating = TerminatingPods(settings.stuck_victim_seconds)
+        self.incomplete_gangs = IncompleteGangs()
+        self.tombstones = Tombstones()
+        self.preemption_backoff = PreemptionBackoff()
+        self.unknown_outcomes: UnknownOutcomes[Effect] = UnknownOutcomes()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
-        self.refused: Refused | None = None  # the last decision, if that was one
+        self.refused: RememberedRefusal | None = None  # the last decision, if that was one
         self.synced = False
         self._now = -inf
 
     def notice(self, now: float) -> None:
         """A clock may be put back: then everybody waits as long as he was to wait, and not longer."""
         if now < self._now:
-            for timed in (*self._timed(), self.restraint):
+            for timed in (*self._timed(), self.preemption_backoff):
                 timed.shift(now - self._now)
         self._now = now
 
@@ -62,8 +62,17 @@ class State:
         """When something is to be done even if nothing happens."""
         return min((time for one in self._timed() if (time := one.next_time()) is not None), default=None)
 
-    def _timed(self) -> tuple[Queue | Ledger | Plans | Departures | Arrivals | Doubts[Effect], ...]:
-        return self.queue, self.ledger, self.plans, self.departures, self.arrivals, self.doubts
+    def _timed(
+        self,
+    ) -> tuple[Queue | Ledger | Plans | TerminatingPods | IncompleteGangs | UnknownOutcomes[Effect], ...]:
+        return (
+            self.queue,
+            self.ledger,
+            self.plans,
+            self.terminating,
+            self.incomplete_gangs,
+            self.unknown_outcomes,
+        )
 
     def asker(self, key: Key) -> Asker | NotYet | None:
         found = self._asker_in_place(key) if key[0] == IN_PLACE else self._asker(key)
@@ -139,7 +148,7 @@ class State:
         pods = map(self.world.pod, self.world.groups.members((group.namespace, group.name)))
         placed = [pod.pod for pod in pods if pod is not None and pod.pod.spec.node_name]
         return bool(placed) and not any(
-            pod.metadata.deletion_timestamp or pod_target(pod) in self.departures for pod in placed
+            pod.metadata.deletion_timestamp or pod_target(pod) in self.terminating for pod in placed
         )
 
     def say(
@@ -152,11 +161,11 @@ class State:
         for pod in pods:
             target = pod_target(pod.pod)
             if pod.pod.spec.node_name:
-                yield from self.telling.no_room_in_place(target, text)
+                yield from self.reporter.no_room_in_place(target, text)
             else:
-                yield from self.telling.waits(target, "Unschedulable", text, aloud=target != told_otherwise)
+                yield from self.reporter.waits(target, "Unschedulable", text, aloud=target != told_otherwise)
         if group is not None:
-            yield from self.telling.group_waits(group, text)
+            yield from self.reporter.group_waits(group, text)
 
     def say_all(self, who: Asker, text: str, told_otherwise: Target | None = None) -> Iterator[Effect]:
         """``told_otherwise``: who needs no event about it."""

@@ -32,14 +32,13 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.storage import KINDS as STORAGE_KINDS
 from reprieve.model.storage import InUse, Storage, volumes_in_use
 from reprieve.preemption.toleration import toleration_of
+from reprieve.scheduler.budget_lag import BudgetLag
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.group_mirror import GroupMirror
-from reprieve.scheduler.growing import grown, published
+from reprieve.scheduler.growable_columns import grown, published
 from reprieve.scheduler.ledger import VolumeStep
 from reprieve.scheduler.node_rows import NodeRows
-from reprieve.scheduler.pod_rows import PodKey, PodRows
-from reprieve.scheduler.uncounted import Uncounted
-from reprieve.scheduler.versions import (
+from reprieve.scheduler.object_changes import (
     Changes,
     capacity_of,
     facts_of,
@@ -51,6 +50,7 @@ from reprieve.scheduler.versions import (
     recompiled,
     says_the_same,
 )
+from reprieve.scheduler.pod_rows import PodKey, PodRows
 from reprieve.scheduler.volumes import StorageMirror
 
 NONE: Changes = frozenset()
@@ -79,7 +79,7 @@ class World:
         self._owners: Owners | None = None
         self._budgets: tuple[Budget, ...] | None = None
         self._shown_budgets: tuple[Budget, ...] | None = None
-        self._uncounted = Uncounted()
+        self._budget_lag = BudgetLag()
 
     # --- what is shown ---
 
@@ -253,11 +253,11 @@ class World:
         return changes
 
     def _begins_to_leave(self, pod: Pod) -> None:
-        if pod.metadata.deletion_timestamp is None and self._uncounted.leaves(pod, self._budgets_as_shown()):
+        if pod.metadata.deletion_timestamp is None and self._budget_lag.leaves(pod, self._budgets_as_shown()):
             self._budgets = None
 
     def _has_left(self, pod: Pod) -> Changes:
-        if not self._uncounted.gone(pod):
+        if not self._budget_lag.gone(pod):
             return NONE
         self._budgets = None
         return frozenset({Change.BUDGETS})
@@ -382,7 +382,7 @@ class World:
             return NONE
         known[key] = thing
         if isinstance(thing, PodDisruptionBudget) and is_newer(thing.metadata, old):
-            self._uncounted.shown(key)
+            self._budget_lag.shown(key)
         regrouped = self._regrouped(self.groups.see(thing))
         if isinstance(thing, PriorityClass) and isinstance(old, PriorityClass) and says_the_same(old, thing):
             return regrouped
@@ -399,7 +399,7 @@ class World:
             if kind.__name__ == target.kind and key in known and known[key].metadata.uid == target.uid:
                 del known[key]
                 if kind is PodDisruptionBudget:
-                    self._uncounted.shown(key)
+                    self._budget_lag.shown(key)
                 return self._other_changed(kind) | self._regrouped(self.groups.lose(kind, key))
         return NONE
 
@@ -463,7 +463,7 @@ class World:
 
     def _budget_table(self) -> tuple[Budget, ...]:
         if self._budgets is None:
-            self._budgets = tuple(map(self._uncounted.added_to, self._budgets_as_shown()))
+            self._budgets = tuple(map(self._budget_lag.added_to, self._budgets_as_shown()))
         return self._budgets
 
     def _budgets_as_shown(self) -> tuple[Budget, ...]:

@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from reprieve.model.effects import Bind, Effect, Evict, SetCondition
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
 from reprieve.model.objects import KubernetesObject
-from reprieve.runtime.onlookers import Watched
+from reprieve.runtime.observers import ObservedScheduler
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import Settings
@@ -24,12 +24,12 @@ class Measured:
     now: float = 1000.0
     wanted: list[Effect] = field(default_factory=list)
     settings: Settings = field(default_factory=Settings)
-    _machine: Watched | None = None
+    _machine: ObservedScheduler | None = None
 
     def __post_init__(self) -> None:
         scheduler = Scheduler(self.settings)
         self.telemetry.asks(scheduler.pending, scheduler.known)
-        self._machine = Watched(scheduler, lambda: self.now + 0.1, [self.telemetry])
+        self._machine = ObservedScheduler(scheduler, lambda: self.now + 0.1, [self.telemetry])
 
     def happens(self, *events: Event) -> "Measured":
         assert self._machine is not None

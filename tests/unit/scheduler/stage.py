@@ -72,7 +72,7 @@ def promises(stage: Stage) -> int:
 
 def remains(scheduler: Scheduler) -> list[str]:
     """Where the scheduler still remembers something, beside its picture of the cluster and who is gone."""
-    apart = ("scheduler._state.world", "scheduler._state.graves")
+    apart = ("scheduler._state.world", "scheduler._state.tombstones")
     return [path for path in _memories(scheduler, "scheduler") if not path.startswith(apart)]
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from reprieve.model.effects import Bind
 from reprieve.model.events import Gone, Seen
-from reprieve.scheduler import graves
-from reprieve.scheduler.graves import Graves
+from reprieve.scheduler import tombstones
+from reprieve.scheduler.tombstones import Tombstones
 from tests.unit.scheduler.making import a_node, a_pod, finished, later, target
 from tests.unit.scheduler.stage import Stage, remains, stage_with
 
@@ -53,12 +53,12 @@ def test_a_namesake_is_somebody_else() -> None:
 def test_without_a_version_anything_is_believed() -> None:
     stage = stage_with(a_node("n1"), POD).happens(Gone(target(POD)), Seen(later(POD)))
     assert stage.binds() == {"p": "n1"}
-    assert "scheduler._state.graves._versions" not in remains(stage.scheduler)
+    assert "scheduler._state.tombstones._versions" not in remains(stage.scheduler)
 
 
 def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graves, "_MOST", 2)
-    found = Graves()
+    monkeypatch.setattr(tombstones, "_MOST", 2)
+    found = Tombstones()
     for name in "abc":
         found.bury(f"uid-{name}", "200")
     held = [name for name in "abc" if found.hold(a_pod(name).metadata)]

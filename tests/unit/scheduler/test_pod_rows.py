@@ -5,7 +5,7 @@ import pytest
 from reprieve.model.pods import Pods
 from reprieve.model.resources import ResourceAxis
 from reprieve.model.shape import compile_pod
-from reprieve.scheduler import growing
+from reprieve.scheduler import growable_columns
 from reprieve.scheduler.pod_rows import PodRows
 from tests.unit.scheduler.making import Json, a_pod
 
@@ -48,7 +48,7 @@ def test_terms_that_nobody_carries_are_forgotten_in_the_end() -> None:
 
 def test_mentions_follow_the_weights_of_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same term gets the same code, since garbage is collected at once, but another weight."""
-    monkeypatch.setattr(growing, "_GARBAGE_WORTH_COLLECTING", 0)
+    monkeypatch.setattr(growable_columns, "_GARBAGE_WORTH_COLLECTING", 0)
     rows = rows_with(preferring("a", 10))
     assert weights(rows.table()) == [10]
     rows.change(0, compile_pod(a_pod(**preferring("a", 20))), AXIS)

@@ -64,7 +64,7 @@ from reprieve.model.objects import (
     VolumeAttachment,
     Workload,
 )
-from reprieve.model.twins import sharing
+from reprieve.model.template_interning import sharing
 
 __all__ = [
     "READERS",

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from reprieve.cluster.api.timestamps import micro_stamp
-from reprieve.cluster.kube.places import EVENT, EVENTS
 from reprieve.cluster.kube.requests import MERGE, Conversation, Request, ended
+from reprieve.cluster.kube.rest_mapping import EVENT, EVENTS
 from reprieve.cluster.port import Answer, Succeeded
 from reprieve.model.effects import Announce, Target, Tone
 

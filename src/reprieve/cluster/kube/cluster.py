@@ -20,10 +20,10 @@ from reprieve.cluster.kube.client import (
     for_ever,
 )
 from reprieve.cluster.kube.discovery import Discovery
-from reprieve.cluster.kube.following import Following
+from reprieve.cluster.kube.informers import Following
 from reprieve.cluster.kube.mirror import Known
-from reprieve.cluster.kube.places import Place
 from reprieve.cluster.kube.requests import Conversation, Moment, conversation, ended
+from reprieve.cluster.kube.rest_mapping import Place
 from reprieve.cluster.port import Answer, Refused, Sight
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, WriteStatus
 from reprieve.model.objects import Condition

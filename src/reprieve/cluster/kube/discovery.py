@@ -7,8 +7,8 @@ import msgspec
 
 from reprieve.cluster.api.faults import UNDECODABLE
 from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
-from reprieve.cluster.kube.places import CANDIDATES, Place, root_of
 from reprieve.cluster.kube.requests import Request
+from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place, root_of
 
 
 class _Resource(msgspec.Struct, frozen=True):

@@ -18,8 +18,8 @@ import msgspec
 
 from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.kube.client import Connection, NoAnswerError
-from reprieve.cluster.kube.places import Place
 from reprieve.cluster.kube.requests import Request, Response
+from reprieve.cluster.kube.rest_mapping import Place
 
 _log = logging.getLogger(__name__)
 

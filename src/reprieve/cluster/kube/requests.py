@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from reprieve.cluster.api.groups import spelled_condition
-from reprieve.cluster.kube.places import Place
+from reprieve.cluster.kube.rest_mapping import Place
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
 from reprieve.model.effects import (
     Bind,

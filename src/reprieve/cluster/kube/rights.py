@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import msgspec
 
 from reprieve.cluster.kube import authorities
-from reprieve.cluster.kube.places import EVENT, Place
 from reprieve.cluster.kube.requests import Request, Response
+from reprieve.cluster.kube.rest_mapping import EVENT, Place
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _OURSELVES = "/apis/authentication.k8s.io/v1/selfsubjectreviews"

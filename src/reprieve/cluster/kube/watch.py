@@ -20,8 +20,8 @@ from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.mirror import Mirror, Result
 from reprieve.cluster.kube.pace import Pauses, spread
-from reprieve.cluster.kube.places import Place
 from reprieve.cluster.kube.requests import Request, Response
+from reprieve.cluster.kube.rest_mapping import Place
 from reprieve.cluster.port import Sight
 from reprieve.model.objects import ObjectMeta, Record
 
@@ -95,7 +95,7 @@ class Ways:
 Deliver = Callable[[Portion], Awaitable[None]]
 
 
-class Follower:
+class Reflector:
     """Follows one kind until cancelled."""
 
     def __init__(

@@ -16,18 +16,18 @@ from reprieve.cluster.mini.controllers import Controllers, delays_at
 from reprieve.cluster.mini.definitions import Definitions
 from reprieve.cluster.mini.disk import Disk, DiskError
 from reprieve.cluster.mini.errors import ApiError, not_found
+from reprieve.cluster.mini.event_recorder import Teller
 from reprieve.cluster.mini.faults import NO_FAULTS, CallFault, FaultPlan, WatchFault
+from reprieve.cluster.mini.faulty_watch import Line
 from reprieve.cluster.mini.history import Change, Key, Stored, Verb
 from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, KINDS, Json, Kind, Status
 from reprieve.cluster.mini.kubelet import DEFAULT_PACE, Kubelets, Pace
 from reprieve.cluster.mini.life import Inhabitant, live
-from reprieve.cluster.mini.line import Line
 from reprieve.cluster.mini.metadata import key_of, metadata_of
 from reprieve.cluster.mini.namespaces import Namespaces
 from reprieve.cluster.mini.quotas import Quotas
 from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Part, Store, parsed, without_status
-from reprieve.cluster.mini.tales import Teller
 from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
 from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from reprieve.cluster.kube.places import CANDIDATES, Place
 from reprieve.cluster.kube.requests import (
     MERGE,
     STRATEGIC,
@@ -16,6 +15,7 @@ from reprieve.cluster.kube.requests import (
     conversation,
     ended,
 )
+from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
 from reprieve.model.effects import (
     Bind,

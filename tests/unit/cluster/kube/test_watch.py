@@ -10,7 +10,7 @@ import pytest
 from reprieve.cluster.kube.client import NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.requests import Request, Response
-from reprieve.cluster.kube.watch import Follower, Portion, Ways
+from reprieve.cluster.kube.watch import Portion, Reflector, Ways
 from reprieve.cluster.port import Sight
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Unread
@@ -40,13 +40,13 @@ def page(version: int, *items: Json, goes_on: str = "") -> Response:
     return Response(200, json.dumps({"metadata": meta, "items": items}).encode())
 
 
-Watched = list[Json] | Exception
+ObservedScheduler = list[Json] | Exception
 
 
 class Server:
     """Says what it is told to say: to watches and to lists, one after the other; then it says no more."""
 
-    def __init__(self, *watches: Watched, lists: tuple[Response, ...] = ()) -> None:
+    def __init__(self, *watches: ObservedScheduler, lists: tuple[Response, ...] = ()) -> None:
         self._watches = list(watches)
         self._lists = list(lists)
         self.asked: list[dict[str, str]] = []
@@ -86,7 +86,7 @@ def followed(server: Server, seconds: float = 100.0) -> list[Sight | str]:
             told.append("all")
 
     async def main() -> None:
-        follower = Follower("Pod", server, Discovery(server), Ways(), deliver)
+        follower = Reflector("Pod", server, Discovery(server), Ways(), deliver)
         task = asyncio.create_task(follower.run())
         await asyncio.wait((task,), timeout=seconds)
         task.cancel()
@@ -148,7 +148,7 @@ def test_a_stream_that_breaks_in_the_list_is_begun_anew_and_tells_nothing_twice(
 @pytest.mark.parametrize(
     "expiry", [[EXPIRED], RefusedError(Response(410))], ids=["in the stream", "at its beginning"]
 )
-def test_an_expired_history_is_listed_anew_and_what_vanished_is_gone(expiry: Watched) -> None:
+def test_an_expired_history_is_listed_anew_and_what_vanished_is_gone(expiry: ObservedScheduler) -> None:
     first = [change("ADDED", pod(name, i)) for i, name in enumerate("abc")]
     again = [
         change("ADDED", pod("a", 0)),
@@ -161,8 +161,8 @@ def test_an_expired_history_is_listed_anew_and_what_vanished_is_gone(expiry: Wat
 
 
 def test_a_server_that_was_away_for_long_is_listed_anew_as_soon_as_it_answers() -> None:
-    away: list[Watched] = [NoAnswerError("away")] * 6  # the pause after the last of them is long
-    again: Watched = [change("ADDED", pod("a", 8)), bookmark(9, ends_list=True)]
+    away: list[ObservedScheduler] = [NoAnswerError("away")] * 6  # the pause after the last of them is long
+    again: ObservedScheduler = [change("ADDED", pod("a", 8)), bookmark(9, ends_list=True)]
     server = Server([bookmark(5, ends_list=True)], *away, RefusedError(Response(410)), again)
     followed(server, 200)
     assert server.starts() == ["stream", *["5"] * 7, "stream", "9"]
@@ -233,7 +233,7 @@ def test_nonsense_is_a_broken_connection() -> None:
                 yield [b'{"type": "ADD']
 
         server = Nonsense()
-        follower = Follower("Pod", server, Discovery(server), Ways(), _ignored)
+        follower = Reflector("Pod", server, Discovery(server), Ways(), _ignored)
         task = asyncio.create_task(follower.run())
         await asyncio.sleep(10)
         assert not task.done()
@@ -251,7 +251,7 @@ def test_one_whom_nobody_listens_to_can_be_stopped() -> None:
         server = Server(
             [change("ADDED", pod("a", 1)), bookmark(1, ends_list=True), change("ADDED", pod("b", 2))]
         )
-        task = asyncio.create_task(Follower("Pod", server, Discovery(server), Ways(), never).run())
+        task = asyncio.create_task(Reflector("Pod", server, Discovery(server), Ways(), never).run())
         await asyncio.sleep(50)
         task.cancel()
         await asyncio.wait((task,), timeout=1)

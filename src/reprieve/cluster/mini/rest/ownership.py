@@ -15,11 +15,9 @@ from reprieve.cluster.mini.kinds import Json, Status, peek
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.rest.bodies import as_object, from_json
 from reprieve.cluster.mini.rest.exchange import Request
-from reprieve.cluster.mini.rest.query import Query
-from reprieve.cluster.mini.rest.routes import Place
-from reprieve.cluster.mini.rest.sharing.deciding import EVERYTHING, Free, Sharing, shared_part
-from reprieve.cluster.mini.rest.sharing.paths import owned
-from reprieve.cluster.mini.rest.sharing.writers import (
+from reprieve.cluster.mini.rest.managed_fields.deciding import EVERYTHING, Free, Sharing, shared_part
+from reprieve.cluster.mini.rest.managed_fields.paths import owned
+from reprieve.cluster.mini.rest.managed_fields.writers import (
     APPLY,
     UPDATE,
     Shares,
@@ -28,6 +26,8 @@ from reprieve.cluster.mini.rest.sharing.writers import (
     entries_of,
     read,
 )
+from reprieve.cluster.mini.rest.query import Query
+from reprieve.cluster.mini.rest.routes import Place
 
 _LONGEST = 128
 _KUBECTL, _LAST_APPLIED = "kubectl", "kubectl.kubernetes.io/last-applied-configuration"

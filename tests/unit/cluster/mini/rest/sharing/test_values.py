@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from reprieve.cluster.api.merging import VALUES, WHOLE, Fields, Items, Shape
-from reprieve.cluster.mini.rest.sharing.paths import owned, paths_in, shown, tree_of
-from reprieve.cluster.mini.rest.sharing.values import difference, merged, without
+from reprieve.cluster.mini.rest.managed_fields.paths import owned, paths_in, shown, tree_of
+from reprieve.cluster.mini.rest.managed_fields.values import difference, merged, without
 
 ITEM = Fields(lambda name: WHOLE)
 SHAPES: dict[str, Shape] = {"set": VALUES, "items": Items((("name", None),), ITEM), "whole": WHOLE}

@@ -1,0 +1,171 @@
+"""How open plans go on when their effects end, when pods leave, and when nobody needs them any more."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from reprieve.model.effects import Announce, Effect, Evict, Nominate, Target, Tone
+from reprieve.model.objects import Pod
+from reprieve.scheduler.changes import Change
+from reprieve.scheduler.decision_context import is_worth_evicting_for
+from reprieve.scheduler.demands import Asker, pod_target
+from reprieve.scheduler.explanation import failure_text
+from reprieve.scheduler.handover import (
+    Handover,
+    Stage,
+    Step,
+    abandoned,
+    acknowledged,
+    leaves_by_itself,
+    unmark,
+    vanished,
+)
+from reprieve.scheduler.queue import Key
+from reprieve.scheduler.state import State
+
+
+def _step(state: State, key: Key, before: Handover, step: Step, now: float) -> tuple[Effect, ...]:
+    """A plan goes on; the preemptor is looked at again when calls are over, and when all are gone."""
+    handover, effects = step
+    evicts = before.evicts_later and any(isinstance(effect, Evict) for effect in effects)
+    if evicts and not is_worth_evicting_for(state, key, before, now):
+        return tuple(plan_anew(state, key, now))
+    state.plans.keep(key, handover)
+    for effect in effects:
+        if isinstance(effect, Evict):
+            state.terminating.begin(effect.target, now)
+    if handover.stage is Stage.READY:
+        state.queue.again(key)
+    elif handover.stage is Stage.DRAINING and before.is_settling:
+        state.queue.let_wait(key, now)
+    return effects
+
+
+def went_well(state: State, effect: Effect, now: float) -> tuple[Effect, ...]:
+    key = state.plans.answered(effect)
+    handover = state.plans.of(key) if key is not None else None
+    if key is None or handover is None:
+        return ()
+    return _step(state, key, handover, acknowledged(handover, effect), now)
+
+
+def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator[Effect]:
+    """Nothing further is evicted; the demand is in line again, and told why."""
+    key = state.plans.answered(effect)
+    if isinstance(effect, Evict):
+        stays(state, effect.target)
+        state.preemption_backoff.refused(effect.target, now)
+    if key is not None:
+        yield from _failed(state, key, effect.target, error, now)
+        state.queue.retry(key, now)
+    if isinstance(effect, Evict):
+        marks = _unused_marks(state)
+        yield from map(unmark, sorted(m for m in marks if m == effect.target or m.kind != "Pod"))
+    elif isinstance(effect, Nominate) and not effect.node:
+        state.lingering.add(effect.target)
+
+
+def _failed(state: State, key: Key, victim: Target, error: str, now: float) -> Iterator[Effect]:
+    found = state.asker(key)
+    yield from plan_anew(state, key, now)
+    if isinstance(found, Asker):
+        yield from state.say_all(found, failure_text(victim, error, found.key[1]))
+
+
+def stays(state: State, pod: Target) -> None:
+    """Nobody asks it to go any more; it may be going all the same."""
+    known = state.world.pod((pod.namespace, pod.name))
+    if known is None or known.pod.metadata.deletion_timestamp is None:
+        state.terminating.end(pod)
+
+
+def is_leaving(state: State, pod: Pod, now: float, *, is_new: bool) -> None:
+    """A pod is being deleted: nobody has to evict it, and it must be gone in time."""
+    target, grace = pod_target(pod), pod.metadata.deletion_grace_period_seconds or 0
+    goes = pod.metadata.deletion_timestamp if is_new else None  # it says when its grace is over
+    state.terminating.begin(target, now, grace, goes.timestamp() - grace if goes is not None else None)
+    for key, handover in state.plans.concerned(target):
+        state.plans.keep(key, leaves_by_itself(handover, target))
+
+
+def never_left(state: State, now: float) -> Iterator[Effect]:
+    """Who should be gone by now is not counted on any longer."""
+    for pod in state.terminating.overdue(now):
+        waiting = [key for key, plan in state.plans.concerned(pod) if plan.needs_gone(pod)]
+        error = f"it has not left within {state.terminating.patience:g} s"
+        if waiting:
+            note = f"{error} of being asked to; its room is not counted on any more"
+            yield Announce(pod, Tone.WARNING, "PreemptionStuck", "Preempting", note)
+        for key in waiting:
+            yield from _failed(state, key, pod, error, now)
+
+
+def swept(state: State, now: float) -> Iterator[Effect]:
+    """Clears what is left from an earlier run, or could not be cleared at its time."""
+    marks = _unused_marks(state)
+    lingering = {pod for pod in state.lingering if _lingers(state, pod)}
+    state.lingering = lingering
+    if state.plans.is_time_to_sweep(now, litter=bool(marks or lingering)):
+        yield from map(unmark, sorted(marks))
+        yield from (Nominate(pod, "") for pod in sorted(lingering))
+
+
+def _unused_marks(state: State) -> set[Target]:
+    """A group that went keeps its mark, until it runs again."""
+    unused = state.plans.unused_marks()
+    return {mark for mark in unused if mark.kind == "Pod" or state.runs_on(mark)}
+
+
+def _lingers(state: State, pod: Target) -> bool:
+    known = state.world.pod((pod.namespace, pod.name))
+    shown = known is not None and pod_target(known.pod) == pod and known.pod.status.nominated_node_name
+    return bool(shown) and pod not in state.nominated and state.ledger.of(pod) is None
+
+
+def has_left(state: State, target: Target, now: float) -> Iterator[Effect]:
+    state.plans.lost(target)
+    state.preemption_backoff.lost(target)
+    state.terminating.end(target)
+    for key, handover in state.plans.concerned(target):
+        yield from _step(state, key, handover, vanished(handover, target), now)
+
+
+def lost_room(state: State, node: str, now: float) -> Iterator[Effect]:
+    """Nobody waits for a node that is no more."""
+    for key in dict.fromkeys(state.parts[pod] for pod, name in state.nominated.items() if name == node):
+        yield from plan_anew(state, key, now)
+
+
+def plan_anew(state: State, key: Key, now: float) -> Iterator[Effect]:
+    yield from call_off(state, key, now)
+    state.queue.again(key)
+
+
+def call_off(state: State, key: Key, now: float) -> tuple[Effect, ...]:
+    """The preemptor has its place, is gone, or must plan anew: what is not yet done is not done."""
+    waiting = [pod for pod in state.nominated if state.parts[pod] == key]
+    state.unreserve(waiting, key, now)
+    withdrawn = tuple(Nominate(pod, "") for pod in waiting)
+    handover = state.plans.drop(key)
+    if handover is None:
+        return withdrawn
+    return (*withdrawn, *abandoned(handover, state.plans.needed())[1])
+
+
+def without_vain_evictions(state: State, effects: Iterable[Effect]) -> Iterator[Effect]:
+    """Nobody is evicted for a plan that was called off in the same breath, or has left in it."""
+    for effect in effects:
+        if not isinstance(effect, Evict):
+            yield effect
+        elif state.plans.take_back(effect):
+            stays(state, effect.target)
+            yield unmark(effect.target)
+        elif state.plans.expects(effect):
+            yield effect
+
+
+def wake_others(
+    state: State, changes: Collection[Change], now: float, pod: Target, nodes: Collection[str]
+) -> None:
+    """Of those who wait for this very pod to go, nobody is woken before the last of them is gone."""
+    held = state.plans.waiting_for(pod) if changes else ()
+    for change in changes:
+        state.queue.wake(change, now, held, nodes)

@@ -1,0 +1,77 @@
+"""Whose evictions came to nothing: for whom nobody goes for a while, and who cannot be made to go.
+
+A pod that got the room of others and then could not start, for whatever other reason, would have them evicted
+again as soon as they are back. So would one whose plan ends at a victim that the server does not let go. Each
+time it happens to the same pod, the while is twice as long.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from reprieve.model.effects import Target
+
+_FIRST, _LONGEST = 30.0, 3600.0  # seconds
+_ENOUGH_DOUBLINGS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    failures: int
+    until: float
+
+
+class PreemptionBackoff:
+    def __init__(self) -> None:
+        self._served: set[Target] = set()  # pods that were given room that others had to leave
+        self._asking: dict[Target, _Held] = {}  # pods for which nobody goes
+        self._staying: dict[Target, _Held] = {}  # pods that nobody asks to go
+
+    def serve(self, pods: Iterable[Target]) -> None:
+        """Others went for them, and now they have the room; whether they can use it will be seen."""
+        self._served.update(pods)
+
+    def wasted(self, pod: Target, now: float) -> None:
+        """It could not use the room."""
+        if pod in self._served:
+            self._served.remove(pod)
+            self._asking[pod] = _held(self._asking.get(pod), now, harmless=0)
+
+    def refused(self, victim: Target, now: float) -> None:
+        """The server does not let it be evicted. Once may be chance."""
+        self._staying[victim] = _held(self._staying.get(victim), now, harmless=1)
+
+    def until(self, pods: Iterable[Target], now: float) -> float | None:
+        """Until when nobody goes for any of these; None if others may be asked to."""
+        moments = [held.until for pod in pods if (held := self._asking.get(pod)) is not None]
+        return max((moment for moment in moments if moment > now), default=None)
+
+    def staying(self, now: float) -> list[Target]:
+        """Those who are not asked to go, for now."""
+        return sorted(pod for pod, held in self._staying.items() if held.until > now)
+
+    def released(self, now: float) -> float | None:
+        """When the first of those may be asked again."""
+        return min((held.until for held in self._staying.values() if held.until > now), default=None)
+
+    def forget(self, pod: Target) -> None:
+        """It has its node, or is gone."""
+        self._served.discard(pod)
+        self._asking.pop(pod, None)
+
+    def lost(self, victim: Target) -> None:
+        """It is gone, however that came about."""
+        self._staying.pop(victim, None)
+
+    def shift(self, seconds: float) -> None:
+        """The clock was put back."""
+        for table in (self._asking, self._staying):
+            for pod, held in table.items():
+                table[pod] = replace(held, until=held.until + seconds)
+
+
+def _held(before: _Held | None, now: float, harmless: int) -> _Held:
+    failures = before.failures + 1 if before is not None else 1
+    if failures <= harmless:
+        return _Held(failures, now)
+    doublings = min(failures - harmless - 1, _ENOUGH_DOUBLINGS)
+    return _Held(failures, now + min(_FIRST * 2.0**doublings, _LONGEST))

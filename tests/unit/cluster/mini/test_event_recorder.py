@@ -1,0 +1,99 @@
+"""What happens is told as events, and forgotten after an hour."""
+
+import pytest
+
+from reprieve.cluster.mini.event_recorder import Teller
+from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.kubelet import RUN_SECONDS
+from tests.unit.cluster.mini.scene import Json, Scene, node, pod, pod_key, template
+
+HOUR = 3600
+
+
+class Told(Scene):
+    """A cluster in which somebody looks on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.teller = Teller(self.store, self.clock)
+        self.add({"kind": "Namespace", "metadata": {"name": "default"}}, node("n1"))
+        self.teller.step()
+
+    def _settled(self) -> list[float]:
+        moments, at = super()._settled(), self.teller.step()
+        return moments if at is None else [*moments, at]
+
+    def told(self) -> list[tuple[str, str, str]]:
+        found = sorted(self.all("events"), key=lambda e: int(e["metadata"]["resourceVersion"]))
+        return [(e["involvedObject"]["kind"], e["reason"], e["reportingComponent"]) for e in found]
+
+
+@pytest.fixture
+def scene() -> Told:
+    return Told()
+
+
+def _owning(kind: str, name: str, **spec: object) -> Json:
+    selector = {} if kind == "Job" else {"selector": {"matchLabels": {"app": "web"}}}
+    meta = {"name": name, "namespace": "default"}
+    return {"kind": kind, "metadata": meta, "spec": {"template": template(), **selector, **spec}}
+
+
+def test_a_pod_starts_and_is_stopped(scene: Told) -> None:
+    scene.add(pod("a", on="n1"))
+    scene.pass_time(1)
+    scene.store.delete(pod_key("a"))
+    scene.pass_time(40)
+    assert scene.told() == [("Pod", "Started", "kubelet"), ("Pod", "Killing", "kubelet")]
+    assert {e["message"] for e in scene.all("events")} == {
+        "Started container main",
+        "Stopping container main",
+    }
+
+
+def test_a_deployment_makes_pods(scene: Told) -> None:
+    scene.add(_owning("Deployment", "web", replicas=2))
+    scene.pass_time(1)
+    assert scene.told() == [
+        ("Deployment", "ScalingReplicaSet", "deployment-controller"),
+        ("ReplicaSet", "SuccessfulCreate", "replicaset-controller"),
+        ("ReplicaSet", "SuccessfulCreate", "replicaset-controller"),
+    ]
+
+
+def test_a_job_ends(scene: Told) -> None:
+    job = _owning("Job", "j", template=template(**{RUN_SECONDS: "1"}), completions=1, parallelism=1)
+    scene.add(job)
+    scene.pass_time(1)
+    (made,) = scene.all("pods")
+    scene.change(pod_key(made["metadata"]["name"]), lambda body: body["spec"].update(nodeName="n1"))
+    scene.pass_time(5)
+    assert ("Job", "Completed", "job-controller") in scene.told()
+
+
+def test_what_was_there_before_is_not_told_again(scene: Told) -> None:
+    scene.add(pod("a", on="n1"))
+    scene.pass_time(1)
+    scene.teller = Teller(scene.store, scene.clock)
+    scene.pass_time(1)
+    assert scene.told() == [("Pod", "Started", "kubelet")]
+
+
+def test_a_namespace_that_goes_gets_nothing_new(scene: Told) -> None:
+    scene.add(pod("a", on="n1"))
+    scene.change(_namespace(), lambda body: body["metadata"].update(finalizers=["example.com/x"]))
+    scene.store.delete(_namespace())
+    scene.pass_time(1)
+    assert scene.told() == []
+
+
+def test_events_are_forgotten(scene: Told) -> None:
+    scene.add(pod("a", on="n1"))
+    scene.pass_time(HOUR - 1)
+    assert scene.told()
+    scene.pass_time(3)
+    assert scene.told() == []
+
+
+def _namespace() -> Key:
+    return Key("namespaces", "", "default")

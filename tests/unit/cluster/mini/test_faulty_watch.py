@@ -1,0 +1,101 @@
+"""A line may be late, broken or sent back; what arrives is in order and in the end complete."""
+
+import asyncio
+
+import pytest
+
+from reprieve.cluster.mini.faults import FaultPlan, WatchFault
+from reprieve.cluster.mini.faulty_watch import LateMail, Line
+from reprieve.cluster.mini.history import Change, Key, Stored, Verb
+from reprieve.cluster.mini.store import Part, Store
+from reprieve.runtime.virtual_time import clock, run
+from tests.unit.cluster.mini.scene import pod, pod_key
+
+
+def change(name: str, version: int) -> Change:
+    return Change(version, Verb.MODIFIED, Stored(Key("pods", "", name), "u", version, b"{}"), None)
+
+
+def test_what_follows_on_a_late_change_waits_behind_it() -> None:
+    mail = LateMail()
+    first, second, other = change("a", 1), change("a", 2), change("b", 3)
+    mail.hold(first, until=5.0)
+    mail.hold(second, until=2.0)
+    mail.hold(other, until=3.0)
+    assert mail.next_at() == 3.0
+    assert mail.due(4.0) == [other]
+    assert mail.holds(first.object.key)
+    assert mail.due(5.0) == [first, second]
+    assert not mail.holds(first.object.key)
+
+
+def set_phase(store: Store, name: str, phase: str) -> None:
+    store.patch(pod_key(name), lambda body: {**body, "status": {"phase": phase}}, Part.STATUS)
+
+
+async def live(store: Store) -> None:
+    """Three pods come, change and go in turns."""
+    for i in range(60):
+        name = "abc"[i % 3]
+        if store.find(pod_key(name)) is None:
+            store.create("pods", pod(name))
+        elif i % 5 == 0:
+            store.delete(pod_key(name))
+        else:
+            set_phase(store, name, str(i))
+        await asyncio.sleep(0.1 * (i % 4))
+
+
+async def follow(line: Line, seen: list[Change]) -> None:
+    seen += line.first()
+    while True:
+        seen += await line.next()
+
+
+def everything_that_arrives(plan: FaultPlan) -> tuple[list[Change], Store]:
+    async def main() -> tuple[list[Change], Store]:
+        store = Store(clock)
+        seen: list[Change] = []
+        watcher = asyncio.create_task(follow(Line(store, ("pods",), clock, plan, 1), seen))
+        await live(store)
+        await asyncio.sleep(60)
+        watcher.cancel()
+        return seen, store
+
+    return run(main())
+
+
+FAULTS = [
+    (),
+    ((WatchFault.LATE, 0.5),),
+    ((WatchFault.DROP, 0.5),),
+    ((WatchFault.RELIST, 0.5),),
+    ((WatchFault.STALE, 0.5),),
+    tuple((fault, 0.2) for fault in WatchFault),
+]
+
+
+@pytest.mark.parametrize("faults", FAULTS)
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_happens_the_picture_is_right_in_the_end(
+    faults: tuple[tuple[WatchFault, float], ...], seed: int
+) -> None:
+    seen, store = everything_that_arrives(FaultPlan(seed, changes=faults))
+    picture: dict[Key, Stored] = {}
+    newest: dict[Key, int] = {}
+    for arrived in seen:
+        key = arrived.object.key
+        if arrived.verb is Verb.DELETED:
+            assert picture.pop(key).uid == arrived.object.uid
+        else:
+            assert arrived.version > newest.get(key, 0), "never back in time"
+            assert key not in picture or picture[key].uid == arrived.object.uid, "first the old one goes"
+            picture[key] = arrived.object
+        newest[key] = max(arrived.version, newest.get(key, 0))
+    lasting = {item.key: item for item in store.list(("pods",)).items}
+    assert picture == lasting
+
+
+def test_the_same_seed_gives_the_same_story() -> None:
+    plan = FaultPlan(7, changes=tuple((fault, 0.2) for fault in WatchFault))
+    assert everything_that_arrives(plan)[0] == everything_that_arrives(plan)[0]

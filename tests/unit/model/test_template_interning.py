@@ -1,0 +1,43 @@
+"""Pods of one template keep what they have in common but once."""
+
+from typing import Any
+
+import pytest
+
+from reprieve.model.objects import Pod
+from reprieve.model.template_interning import MOST_REMEMBERED, sharing
+from tests.unit.model.things import a_pod, container
+
+
+def of_template(number: int, **others: Any) -> Pod:
+    main = container(cpu="1234m")
+    volumes = [{"name": f"token-{number}"}]
+    usual = {"labels": {"a": "1"}, "containers": [main], "volumes": volumes}
+    return a_pod(f"p{number}", on=f"n{number}", **{**usual, **others})
+
+
+def test_they_share_what_is_alike_and_stay_who_they_are() -> None:
+    pods = [of_template(number) for number in (1, 2)]
+    one, two = map(sharing, pods)
+    assert [one, two] == pods
+    assert two.spec.containers is one.spec.containers
+    assert two.metadata.labels is one.metadata.labels
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"labels": {"a": "2"}}, {"containers": [container(cpu="2345m")]}, {"priority": 7}],
+    ids=["labels", "requests", "priority"],
+)
+def test_who_is_of_another_template_shares_nothing(other: dict[str, Any]) -> None:
+    one, two = sharing(of_template(1)), sharing(different := of_template(2, **other))
+    assert two == different
+    assert two.spec.containers is not one.spec.containers
+
+
+def test_only_so_many_templates_are_remembered() -> None:
+    first = sharing(a_pod("p", priority=-1))
+    for number in range(MOST_REMEMBERED):
+        sharing(a_pod("p", priority=number))
+    assert sharing(again := a_pod("p", priority=-1)) is again
+    assert again == first

@@ -1,0 +1,87 @@
+"""Those who ask for the same at the same time get the same answer, which is worked out once."""
+
+from dataclasses import replace
+
+import pytest
+
+from reprieve.model.effects import Announce
+from reprieve.model.objects import Pod
+from reprieve.scheduler.decision import Outcome
+from reprieve.scheduler.demands import Asker
+from reprieve.scheduler.equivalence import wish_of
+from tests.unit.scheduler.making import a_node, a_pod
+from tests.unit.scheduler.serving import Served, served
+from tests.unit.scheduler.test_toleration_changes import a_class, tolerant
+
+NAMES = ["new-0", "new-1", "new-2"]
+
+
+def a_newcomer(name: str) -> Pod:
+    return a_pod(name, cpu="4", priority=9)
+
+
+def alike(*more: Pod) -> Served:
+    return served(a_node(), a_class(), tolerant(), *map(a_newcomer, NAMES), *more)
+
+
+def test_the_answer_is_the_one_that_everybody_gets_alone() -> None:
+    together = {d.demand.name: d for d in alike().stage.decisions}
+    for name in NAMES:
+        (alone,) = served(a_node(), a_class(), tolerant(), a_newcomer(name)).stage.decisions
+        assert replace(together[name], id=alone.id) == alone
+
+
+def test_no_two_decisions_share_an_id() -> None:
+    assert len({decision.id for decision in alike().stage.decisions}) == 3
+
+
+def test_everybody_is_told_and_comes_back() -> None:
+    cluster = alike()
+    assert [e.target.name for e in cluster.stage.wanted if isinstance(e, Announce)] == NAMES
+    cluster.stage.after(600.0)
+    outcomes = {d.demand.name: d.outcome for d in cluster.stage.decisions if d.at == 600.0}
+    assert outcomes == {
+        "new-0": Outcome.PREEMPTS,
+        "new-1": Outcome.UNSCHEDULABLE,
+        "new-2": Outcome.UNSCHEDULABLE,
+    }
+
+
+def asked(pod: Pod) -> object:
+    """What a pod wishes, as the scheduler finds it."""
+    state = served(pod).stage.scheduler._state
+    found = state.asker(("Pod", "default", pod.metadata.name))
+    assert isinstance(found, Asker)
+    return wish_of(found)
+
+
+def test_names_make_no_difference() -> None:
+    assert asked(a_newcomer("a")) == asked(a_newcomer("b"))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        a_pod(cpu="3", priority=9),
+        a_pod(cpu="4", priority=8),
+        a_pod(cpu="4", priority=9, preemptionPolicy="Never"),
+        a_pod(cpu="4", priority=9, nodeSelector={"disk": "ssd"}),
+    ],
+)
+def test_everything_else_does(other: Pod) -> None:
+    assert asked(other) != asked(a_newcomer("a"))
+
+
+def test_an_answer_is_good_only_until_something_happens() -> None:
+    cluster = alike()
+    state = cluster.stage.scheduler._state
+    assert state.refused is not None
+    cluster.show(a_pod("small", cpu="0", priority=1))
+    assert state.refused is None, "somebody was placed since"
+
+
+def test_no_room_is_missed_by_who_comes_a_moment_later() -> None:
+    cluster = alike()
+    cluster.gone("young")
+    cluster.stage.after(2.0)
+    assert set(cluster.places_wanted()) == {"new-0"}

@@ -1,0 +1,246 @@
+"""What to do for a demand that does not fit: for whom room is made, and whether a plan still holds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from reprieve.model.objects import KubernetesObject
+from reprieve.model.snapshot import Snapshot
+from reprieve.placement.demand import Promised
+from reprieve.placement.domains import place_together
+from reprieve.placement.place import Unplaceable
+from reprieve.placement.profile import DEFAULT_PROFILE
+from reprieve.preemption.plan import Plan, Why
+from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.scheduler.demands import GROUP, Asker, asker, demand_of
+from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.planning import (
+    DecisionContext,
+    RoomFor,
+    Weighed,
+    awaited,
+    plans_for,
+    rows_of,
+    still_feasible,
+)
+from reprieve.scheduler.world import World
+from tests.unit.scheduler.crowds import a_budget, a_group, a_member
+from tests.unit.scheduler.making import a_node, a_pod, target
+from tests.unit.scheduler.making import leaving as being_deleted
+
+NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="3", priority=9)
+
+
+def case_of(
+    *things: KubernetesObject, promised: Sequence[tuple[str, str]] = (), doomed: str = ""
+) -> DecisionContext:
+    """The demand is that of the group ``g``, or of the pod ``new``."""
+    world = World()
+    for thing in things:
+        world.see(thing)
+    grouped = world.groups.group(("default", "g")) is not None
+    who = asker(world, (GROUP, "default", "g") if grouped else ("Pod", "default", "new"))
+    assert isinstance(who, Asker)
+    view = world.snapshot()
+    rows = [(view.pods.rows["default", pod], view.nodes.rows[node]) for pod, node in promised]
+    room = Promised(tuple(pod for pod, _ in rows), tuple(node for _, node in rows))
+    taken = tuple(view.pods.rows["default", name] for name in doomed.split())
+    return DecisionContext(who, demand_of(who, view, DEFAULT_PROFILE, {}), view, DEFAULT_PROFILE, room, taken)
+
+
+def weighed(
+    case: DecisionContext, policy: Policy | None = REPRIEVE, room_for: RoomFor = RoomFor.NEEDED
+) -> Weighed:
+    found = place_together(case.demand, case.view, case.profile, promised=case.promised)
+    assert isinstance(found, Unplaceable)
+    return plans_for(case, found, policy, 0.0, room_for)
+
+
+def victims(plan: Plan) -> list[str]:
+    return sorted(unit.name.rsplit("/")[-1] for unit in plan.victims)
+
+
+def names(view: Snapshot, rows: Sequence[int]) -> list[str]:
+    return sorted(view.pods.compiled[row].pod.metadata.name for row in rows)
+
+
+# --- which plan ----------------------------------------------------------------------------------
+
+
+def test_without_a_policy_there_is_no_plan() -> None:
+    refusal = weighed(case_of(NODE, OLD, NEW), policy=None).refusal
+    assert refusal is not None
+    assert refusal.why is Why.OFF
+
+
+def test_who_is_leaving_anyway_counts_as_gone() -> None:
+    case = case_of(NODE, being_deleted(OLD), a_pod("other", cpu="1", on="n1"), NEW)
+    assert names(case.view, case.leaving.tolist()) == ["old"]
+    (plan,) = weighed(case).plans
+    assert (plan.victims, plan.places) == ((), ((case.demand.pods[0], 0),))
+
+
+def test_room_that_others_wait_for_is_not_free_when_somebody_leaves() -> None:
+    peer = a_pod("peer", cpu="3", priority=9)
+    case = case_of(NODE, being_deleted(OLD), NEW, peer, promised=[("peer", "n1")])
+    assert weighed(case).plans == ()
+
+
+def test_nobody_counts_on_who_only_waits_for_a_node() -> None:
+    """There is room beside the pod it wants to be with, but that is not there yet."""
+    term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "db"}}}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    node, going = a_node("n1", cpu="8", labels={"host": "n1"}), being_deleted(a_pod("old", cpu="8", on="n1"))
+    db = a_pod("db", cpu="3", priority=9, labels={"app": "db"})
+    new = a_pod("new", cpu="3", priority=9, affinity=near)
+    assert weighed(case_of(node, going, db, new, promised=[("db", "n1")])).plans == ()
+
+
+def test_those_who_are_asked_to_go_already_are_taken_first() -> None:
+    things: list[KubernetesObject] = [
+        NODE,
+        a_node("n2"),
+        a_pod("old", cpu="3", priority=5, on="n1"),
+        a_pod("cheap", cpu="3", on="n2"),
+    ]
+    assert victims(weighed(case_of(*things, NEW)).plans[0]) == ["cheap"]
+    assert victims(weighed(case_of(*things, NEW, doomed="old")).plans[0]) == ["old"]
+
+
+def test_those_who_are_asked_to_go_but_may_not_be_taken_by_this_demand_are_not() -> None:
+    dear = a_pod("dear", cpu="3", priority=20, on="n2")
+    case = case_of(NODE, OLD, a_node("n2"), dear, NEW, doomed="dear")
+    assert victims(weighed(case).plans[0]) == ["old"]
+
+
+def test_budgets_have_paid_for_those_who_are_asked_to_go_already() -> None:
+    web = [a_pod(f"web-{i}", cpu="3", on=f"n{i}", labels={"app": "web"}) for i in (1, 2)]
+    things: list[KubernetesObject] = [NODE, a_node("n2"), *web, a_budget("web", 1, app="web"), NEW]
+    elsewhere = a_pod("new", cpu="3", priority=9, nodeSelector={"host": "n2"})
+    assert weighed(case_of(*things)).plans[0].broken == 0
+    assert weighed(case_of(*things, doomed="web-1")).plans[0].broken == 0, "paid for, and not again"
+    other: list[KubernetesObject] = [
+        a_node("n2", labels={"host": "n2"}),
+        *web,
+        a_budget("web", 1, app="web"),
+        elsewhere,
+    ]
+    assert weighed(case_of(NODE, *other, doomed="web-1")).plans[0].broken == 1
+
+
+# --- for whom ------------------------------------------------------------------------------------
+
+
+def gang(min_count: int, running: int = 0) -> list[KubernetesObject]:
+    others = [a_member(f"r-{i}", priority=9, on="n1") for i in range(running)]
+    return [a_group("g", 9, min_count), *others, *(a_member(f"w-{i}", cpu="3", priority=9) for i in range(3))]
+
+
+FULL = [thing for i in (1, 2, 3) for thing in (a_node(f"n{i}"), a_pod(f"old-{i}", cpu="3", on=f"n{i}"))]
+
+
+@pytest.mark.parametrize(
+    ("min_count", "running", "room_for", "pods"),
+    [
+        (2, 0, RoomFor.NEEDED, 2),
+        (2, 0, RoomFor.ALL, 3),
+        (2, 0, RoomFor.ONE, 2),
+        (3, 1, RoomFor.NEEDED, 2),
+        (2, 2, RoomFor.NEEDED, 3),
+        (2, 2, RoomFor.ALL, 3),
+    ],
+)
+def test_for_how_many_of_a_gang_room_is_made(
+    min_count: int, running: int, room_for: RoomFor, pods: int
+) -> None:
+    plan = weighed(case_of(*FULL, *gang(min_count, running)), room_for=room_for).plans[0]
+    assert len(plan.places) == pods == len(plan.victims)
+
+
+def test_of_those_who_ask_for_themselves_the_first_with_a_plan_gets_it() -> None:
+    pods = [a_member("w-0", cpu="9", priority=9), a_member("w-1", cpu="3", priority=9)]
+    case = case_of(*FULL, a_group("g", 9), *pods)
+    (place, *_) = weighed(case).plans[0].places
+    assert names(case.view, [place[0]]) == ["w-1"]
+
+
+def test_if_nobody_has_a_plan_the_first_is_told_why() -> None:
+    pods = [a_member(f"w-{i}", cpu=f"{9 + i}", priority=9) for i in range(2)]
+    found = weighed(case_of(*FULL, a_group("g", 9), *pods))
+    assert found.plans == ()
+    assert found.question is not None
+    assert names(found.question.view, found.question.demand.pods) == ["w-0"]
+
+
+# --- who must be gone ----------------------------------------------------------------------------
+
+
+def awaited_names(case: DecisionContext) -> list[str]:
+    return names(case.view, awaited(case, weighed(case).plans[0]).tolist())
+
+
+def test_only_those_on_the_nodes_in_use_are_awaited() -> None:
+    train = [a_member(f"t-{i}", "train", cpu="3", priority=5, on=f"n{i}") for i in (1, 2)]
+    far = being_deleted(a_pod("far", cpu="1", on="n2"))
+    world: list[KubernetesObject] = [NODE, a_node("n2"), *train, far, a_pod("new", cpu="4", priority=9)]
+    whole = a_group("train", 5, disruptedWhole=True)
+    case = case_of(whole, *world)
+    assert victims(weighed(case).plans[0]) == ["train"]
+    assert awaited_names(case) == ["t-1"]
+
+
+def test_where_constraints_look_further_all_who_go_are_awaited() -> None:
+    """The pod must be alone in its zone, and somebody leaves another node of it."""
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}}
+    alone = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    nodes = [a_node(f"n{i}", labels={"zone": "z"}) for i in (1, 2)]
+    going = being_deleted(a_pod("going", cpu="4", on="n2", labels={"app": "db"}))
+    blocked = a_pod("block", cpu="4", priority=9, on="n2")
+    case = case_of(*nodes, going, blocked, a_pod("new", cpu="3", priority=9, affinity=alone))
+    assert [case.view.nodes.names[node] for _, node in weighed(case).plans[0].places] == ["n1"]
+    assert awaited_names(case) == ["going"]
+
+
+# --- whether it still holds ----------------------------------------------------------------------
+
+
+def handover(*victims: KubernetesObject, node: str = "n1", pod: KubernetesObject = NEW) -> Handover:
+    return Handover("d-1", target(NEW), ((target(pod), node),), tuple(map(target, victims)))
+
+
+def test_a_plan_holds_if_there_is_room_when_the_victims_are_gone() -> None:
+    assert still_feasible(case_of(NODE, OLD, NEW), handover(OLD))
+    assert not still_feasible(case_of(NODE, OLD, NEW), handover())
+
+
+def test_who_leaves_anyway_is_not_in_the_way() -> None:
+    assert still_feasible(case_of(NODE, being_deleted(OLD), NEW), handover())
+
+
+def test_a_plan_does_not_hold_if_somebody_took_the_room() -> None:
+    case = case_of(NODE, OLD, a_pod("thief", cpu="2", priority=20, on="n1"), NEW)
+    assert not still_feasible(case, handover(OLD))
+
+
+def test_a_plan_does_not_hold_if_the_room_is_promised_to_somebody_more_important() -> None:
+    peer = a_pod("peer", cpu="3", priority=9)
+    assert not still_feasible(case_of(NODE, OLD, NEW, peer, promised=[("peer", "n1")]), handover(OLD))
+
+
+def test_a_plan_does_not_hold_on_a_node_that_is_gone_nor_for_a_pod_that_is() -> None:
+    assert not still_feasible(case_of(NODE, OLD, NEW), handover(OLD, node="n9"))
+    assert not still_feasible(case_of(NODE, OLD, NEW), handover(OLD, pod=a_pod("other")))
+
+
+def test_a_namesake_of_a_victim_stays() -> None:
+    namesake = a_pod("old", cpu="3", on="n1", uid="another")
+    case = case_of(NODE, namesake, NEW)
+    assert not still_feasible(case, handover(OLD))
+    assert rows_of(case.view, [target(OLD)]) == []
+    assert names(case.view, rows_of(case.view, [target(namesake)])) == ["old"]
+
+
+def test_a_victim_that_came_back_into_the_line_stays_where_it_went_then() -> None:
+    gone = replace(handover(OLD), gone=frozenset({target(OLD)}))
+    assert not still_feasible(case_of(NODE, OLD, NEW), gone)

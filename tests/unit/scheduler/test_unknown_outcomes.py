@@ -1,0 +1,85 @@
+"""Calls whose answers are lost again and again are made ever more slowly."""
+
+import pytest
+
+from reprieve.model.effects import Effect, Evict, Nominate, SelectNode, SetCondition
+from reprieve.model.events import Unknown
+from reprieve.scheduler.handover import Stage
+from reprieve.scheduler.unknown_outcomes import UnknownOutcomes
+from tests.unit.scheduler.making import a_claim, a_class, a_node, a_pod
+from tests.unit.scheduler.serving import Served, served, until
+from tests.unit.scheduler.stage import remains
+
+NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9)
+
+
+def test_at_once_and_then_ever_more_slowly() -> None:
+    doubts, now, pauses = UnknownOutcomes[str](), 100.0, []
+    assert not doubts.puts_aside("call", now)
+    for _ in range(6):
+        assert doubts.puts_aside("call", now)
+        due = doubts.next_time()
+        assert due is not None
+        pauses.append(due - now)
+        assert doubts.taken_up(due - 0.1) == []
+        assert doubts.taken_up(due) == ["call"]
+        now = due
+    assert pauses == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+
+
+def test_an_answer_ends_it() -> None:
+    doubts = UnknownOutcomes[str]()
+    for _ in range(2):
+        assert not doubts.puts_aside("call", 0.0)
+        doubts.end("call")
+    assert vars(doubts)["_times"] == {}
+
+
+def test_a_clock_that_is_put_back_changes_no_pause() -> None:
+    doubts = UnknownOutcomes[str]()
+    for _ in range(2):
+        doubts.puts_aside("call", 1000.0)
+    doubts.shift(-500.0)
+    assert doubts.next_time() == 501.0
+
+
+STAGES = {Nominate: Stage.NOMINATED, SetCondition: Stage.MARKING, Evict: Stage.EVICTING}
+
+
+def calls(cluster: Served, kind: type[Effect], seconds: float) -> int:
+    """How many are made in that time if each is answered at once, with an error of the server."""
+    made, end = 0, cluster.stage.now + seconds
+    while cluster.stage.now < end:
+        while lost := cluster.take(kind):
+            made += len(lost)
+            cluster.stage.happens(*(Unknown(effect, "webhook is down") for effect in lost))
+        cluster.stage.after(0.5)
+    return made
+
+
+@pytest.mark.parametrize("kind", STAGES)
+def test_a_server_in_trouble_is_not_asked_all_the_time(kind: type[Effect]) -> None:
+    cluster = until(served(NODE, OLD, NEW), STAGES[kind])
+    assert 5 <= calls(cluster, kind, 60.0) <= 12
+    cluster.stage.after(10.0)
+    assert cluster.comes_true().places() == {"new": "n1"}
+    cluster.stage.after(600.0)
+    assert remains(cluster.stage.scheduler) == []
+
+
+def test_nor_for_volumes() -> None:
+    cluster = served(NODE, a_class(), a_claim("data"), a_pod("new", claims=["data"]))
+    assert 5 <= calls(cluster, SelectNode, 60.0) <= 12
+
+
+@pytest.mark.parametrize("kind", STAGES)
+def test_what_nobody_needs_any_more_is_not_made_again(kind: type[Effect]) -> None:
+    cluster = until(served(NODE, OLD, NEW), STAGES[kind])
+    calls(cluster, kind, 5.0)
+    cluster.gone("new")
+    cluster.take()
+    cluster.stage.after(60.0)
+    assert cluster.wanted(kind) == [] or kind is SetCondition, "but marks are cleared"
+    cluster.comes_true()
+    assert cluster.unfinished() == {}
+    assert cluster.stage.scheduler._state.unknown_outcomes.next_time() is None
