@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.serving import NODES, PODS
 from benchmarks.stage import TOKEN, Stage, staged
-from reprieve.cluster.mini.rest.access import Tokens, write_kubeconfig
+from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
 
 ROUNDS = 4
 _LOAD = {"plain": 1500, "important": 150}  # pods that come together

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from benchmarks.serving import NODES, PODS, filled, new_pod
-from reprieve.cluster.mini.disk import Disk
+from reprieve.cluster.mini.sqlite_backend import SqliteBackend
 from reprieve.cluster.mini.store import Store
 
 _WRITES = 5_000
@@ -14,9 +14,9 @@ _WRITES = 5_000
 def keeping(nodes: int = NODES, pods: int = PODS) -> dict[str, float]:
     in_memory = _writes_a_second(Store(time.time))
     with tempfile.TemporaryDirectory() as directory:
-        disk = Disk(Path(directory))
-        on_disk = _writes_a_second(Store(time.time, disk=disk))
-        disk.close()
+        backend = SqliteBackend(Path(directory))
+        on_disk = _writes_a_second(Store(time.time, backend=backend))
+        backend.close()
     return {
         "writes a second, in memory": in_memory,
         "writes a second, on disk": on_disk,
@@ -36,13 +36,13 @@ def _writes_a_second(store: Store) -> float:
 
 def _start(nodes: int, pods: int) -> float:
     with tempfile.TemporaryDirectory() as directory:
-        disk = Disk(Path(directory))
-        filled(Store(time.time, disk=disk), nodes, pods)
-        disk.close()
+        backend = SqliteBackend(Path(directory))
+        filled(Store(time.time, backend=backend), nodes, pods)
+        backend.close()
         began = time.perf_counter()
-        disk = Disk(Path(directory))
-        store = Store(time.time, disk=disk)
+        backend = SqliteBackend(Path(directory))
+        store = Store(time.time, backend=backend)
         seconds = time.perf_counter() - began
         assert len(store.list(("pods",)).items) == pods
-        disk.close()
+        backend.close()
         return seconds

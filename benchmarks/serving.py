@@ -16,12 +16,12 @@ from typing import Any
 import aiohttp
 
 from reprieve.cluster.api.features import ALL_FEATURES
-from reprieve.cluster.mini.admitted import admitted
+from reprieve.cluster.mini.admission import admitted
+from reprieve.cluster.mini.bootstrap import SHAPES, nodes_of
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.exchange import Request, Response
-from reprieve.cluster.mini.rest.front import Front
-from reprieve.cluster.mini.rest.server import Endpoint, serve
-from reprieve.cluster.mini.setup import SHAPES, nodes_of
+from reprieve.cluster.mini.rest.api_server import ApiServer
+from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse
+from reprieve.cluster.mini.rest.http_server import ListenAddress, serve
 from reprieve.cluster.mini.store import Store
 
 WATCHERS = (1, 10, 100)
@@ -65,7 +65,7 @@ def serving(watchers: tuple[int, ...] = WATCHERS) -> Iterator[dict[str, object]]
 
 def _serve(line: Connection) -> None:
     async def main() -> None:
-        async with serve(MiniCluster(time.time), _TOKEN, Endpoint()) as server:
+        async with serve(MiniCluster(time.time), _TOKEN, ListenAddress()) as server:
             line.send(server.url)
             while not line.poll():
                 await asyncio.sleep(0.1)
@@ -120,7 +120,7 @@ def large_cluster(nodes: int = NODES, pods: int = PODS) -> dict[str, float]:
     empty = resident()
     filled(store, nodes, pods)
     gc.collect()
-    front = Front(store, time.time, ALL_FEATURES)
+    front = ApiServer(store, time.time, ALL_FEATURES)
     size = len(_asked(front))
     return {
         "nodes": nodes,
@@ -143,9 +143,9 @@ def filled(store: Store, nodes: int, pods: int) -> None:
         store.create("pods", {**template, "metadata": new_pod(number)["metadata"], "spec": spec})
 
 
-def _asked(front: Front, **query: str) -> bytes:
-    answer = front.answer(Request("GET", "/api/v1/pods", query))
-    assert isinstance(answer, Response)
+def _asked(front: ApiServer, **query: str) -> bytes:
+    answer = front.answer(ApiRequest("GET", "/api/v1/pods", query))
+    assert isinstance(answer, ApiResponse)
     assert answer.status == 200
     return answer.body
 

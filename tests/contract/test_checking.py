@@ -12,7 +12,7 @@ from reprieve.assembly.checking import Finding, Grade, Report, check
 from reprieve.assembly.daemon import DaemonError
 from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.certificates import new_certificate
-from reprieve.cluster.mini.rest.server import Endpoint, Server
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
 from reprieve.config.configuration import KIND
 from reprieve.config.plugin_args import API_VERSION
 from reprieve.runtime.virtual_time import clock, run
@@ -34,7 +34,7 @@ def report(
     async def main() -> Report:
         async with (
             living_cluster(clock) as operator,
-            Server(operator.front, Endpoint(tls=CERTIFICATE.context())) as server,
+            HttpServer(operator.front, ListenAddress(tls=CERTIFICATE.context())) as server,
         ):
             if lease is not None:
                 await operator.create(lease(clock()))

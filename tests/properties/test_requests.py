@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.cluster.mini.kinds import KINDS
-from reprieve.cluster.mini.rest.exchange import Answer, Request, Response, Stream
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, ApiResponse, Stream
 from reprieve.runtime.virtual_time import run
 from tests.properties.requests import request
-from tests.unit.cluster.mini.rest.asking import (
+from tests.unit.cluster.mini.rest.api_client import (
     DEPLOYMENTS,
     MAPS,
     NODES,
     PODS,
-    Asker,
+    ApiClient,
     config_map,
     deployment,
     node,
@@ -27,8 +27,8 @@ _EACH = 120  # requests to one cluster, so that they meet what the earlier ones 
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
-def furnished() -> Asker:
-    asker = Asker()
+def furnished() -> ApiClient:
+    asker = ApiClient()
     asker.post(NODES, node("n1"))
     asker.post(MAPS, config_map("settings", a="b"))
     asker.post(PODS, pod("a"))
@@ -48,8 +48,8 @@ async def drained(stream: Stream) -> None:
             assert json.loads(line)["type"] in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
 
 
-def check(asked: Request, answer: Answer, changed: bool) -> None:
-    if not isinstance(answer, Response):
+def check(asked: ApiRequest, answer: Answer, changed: bool) -> None:
+    if not isinstance(answer, ApiResponse):
         return
     assert answer.status < 500 or answer.status == 504, asked
     if answer.status < 400:
@@ -63,7 +63,7 @@ def check(asked: Request, answer: Answer, changed: bool) -> None:
         assert "Invalid" in status["reason"], asked
 
 
-async def everything_can_be_read(asker: Asker) -> None:
+async def everything_can_be_read(asker: ApiClient) -> None:
     for kind in (kind for kind in KINDS if not kind.asked):
         for version in kind.served:
             path = f"/{'apis' if '/' in version else 'api'}/{version}/{kind.plural}"

@@ -10,12 +10,12 @@ from functools import partial
 from random import Random
 
 from reprieve.cluster.certificates import Bearer
+from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError, conflict
-from reprieve.cluster.mini.rest.exchange import Answer, Request
-from reprieve.cluster.mini.rest.front import Front
-from reprieve.cluster.mini.rest.statuses import refusal
-from reprieve.cluster.mini.rights.users import User
+from reprieve.cluster.mini.rest.api_server import ApiServer
+from reprieve.cluster.mini.rest.api_status import refusal
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
 from tests.contract.relay import Pump, Relay
 
 
@@ -101,7 +101,7 @@ class BadRelay(Relay):
 SECRET = "secret"
 
 
-class MoodyFront(Front):
+class MoodyFront(ApiServer):
     """Refuses now and then, and sometimes does what it was asked and says that it failed.
 
     ``known``: the only one who is let in, at the moment.
@@ -115,14 +115,14 @@ class MoodyFront(Front):
         self.refusals = 0
         self.strangers = 0
 
-    def who(self, path: str, headers: Mapping[str, str], shown: Bearer | None = None) -> User:
+    def who(self, path: str, headers: Mapping[str, str], shown: Bearer | None = None) -> UserInfo:
         user = super().who(path, headers, shown)
         if user.name != self.known:
             self.strangers += 1
             raise ApiError(401, "Unauthorized", f"{user.name} is not known any more")
         return user
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: ApiRequest) -> Answer:
         self._requests += 1
         mood = self._chaos.mood(self._requests) if self._chaos.reigns else 1.0
         refused = _refused(mood, request)
@@ -135,7 +135,7 @@ class MoodyFront(Front):
         return refusal(refused)
 
 
-def _refused(mood: float, request: Request) -> ApiError | None:
+def _refused(mood: float, request: ApiRequest) -> ApiError | None:
     if mood < 0.05:
         return ApiError(429, "TooManyRequests", "the server is busy", retry_after=1)
     if mood < 0.08:

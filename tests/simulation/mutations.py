@@ -55,7 +55,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a missing precondition: a namesake of the victim is evicted",
-        "cluster/mini/calls.py",
+        "cluster/mini/scheduler_calls.py",
         "store.delete(key_of_target(pod), uid=pod.uid)",
         "store.delete(key_of_target(pod))",
         seeds(14, 54, 99, 142),

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import Part
+from reprieve.cluster.mini.stored_objects import Key
 from tests.simulation.objects import (
     HOST,
     Json,

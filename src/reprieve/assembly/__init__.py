@@ -24,13 +24,13 @@ import msgspec
 
 from reprieve import config
 from reprieve.cluster.kube.auth import Access
-from reprieve.cluster.mini import disk, registry, restoring, setup
-from reprieve.cluster.mini.admitted import admitted
+from reprieve.cluster.mini import bootstrap, running_clusters, snapshot_restore, sqlite_backend
+from reprieve.cluster.mini.admission import admitted
+from reprieve.cluster.mini.auth import authentication
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME, Json
-from reprieve.cluster.mini.rights import users
 from reprieve.cluster.mini.store import Part
+from reprieve.cluster.mini.stored_objects import Key
 from reprieve.config import args as config_args
 from reprieve.config.args import BudgetSelectors, Divergence, GangPreemption, Preset, RespectBudgets
 from reprieve.config.plugin_args import DefaultingType, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy
@@ -204,7 +204,7 @@ def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:
 
 def change(cluster: MiniCluster, kind: str, name: tuple[str, str], patch: Json) -> None:
     """Changes an object as kubectl patch does."""
-    from reprieve.cluster.mini.rest.patches.strategic import merge_strategically  # as above
+    from reprieve.cluster.mini.rest.patches.strategic_merge import merge_strategically  # as above
 
     known = BY_NAME[kind]
     key = Key(known.resource, *name)
@@ -250,15 +250,15 @@ def _scheduler_of(head: Json) -> Scheduler:
 
 # In these words commands say what they want.
 Cluster = MiniCluster
-LocalCluster = setup.LocalCluster
-SHAPES = setup.SHAPES
-User = users.User
-DiskError = disk.DiskError
-SnapshotError = restoring.SnapshotError
-Running = registry.Entry
-RegistryError = registry.RegistryError
-clusters_that_are_up = registry.entries
-ask_to_stop = registry.ask_to_stop
+LocalCluster = bootstrap.LocalCluster
+SHAPES = bootstrap.SHAPES
+User = authentication.UserInfo
+DiskError = sqlite_backend.StorageError
+SnapshotError = snapshot_restore.SnapshotError
+Running = running_clusters.RunningCluster
+RegistryError = running_clusters.RegistryError
+clusters_that_are_up = running_clusters.entries
+ask_to_stop = running_clusters.ask_to_stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,8 @@ async def cluster_up(
     It is for trying things: every feature is on. Where there is no other scheduler, ours also takes the pods
     that name none. If the cluster is kept, so is the journal; ``complain`` is told when that ends.
     """
-    from reprieve.cluster.mini.local import served  # a web server, which most who come here do not need
+    # Imported late: it needs a web server, which most callers do not.
+    from reprieve.cluster.mini.local_cluster import served
 
     profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -299,7 +300,9 @@ async def cluster_up(
 
 def _entered(wanted: LocalCluster, address: str) -> AbstractContextManager[None]:
     where = str(wanted.data_dir.resolve()) if wanted.data_dir is not None else ""
-    return registry.entered(registry.Entry(os.getpid(), address, str(wanted.kubeconfig), where, time.time()))
+    return running_clusters.entered(
+        running_clusters.RunningCluster(os.getpid(), address, str(wanted.kubeconfig), where, time.time())
+    )
 
 
 # --- who gives way -------------------------------------------------------------------------------

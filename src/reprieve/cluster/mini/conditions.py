@@ -7,7 +7,7 @@ from reprieve.cluster.mini.kinds import Json, peek, section
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class StatusCondition:
     type: str
     status: str
     reason: str = ""
@@ -15,7 +15,7 @@ class Condition:
     observed_generation: int | None = None
 
 
-def set_condition(status: Json, condition: Condition, now: float) -> None:
+def set_condition(status: Json, condition: StatusCondition, now: float) -> None:
     """Writes it into a status; the time of transition moves only when the condition turns."""
     conditions = _conditions(status)
     place = next((i for i, c in enumerate(conditions) if c.get("type") == condition.type), len(conditions))
@@ -35,7 +35,7 @@ def set_condition(status: Json, condition: Condition, now: float) -> None:
     status["conditions"] = conditions
 
 
-def set_condition_of(body: Json, condition: Condition, now: float) -> None:
+def set_condition_of(body: Json, condition: StatusCondition, now: float) -> None:
     """Writes it into the status of an object, with the generation of which it speaks."""
     generation = peek(body, "metadata").get("generation")
     set_condition(section(body, "status"), replace(condition, observed_generation=generation), now)

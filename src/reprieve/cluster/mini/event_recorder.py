@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import msgspec
 
 from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.mini.agenda import Agenda
-from reprieve.cluster.mini.calls import announce
+from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.history import Change, Key, Stored, Verb
+from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.kinds import BY_RESOURCE
-from reprieve.cluster.mini.observer import Observer
+from reprieve.cluster.mini.scheduler_calls import announce
 from reprieve.cluster.mini.store import Store
+from reprieve.cluster.mini.stored_objects import Key, Stored
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.effects import Announce, Target, Tone
 from reprieve.model.objects import Condition, ObjectMeta, Record
 
@@ -64,41 +65,41 @@ _decode = msgspec.json.Decoder(_Thing).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Tale:
+class RecordedEvent:
     by: str
     told: Announce
 
 
-class Teller:
+class EventRecorder:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._agenda: Agenda[Key, None] = Agenda()
+        self._queue: DelayingQueue[Key, None] = DelayingQueue()
         self._is_new = True
-        self.observer = Observer(store, _WATCHED)
+        self.informer = Informer(store, _WATCHED)
 
     def step(self) -> float | None:
         """What was there before he came has been told."""
         now = self._clock()
-        for change in self.observer.poll():
+        for change in self.informer.poll():
             if change.object.key.resource == _EVENTS:
                 self._remember(change, now)
             elif not self._is_new:
                 self._tell(change, now)
         self._is_new = False
-        for key, _ in self._agenda.due(now):
+        for key, _ in self._queue.due(now):
             with suppress(ApiError):  # somebody else has deleted it
                 self._store.delete(key)
-        return self._agenda.next_at()
+        return self._queue.next_at()
 
-    def _remember(self, event: Change, now: float) -> None:
+    def _remember(self, event: WatchEvent, now: float) -> None:
         """One that is told again begins anew."""
-        self._agenda.clear(event.object.key)
-        if event.verb is not Verb.DELETED:
-            self._agenda.plan(event.object.key, None, now + _FORGOTTEN_AFTER)
+        self._queue.remove(event.object.key)
+        if event.type is not EventType.DELETED:
+            self._queue.add(event.object.key, None, now + _FORGOTTEN_AFTER)
 
-    def _tell(self, change: Change, now: float) -> None:
-        for tale in tales(change):
+    def _tell(self, change: WatchEvent, now: float) -> None:
+        for tale in events_of(change):
             if self._is_open(tale.told.target.namespace):
                 announce(self._store, tale.told, now, tale.by)
 
@@ -108,20 +109,20 @@ class Teller:
         return found is not None and _read(found).metadata.deletion_timestamp is None
 
 
-def tales(change: Change) -> Iterator[Tale]:
+def events_of(change: WatchEvent) -> Iterator[RecordedEvent]:
     before = _NOTHING if change.before is None else _read(change.before)
-    after = _NOTHING if change.verb is Verb.DELETED else _read(change.object)
+    after = _NOTHING if change.type is EventType.DELETED else _read(change.object)
     match change.object.key.resource:
         case _ if after is _NOTHING:
             return
         case "pods":
-            if change.verb is Verb.ADDED:
+            if change.type is EventType.ADDED:
                 yield from _made(after, "pod")
             yield from _of_containers(change.object, before, after)
         case "replicasets.apps":
             yield from _scaled(before, after)
         case "jobs.batch":
-            if change.verb is Verb.ADDED:
+            if change.type is EventType.ADDED:
                 yield from _made(after, "job")
             yield from _ended(change.object, before, after)
 
@@ -142,14 +143,14 @@ def _owner(thing: _Thing) -> Target | None:
     return Target(found.kind, meta.namespace, found.name, found.uid)
 
 
-def _made(thing: _Thing, what: str) -> Iterator[Tale]:
+def _made(thing: _Thing, what: str) -> Iterator[RecordedEvent]:
     owner = _owner(thing)
     if owner is not None:
         note = f"Created {what}: {thing.metadata.name}"
         yield _tale(_CONTROLLERS[owner.kind], owner, "SuccessfulCreate", "Create", note)
 
 
-def _of_containers(pod: Stored, before: _Thing, after: _Thing) -> Iterator[Tale]:
+def _of_containers(pod: Stored, before: _Thing, after: _Thing) -> Iterator[RecordedEvent]:
     target = _target(pod)
     runs = after.status.phase == "Running"
     if runs and before.status.phase != "Running":
@@ -161,7 +162,7 @@ def _of_containers(pod: Stored, before: _Thing, after: _Thing) -> Iterator[Tale]
             yield _tale(_KUBELET, target, "Killing", "Kill", f"Stopping container {container.name}")
 
 
-def _scaled(before: _Thing, after: _Thing) -> Iterator[Tale]:
+def _scaled(before: _Thing, after: _Thing) -> Iterator[RecordedEvent]:
     """Whoever scales a ReplicaSet of a Deployment, it is told of the Deployment."""
     had, has = before.spec.replicas, after.spec.replicas
     owner = _owner(after)
@@ -172,7 +173,7 @@ def _scaled(before: _Thing, after: _Thing) -> Iterator[Tale]:
     yield _tale(_CONTROLLERS[owner.kind], owner, "ScalingReplicaSet", "Scale", note)
 
 
-def _ended(job: Stored, before: _Thing, after: _Thing) -> Iterator[Tale]:
+def _ended(job: Stored, before: _Thing, after: _Thing) -> Iterator[RecordedEvent]:
     for condition in _turned_true(before, after):
         if condition.type == "Complete":
             yield _tale(_CONTROLLERS["Job"], _target(job), "Completed", "Complete", "Job completed")
@@ -180,7 +181,7 @@ def _ended(job: Stored, before: _Thing, after: _Thing) -> Iterator[Tale]:
             told = Announce(
                 _target(job), Tone.WARNING, condition.reason or "Failed", "Fail", condition.message
             )
-            yield Tale(_CONTROLLERS["Job"], told)
+            yield RecordedEvent(_CONTROLLERS["Job"], told)
 
 
 def _turned_true(before: _Thing, after: _Thing) -> Iterator[Condition]:
@@ -188,8 +189,8 @@ def _turned_true(before: _Thing, after: _Thing) -> Iterator[Condition]:
     return (c for c in after.status.conditions if c.status == "True" and c.type not in had)
 
 
-def _tale(by: str, target: Target, reason: str, action: str, note: str) -> Tale:
-    return Tale(by, Announce(target, Tone.NORMAL, reason, action, note))
+def _tale(by: str, target: Target, reason: str, action: str, note: str) -> RecordedEvent:
+    return RecordedEvent(by, Announce(target, Tone.NORMAL, reason, action, note))
 
 
 def _target(stored: Stored) -> Target:

@@ -9,32 +9,33 @@ from collections.abc import Sequence
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault
-from reprieve.cluster.mini.history import Change, Key
-from reprieve.cluster.mini.observer import Observer
+from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.store import Store
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.cluster.mini.watch_cache import WatchEvent
 
 _STALE_BY = 50  # versions by which a list from the past is behind
 
 
-class LateMail:
+class DelayedEvents:
     """Changes that are held back. What follows on a held one about the same object waits behind it."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Change]] = []
+        self._heap: list[tuple[float, int, WatchEvent]] = []
         self._last: dict[Key, tuple[float, int]] = {}
         self._entered = 0
 
     def holds(self, key: Key) -> bool:
         return key in self._last
 
-    def hold(self, change: Change, until: float) -> None:
+    def hold(self, change: WatchEvent, until: float) -> None:
         key = change.object.key
         self._entered += 1
         at = max(until, self._last.get(key, (until, 0))[0])
         self._last[key] = (at, self._entered)
         heapq.heappush(self._heap, (at, self._entered, change))
 
-    def due(self, now: float) -> list[Change]:
+    def due(self, now: float) -> list[WatchEvent]:
         found = []
         while self._heap and self._heap[0][0] <= now:
             at, number, change = heapq.heappop(self._heap)
@@ -47,7 +48,7 @@ class LateMail:
         return self._heap[0][0] if self._heap else None
 
 
-class Line:
+class FaultyWatch:
     """``number`` tells lines apart, so that each has faults of its own."""
 
     def __init__(
@@ -58,15 +59,15 @@ class Line:
         self._clock = clock
         self._plan = plan
         self._arrivals = number << 32
-        self._late = LateMail()
+        self._late = DelayedEvents()
         self._broken: tuple[WatchFault, float] | None = None
-        self._observer = Observer(store, resources)
+        self._informer = Informer(store, resources)
 
-    def first(self) -> list[Change]:
+    def first(self) -> list[WatchEvent]:
         """All there is. Nothing befalls the first list: there is nothing yet that it could contradict."""
-        return self._observer.poll()
+        return self._informer.poll()
 
-    async def next(self) -> list[Change]:
+    async def next(self) -> list[WatchEvent]:
         while True:
             changes = [*self._late.due(self._clock()), *self._arrived()]
             if changes:
@@ -77,26 +78,26 @@ class Line:
         self._broken = (fault, self._clock() + self._plan.reconnect_seconds)
 
     def close(self) -> None:
-        self._observer.close()
+        self._informer.close()
 
-    def _arrived(self) -> list[Change]:
+    def _arrived(self) -> list[WatchEvent]:
         if self._broken is None:
-            return [c for c in self._observer.poll() if self._is_punctual(c)]
+            return [c for c in self._informer.poll() if self._is_punctual(c)]
         fault, until = self._broken
         if self._clock() < until:
             return []
         self._broken = None
         return [c for c in self._reconnected(fault) if self._is_punctual(c)]
 
-    def _reconnected(self, fault: WatchFault) -> list[Change]:
+    def _reconnected(self, fault: WatchFault) -> list[WatchEvent]:
         if fault is WatchFault.DROP:
-            return self._observer.poll()
+            return self._informer.poll()
         if fault is WatchFault.STALE:
-            past = max(self._store.oldest, self._observer.position - _STALE_BY)
-            self._observer.relist(self._store.list(self._resources, at=past))
-        return self._observer.relist(self._store.list(self._resources))
+            past = max(self._store.oldest, self._informer.position - _STALE_BY)
+            self._informer.relist(self._store.list(self._resources, at=past))
+        return self._informer.relist(self._store.list(self._resources))
 
-    def _is_punctual(self, change: Change) -> bool:
+    def _is_punctual(self, change: WatchEvent) -> bool:
         """Whether a change may be delivered at once; draws what befalls it."""
         now = self._clock()
         self._arrivals += 1
@@ -116,4 +117,4 @@ class Line:
         if self._broken is not None and seconds is not None:
             await asyncio.sleep(seconds)
         else:
-            await self._observer.wait(seconds)
+            await self._informer.wait(seconds)

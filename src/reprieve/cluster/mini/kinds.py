@@ -8,7 +8,7 @@ from typing import Any
 Json = dict[str, Any]
 
 
-class Generation(Enum):
+class GenerationRule(Enum):
     """What makes the generation of an object rise."""
 
     NONE = "there is none"
@@ -17,7 +17,7 @@ class Generation(Enum):
     CONTENT = "a change of anything but its metadata and a status that is apart"
 
 
-class Status(Enum):
+class StatusSubresource(Enum):
     """How the status of a kind is written."""
 
     NONE = "there is none"
@@ -26,7 +26,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Custom:
+class CustomKind:
     """What is known only of a kind that somebody has defined; by version, schemas, columns, and where numbers
     of pods stand."""
 
@@ -39,7 +39,7 @@ class Custom:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ResourceKind:
     """``versions`` are the spellings that clients may use; the first one is preferred, and stored.
 
     ``also``: where else, and as what API version, the same objects are served.
@@ -62,8 +62,8 @@ class Kind:
     namespaced: bool = True
     short: tuple[str, ...] = ()
     shown_in_all: bool = False
-    status: Status = Status.NONE
-    generation: Generation = Generation.NONE
+    status: StatusSubresource = StatusSubresource.NONE
+    generation: GenerationRule = GenerationRule.NONE
     first_phase: str = ""
     counts: tuple[str, ...] = ()
     drains: bool = False
@@ -73,7 +73,7 @@ class Kind:
     asked: bool = False
     orphans: bool = False
     blind: bool = True
-    custom: Custom | None = None
+    custom: CustomKind | None = None
 
     @property
     def resource(self) -> str:
@@ -94,8 +94,8 @@ class Kind:
         return (*own, *self.also)
 
 
-APART, REGISTERED = Status.APART, Status.REGISTERED
-SPEC, NOTES, CONTENT = Generation.SPEC, Generation.NOTES, Generation.CONTENT
+APART, REGISTERED = StatusSubresource.APART, StatusSubresource.REGISTERED
+SPEC, NOTES, CONTENT = GenerationRule.SPEC, GenerationRule.NOTES, GenerationRule.CONTENT
 _CLUSTER = False
 _SCHEDULING, _STORAGE = "scheduling.k8s.io", "storage.k8s.io"
 _DEVICES, _NETWORKS = "resource.k8s.io", "networking.k8s.io"
@@ -103,26 +103,26 @@ _RIGHTS = "rbac.authorization.k8s.io"
 _GROUPS = ("v1beta1", "v1alpha3", "v1alpha2")
 
 
-def _questions(group: str, kinds: str) -> Iterator[Kind]:
+def _questions(group: str, kinds: str) -> Iterator[ResourceKind]:
     for kind in kinds.split():
-        yield Kind(kind, f"{kind.lower()}s", group, namespaced=_CLUSTER, asked=True)
+        yield ResourceKind(kind, f"{kind.lower()}s", group, namespaced=_CLUSTER, asked=True)
 
 
-def _kept() -> Iterator[Kind]:
+def _kept() -> Iterator[ResourceKind]:
     """What nobody here acts upon: it is there for those who come from outside, and for what they apply."""
-    yield Kind("Endpoints", "endpoints", short=("ep",), content=("subsets",))
-    yield Kind("PodTemplate", "podtemplates", content=("template",), generation=CONTENT)
-    yield Kind(
+    yield ResourceKind("Endpoints", "endpoints", short=("ep",), content=("subsets",))
+    yield ResourceKind("PodTemplate", "podtemplates", content=("template",), generation=CONTENT)
+    yield ResourceKind(
         "EndpointSlice",
         "endpointslices",
         "discovery.k8s.io",
         content=("addressType", "endpoints", "ports"),
         generation=CONTENT,
     )
-    yield Kind("Ingress", "ingresses", _NETWORKS, short=("ing",), status=APART, generation=SPEC)
-    yield Kind("IngressClass", "ingressclasses", _NETWORKS, namespaced=_CLUSTER, generation=SPEC)
-    yield Kind("NetworkPolicy", "networkpolicies", _NETWORKS, short=("netpol",), generation=SPEC)
-    yield Kind(
+    yield ResourceKind("Ingress", "ingresses", _NETWORKS, short=("ing",), status=APART, generation=SPEC)
+    yield ResourceKind("IngressClass", "ingressclasses", _NETWORKS, namespaced=_CLUSTER, generation=SPEC)
+    yield ResourceKind("NetworkPolicy", "networkpolicies", _NETWORKS, short=("netpol",), generation=SPEC)
+    yield ResourceKind(
         "HorizontalPodAutoscaler",
         "horizontalpodautoscalers",
         "autoscaling",
@@ -132,7 +132,7 @@ def _kept() -> Iterator[Kind]:
         status=APART,
         generation=SPEC,
     )
-    yield Kind(
+    yield ResourceKind(
         "VolumeAttributesClass",
         "volumeattributesclasses",
         _STORAGE,
@@ -140,13 +140,13 @@ def _kept() -> Iterator[Kind]:
         short=("vac",),
         content=("driverName", "parameters"),
     )
-    yield Kind("DeviceClass", "deviceclasses", _DEVICES, namespaced=_CLUSTER, generation=SPEC)
-    yield Kind(
+    yield ResourceKind("DeviceClass", "deviceclasses", _DEVICES, namespaced=_CLUSTER, generation=SPEC)
+    yield ResourceKind(
         "DeviceTaintRule", "devicetaintrules", _DEVICES, namespaced=_CLUSTER, status=APART, generation=SPEC
     )
-    yield Kind("ResourceClaim", "resourceclaims", _DEVICES, status=APART)
-    yield Kind("ResourceClaimTemplate", "resourceclaimtemplates", _DEVICES)
-    yield Kind(
+    yield ResourceKind("ResourceClaim", "resourceclaims", _DEVICES, status=APART)
+    yield ResourceKind("ResourceClaimTemplate", "resourceclaimtemplates", _DEVICES)
+    yield ResourceKind(
         "ResourceSlice",
         "resourceslices",
         _DEVICES,
@@ -170,7 +170,7 @@ _EVENT_FIELDS = (
 )
 
 KINDS = (
-    Kind(
+    ResourceKind(
         "Namespace",
         "namespaces",
         namespaced=_CLUSTER,
@@ -180,7 +180,7 @@ KINDS = (
         selectable=("status.phase",),
         parts=("finalize",),
     ),
-    Kind(
+    ResourceKind(
         "Node",
         "nodes",
         namespaced=_CLUSTER,
@@ -188,7 +188,7 @@ KINDS = (
         status=REGISTERED,
         selectable=("spec.unschedulable",),
     ),
-    Kind(
+    ResourceKind(
         "PriorityClass",
         "priorityclasses",
         _SCHEDULING,
@@ -197,7 +197,7 @@ KINDS = (
         content=("value", "globalDefault", "description", "preemptionPolicy"),
         generation=SPEC,
     ),
-    Kind(
+    ResourceKind(
         "StorageClass",
         "storageclasses",
         _STORAGE,
@@ -208,17 +208,17 @@ KINDS = (
             *("allowVolumeExpansion", "volumeBindingMode", "allowedTopologies"),
         ),
     ),
-    Kind("CSIDriver", "csidrivers", _STORAGE, namespaced=_CLUSTER, blind=False),
-    Kind("CSINode", "csinodes", _STORAGE, namespaced=_CLUSTER, blind=False),
-    Kind(
+    ResourceKind("CSIDriver", "csidrivers", _STORAGE, namespaced=_CLUSTER, blind=False),
+    ResourceKind("CSINode", "csinodes", _STORAGE, namespaced=_CLUSTER, blind=False),
+    ResourceKind(
         "CSIStorageCapacity",
         "csistoragecapacities",
         _STORAGE,
         content=("storageClassName", "nodeTopology", "capacity", "maximumVolumeSize"),
         blind=False,
     ),
-    Kind("VolumeAttachment", "volumeattachments", _STORAGE, namespaced=_CLUSTER, status=APART),
-    Kind(
+    ResourceKind("VolumeAttachment", "volumeattachments", _STORAGE, namespaced=_CLUSTER, status=APART),
+    ResourceKind(
         "PersistentVolume",
         "persistentvolumes",
         namespaced=_CLUSTER,
@@ -226,10 +226,10 @@ KINDS = (
         status=APART,
         first_phase="Pending",
     ),
-    Kind(
+    ResourceKind(
         "PersistentVolumeClaim", "persistentvolumeclaims", short=("pvc",), status=APART, first_phase="Pending"
     ),
-    Kind(
+    ResourceKind(
         "Service",
         "services",
         short=("svc",),
@@ -237,16 +237,18 @@ KINDS = (
         status=APART,
         selectable=("spec.clusterIP", "spec.type"),
     ),
-    Kind(
+    ResourceKind(
         "ServiceAccount",
         "serviceaccounts",
         short=("sa",),
         content=("secrets", "imagePullSecrets", "automountServiceAccountToken"),
         parts=("token",),
     ),
-    Kind("ConfigMap", "configmaps", short=("cm",), content=("data", "binaryData", "immutable")),
-    Kind("Secret", "secrets", content=("data", "stringData", "type", "immutable"), selectable=("type",)),
-    Kind(
+    ResourceKind("ConfigMap", "configmaps", short=("cm",), content=("data", "binaryData", "immutable")),
+    ResourceKind(
+        "Secret", "secrets", content=("data", "stringData", "type", "immutable"), selectable=("type",)
+    ),
+    ResourceKind(
         "ReplicationController",
         "replicationcontrollers",
         short=("rc",),
@@ -257,9 +259,9 @@ KINDS = (
         parts=("scale",),
         generation=SPEC,
     ),
-    Kind("ResourceQuota", "resourcequotas", short=("quota",), status=APART),
-    Kind("LimitRange", "limitranges", short=("limits",)),
-    Kind(
+    ResourceKind("ResourceQuota", "resourcequotas", short=("quota",), status=APART),
+    ResourceKind("LimitRange", "limitranges", short=("limits",)),
+    ResourceKind(
         "Deployment",
         "deployments",
         "apps",
@@ -269,7 +271,7 @@ KINDS = (
         parts=("scale",),
         generation=NOTES,
     ),
-    Kind(
+    ResourceKind(
         "ReplicaSet",
         "replicasets",
         "apps",
@@ -281,7 +283,7 @@ KINDS = (
         parts=("scale",),
         generation=SPEC,
     ),
-    Kind(
+    ResourceKind(
         "StatefulSet",
         "statefulsets",
         "apps",
@@ -292,7 +294,7 @@ KINDS = (
         parts=("scale",),
         generation=SPEC,
     ),
-    Kind(
+    ResourceKind(
         "DaemonSet",
         "daemonsets",
         "apps",
@@ -302,8 +304,8 @@ KINDS = (
         counts=("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"),
         generation=SPEC,
     ),
-    Kind("ControllerRevision", "controllerrevisions", "apps", content=("data", "revision")),
-    Kind(
+    ResourceKind("ControllerRevision", "controllerrevisions", "apps", content=("data", "revision")),
+    ResourceKind(
         "Job",
         "jobs",
         "batch",
@@ -313,8 +315,10 @@ KINDS = (
         orphans=True,
         generation=SPEC,
     ),
-    Kind("CronJob", "cronjobs", "batch", short=("cj",), shown_in_all=True, status=APART, generation=SPEC),
-    Kind(
+    ResourceKind(
+        "CronJob", "cronjobs", "batch", short=("cj",), shown_in_all=True, status=APART, generation=SPEC
+    ),
+    ResourceKind(
         "PodDisruptionBudget",
         "poddisruptionbudgets",
         "policy",
@@ -324,10 +328,12 @@ KINDS = (
         generation=SPEC,
         blind=False,
     ),
-    Kind("Workload", "workloads", _SCHEDULING, _GROUPS, blind=False),
-    Kind("CompositePodGroup", "compositepodgroups", _SCHEDULING, ("v1alpha3",), status=APART, blind=False),
-    Kind("PodGroup", "podgroups", _SCHEDULING, _GROUPS, status=APART, blind=False),
-    Kind(
+    ResourceKind("Workload", "workloads", _SCHEDULING, _GROUPS, blind=False),
+    ResourceKind(
+        "CompositePodGroup", "compositepodgroups", _SCHEDULING, ("v1alpha3",), status=APART, blind=False
+    ),
+    ResourceKind("PodGroup", "podgroups", _SCHEDULING, _GROUPS, status=APART, blind=False),
+    ResourceKind(
         "Pod",
         "pods",
         short=("po",),
@@ -342,7 +348,7 @@ KINDS = (
         ),
         generation=SPEC,
     ),
-    Kind(
+    ResourceKind(
         "Event",
         "events",
         also=("events.k8s.io/v1",),
@@ -353,9 +359,9 @@ KINDS = (
         ),
         selectable=_EVENT_FIELDS,
     ),
-    Kind("Lease", "leases", "coordination.k8s.io", blind=False),
+    ResourceKind("Lease", "leases", "coordination.k8s.io", blind=False),
     *_kept(),
-    Kind(
+    ResourceKind(
         "CustomResourceDefinition",
         "customresourcedefinitions",
         "apiextensions.k8s.io",
@@ -365,10 +371,12 @@ KINDS = (
         generation=SPEC,
         blind=False,
     ),
-    Kind("Role", "roles", _RIGHTS, content=("rules",)),
-    Kind("RoleBinding", "rolebindings", _RIGHTS, content=("roleRef", "subjects")),
-    Kind("ClusterRole", "clusterroles", _RIGHTS, namespaced=_CLUSTER, content=("rules", "aggregationRule")),
-    Kind(
+    ResourceKind("Role", "roles", _RIGHTS, content=("rules",)),
+    ResourceKind("RoleBinding", "rolebindings", _RIGHTS, content=("roleRef", "subjects")),
+    ResourceKind(
+        "ClusterRole", "clusterroles", _RIGHTS, namespaced=_CLUSTER, content=("rules", "aggregationRule")
+    ),
+    ResourceKind(
         "ClusterRoleBinding",
         "clusterrolebindings",
         _RIGHTS,
@@ -376,12 +384,12 @@ KINDS = (
         content=("roleRef", "subjects"),
     ),
     *_questions("authorization.k8s.io", "SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"),
-    Kind("LocalSubjectAccessReview", "localsubjectaccessreviews", "authorization.k8s.io", asked=True),
+    ResourceKind("LocalSubjectAccessReview", "localsubjectaccessreviews", "authorization.k8s.io", asked=True),
     *_questions("authentication.k8s.io", "SelfSubjectReview TokenReview"),
 )
 
-BY_RESOURCE: Mapping[str, Kind] = {kind.resource: kind for kind in KINDS}
-BY_NAME: Mapping[str, Kind] = {kind.kind: kind for kind in KINDS}
+BY_RESOURCE: Mapping[str, ResourceKind] = {kind.resource: kind for kind in KINDS}
+BY_NAME: Mapping[str, ResourceKind] = {kind.kind: kind for kind in KINDS}
 
 
 def peek(body: Json, name: str) -> Json:

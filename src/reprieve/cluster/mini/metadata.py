@@ -9,8 +9,8 @@ from uuid import UUID, uuid5
 
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.errors import invalid
-from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.kinds import Json, ResourceKind
+from reprieve.cluster.mini.stored_objects import Key
 
 # What a client may send and never change.
 SYSTEM_FIELDS = (
@@ -56,7 +56,7 @@ def metadata_of(body: Json) -> Json:
     return found
 
 
-def key_of(kind: Kind, body: Json) -> Key:
+def key_of(kind: ResourceKind, body: Json) -> Key:
     """The key of an object that has its name already."""
     meta = metadata_of(body)
     name = _text(kind.kind, meta, "name")
@@ -65,7 +65,7 @@ def key_of(kind: Kind, body: Json) -> Key:
     return Key(kind.resource, namespace_of(kind, meta), name)
 
 
-def namespace_of(kind: Kind, meta: Json) -> str:
+def namespace_of(kind: ResourceKind, meta: Json) -> str:
     if not kind.namespaced:
         return ""
     return _text(kind.kind, meta, "namespace") or "default"

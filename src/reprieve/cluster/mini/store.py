@@ -12,12 +12,20 @@ from operator import attrgetter
 import msgspec
 
 from reprieve.cluster.api.timestamps import Clock, moment, stamp
-from reprieve.cluster.mini.custom import DEFINITIONS, defined_kinds
-from reprieve.cluster.mini.disk import Disk, Kept
+from reprieve.cluster.mini.custom_kinds import DEFINITIONS, defined_kinds
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found
-from reprieve.cluster.mini.history import Change, History, Key, Stored, Verb, Watch
-from reprieve.cluster.mini.kinds import BY_RESOURCE, Generation, Json, Kind, Status, peek
+from reprieve.cluster.mini.kinds import (
+    BY_RESOURCE,
+    GenerationRule,
+    Json,
+    ResourceKind,
+    StatusSubresource,
+    peek,
+)
 from reprieve.cluster.mini.metadata import adopted, born, kept, key_of, metadata_of, named
+from reprieve.cluster.mini.sqlite_backend import PersistedState, SqliteBackend
+from reprieve.cluster.mini.stored_objects import Key, Stored
+from reprieve.cluster.mini.watch_cache import CacheWatcher, EventType, WatchCache, WatchEvent
 
 DEFAULT_GRACE_SECONDS = 30
 KEPT_CHANGES = 20_000
@@ -37,7 +45,7 @@ class Part(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ObjectList:
     """Objects as they were at a version, in order of namespace and name."""
 
     version: int
@@ -50,21 +58,21 @@ class Store:
     def __init__(
         self,
         clock: Clock,
-        kinds: Mapping[str, Kind] = BY_RESOURCE,
+        kinds: Mapping[str, ResourceKind] = BY_RESOURCE,
         kept_changes: int = KEPT_CHANGES,
-        disk: Disk | None = None,
+        backend: SqliteBackend | None = None,
     ) -> None:
         self._clock = clock
         self._standing = kinds
-        self._disk = disk
+        self._backend = backend
         self._objects: dict[str, dict[Key, Stored]] = {resource: {} for resource in kinds}
-        kept = disk.read() if disk is not None else Kept()
+        kept = backend.read() if backend is not None else PersistedState()
         for stored in kept.objects:
             self._objects.setdefault(stored.key.resource, {})[stored.key] = stored
-        self._history = History(kept_changes, kept.changes)
+        self._history = WatchCache(kept_changes, kept.changes)
         self.kinds = self._all_kinds()
 
-    def _all_kinds(self) -> Mapping[str, Kind]:
+    def _all_kinds(self) -> Mapping[str, ResourceKind]:
         """By resource: those that there always are, and those that are defined by what is stored."""
         definitions = self._objects.get(DEFINITIONS, {}).values()
         kinds = {**defined_kinds(map(parsed, definitions)), **self._standing}
@@ -92,7 +100,7 @@ class Store:
             raise not_found(str(key))
         return found
 
-    def list(self, resources: Sequence[str], namespace: str = "", at: int | None = None) -> Listing:
+    def list(self, resources: Sequence[str], namespace: str = "", at: int | None = None) -> ObjectList:
         """What there is now, or was at an earlier version that the history still reaches."""
         items: list[Stored] = []
         for resource in resources:
@@ -101,7 +109,7 @@ class Store:
                 (item for item in there.values() if not namespace or item.key.namespace == namespace),
                 key=_key_of_item,
             )
-        return Listing(self.version if at is None else at, items)
+        return ObjectList(self.version if at is None else at, items)
 
     def _rewound(self, resource: str, version: int) -> dict[Key, Stored]:
         items = dict(self._table(resource))
@@ -115,7 +123,7 @@ class Store:
                 items[key] = change.before
         return items
 
-    def watch(self, resources: Collection[str], since: int) -> Watch:
+    def watch(self, resources: Collection[str], since: int) -> CacheWatcher:
         """Every change after a version; an ApiError 410 when the history no longer reaches it."""
         for resource in resources:
             self._table(resource)
@@ -142,7 +150,7 @@ class Store:
             **body,
             "metadata": born(meta, key, version, self._clock()),
         }
-        if kind.generation is not Generation.NONE:
+        if kind.generation is not GenerationRule.NONE:
             made["metadata"]["generation"] = 1
         _set_owners(made["metadata"], owners)
         _start_status(kind, made)
@@ -203,9 +211,9 @@ class Store:
             return None
         return self._put(key, body, old) if changed else old
 
-    def rehearsal(self) -> "Store":
+    def dry_run(self) -> "Store":
         """A store that answers every write as this one would, and in which nothing stays written."""
-        return _Rehearsal(self)
+        return _DryRun(self)
 
     def _replace(self, old: Stored, sent: Json, part: Part, owners: Owners = None) -> Stored:
         before: Json = _decode(old.raw)
@@ -222,8 +230,8 @@ class Store:
 
     def _put(self, key: Key, body: Json, old: Stored | None) -> Stored:
         stored = self._stored(key, body)
-        verb = Verb.ADDED if old is None else Verb.MODIFIED
-        change = self._kept(Change(stored.version, verb, stored, old))
+        verb = EventType.ADDED if old is None else EventType.MODIFIED
+        change = self._kept(WatchEvent(stored.version, verb, stored, old))
         self._objects[key.resource][key] = stored
         if key.resource == DEFINITIONS:
             self.kinds = self._all_kinds()
@@ -232,17 +240,17 @@ class Store:
 
     def _remove(self, old: Stored, body: Json) -> Stored:
         last = self._stored(old.key, body)
-        change = self._kept(Change(last.version, Verb.DELETED, last, old))
+        change = self._kept(WatchEvent(last.version, EventType.DELETED, last, old))
         del self._objects[old.key.resource][old.key]
         if old.key.resource == DEFINITIONS:
             self.kinds = self._all_kinds()
         self._history.append(change)
         return last
 
-    def _kept(self, change: Change) -> Change:
+    def _kept(self, change: WatchEvent) -> WatchEvent:
         """Nobody hears of a change before it is safe."""
-        if self._disk is not None:
-            self._disk.write(change, self._history.oldest)
+        if self._backend is not None:
+            self._backend.write(change, self._history.oldest)
         return change
 
     def _stored(self, key: Key, body: Json) -> Stored:
@@ -252,12 +260,12 @@ class Store:
         return Stored(key, meta["uid"], version, _encode(body))
 
 
-class _Rehearsal(Store):
-    def __init__(self, played: Store) -> None:
-        self._clock = played._clock
-        self.kinds = played.kinds
-        self._history = played._history
-        self._objects = played._objects
+class _DryRun(Store):
+    def __init__(self, base: Store) -> None:
+        self._clock = base._clock
+        self.kinds = base.kinds
+        self._history = base._history
+        self._objects = base._objects
 
     def _put(self, key: Key, body: Json, old: Stored | None) -> Stored:
         """What is there already keeps its version, so that only what is really another looks different."""
@@ -275,9 +283,9 @@ def parsed(stored: Stored) -> Json:
     return value
 
 
-def without_status(kind: Kind, body: Json) -> Json:
+def without_status(kind: ResourceKind, body: Json) -> Json:
     """What a stranger may say of a new object."""
-    if kind.status is not Status.APART:
+    if kind.status is not StatusSubresource.APART:
         return body
     return {name: value for name, value in body.items() if name != "status"}
 
@@ -298,44 +306,48 @@ def _set_owners(meta: Json, owners: Owners) -> None:
         meta.pop("managedFields", None)
 
 
-def _start_status(kind: Kind, body: Json) -> None:
+def _start_status(kind: ResourceKind, body: Json) -> None:
     """As it is given, over what it begins with; of what strangers send, it has been taken away before."""
-    if kind.status is Status.APART and kind.custom is None:
+    if kind.status is StatusSubresource.APART and kind.custom is None:
         phase = {"phase": kind.first_phase} if kind.first_phase else {}
         body["status"] = {**phase, **dict.fromkeys(kind.counts, 0), **peek(body, "status")}
 
 
-def _is_another(kind: Kind, after: Json, before: Json) -> bool:
+def _is_another(kind: ResourceKind, after: Json, before: Json) -> bool:
     """Whether a change makes it a new generation."""
-    if kind.generation is Generation.NONE:
+    if kind.generation is GenerationRule.NONE:
         return False
-    if kind.generation is Generation.CONTENT:
+    if kind.generation is GenerationRule.CONTENT:
         return _content(kind, after) != _content(kind, before)
     if after.get("spec") != before.get("spec"):
         return True
     noted = peek(after["metadata"], "annotations") != peek(before["metadata"], "annotations")
-    return noted and kind.generation is Generation.NOTES
+    return noted and kind.generation is GenerationRule.NOTES
 
 
-def _content(kind: Kind, body: Json) -> Json:
-    apart = ("apiVersion", "metadata") if kind.status is Status.NONE else ("apiVersion", "metadata", "status")
+def _content(kind: ResourceKind, body: Json) -> Json:
+    apart = (
+        ("apiVersion", "metadata")
+        if kind.status is StatusSubresource.NONE
+        else ("apiVersion", "metadata", "status")
+    )
     return {name: value for name, value in body.items() if name not in apart}
 
 
-def _merged(kind: Kind, before: Json, sent: Json, part: Part) -> Json:
+def _merged(kind: ResourceKind, before: Json, sent: Json, part: Part) -> Json:
     """What is stored when a client sends an object and may write this part of it."""
     meta = kept(before["metadata"], metadata_of(sent))
     if part is Part.STATUS:
         return {**before, "metadata": meta, "status": peek(sent, "status")}
     after = {"apiVersion": before["apiVersion"], **sent, "kind": kind.kind, "metadata": meta}
-    if part is Part.MAIN and kind.status is not Status.NONE:
+    if part is Part.MAIN and kind.status is not StatusSubresource.NONE:
         after.pop("status", None)
         if "status" in before or kind.custom is None:
             after["status"] = before.get("status", {})
     return after
 
 
-def _grace(kind: Kind, body: Json, asked: int | None) -> int:
+def _grace(kind: ResourceKind, body: Json, asked: int | None) -> int:
     """How long a deleted object may take. What no kubelet runs needs no time."""
     spec, status = peek(body, "spec"), peek(body, "status")
     if not kind.drains or not spec.get("nodeName") or status.get("phase") in _TERMINAL:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from reprieve.cluster.mini.event_recorder import Teller
-from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.event_recorder import EventRecorder
 from reprieve.cluster.mini.kubelet import RUN_SECONDS
+from reprieve.cluster.mini.stored_objects import Key
 from tests.unit.cluster.mini.scene import Json, Scene, node, pod, pod_key, template
 
 HOUR = 3600
@@ -15,7 +15,7 @@ class Told(Scene):
 
     def __init__(self) -> None:
         super().__init__()
-        self.teller = Teller(self.store, self.clock)
+        self.teller = EventRecorder(self.store, self.clock)
         self.add({"kind": "Namespace", "metadata": {"name": "default"}}, node("n1"))
         self.teller.step()
 
@@ -74,7 +74,7 @@ def test_a_job_ends(scene: Told) -> None:
 def test_what_was_there_before_is_not_told_again(scene: Told) -> None:
     scene.add(pod("a", on="n1"))
     scene.pass_time(1)
-    scene.teller = Teller(scene.store, scene.clock)
+    scene.teller = EventRecorder(scene.store, scene.clock)
     scene.pass_time(1)
     assert scene.told() == [("Pod", "Started", "kubelet")]
 

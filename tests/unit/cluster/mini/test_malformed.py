@@ -5,11 +5,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprieve.cluster.mini.calls import call
 from reprieve.cluster.mini.cluster import WATCHED, sight_of
 from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.kinds import BY_NAME
-from reprieve.cluster.mini.observer import Observer
+from reprieve.cluster.mini.scheduler_calls import call
 from reprieve.cluster.port import Sight
 from reprieve.model.effects import Bind, BindVolume, SelectNode, SetCondition, Target
 from reprieve.model.events import Gone, Seen, Unread
@@ -102,7 +102,7 @@ def put(scene: Scene, bodies: list[Json]) -> None:
 
 
 def everything_seen(scene: Scene) -> list[Sight]:
-    return [sight_of(change) for change in Observer(scene.store, WATCHED).poll()]
+    return [sight_of(change) for change in Informer(scene.store, WATCHED).poll()]
 
 
 def disturb(scene: Scene) -> None:

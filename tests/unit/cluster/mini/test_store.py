@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.cluster.mini.stored_objects import Key
 from tests.unit.cluster.mini.scene import HandClock, Json, pod, pod_key
 
 MAP = Key("configmaps", "default", "m")

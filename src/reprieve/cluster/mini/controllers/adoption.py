@@ -6,16 +6,16 @@ from functools import lru_cache
 import msgspec
 
 from reprieve.cluster.api.templates import Owner
-from reprieve.cluster.mini.controllers.mirror import Described, key_in
-from reprieve.cluster.mini.controllers.writes import Amend, Write
+from reprieve.cluster.mini.controllers.api_writes import Update, Write
+from reprieve.cluster.mini.controllers.controller_cache import HasMetadata, key_in
 from reprieve.cluster.mini.kinds import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import Selector, compile_selector
 
 
-def settled(
-    resource: str, selector: Json, owner: Owner, owned: Iterable[Described], free: Iterable[Described]
+def adopt_and_release(
+    resource: str, selector: Json, owner: Owner, owned: Iterable[HasMetadata], free: Iterable[HasMetadata]
 ) -> Iterator[Write]:
     """``free``: those of the namespace that have no controller. Without a selector all stay as they are."""
     wanted = _compiled(msgspec.json.encode(selector))
@@ -47,21 +47,21 @@ def _compiled(raw: bytes) -> Selector | None:
     return None if nobody.found or empty else compiled
 
 
-def _can_move(thing: Described) -> bool:
+def _can_move(thing: HasMetadata) -> bool:
     return thing.metadata.deletion_timestamp is None
 
 
-def _adopt(resource: str, thing: Described, owner: Owner) -> Write:
+def _adopt(resource: str, thing: HasMetadata, owner: Owner) -> Write:
     def change(body: Json) -> None:
         meta = body["metadata"]
         meta["ownerReferences"] = [*(meta.get("ownerReferences") or ()), owner.reference()]
 
-    return Amend(key_in(resource, thing), thing.metadata.uid, change)
+    return Update(key_in(resource, thing), thing.metadata.uid, change)
 
 
-def _release(resource: str, thing: Described, owner: str) -> Write:
+def _release(resource: str, thing: HasMetadata, owner: str) -> Write:
     def change(body: Json) -> None:
         meta = body["metadata"]
         meta["ownerReferences"] = [r for r in meta.get("ownerReferences") or () if r.get("uid") != owner]
 
-    return Amend(key_in(resource, thing), thing.metadata.uid, change)
+    return Update(key_in(resource, thing), thing.metadata.uid, change)

@@ -6,89 +6,98 @@ Pods count as available as soon as they are ready.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from reprieve.cluster.mini.conditions import Condition
-from reprieve.cluster.mini.controllers.adoption import matches, settled
-from reprieve.cluster.mini.controllers.mirror import (
+from reprieve.cluster.mini.conditions import StatusCondition
+from reprieve.cluster.mini.controllers.adoption import adopt_and_release, matches
+from reprieve.cluster.mini.controllers.api_writes import (
+    Create,
+    Delete,
+    RequeueAt,
+    Update,
+    UpdateStatus,
+    Write,
+)
+from reprieve.cluster.mini.controllers.controller_cache import (
     DEPLOYMENTS,
     REPLICA_SETS,
-    Described,
-    Mirror,
-    Name,
+    ControllerCache,
+    HasMetadata,
+    NamespacedName,
     key_in,
 )
+from reprieve.cluster.mini.controllers.deployment_progress import Progress, progressing
+from reprieve.cluster.mini.controllers.int_or_percent import scaled
 from reprieve.cluster.mini.controllers.objects import (
-    Deployment,
+    DeploymentFacts,
     PodFacts,
-    ReplicaSet,
-    ReplicationController,
+    ReplicaSetFacts,
+    ReplicationControllerFacts,
     controller_uid,
+    owner_of,
 )
-from reprieve.cluster.mini.controllers.progress import Progress, progressing
-from reprieve.cluster.mini.controllers.templates import maker, scaled, template_hash
-from reprieve.cluster.mini.controllers.writes import Amend, Create, LookAgain, Remove, Report, Write
-from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.controllers.pod_template_hash import template_hash
 from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.stored_objects import Key
 
 HASH_LABEL = "pod-template-hash"
 REVISION, CAUSE = "deployment.kubernetes.io/revision", "kubernetes.io/change-cause"
 
 
-def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
+def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
     match thing:
-        case Deployment():
+        case DeploymentFacts():
             yield key_in(DEPLOYMENTS, thing)
-        case ReplicationController():
+        case ReplicationControllerFacts():
             return
-        case ReplicaSet():
+        case ReplicaSetFacts():
             uid = controller_uid(thing.metadata)
-            owner = mirror.deployments.by_uid(uid)
+            owner = cache.deployments.by_uid(uid)
             if owner is not None:
                 yield key_in(DEPLOYMENTS, owner)
             elif not uid:
-                yield from _interested(mirror, thing)
+                yield from _interested(cache, thing)
         case PodFacts():
-            replica_set = mirror.replica_sets.by_uid(controller_uid(thing.metadata))
+            replica_set = cache.replica_sets.by_uid(controller_uid(thing.metadata))
             if replica_set is not None:
-                yield from concerned(mirror, replica_set)
+                yield from affected(cache, replica_set)
 
 
-def _interested(mirror: Mirror, replica_set: ReplicaSet) -> Iterator[Key]:
-    for owner in mirror.deployments.inside(replica_set.metadata.namespace):
+def _interested(cache: ControllerCache, replica_set: ReplicaSetFacts) -> Iterator[Key]:
+    for owner in cache.deployments.inside(replica_set.metadata.namespace):
         if matches(owner.spec.selector, replica_set.metadata.labels):
             yield key_in(DEPLOYMENTS, owner)
 
 
-def reconcile(mirror: Mirror, key: Key, now: float, speed: float = 1.0) -> Iterator[Write]:
+def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) -> Iterator[Write]:
     """``speed``: how many times as fast as usual its patience ends."""
-    owner = mirror.deployments.get(Name(key.namespace, key.name))
+    owner = cache.deployments.get(NamespacedName(key.namespace, key.name))
     if owner is None:
         return
-    rollout = _rollout(mirror, owner)
+    rollout = _rollout(cache, owner)
     if owner.metadata.deletion_timestamp is None:
-        yield from _moves(mirror, owner) or _steps(rollout)
+        yield from _moves(cache, owner) or _steps(rollout)
     progress = _progress(rollout, now, speed)
     told = (_available(rollout), progressing(progress, now, paused=owner.spec.paused))
-    yield Report(key, owner.metadata.uid, _counts(rollout), told)
+    yield UpdateStatus(key, owner.metadata.uid, _counts(rollout), told)
     if not progress.is_done and not owner.spec.paused and now < progress.ends:
-        yield LookAgain(progress.ends)
+        yield RequeueAt(progress.ends)
 
 
-def _moves(mirror: Mirror, owner: Deployment) -> list[Write]:
+def _moves(cache: ControllerCache, owner: DeploymentFacts) -> list[Write]:
     """Whoever comes or goes is part of the rollout when that is seen."""
     meta = owner.metadata
-    owned, free = mirror.replica_sets.owned_by(meta.uid), mirror.replica_sets.free(meta.namespace)
-    adopter = maker("apps/v1", "Deployment", meta)
-    return list(settled(REPLICA_SETS, owner.spec.selector, adopter, owned, free))
+    owned, free = cache.replica_sets.owned_by(meta.uid), cache.replica_sets.free(meta.namespace)
+    adopter = owner_of("apps/v1", "Deployment", meta)
+    return list(adopt_and_release(REPLICA_SETS, owner.spec.selector, adopter, owned, free))
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
+class ReplicaSetState:
     """A ReplicaSet and its pods. ``present`` counts those that are leaving, too.
 
     ``moved``: when one of them came or became ready, or the ReplicaSet itself came.
     """
 
-    replica_set: ReplicaSet
+    replica_set: ReplicaSetFacts
     asked: int
     present: int
     active: int
@@ -100,14 +109,14 @@ class Generation:
 class Rollout:
     """A deployment half way: the old generations by age, and the new one if it exists."""
 
-    owner: Deployment
+    owner: DeploymentFacts
     hash: str
-    old: Sequence[Generation]
-    new: Generation | None
+    old: Sequence[ReplicaSetState]
+    new: ReplicaSetState | None
 
     @property
     def ready(self) -> int:
-        return sum(g.ready for g in self.generations)
+        return sum(g.ready for g in self.replica_sets)
 
     @property
     def revision(self) -> str:
@@ -115,35 +124,35 @@ class Rollout:
         return str(1 + max((_revision(g.replica_set) for g in self.old), default=0))
 
     @property
-    def generations(self) -> Sequence[Generation]:
+    def replica_sets(self) -> Sequence[ReplicaSetState]:
         return [*self.old, self.new] if self.new is not None else self.old
 
 
-def _rollout(mirror: Mirror, owner: Deployment) -> Rollout:
+def _rollout(cache: ControllerCache, owner: DeploymentFacts) -> Rollout:
     name = template_hash(owner.spec.template)
-    owned = sorted(mirror.replica_sets.owned_by(owner.metadata.uid), key=_age)
-    found = [_generation(mirror, replica_set) for replica_set in owned]
+    owned = sorted(cache.replica_sets.owned_by(owner.metadata.uid), key=_age)
+    found = [_state_of(cache, replica_set) for replica_set in owned]
     current = [g for g in found if g.replica_set.metadata.labels.get(HASH_LABEL) == name]
     old = [g for g in found if g not in current]
     return Rollout(owner, name, old, current[0] if current else None)
 
 
-def _revision(replica_set: ReplicaSet) -> int:
+def _revision(replica_set: ReplicaSetFacts) -> int:
     text = replica_set.metadata.annotations.get(REVISION, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-def _age(replica_set: ReplicaSet) -> tuple[float, str]:
+def _age(replica_set: ReplicaSetFacts) -> tuple[float, str]:
     created = replica_set.metadata.creation_timestamp
     return created.timestamp() if created is not None else 0.0, replica_set.metadata.name
 
 
-def _generation(mirror: Mirror, replica_set: ReplicaSet) -> Generation:
-    pods = [pod for pod in mirror.pods.owned_by(replica_set.metadata.uid) if not pod.is_over]
+def _state_of(cache: ControllerCache, replica_set: ReplicaSetFacts) -> ReplicaSetState:
+    pods = [pod for pod in cache.pods.owned_by(replica_set.metadata.uid) if not pod.is_over]
     active = [pod for pod in pods if pod.is_active]
     ready = sum(pod.is_ready for pod in active)
     moved = max((_age(replica_set)[0], *(_moved(pod) for pod in active)))
-    return Generation(replica_set, replica_set.spec.replicas, len(pods), len(active), ready, moved)
+    return ReplicaSetState(replica_set, replica_set.spec.replicas, len(pods), len(active), ready, moved)
 
 
 def _moved(pod: PodFacts) -> float:
@@ -173,12 +182,12 @@ def _numbered(rollout: Rollout) -> Iterator[Write]:
         return
     replica_set = rollout.new.replica_set
     if _revision(replica_set) < int(revision):
-        yield Amend(key_in(REPLICA_SETS, replica_set), replica_set.metadata.uid, _noting(rollout))
+        yield Update(key_in(REPLICA_SETS, replica_set), replica_set.metadata.uid, _noting(rollout))
     else:
         revision = str(_revision(replica_set))
     if owner.metadata.annotations.get(REVISION) != revision:
         key, uid = key_in(DEPLOYMENTS, owner), owner.metadata.uid
-        yield Amend(key, uid, lambda body: _note(body, REVISION, revision), quietly=True)
+        yield Update(key, uid, lambda body: _note(body, REVISION, revision), quietly=True)
 
 
 def _noting(rollout: Rollout) -> Callable[[Json], None]:
@@ -216,17 +225,17 @@ def _shrink(rollout: Rollout) -> Iterator[Write]:
     if rollout.new is None and spec.strategy.type != "Recreate":
         return
     spare = _spare(rollout)
-    for generation in rollout.old:
-        taken = min(generation.asked, spare)
+    for state in rollout.old:
+        taken = min(state.asked, spare)
         if taken > 0:
             spare -= taken
-            yield _scale(generation, generation.asked - taken)
+            yield _scale(state, state.asked - taken)
 
 
 def _spare(rollout: Rollout) -> int:
     """How many pods of the old generations are not needed for availability."""
     spec = rollout.owner.spec
-    asked = sum(g.asked for g in rollout.generations)
+    asked = sum(g.asked for g in rollout.replica_sets)
     if spec.strategy.type == "Recreate":
         return asked
     _, unavailable = _slack(rollout.owner)
@@ -234,7 +243,7 @@ def _spare(rollout: Rollout) -> int:
     return max(0, asked - (spec.replicas - unavailable) - not_yet)
 
 
-def _slack(owner: Deployment) -> tuple[int, int]:
+def _slack(owner: DeploymentFacts) -> tuple[int, int]:
     """How many pods more, and how many available pods fewer, than asked for. Both zero would never end."""
     rolling, total = owner.spec.strategy.rolling_update, owner.spec.replicas
     surge = scaled(rolling.max_surge, total, round_up=True) or 0
@@ -244,17 +253,17 @@ def _slack(owner: Deployment) -> tuple[int, int]:
 
 def _forget_history(rollout: Rollout) -> Iterator[Write]:
     empty = [g for g in rollout.old if g.asked == 0 and g.present == 0]
-    for generation in empty[: max(0, len(empty) - rollout.owner.spec.revision_history_limit)]:
-        meta = generation.replica_set.metadata
-        yield Remove(key_in(REPLICA_SETS, generation.replica_set), meta.uid)
+    for state in empty[: max(0, len(empty) - rollout.owner.spec.revision_history_limit)]:
+        meta = state.replica_set.metadata
+        yield Delete(key_in(REPLICA_SETS, state.replica_set), meta.uid)
 
 
-def _scale(generation: Generation, replicas: int) -> Write:
+def _scale(state: ReplicaSetState, replicas: int) -> Write:
     def change(body: Json) -> None:
         section(body, "spec")["replicas"] = replicas
 
-    thing = generation.replica_set
-    return Amend(key_in(REPLICA_SETS, thing), thing.metadata.uid, change)
+    thing = state.replica_set
+    return Update(key_in(REPLICA_SETS, thing), thing.metadata.uid, change)
 
 
 def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
@@ -270,7 +279,7 @@ def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
             "namespace": owner.metadata.namespace,
             "labels": labels,
             "annotations": _notes(rollout),
-            "ownerReferences": [maker("apps/v1", "Deployment", owner.metadata).reference()],
+            "ownerReferences": [owner_of("apps/v1", "Deployment", owner.metadata).reference()],
         },
         "spec": {
             "replicas": replicas,
@@ -282,7 +291,7 @@ def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
 
 def _counts(rollout: Rollout) -> Json:
     new = rollout.new
-    replicas = sum(g.active for g in rollout.generations)
+    replicas = sum(g.active for g in rollout.replica_sets)
     return {
         "replicas": replicas,
         "updatedReplicas": new.active if new is not None else 0,
@@ -298,7 +307,7 @@ def _progress(rollout: Rollout, now: float, speed: float) -> Progress:
     told = (c.reason for c in rollout.owner.status.conditions if c.type == "Progressing")
     return Progress(
         wanted=spec.replicas,
-        present=sum(g.active for g in rollout.generations),
+        present=sum(g.active for g in rollout.replica_sets),
         updated=new.active if new is not None else -1,
         ready=rollout.ready,
         told=next(told, ""),
@@ -307,8 +316,8 @@ def _progress(rollout: Rollout, now: float, speed: float) -> Progress:
     )
 
 
-def _available(rollout: Rollout) -> Condition:
+def _available(rollout: Rollout) -> StatusCondition:
     _, unavailable = _slack(rollout.owner)
     if rollout.ready >= rollout.owner.spec.replicas - unavailable:
-        return Condition("Available", "True", "MinimumReplicasAvailable", "enough pods are available")
-    return Condition("Available", "False", "MinimumReplicasUnavailable", "too few pods are available")
+        return StatusCondition("Available", "True", "MinimumReplicasAvailable", "enough pods are available")
+    return StatusCondition("Available", "False", "MinimumReplicasUnavailable", "too few pods are available")

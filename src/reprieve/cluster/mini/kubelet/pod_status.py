@@ -1,7 +1,7 @@
 """What a kubelet writes into the status of a pod: running, finished, rejected. Nothing of when."""
 
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.mini.conditions import Condition, clear_condition, set_condition_of
+from reprieve.cluster.mini.conditions import StatusCondition, clear_condition, set_condition_of
 from reprieve.cluster.mini.kinds import Json, peek, section
 from reprieve.cluster.mini.kubelet.allocation import Allocation, enforce, grant, granted
 from reprieve.model.resizing import IN_PROGRESS, PENDING, PREEMPTION_DISABLED
@@ -21,7 +21,7 @@ def running(body: Json, allocation: Allocation | None, now: float) -> Json:
         status.setdefault("podIP", address_at(int(body["metadata"]["resourceVersion"])))
         status.setdefault("podIPs", [{"ip": status["podIP"]}])
     for name in _RUNNING:
-        set_condition_of(body, Condition(name, "True"), now)
+        set_condition_of(body, StatusCondition(name, "True"), now)
     state = {"running": {"startedAt": stamp(now)}}
     status["containerStatuses"] = [_container(c, state) for c in _containers(body, "containers")]
     if first := _containers(body, "initContainers"):
@@ -62,7 +62,7 @@ def preempted(body: Json, now: float) -> Json:
 def _finished(body: Json, phase: str, why: str, now: float) -> Json:
     status = _status(body, phase)
     for name in _NO_LONGER_READY:
-        set_condition_of(body, Condition(name, "False", why), now)
+        set_condition_of(body, StatusCondition(name, "False", why), now)
     for name in _OF_RESIZES:
         clear_condition(status, name)
     ended = _ended(now, "Completed" if phase == "Succeeded" else "Error")

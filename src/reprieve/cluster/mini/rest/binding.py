@@ -1,20 +1,20 @@
 """Binding: a pod is given its node."""
 
-from reprieve.cluster.mini.calls import bind
 from reprieve.cluster.mini.errors import bad_request, conflict, invalid
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import Json, peek, section
 from reprieve.cluster.mini.metadata import metadata_of
-from reprieve.cluster.mini.rest.bodies import read_object
-from reprieve.cluster.mini.rest.exchange import Response, answer
-from reprieve.cluster.mini.rest.heads import check_type
-from reprieve.cluster.mini.rest.statuses import success
-from reprieve.cluster.mini.rest.writing import Call
+from reprieve.cluster.mini.rest.api_status import success
+from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
+from reprieve.cluster.mini.rest.request_bodies import read_object
+from reprieve.cluster.mini.rest.url_matching import check_type
+from reprieve.cluster.mini.rest.write_handlers import ApiCall
+from reprieve.cluster.mini.scheduler_calls import bind
 from reprieve.cluster.mini.store import Part, parsed
+from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.effects import Target
 
 
-def create_binding(call: Call) -> Response:
+def create_binding(call: ApiCall) -> ApiResponse:
     body = read_object(call.request)
     check_type(body, "v1", "Binding")
     key = _pod(call, metadata_of(body) if "metadata" in body or not call.place.name else {})
@@ -30,7 +30,7 @@ def create_binding(call: Call) -> Response:
     return answer(success(code=201), 201)
 
 
-def _pod(call: Call, meta: Json) -> Key:
+def _pod(call: ApiCall, meta: Json) -> Key:
     """Named by the URL, or by the body alone where the URL names none; if both do, they must agree."""
     name = call.place.name or meta.get("name")
     if not isinstance(name, str) or not name:

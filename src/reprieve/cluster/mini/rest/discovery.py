@@ -1,9 +1,9 @@
 """What there is: the pages from which clients learn which groups, versions and kinds are served."""
 
-from reprieve.cluster.mini.kinds import Json, Kind
-from reprieve.cluster.mini.rest.routes import Catalogue, parts_of
+from reprieve.cluster.mini.kinds import Json, ResourceKind
+from reprieve.cluster.mini.rest.handlers import verbs_of
+from reprieve.cluster.mini.rest.routes import Catalogue, subresources_of
 from reprieve.cluster.mini.rest.scale import SCALE_VERSION
-from reprieve.cluster.mini.rest.verbs import verbs_of
 
 # The release of Kubernetes whose API is served; clients adapt to it.
 RELEASE = "1.37"
@@ -64,12 +64,12 @@ def resource_list(catalogue: Catalogue, api_version: str) -> Json:
         "resources": [
             entry
             for kind in catalogue.kinds[api_version].values()
-            for entry in (_resource(kind), *(_part(kind, part) for part in parts_of(kind)))
+            for entry in (_resource(kind), *(_part(kind, part) for part in subresources_of(kind)))
         ],
     }
 
 
-def _resource(kind: Kind) -> Json:
+def _resource(kind: ResourceKind) -> Json:
     entry: Json = {
         "name": kind.plural,
         "singularName": _singular(kind),
@@ -84,17 +84,17 @@ def _resource(kind: Kind) -> Json:
     return entry
 
 
-def _singular(kind: Kind) -> str:
+def _singular(kind: ResourceKind) -> str:
     return kind.custom.singular if kind.custom is not None else kind.kind.lower()
 
 
-def _categories(kind: Kind) -> list[str]:
+def _categories(kind: ResourceKind) -> list[str]:
     if kind.custom is not None:
         return list(kind.custom.categories)
     return ["all"] if kind.shown_in_all else []
 
 
-def _part(kind: Kind, part: str) -> Json:
+def _part(kind: ResourceKind, part: str) -> Json:
     entry: Json = {
         "name": f"{kind.plural}/{part}",
         "singularName": "",
@@ -134,7 +134,7 @@ def _discovered_group(catalogue: Catalogue, name: str) -> Json:
     return {"metadata": {"name": name} if name else {}, "versions": versions}
 
 
-def _discovered(api_version: str, kind: Kind) -> Json:
+def _discovered(api_version: str, kind: ResourceKind) -> Json:
     entry: Json = {
         "resource": kind.plural,
         "responseKind": _kind_of(api_version, kind.kind),
@@ -146,7 +146,7 @@ def _discovered(api_version: str, kind: Kind) -> Json:
         entry["shortNames"] = list(kind.short)
     if categories := _categories(kind):
         entry["categories"] = categories
-    if parts := parts_of(kind):
+    if parts := subresources_of(kind):
         entry["subresources"] = [
             {
                 "subresource": part,

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 import msgspec
 
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.mini.conditions import Condition, set_condition_of
+from reprieve.cluster.mini.conditions import StatusCondition, set_condition_of
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
-from reprieve.cluster.mini.history import Stored
 from reprieve.cluster.mini.kinds import Json, peek, section
-from reprieve.cluster.mini.rest.bodies import read_object
-from reprieve.cluster.mini.rest.exchange import Response, answer
-from reprieve.cluster.mini.rest.removals import Removal, removal_from
-from reprieve.cluster.mini.rest.statuses import success
-from reprieve.cluster.mini.rest.writing import Call, remove
+from reprieve.cluster.mini.rest.api_status import success
+from reprieve.cluster.mini.rest.delete_options import DeleteOptions, delete_options_from
+from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
+from reprieve.cluster.mini.rest.request_bodies import read_object
+from reprieve.cluster.mini.rest.write_handlers import ApiCall, remove
 from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed
+from reprieve.cluster.mini.stored_objects import Stored
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import compile_selector
@@ -23,20 +23,20 @@ _BUDGETS = "poddisruptionbudgets.policy"
 _CAUSE = "DisruptionBudget"
 _MOST_DISRUPTED = 2000
 _COUNTED_SOON = 10  # seconds
-_TARGET = Condition(
+_TARGET = StatusCondition(
     "DisruptionTarget", "True", "EvictionByEvictionAPI", "the eviction API was asked to evict it"
 )
 _SELECTOR = msgspec.json.Decoder(LabelSelector | None)
 
 
-def create_eviction(call: Call) -> Response:
+def create_eviction(call: ApiCall) -> ApiResponse:
     body = read_object(call.request)
     _check_head(body, call.place.name)
-    removal = removal_from(peek(body, "deleteOptions"), call.query)
-    store = call.api.rehearsing().store if removal.dry_run else call.api.store
+    options = delete_options_from(peek(body, "deleteOptions"), call.query)
+    store = call.api.dry_run().store if options.dry_run else call.api.store
     pod = store.get(call.place.key)
-    check_preconditions(pod, removal.uid, removal.version)
-    evict(store, pod, removal, call.api.clock())
+    check_preconditions(pod, options.uid, options.version)
+    evict(store, pod, options, call.api.clock())
     return answer(success(code=201), 201)
 
 
@@ -52,16 +52,16 @@ def _check_head(body: Json, name: str) -> None:
         raise bad_request("deleteOptions of an eviction must be an object")
 
 
-def evict(store: Store, stored: Stored, removal: Removal, now: float) -> None:
+def evict(store: Store, stored: Stored, options: DeleteOptions, now: float) -> None:
     """An ApiError 429 if a budget forbids it. What is granted is noted in the budget before the pod goes."""
     pod = parsed(stored)
     budget = _guard(store, stored, pod)
     if budget is not None and not _is_excess(budget, pod):
         _check(budget)
         store.patch(budget.stored.key, lambda body: _granted(body, stored.key.name, now), Part.STATUS)
-    if not removal.dry_run:
+    if not options.dry_run:
         store.patch(stored.key, lambda body: _marked(body, now), Part.STATUS)
-    remove(store, stored, Removal(removal.grace, removal.policy, stored.uid), now)
+    remove(store, stored, DeleteOptions(options.grace, options.policy, stored.uid), now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def _granted(body: Json, pod: str, now: float) -> Json:
     status["disruptionsAllowed"] = status["disruptionsAllowed"] - 1
     section(status, "disruptedPods")[pod] = stamp(now)
     if status["disruptionsAllowed"] == 0:
-        set_condition_of(body, Condition("DisruptionAllowed", "False", "InsufficientPods"), now)
+        set_condition_of(body, StatusCondition("DisruptionAllowed", "False", "InsufficientPods"), now)
     return body
 
 

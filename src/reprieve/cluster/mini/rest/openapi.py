@@ -8,9 +8,9 @@ from functools import lru_cache
 import msgspec
 
 from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, root
-from reprieve.cluster.mini.kinds import Custom, Json, Kind
+from reprieve.cluster.mini.kinds import CustomKind, Json, ResourceKind
 from reprieve.cluster.mini.rest.discovery import RELEASE
-from reprieve.cluster.mini.rest.explanations import FIELDS, KINDS, TYPES
+from reprieve.cluster.mini.rest.openapi_descriptions import FIELDS, KINDS, TYPES
 from reprieve.cluster.mini.rest.patches import APPLY, JSON_PATCH, MERGE_PATCH
 from reprieve.cluster.mini.rest.routes import Catalogue
 
@@ -88,11 +88,11 @@ def _prefix(api_version: str) -> str:
     return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
 
 
-def _name(api_version: str, kind: Kind) -> str:
+def _name(api_version: str, kind: ResourceKind) -> str:
     return f"{api_version.replace('/', '.')}.{kind.kind}"
 
 
-def _gvk(api_version: str, kind: Kind) -> Json:
+def _gvk(api_version: str, kind: ResourceKind) -> Json:
     group, _, version = api_version.rpartition("/")
     return {"group": group, "version": version, "kind": kind.kind}
 
@@ -100,7 +100,7 @@ def _gvk(api_version: str, kind: Kind) -> Json:
 # --- paths -----------------------------------------------------------------------------------------
 
 
-def _of_paths(api_version: str, kind: Kind) -> dict[str, Json]:
+def _of_paths(api_version: str, kind: ResourceKind) -> dict[str, Json]:
     scope = "/namespaces/{namespace}" if kind.namespaced else ""
     base = f"{_prefix(api_version)}{scope}/{kind.plural}"
     return {
@@ -111,7 +111,7 @@ def _of_paths(api_version: str, kind: Kind) -> dict[str, Json]:
     }
 
 
-def _operation(api_version: str, kind: Kind, action: str) -> Json:
+def _operation(api_version: str, kind: ResourceKind, action: str) -> Json:
     """Strategic merge patches are served, but not told of: kubectl knows the merge keys of itself."""
     body = {"schema": {"$ref": _REF + _name(api_version, kind)}}
     operation: Json = {
@@ -136,7 +136,7 @@ def _parameter(name: str) -> Json:
 # --- schemas ---------------------------------------------------------------------------------------
 
 
-def _of_kind(api_version: str, kind: Kind, schemas: dict[str, Json]) -> Json:
+def _of_kind(api_version: str, kind: ResourceKind, schemas: dict[str, Json]) -> Json:
     if kind.custom is not None:
         return _of_custom_kind(api_version, kind, kind.custom, schemas)
     described = _properties(root(api_version, kind.kind), schemas)
@@ -152,7 +152,9 @@ def _of_kind(api_version: str, kind: Kind, schemas: dict[str, Json]) -> Json:
     }
 
 
-def _of_custom_kind(api_version: str, kind: Kind, custom: Custom, schemas: dict[str, Json]) -> Json:
+def _of_custom_kind(
+    api_version: str, kind: ResourceKind, custom: CustomKind, schemas: dict[str, Json]
+) -> Json:
     """As it was defined, with what every object has."""
     schema = custom.schemas[api_version.rpartition("/")[2]]
     own = schema.get("properties") or {}

@@ -16,8 +16,8 @@ from reprieve.cluster.api.numbers import numbers_of
 from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, is_listed, root
 from reprieve.cluster.mini.errors import ApiError, bad_request
 from reprieve.cluster.mini.kinds import Json
-from reprieve.cluster.mini.rest.depth import DEEPEST, check_depth
-from reprieve.cluster.mini.rest.wire import (
+from reprieve.cluster.mini.rest.nesting_limit import DEEPEST, check_depth
+from reprieve.cluster.mini.rest.protobuf_wire import (
     Value,
     bytes_in,
     double_in,

@@ -7,26 +7,26 @@ import pytest
 from reprieve.cluster.api.features import ALL_FEATURES, Features
 from reprieve.cluster.api.schema import Object, fields_of, is_listed
 from reprieve.cluster.mini.kinds import KINDS
-from reprieve.cluster.mini.rest.explanations import FIELDS, TYPES
-from reprieve.cluster.mini.rest.explanations import KINDS as EXPLAINED
-from reprieve.cluster.mini.rest.front import Front
-from tests.unit.cluster.mini.rest.asking import Asker, Json
+from reprieve.cluster.mini.rest.api_server import ApiServer
+from reprieve.cluster.mini.rest.openapi_descriptions import FIELDS, TYPES
+from reprieve.cluster.mini.rest.openapi_descriptions import KINDS as EXPLAINED
+from tests.unit.cluster.mini.rest.api_client import ApiClient, Json
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
 @pytest.mark.parametrize("page", ["/healthz", "/livez", "/readyz", "/livez/ping"])
-def test_it_says_that_it_lives(asker: Asker, page: str) -> None:
+def test_it_says_that_it_lives(asker: ApiClient, page: str) -> None:
     assert asker.ask("GET", page).body == b"ok"
 
 
-def test_the_version_is_a_release_of_kubernetes(asker: Asker) -> None:
+def test_the_version_is_a_release_of_kubernetes(asker: ApiClient) -> None:
     version = asker.get("/version")
     assert (version["major"], version["minor"]) == ("1", "37")
     assert version["gitVersion"].startswith("v1.37.0")
 
 
-def test_every_kind_is_found_in_every_version_it_is_served_in(asker: Asker) -> None:
+def test_every_kind_is_found_in_every_version_it_is_served_in(asker: ApiClient) -> None:
     groups = asker.get("/apis")["groups"]
     versions = ["v1", *(v["groupVersion"] for group in groups for v in group["versions"])]
     found = set()
@@ -45,8 +45,8 @@ def test_every_kind_is_found_in_every_version_it_is_served_in(asker: Asker) -> N
     ],
 )
 def test_kinds_behind_a_feature_that_is_off_are_not_there(features: Features, served: set[str]) -> None:
-    asker = Asker()
-    asker.front = Front(asker.store, asker.clock, features)
+    asker = ApiClient()
+    asker.front = ApiServer(asker.store, asker.clock, features)
     group = "/apis/scheduling.k8s.io/v1alpha3"
     found = asker.ask("GET", group)
     names = {r["name"] for r in json.loads(found.body).get("resources", ())}
@@ -59,13 +59,13 @@ def test_kinds_behind_a_feature_that_is_off_are_not_there(features: Features, se
     assert (b"compositepodgroups" in listed) == ("compositepodgroups" in served)
 
 
-def test_groups_of_pods_are_preferred_in_their_newest_version(asker: Asker) -> None:
+def test_groups_of_pods_are_preferred_in_their_newest_version(asker: ApiClient) -> None:
     group = asker.get("/apis/scheduling.k8s.io")
     assert group["preferredVersion"]["version"] == "v1"
     assert [v["version"] for v in group["versions"]] == ["v1", "v1beta1", "v1alpha3", "v1alpha2"]
 
 
-def test_subresources_are_told(asker: Asker) -> None:
+def test_subresources_are_told(asker: ApiClient) -> None:
     resources = {r["name"]: r for r in asker.get("/api/v1")["resources"]}
     assert resources["pods/eviction"]["kind"] == "Eviction"
     assert resources["pods/resize"]["verbs"] == ["get", "update", "patch"]
@@ -73,7 +73,7 @@ def test_subresources_are_told(asker: Asker) -> None:
     assert "configmaps/status" not in resources
 
 
-def test_newer_clients_get_everything_at_once(asker: Asker) -> None:
+def test_newer_clients_get_everything_at_once(asker: ApiClient) -> None:
     answer = asker.ask("GET", "/apis", accept=AGGREGATED)
     assert answer.content_type.endswith("as=APIGroupDiscoveryList")
     apps = next(g for g in json.loads(answer.body)["items"] if g["metadata"]["name"] == "apps")
@@ -82,11 +82,11 @@ def test_newer_clients_get_everything_at_once(asker: Asker) -> None:
     assert [s["subresource"] for s in deployments["subresources"]] == ["status", "scale"]
 
 
-def test_older_clients_get_the_versions_alone(asker: Asker) -> None:
+def test_older_clients_get_the_versions_alone(asker: ApiClient) -> None:
     assert asker.get("/api")["versions"] == ["v1"]
 
 
-def test_openapi_describes_what_is_served(asker: Asker) -> None:
+def test_openapi_describes_what_is_served(asker: ApiClient) -> None:
     paths = asker.get("/openapi/v3")["paths"]
     assert {"api/v1", "apis/apps/v1", "apis/scheduling.k8s.io/v1alpha2"} <= set(paths)
     document = asker.get(paths["api/v1"]["serverRelativeURL"])
@@ -124,12 +124,12 @@ def _led(schemas: Json, schema: Json) -> Json:
         ("ReplicationController.spec.template.spec.tolerations", "array"),
     ],
 )
-def test_openapi_describes_fields_at_any_depth(asker: Asker, path: str, type_: str) -> None:
+def test_openapi_describes_fields_at_any_depth(asker: ApiClient, path: str, type_: str) -> None:
     schemas = asker.get("/openapi/v3/api/v1")["components"]["schemas"]
     assert _at(schemas, path)["type"] == type_
 
 
-def test_what_is_told_of_a_field_is_found_there(asker: Asker) -> None:
+def test_what_is_told_of_a_field_is_found_there(asker: ApiClient) -> None:
     schemas = asker.get("/openapi/v3/api/v1")["components"]["schemas"]
     assert _at(schemas, "Pod.spec.priority")["description"] == FIELDS["PodSpec.priority"]
     for name in FIELDS:
@@ -139,7 +139,7 @@ def test_what_is_told_of_a_field_is_found_there(asker: Asker) -> None:
     assert {kind.kind for kind in KINDS} == set(EXPLAINED)
 
 
-def test_references_in_openapi_lead_somewhere(asker: Asker) -> None:
+def test_references_in_openapi_lead_somewhere(asker: ApiClient) -> None:
     for version in asker.get("/openapi/v3")["paths"]:
         text = asker.ask("GET", f"/openapi/v3/{version}").body.decode()
         schemas = json.loads(text)["components"]["schemas"]
@@ -147,7 +147,7 @@ def test_references_in_openapi_lead_somewhere(asker: Asker) -> None:
             assert reference.split('"')[0] in schemas
 
 
-def test_the_older_openapi_has_no_content_and_can_be_read(asker: Asker) -> None:
+def test_the_older_openapi_has_no_content_and_can_be_read(asker: ApiClient) -> None:
     assert asker.get("/openapi/v2")["paths"] == {}
     media = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
     answer = asker.ask("GET", "/openapi/v2", accept=media)
@@ -155,9 +155,9 @@ def test_the_older_openapi_has_no_content_and_can_be_read(asker: Asker) -> None:
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/apis/nobody", "/api/v2", "/apis/apps/v9", "/openapi/v3/x"])
-def test_a_page_that_is_not_there(asker: Asker, path: str) -> None:
+def test_a_page_that_is_not_there(asker: ApiClient, path: str) -> None:
     assert asker.refused("GET", path)[:2] == (404, "NotFound")
 
 
-def test_a_page_is_only_read(asker: Asker) -> None:
+def test_a_page_is_only_read(asker: ApiClient) -> None:
     assert asker.refused("POST", "/version")[:2] == (405, "MethodNotAllowed")

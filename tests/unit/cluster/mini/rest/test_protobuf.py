@@ -10,8 +10,8 @@ from reprieve.cluster.mini.kinds import KINDS
 from reprieve.cluster.mini.rest.protobuf import PROTOBUF, from_protobuf
 from tests.unit.cluster.api.admitting import with_value
 from tests.unit.cluster.api.rich_pod import RICH_POD
-from tests.unit.cluster.mini.rest.asking import DEPLOYMENTS, MAPS, PODS, Asker, Json, deployment, pod
-from tests.unit.cluster.mini.rest.proto_writing import envelope, field, message
+from tests.unit.cluster.mini.rest.api_client import DEPLOYMENTS, MAPS, PODS, ApiClient, Json, deployment, pod
+from tests.unit.cluster.mini.rest.protobuf_encoding import envelope, field, message
 
 OLDER = "scheduling.k8s.io/v1alpha2"
 # As kubectl writes a PriorityClass: what is not said is there as well, empty.
@@ -102,7 +102,7 @@ def test_numbers_in_a_list_may_be_packed() -> None:
     assert from_protobuf(raw)["spec"]["securityContext"] == {"supplementalGroups": [1, 2, 300]}
 
 
-def test_objects_are_created_and_replaced(asker: Asker) -> None:
+def test_objects_are_created_and_replaced(asker: ApiClient) -> None:
     made = asker.post(DEPLOYMENTS, envelope(deployment("web")), content_type=PROTOBUF)
     assert made["spec"]["template"]["spec"]["containers"][0]["image"] == "example/app:1"
     asker.post(PODS, envelope(pod("a")), content_type=PROTOBUF, fieldValidation="Strict")
@@ -111,7 +111,7 @@ def test_objects_are_created_and_replaced(asker: Asker) -> None:
     assert asker.ask("PUT", f"{PODS}/a", envelope(labelled), content_type=PROTOBUF).status == 422
 
 
-def test_it_is_checked_as_any_other_body(asker: Asker) -> None:
+def test_it_is_checked_as_any_other_body(asker: ApiClient) -> None:
     kind = asker.refused("POST", MAPS, envelope(pod("a")), content_type=PROTOBUF)
     assert (kind[0], "the kind in the data (Pod)" in kind[2]) == (400, True)
     wrong = asker.refused("POST", PODS, envelope(pod("a", restartPolicy="No")), content_type=PROTOBUF)
@@ -120,7 +120,7 @@ def test_it_is_checked_as_any_other_body(asker: Asker) -> None:
     assert (large[0], "an integer of 32 bits" in large[2]) == (400, True)
 
 
-def test_whatever_is_broken_is_refused(asker: Asker) -> None:
+def test_whatever_is_broken_is_refused(asker: ApiClient) -> None:
     """Cut off anywhere, or with a byte turned into another."""
     whole = envelope(RICH_POD)
     for cut in range(4, len(whole) - 4, 7):
@@ -147,7 +147,7 @@ def _workload(depth: int) -> bytes:
     return b"k8s\0" + field(1, head) + field(2, field(2, field(at, raw)))
 
 
-def test_what_nests_too_deep_is_refused(asker: Asker) -> None:
+def test_what_nests_too_deep_is_refused(asker: ApiClient) -> None:
     workloads = "/apis/scheduling.k8s.io/v1alpha3/namespaces/default/workloads"
     told = asker.refused("POST", workloads, _workload(5_000), content_type=PROTOBUF)
     assert (told[0], "deeper than 100" in told[2]) == (400, True)

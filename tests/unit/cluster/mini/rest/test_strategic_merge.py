@@ -6,7 +6,7 @@ import pytest
 
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.kinds import BY_NAME
-from reprieve.cluster.mini.rest.patches.strategic import merge_strategically
+from reprieve.cluster.mini.rest.patches.strategic_merge import merge_strategically
 
 Json = dict[str, Any]
 

@@ -5,9 +5,17 @@ from typing import Any
 
 import pytest
 
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import Part
-from tests.unit.cluster.mini.rest.asking import BUDGETS, DEPLOYMENTS, MERGE, PODS, Asker, deployment, pod
+from reprieve.cluster.mini.stored_objects import Key
+from tests.unit.cluster.mini.rest.api_client import (
+    BUDGETS,
+    DEPLOYMENTS,
+    MERGE,
+    PODS,
+    ApiClient,
+    deployment,
+    pod,
+)
 
 Json = dict[str, Any]
 
@@ -16,7 +24,7 @@ def binding(node: str, **meta: object) -> Json:
     return {"kind": "Binding", "metadata": meta, "target": {"kind": "Node", "name": node}}
 
 
-def test_a_pod_is_bound_once(asker: Asker) -> None:
+def test_a_pod_is_bound_once(asker: ApiClient) -> None:
     made = asker.post(PODS, pod("a"))
     done = asker.post(f"{PODS}/a/binding", binding("n1", name="a", annotations={"note": "x"}))
     assert done["status"] == "Success"
@@ -28,7 +36,7 @@ def test_a_pod_is_bound_once(asker: Asker) -> None:
     assert asker.refused("POST", f"{PODS}/a/binding", binding("n1", name="a"))[:2] == (409, "Conflict")
 
 
-def test_the_older_way_to_bind(asker: Asker) -> None:
+def test_the_older_way_to_bind(asker: ApiClient) -> None:
     asker.post(PODS, pod("a"))
     asker.post("/api/v1/namespaces/default/bindings", binding("n1", name="a"))
     assert asker.get(f"{PODS}/a")["spec"]["nodeName"] == "n1"
@@ -47,12 +55,12 @@ def test_the_older_way_to_bind(asker: Asker) -> None:
         ({"kind": "Pod", "metadata": {"name": "a"}}, 400),
     ],
 )
-def test_a_binding_that_cannot_be(asker: Asker, body: Json, status: int) -> None:
+def test_a_binding_that_cannot_be(asker: ApiClient, body: Json, status: int) -> None:
     asker.post(PODS, pod("a"))
     assert asker.refused("POST", f"{PODS}/a/binding", body)[0] == status
 
 
-def test_nothing_is_bound_in_a_namespace_that_is_being_deleted(asker: Asker) -> None:
+def test_nothing_is_bound_in_a_namespace_that_is_being_deleted(asker: ApiClient) -> None:
     pods = "/api/v1/namespaces/team/pods"
     asker.post("/api/v1/namespaces", {"metadata": {"name": "team"}})
     asker.post(pods, pod("a"))
@@ -62,7 +70,7 @@ def test_nothing_is_bound_in_a_namespace_that_is_being_deleted(asker: Asker) -> 
     assert "the namespace team is being deleted" in message
 
 
-def test_a_gated_pod_is_not_bound(asker: Asker) -> None:
+def test_a_gated_pod_is_not_bound(asker: ApiClient) -> None:
     asker.post(PODS, pod("a", schedulingGates=[{"name": "wait"}]))
     assert asker.refused("POST", f"{PODS}/a/binding", binding("n1"))[:2] == (409, "Conflict")
 
@@ -79,14 +87,14 @@ def eviction(name: str, **options: object) -> Json:
     }
 
 
-def running(asker: Asker, *names: str, ready: str = "True") -> None:
+def running(asker: ApiClient, *names: str, ready: str = "True") -> None:
     for name in names:
         asker.post(PODS, {**pod(name, nodeName="n1"), "metadata": {"name": name, "labels": {"app": "web"}}})
         status = {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
         asker.patch(f"{PODS}/{name}/status", {"status": status})
 
 
-def guarded(asker: Asker, allowed: int, **more: Any) -> None:
+def guarded(asker: ApiClient, allowed: int, **more: Any) -> None:
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}, **more}
     asker.post(BUDGETS, {"metadata": {"name": "web"}, "spec": spec})
     counted = {
@@ -98,7 +106,7 @@ def guarded(asker: Asker, allowed: int, **more: Any) -> None:
     asker.patch(f"{BUDGETS}/web/status", {"status": {**counted, "expectedPods": 2}})
 
 
-def test_an_eviction_that_the_budget_grants(asker: Asker) -> None:
+def test_an_eviction_that_the_budget_grants(asker: ApiClient) -> None:
     running(asker, "a", "b")
     guarded(asker, allowed=1)
     assert asker.post(f"{PODS}/a/eviction", eviction("a", gracePeriodSeconds=7))["status"] == "Success"
@@ -111,7 +119,7 @@ def test_an_eviction_that_the_budget_grants(asker: Asker) -> None:
     assert list(status["disruptedPods"]) == ["a"]
 
 
-def test_an_eviction_that_the_budget_forbids(asker: Asker) -> None:
+def test_an_eviction_that_the_budget_forbids(asker: ApiClient) -> None:
     running(asker, "a", "b")
     guarded(asker, allowed=0)
     before = asker.store.version
@@ -125,7 +133,7 @@ def test_an_eviction_that_the_budget_forbids(asker: Asker) -> None:
     assert "needs 2 healthy pods and has 2" in cause["message"]
 
 
-def test_a_budget_that_was_not_counted_yet(asker: Asker) -> None:
+def test_a_budget_that_was_not_counted_yet(asker: ApiClient) -> None:
     running(asker, "a")
     guarded(asker, allowed=1)
     asker.patch(f"{BUDGETS}/web", {"spec": {"minAvailable": 2}})
@@ -134,7 +142,7 @@ def test_a_budget_that_was_not_counted_yet(asker: Asker) -> None:
     assert json.loads(answer.body)["details"]["retryAfterSeconds"] == 10
 
 
-def test_two_budgets_for_one_pod(asker: Asker) -> None:
+def test_two_budgets_for_one_pod(asker: ApiClient) -> None:
     running(asker, "a")
     guarded(asker, allowed=1)
     asker.post(BUDGETS, {"metadata": {"name": "all"}, "spec": {"minAvailable": 1, "selector": {}}})
@@ -142,7 +150,7 @@ def test_two_budgets_for_one_pod(asker: Asker) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-def test_what_does_no_work_needs_no_permission(asker: Asker, phase: str) -> None:
+def test_what_does_no_work_needs_no_permission(asker: ApiClient, phase: str) -> None:
     running(asker, "a")
     guarded(asker, allowed=0)
     asker.store.patch(
@@ -152,14 +160,14 @@ def test_what_does_no_work_needs_no_permission(asker: Asker, phase: str) -> None
     assert asker.get(f"{BUDGETS}/web")["status"].get("disruptedPods") is None
 
 
-def test_a_pod_that_is_not_ready_may_go_where_enough_are(asker: Asker) -> None:
+def test_a_pod_that_is_not_ready_may_go_where_enough_are(asker: ApiClient) -> None:
     running(asker, "a", ready="False")
     guarded(asker, allowed=0)
     asker.post(f"{PODS}/a/eviction", eviction("a"))
     assert asker.get(f"{PODS}/a")["metadata"]["deletionTimestamp"]
 
 
-def test_a_pod_that_is_not_ready_stays_where_too_few_are(asker: Asker) -> None:
+def test_a_pod_that_is_not_ready_stays_where_too_few_are(asker: ApiClient) -> None:
     running(asker, "a", ready="False")
     guarded(asker, allowed=0)
     asker.patch(f"{BUDGETS}/web/status", {"status": {"currentHealthy": 1}})
@@ -168,7 +176,7 @@ def test_a_pod_that_is_not_ready_stays_where_too_few_are(asker: Asker) -> None:
     asker.post(f"{PODS}/a/eviction", eviction("a"))
 
 
-def test_an_eviction_that_is_only_tried(asker: Asker) -> None:
+def test_an_eviction_that_is_only_tried(asker: ApiClient) -> None:
     running(asker, "a")
     guarded(asker, allowed=1)
     before = asker.store.version
@@ -187,12 +195,12 @@ def test_an_eviction_that_is_only_tried(asker: Asker) -> None:
         (eviction("a", preconditions={"uid": "other"}), 409),
     ],
 )
-def test_an_eviction_that_cannot_be(asker: Asker, body: Json, status: int) -> None:
+def test_an_eviction_that_cannot_be(asker: ApiClient, body: Json, status: int) -> None:
     running(asker, "a")
     assert asker.refused("POST", f"{PODS}/a/eviction", body)[0] == status
 
 
-def test_kubectl_sends_evictions_as_protobuf(asker: Asker) -> None:
+def test_kubectl_sends_evictions_as_protobuf(asker: ApiClient) -> None:
     running(asker, "a")
     type_meta = b"\x0a\x09policy/v1\x12\x08Eviction"
     metadata = b"\x0a\x01a\x1a\x07default"
@@ -203,7 +211,7 @@ def test_kubectl_sends_evictions_as_protobuf(asker: Asker) -> None:
     assert asker.get(f"{PODS}/a")["metadata"]["deletionGracePeriodSeconds"] == 3
 
 
-def test_protobuf_of_other_kinds_is_refused_with_advice(asker: Asker) -> None:
+def test_protobuf_of_other_kinds_is_refused_with_advice(asker: ApiClient) -> None:
     body = b"k8s\0\x0a\x0d\x0a\x02v1\x12\x07Gateway"
     status, reason, sentence = asker.refused(
         "POST", PODS, body, content_type="application/vnd.kubernetes.protobuf"
@@ -216,7 +224,7 @@ def test_protobuf_of_other_kinds_is_refused_with_advice(asker: Asker) -> None:
 # --- scaling ---------------------------------------------------------------------------------------
 
 
-def test_a_scale_is_read_and_written(asker: Asker) -> None:
+def test_a_scale_is_read_and_written(asker: ApiClient) -> None:
     asker.post(DEPLOYMENTS, deployment("web", replicas=2))
     path = f"{DEPLOYMENTS}/web/scale"
     scale = asker.get(path)
@@ -231,14 +239,14 @@ def test_a_scale_is_read_and_written(asker: Asker) -> None:
     assert (found["spec"]["replicas"], found["metadata"]["generation"]) == (3, 3)
 
 
-def test_a_scale_of_another(asker: Asker) -> None:
+def test_a_scale_of_another(asker: ApiClient) -> None:
     asker.post(DEPLOYMENTS, deployment("web"))
     other = {"metadata": {"name": "other"}, "spec": {"replicas": 2}}
     status, _, told = asker.refused("PUT", f"{DEPLOYMENTS}/web/scale", other)
     assert (status, "does not match the name on the URL" in told) == (400, True)
 
 
-def test_a_scale_that_cannot_be(asker: Asker) -> None:
+def test_a_scale_that_cannot_be(asker: ApiClient) -> None:
     asker.post(DEPLOYMENTS, deployment("web"))
     path = f"{DEPLOYMENTS}/web/scale"
     for replicas in (-1, "many", True, 2**40):
@@ -255,7 +263,7 @@ def test_a_scale_that_cannot_be(asker: Asker) -> None:
 @pytest.mark.parametrize(
     ("part", "method"), [("log", "GET"), ("exec", "POST"), ("attach", "GET"), ("portforward", "GET")]
 )
-def test_nothing_runs_in_a_simulated_pod(asker: Asker, part: str, method: str) -> None:
+def test_nothing_runs_in_a_simulated_pod(asker: ApiClient, part: str, method: str) -> None:
     assert asker.refused(method, f"{PODS}/a/{part}")[0] == 404
     asker.post(PODS, pod("a"))
     status, _, sentence = asker.refused(method, f"{PODS}/a/{part}")

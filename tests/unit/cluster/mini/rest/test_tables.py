@@ -2,12 +2,12 @@
 
 import pytest
 
-from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import KINDS, Kind
+from reprieve.cluster.mini.kinds import KINDS, ResourceKind
 from reprieve.cluster.mini.rest.tables import columns_of
 from reprieve.cluster.mini.rest.tables.cells import duration
 from reprieve.cluster.mini.store import Part
-from tests.unit.cluster.mini.rest.asking import NODES, PODS, TABLE, Asker, Json, node, pod
+from reprieve.cluster.mini.stored_objects import Key
+from tests.unit.cluster.mini.rest.api_client import NODES, PODS, TABLE, ApiClient, Json, node, pod
 
 
 def shown(table: Json, *, wide: bool = False) -> dict[str, list[object]]:
@@ -20,7 +20,7 @@ def headings(table: Json) -> list[str]:
     return [c["name"].upper() for c in table["columnDefinitions"] if c["priority"] == 0]
 
 
-def test_pods_show_who_comes_first_and_what_belongs_together(asker: Asker) -> None:
+def test_pods_show_who_comes_first_and_what_belongs_together(asker: ApiClient) -> None:
     group = {"podGroupName": "train"}
     asker.post(PODS, pod("a", nodeName="n1", schedulingGroup=group))
     asker.clock.now += 90
@@ -50,19 +50,19 @@ def test_pods_show_who_comes_first_and_what_belongs_together(asker: Asker) -> No
         ({"conditions": "none", "containerStatuses": 7}, "Unknown"),
     ],
 )
-def test_the_word_for_what_a_pod_does(asker: Asker, status: Json, word: str) -> None:
+def test_the_word_for_what_a_pod_does(asker: ApiClient, status: Json, word: str) -> None:
     asker.post(PODS, pod("a"))
     asker.store.patch(Key("pods", "default", "a"), lambda body: {**body, "status": status}, Part.STATUS)
     assert shown(asker.get(PODS, accept=TABLE))["a"][2] == word
 
 
-def test_a_pod_that_leaves(asker: Asker) -> None:
+def test_a_pod_that_leaves(asker: ApiClient) -> None:
     asker.post(PODS, pod("a", nodeName="n1"))
     asker.delete(f"{PODS}/a", gracePeriodSeconds="30")
     assert shown(asker.get(f"{PODS}/a", accept=TABLE))["a"][2] == "Terminating"
 
 
-def test_nodes_show_what_they_offer(asker: Asker) -> None:
+def test_nodes_show_what_they_offer(asker: ApiClient) -> None:
     asker.post(NODES, {**node("a"), "spec": {"unschedulable": True}})
     row = shown(asker.get(NODES, accept=TABLE))["a"]
     assert row[:5] == ["a", "Unknown,SchedulingDisabled", "<none>", "4", "8Gi"]
@@ -72,7 +72,7 @@ SHORT = ("CSINode", "LimitRange", "DeviceClass", "DeviceTaintRule", "ResourceCla
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if not k.asked], ids=lambda kind: kind.kind)
-def test_every_kind_has_its_columns_whatever_is_stored(kind: Kind) -> None:
+def test_every_kind_has_its_columns_whatever_is_stored(kind: ResourceKind) -> None:
     """Nothing checks what stands in a store: a table shows even nonsense."""
     nonsense = ["x", 7, None, [1], {"a": "b"}]
     columns = columns_of(kind)
@@ -85,7 +85,7 @@ def test_every_kind_has_its_columns_whatever_is_stored(kind: Kind) -> None:
         assert all(isinstance(column.read(inner, 0.0), str | int) for column in columns)
 
 
-def test_rows_carry_as_much_of_the_object_as_is_asked(asker: Asker) -> None:
+def test_rows_carry_as_much_of_the_object_as_is_asked(asker: ApiClient) -> None:
     asker.post(PODS, pod("a"))
     rows = {
         how: asker.get(PODS, accept=TABLE, includeObject=how)["rows"][0]

@@ -6,7 +6,7 @@ A list that is not named here is replaced as a whole; so are tolerations, taints
 from collections.abc import Mapping
 from functools import cache
 
-from reprieve.cluster.mini.kinds import Kind
+from reprieve.cluster.mini.kinds import ResourceKind
 
 PRIMITIVE = ""  # the items are plain values, each its own key
 
@@ -74,9 +74,9 @@ _ATOMIC: Mapping[str, frozenset[str]] = {"PodDisruptionBudget": frozenset({"spec
 
 
 @cache
-def merge_keys(kind: Kind) -> Mapping[str, str]:
+def merge_keys(kind: ResourceKind) -> Mapping[str, str]:
     return {**_under("metadata", _METADATA), **_CONDITIONS, **_OWN.get(kind.kind, {})}
 
 
-def atomic_mappings(kind: Kind) -> frozenset[str]:
+def atomic_mappings(kind: ResourceKind) -> frozenset[str]:
     return _ATOMIC.get(kind.kind, frozenset())

@@ -16,7 +16,7 @@ Reader = Callable[[Json, float], Cell]  # an object, and now
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """``wide``: shown only to those who ask for more."""
 
     name: str
@@ -56,38 +56,38 @@ def condition(body: object, name: str) -> Json:
 # --- columns that many kinds share -----------------------------------------------------------------
 
 
-def text(name: str, path: str, missing: str = NONE, *, wide: bool = False) -> Column:
-    return Column(name, lambda body, now: text_at(body, path, missing), wide)
+def text(name: str, path: str, missing: str = NONE, *, wide: bool = False) -> TableColumn:
+    return TableColumn(name, lambda body, now: text_at(body, path, missing), wide)
 
 
-def number(name: str, path: str, missing: int = 0, *, wide: bool = False) -> Column:
-    return Column(name, lambda body, now: number_at(body, path, missing), wide, "integer")
+def number(name: str, path: str, missing: int = 0, *, wide: bool = False) -> TableColumn:
+    return TableColumn(name, lambda body, now: number_at(body, path, missing), wide, "integer")
 
 
-def joined(name: str, path: str, field: str, *, wide: bool = False) -> Column:
+def joined(name: str, path: str, field: str, *, wide: bool = False) -> TableColumn:
     """One field of all items of a list."""
 
     def read(body: Json, now: float) -> str:
         return ",".join(text_at(item, field, "") for item in items_at(body, path)) or NONE
 
-    return Column(name, read, wide)
+    return TableColumn(name, read, wide)
 
 
-def size(name: str, *paths: str) -> Column:
+def size(name: str, *paths: str) -> TableColumn:
     """How many entries there are."""
 
     def read(body: Json, now: float) -> int:
         found = (at(body, path) for path in paths)
         return sum(len(value) for value in found if isinstance(value, dict | list))
 
-    return Column(name, read, type="integer")
+    return TableColumn(name, read, type="integer")
 
 
-def since(name: str, path: str, missing: str = UNKNOWN, *, wide: bool = False) -> Column:
-    return Column(name, lambda body, now: age(at(body, path), now, missing), wide)
+def since(name: str, path: str, missing: str = UNKNOWN, *, wide: bool = False) -> TableColumn:
+    return TableColumn(name, lambda body, now: age(at(body, path), now, missing), wide)
 
 
-NAME = Column("Name", lambda body, now: text_at(body, "metadata.name"), format="name")
+NAME = TableColumn("Name", lambda body, now: text_at(body, "metadata.name"), format="name")
 AGE = since("Age", "metadata.creationTimestamp")
 
 

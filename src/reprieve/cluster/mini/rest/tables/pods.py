@@ -5,7 +5,7 @@ from reprieve.cluster.mini.rest.tables.cells import (
     AGE,
     NAME,
     NONE,
-    Column,
+    TableColumn,
     at,
     condition,
     items_at,
@@ -53,8 +53,8 @@ def _of_containers(body: Json) -> str:
 
 POD = (
     NAME,
-    Column("Ready", _ready),
-    Column("Status", _status),
+    TableColumn("Ready", _ready),
+    TableColumn("Status", _status),
     number("Priority", "spec.priority"),
     text("Node", "spec.nodeName"),
     text("Group", "spec.schedulingGroup.podGroupName"),
@@ -95,12 +95,12 @@ def _taints(body: Json, now: float) -> str:
 
 NODE = (
     NAME,
-    Column("Status", _node_status),
-    Column("Roles", _roles),
+    TableColumn("Status", _node_status),
+    TableColumn("Roles", _roles),
     text("CPU", "status.allocatable.cpu"),
     text("Memory", "status.allocatable.memory"),
-    Column("GPU", _gpus),
+    TableColumn("GPU", _gpus),
     AGE,
     text("Version", "status.nodeInfo.kubeletVersion"),
-    Column("Taints", _taints, wide=True),
+    TableColumn("Taints", _taints, wide=True),
 )

@@ -1,0 +1,94 @@
+"""The door of the store: what a client sends, or a controller makes, is admitted before it is stored."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from reprieve.cluster.api.admission import (
+    Features,
+    Operation,
+    Refusal,
+    RefusalReason,
+    Request,
+    admit,
+)
+from reprieve.cluster.api.custom import Definition, admit_custom
+from reprieve.cluster.mini.conversion import to_storage_version
+from reprieve.cluster.mini.errors import ApiError, Cause
+from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, Json, peek
+from reprieve.cluster.mini.metadata import named, uid_at
+from reprieve.cluster.mini.resource_quota import charge
+from reprieve.cluster.mini.store import Store, parsed
+from reprieve.cluster.mini.stored_objects import Key
+
+
+class StoreLookup:
+    """What admission reads of others."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def find(self, kind: str, namespace: str, name: str) -> Json | None:
+        found = self._store.find(Key(BY_NAME[kind].resource, namespace, name))
+        return parsed(found) if found is not None else None
+
+    def all(self, kind: str) -> Iterator[Json]:
+        return map(parsed, self._store.list((BY_NAME[kind].resource,)).items)
+
+
+def admitted(store: Store, resource: str, body: Json, features: Features) -> Json:
+    """A new object as it is to be stored; an ApiError when it is refused."""
+    kind = BY_RESOURCE[resource]
+    api_version = str(body.get("apiVersion") or kind.api_version)
+    group, _, version = api_version.rpartition("/")
+    namespace = str(peek(body, "metadata").get("namespace") or "")
+    request = Request(
+        Operation.CREATE, group, version, kind.kind, body, namespace=namespace, features=features
+    )
+    return to_storage_version(kind, api_version, admitted_request(store, request))
+
+
+def admitted_request(store: Store, request: Request, definition: Definition | None = None) -> Json:
+    """The object of a request as it may be stored, in the spelling of the request, and charged to quotas.
+
+    ``definition``: that of its kind, if it is one that somebody has defined.
+    """
+    body = _answered(store, request, definition)
+    if definition is None and charge(store, request, body) and request.creates:
+        # That took the version by which the object was to be known.
+        body = _answered(store, request, definition)
+    return body
+
+
+def _answered(store: Store, request: Request, definition: Definition | None) -> Json:
+    if request.creates:
+        request = replace(request, new=_foreseen(store, request))
+    lookup = StoreLookup(store)
+    answer = admit(request, lookup) if definition is None else admit_custom(request, definition, lookup)
+    match answer:
+        case dict():
+            return answer
+        case Refusal(reason, sentence):
+            raise ApiError(404 if reason is RefusalReason.NOT_FOUND else 403, reason.value, sentence)
+        case errors:
+            causes = tuple(Cause(error.reason.cause, error.message, error.path) for error in errors)
+            raise _invalid(request, causes)
+
+
+def _foreseen(store: Store, request: Request) -> Json:
+    """With the identity that the store will give it: some objects speak of their own."""
+    meta, version = request.new.get("metadata"), store.version + 1
+    if not isinstance(meta, dict):
+        return request.new
+    meta = {**meta, "uid": uid_at(version)}
+    if not meta.get("name") and isinstance(meta.get("generateName"), str) and meta["generateName"]:
+        meta = named(request.kind, meta, version)
+    return {**request.new, "metadata": meta}
+
+
+def _invalid(request: Request, causes: tuple[Cause, ...]) -> ApiError:
+    name = str(request.name or peek(request.new, "metadata").get("name") or "")
+    complaints = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
+    told = complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"
+    error = ApiError(422, "Invalid", f'{request.kind} "{name}" is invalid: {told}', causes)
+    error.name = name
+    return error

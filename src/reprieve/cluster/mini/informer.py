@@ -1,0 +1,89 @@
+"""What an informed reader of the store knows: all objects of some types, kept up to date without a gap.
+
+Where the history is broken it lists anew, and reports what vanished meanwhile as deleted. It never goes back
+in time: a listing older than what it has reported is passed over.
+"""
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Self
+
+from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.store import ObjectList, Store
+from reprieve.cluster.mini.stored_objects import Key, Stored
+from reprieve.cluster.mini.watch_cache import CacheWatcher, EventType, WatchEvent
+
+
+class Informer:
+    """To be closed, or used in a ``with`` statement."""
+
+    def __init__(self, store: Store, resources: Sequence[str]) -> None:
+        self._store = store
+        self._resources = resources
+        self._known: dict[Key, Stored] = {}
+        self._watch: CacheWatcher | None = None
+
+    @property
+    def position(self) -> int:
+        """The version up to which everything was reported."""
+        return self._watch.position if self._watch is not None else -1
+
+    def poll(self) -> list[WatchEvent]:
+        """What is new since the last call; the first time, everything."""
+        if self._watch is None:
+            return self.relist(self._store.list(self._resources))
+        try:
+            changes = self._watch.poll()
+        except ApiError:  # the only one there is: the history no longer reaches back that far
+            return self.relist(self._store.list(self._resources))
+        for change in changes:
+            self._learn(change)
+        return changes
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Returns when there may be something to poll, or when the time is over."""
+        if self._watch is not None:
+            await self._watch.wait(seconds)
+
+    def relist(self, listing: ObjectList) -> list[WatchEvent]:
+        if listing.version < self.position:
+            return []
+        self.close()
+        self._watch = self._store.watch(self._resources, listing.version)
+        changes = [*self._vanished(listing), *self._new(listing)]
+        for change in changes:
+            self._learn(change)
+        return changes
+
+    def _vanished(self, listing: ObjectList) -> Iterator[WatchEvent]:
+        """A namesake with another UID means that the one we knew is gone; when, nobody can tell any more."""
+        uids = {item.key: item.uid for item in listing.items}
+        for key, known in self._known.items():
+            if uids.get(key) != known.uid:
+                yield WatchEvent(known.version, EventType.DELETED, known, known)
+
+    def _new(self, listing: ObjectList) -> Iterator[WatchEvent]:
+        for item in listing.items:
+            known = self._known.get(item.key)
+            if known is None or known.uid != item.uid:
+                yield WatchEvent(item.version, EventType.ADDED, item, None)
+            elif known.version != item.version:
+                yield WatchEvent(item.version, EventType.MODIFIED, item, known)
+
+    def _learn(self, change: WatchEvent) -> None:
+        if change.type is EventType.DELETED:
+            self._known.pop(change.object.key, None)
+        else:
+            self._known[change.object.key] = change.object
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

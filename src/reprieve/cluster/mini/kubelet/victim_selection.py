@@ -1,0 +1,84 @@
+"""Whom a kubelet ends so that a critical pod fits: as few as it can, the best served last.
+
+A function of what stands on the node; when it is asked, and how pods end, is not known here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reprieve.cluster.api.validation.resources import quality_of
+from reprieve.cluster.api.values import Json, part
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.resources import CPU, MEMORY, Amounts
+
+SYSTEM_CRITICAL = 2_000_000_000
+_STATIC = ("kubernetes.io/config.mirror", "kubernetes.io/config.source")
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPod:
+    """What a pod is to its kubelet: how important, how well served, and how heavy."""
+
+    key: Key
+    priority: int
+    is_critical: bool
+    quality: str
+    weight: Amounts
+
+    def may_end(self, other: "RankedPod") -> bool:
+        return (self.is_critical and not other.is_critical) or self.priority > other.priority
+
+
+def ranked(key: Key, body: Json, weight: Amounts) -> RankedPod:
+    spec, annotations = part(body, "spec"), part(body, "metadata", "annotations")
+    priority = spec.get("priority")
+    priority = priority if isinstance(priority, int) else 0
+    source = annotations.get(_STATIC[1], "api")
+    static = _STATIC[0] in annotations or source != "api"
+    return RankedPod(key, priority, static or priority >= SYSTEM_CRITICAL, quality_of(spec), weight)
+
+
+def victims_for(
+    preemptor: RankedPod, others: Iterable[RankedPod], missing: Mapping[str, int]
+) -> list[RankedPod] | None:
+    """None when not even all that may be ended would be enough."""
+    takeable = sorted((o for o in others if preemptor.may_end(o)), key=lambda o: o.key)
+    if _left(missing, takeable):
+        return None
+    best_effort, burstable, guaranteed = (
+        [o for o in takeable if o.quality == quality] for quality in ("BestEffort", "Burstable", "Guaranteed")
+    )
+    of_guaranteed = _fewest(guaranteed, _left(missing, [*best_effort, *burstable]))
+    of_burstable = _fewest(burstable, _left(missing, [*best_effort, *of_guaranteed]))
+    of_best_effort = _fewest(best_effort, _left(missing, [*of_burstable, *of_guaranteed]))
+    return [*of_best_effort, *of_burstable, *of_guaranteed]
+
+
+def _left(missing: Mapping[str, int], gone: Iterable[RankedPod]) -> Amounts:
+    """What is still missing when these are gone."""
+    left = dict(missing)
+    for other in gone:
+        for resource in left:
+            left[resource] -= other.weight.get(resource, 0)
+    return {resource: amount for resource, amount in left.items() if amount > 0}
+
+
+def _fewest(pods: Sequence[RankedPod], missing: Amounts) -> list[RankedPod]:
+    """One after the other that comes closest to what is missing; of equally close ones, the smallest."""
+    waiting, taken = list(pods), list[RankedPod]()
+    while missing:
+        nearest = min(waiting, key=lambda pod: (_distance(pod, missing), _size(pod)))
+        waiting.remove(nearest)
+        taken.append(nearest)
+        missing = _left(missing, [nearest])
+    return taken
+
+
+def _distance(pod: RankedPod, missing: Amounts) -> float:
+    """Every resource counts the same, whatever its amounts."""
+    lacks = (max(0, amount - pod.weight.get(name, 0)) / amount for name, amount in missing.items())
+    return sum(lack * lack for lack in lacks)
+
+
+def _size(pod: RankedPod) -> tuple[int, int, Key]:
+    return pod.weight.get(MEMORY, 0), pod.weight.get(CPU, 0), pod.key

@@ -1,0 +1,95 @@
+"""Whether a body can be read as the object it claims to be: types, fields nobody knows, fields said twice.
+
+A value of the wrong type is always refused. A field that nobody knows, most often a word misspelt, is
+refused, or dropped with a warning or without, as the client wants it.
+"""
+
+from dataclasses import dataclass
+
+from reprieve.cluster.api import schema, structural
+from reprieve.cluster.api.rules import unread_rules
+from reprieve.cluster.api.schema import Finding, findings
+from reprieve.cluster.mini.custom_kinds import DEFINITIONS
+from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
+from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.mini.rest.http_messages import ApiRequest
+from reprieve.cluster.mini.rest.query_parameters import FieldValidation
+from reprieve.cluster.mini.rest.request_bodies import media_type, repeated_fields
+from reprieve.cluster.mini.rest.routes import ResourcePath
+
+_MOST_TOLD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatedBody:
+    """What is known of an object, and the warnings that the client is given."""
+
+    body: Json
+    warnings: tuple[str, ...] = ()
+
+
+def validated(place: ResourcePath, request: ApiRequest, mode: FieldValidation, body: Json) -> ValidatedBody:
+    """For an object that a client sent; an ApiError 400 if it is refused."""
+    found = _findings(place, body)
+    for finding in found:
+        if finding.expected:
+            raise bad_request(f"{_name(place)} cannot be handled as a {place.kind.kind}: {_told(finding)}")
+    repeated = repeated_fields(request.body, media_type(request)) if mode is FieldValidation.STRICT else ()
+    warnings = _judged(place, mode, [f'duplicate field "{n}"' for n in repeated], found)
+    return ValidatedBody(_known(place, body) if found else body, (*warnings, *_not_followed(place, body)))
+
+
+def validated_patch(place: ResourcePath, mode: FieldValidation, body: Json, old: Json) -> ValidatedBody:
+    """The same for what a patch has made of an object. What was wrong before is not the patch's fault."""
+    found = _findings(place, body)
+    if not found:
+        return ValidatedBody(body, _not_followed(place, body))
+    known = set(_findings(place, old))
+    fresh = [finding for finding in found if finding not in known]
+    for finding in fresh:
+        if finding.expected:
+            cause = Cause("FieldValueTypeInvalid", _told(finding), finding.path)
+            raise ApiError(
+                422, "Invalid", f"{_name(place)} is invalid after the patch: {_told(finding)}", (cause,)
+            )
+    try:
+        warnings = _judged(place, mode, [], fresh)
+    except ApiError as error:
+        cause = Cause("FieldValueInvalid", error.message, "patch")
+        raise ApiError(422, "Invalid", error.message, (cause,)) from error
+    return ValidatedBody(_known(place, body), (*warnings, *_not_followed(place, body)))
+
+
+def _not_followed(place: ResourcePath, body: Json) -> tuple[str, ...]:
+    return tuple(unread_rules(body)) if place.kind.resource == DEFINITIONS else ()
+
+
+def _known(place: ResourcePath, body: Json) -> Json:
+    """Kinds of somebody's own are pruned where they are admitted."""
+    return schema.pruned(place.api_version, place.kind.kind, body) if place.kind.custom is None else body
+
+
+def _findings(place: ResourcePath, body: Json) -> list[Finding]:
+    if place.kind.custom is None:
+        return findings(place.api_version, place.kind.kind, body)
+    _, unknown = structural.pruned(body, place.kind.custom.schemas[place.version])
+    return [Finding(path) for path in unknown]
+
+
+def _judged(
+    place: ResourcePath, mode: FieldValidation, complaints: list[str], unknown: list[Finding]
+) -> tuple[str, ...]:
+    if mode is FieldValidation.IGNORE:
+        return ()
+    told = (*(f'unknown field "{finding.path}"' for finding in unknown), *complaints)
+    if told and mode is FieldValidation.STRICT:
+        raise bad_request(f"{_name(place)}: strict decoding error: {', '.join(told[:_MOST_TOLD])}")
+    return told
+
+
+def _name(place: ResourcePath) -> str:
+    return f'{place.kind.kind} in version "{place.api_version}"'
+
+
+def _told(finding: Finding) -> str:
+    return f"{finding.path or 'the object'}: expected {finding.expected}, got {finding.got}"

@@ -1,0 +1,154 @@
+"""Getting and listing: which objects, at which version, and in which portions."""
+
+import base64
+import binascii
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
+from reprieve.cluster.mini.rest.query_parameters import Query, forbidden
+from reprieve.cluster.mini.rest.routes import ResourcePath
+from reprieve.cluster.mini.rest.selection_predicate import SelectionPredicate
+from reprieve.cluster.mini.rest.serialization import ListExtent
+from reprieve.cluster.mini.store import ObjectList, Store
+from reprieve.cluster.mini.stored_objects import Stored
+
+EXACT, NOT_OLDER = "Exact", "NotOlderThan"
+_KEPT_LISTINGS = 8
+
+
+class _Token(msgspec.Struct, frozen=True):
+    """Where a list goes on: the version it is of (None: now), and the last object of the portion before."""
+
+    version: int | None
+    namespace: str
+    name: str
+
+
+_TOKEN = msgspec.json.Decoder(_Token)
+
+
+class PagedLists:
+    """Lists in portions. A list that is taken in portions is kept for a while, so as not to be made again."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: OrderedDict[tuple[str, str, int], ObjectList] = OrderedDict()
+
+    def list(
+        self, place: ResourcePath, query: Query, wanted: SelectionPredicate
+    ) -> tuple[Sequence[Stored], ListExtent]:
+        token = _token(query.text("continue"))
+        check_version(query, self._store.version)
+        limit = query.number("limit") or 0
+        listing = self._continued(place, token, _exact_version(query, token), partly=limit > 0)
+        start = _after(listing.items, token)
+        chosen, rest = _portion(listing.items, start, wanted, limit)
+        if rest is None:
+            return chosen, ListExtent(listing.version)
+        remaining = rest if wanted.takes_all else None
+        last = chosen[-1].key
+        token = _Token(listing.version, last.namespace, last.name)
+        return chosen, ListExtent(listing.version, _encoded(token), remaining)
+
+    def _continued(
+        self, place: ResourcePath, token: _Token | None, version: int | None, *, partly: bool
+    ) -> ObjectList:
+        """Who comes back too late may go on where it was, in the list of now."""
+        try:
+            return self._listing(place, version, partly=partly)
+        except ApiError as error:
+            if token is not None:
+                error.go_on = _encoded(replace(token, version=None))
+            raise
+
+    def _listing(self, place: ResourcePath, version: int | None, *, partly: bool) -> ObjectList:
+        at = self._store.version if version is None else version
+        key = (place.kind.resource, place.namespace, at)
+        kept = self._kept.get(key)
+        if kept is not None:
+            return kept
+        listing = self._store.list((place.kind.resource,), place.namespace, version)
+        if partly:
+            self._kept[key] = listing
+            if len(self._kept) > _KEPT_LISTINGS:
+                self._kept.popitem(last=False)
+        return listing
+
+
+def _portion(
+    items: Sequence[Stored], start: int, wanted: SelectionPredicate, limit: int
+) -> tuple[list[Stored], int | None]:
+    """Up to ``limit`` objects that are wanted; how many there are after them, or None if it was all."""
+    if not limit and not start and wanted.takes_all:
+        return list(items), None
+    chosen: list[Stored] = []
+    for i in range(start, len(items)):
+        if not wanted.takes(items[i]):
+            continue
+        if limit and len(chosen) == limit:
+            return chosen, len(items) - i
+        chosen.append(items[i])
+    return chosen, None
+
+
+def check_version(query: Query, newest: int) -> None:
+    """An ApiError for a version that does not exist yet, or a rule without a version."""
+    version = query.version()
+    match = query.choice("resourceVersionMatch", (EXACT, NOT_OLDER))
+    if match and version is None:
+        raise forbidden("resourceVersionMatch", "it needs a resourceVersion")
+    if match == EXACT and version == 0:
+        raise forbidden("resourceVersionMatch", "no list is of exactly version 0")
+    if query.text("continue"):
+        if match:
+            raise forbidden("resourceVersionMatch", "the parameter continue tells the version")
+        if version:
+            raise bad_request(
+                "resourceVersion cannot be given together with continue, which tells the version"
+            )
+    check_reached(version, newest)
+
+
+def check_reached(version: int | None, newest: int) -> None:
+    if version is not None and version > newest:
+        cause = Cause("ResourceVersionTooLarge", "Too large resource version")
+        sentence = f"Too large resource version: {version}, current: {newest}"
+        raise ApiError(504, "Timeout", sentence, (cause,), retry_after=1)
+
+
+def _exact_version(query: Query, token: _Token | None) -> int | None:
+    """The version that the list has to be of; None for the newest."""
+    if token is not None:
+        return token.version
+    version = query.version()
+    exact = query.text("resourceVersionMatch") == EXACT
+    in_portions = bool(query.number("limit")) and not query.text("resourceVersionMatch")
+    return version if version and (exact or in_portions) else None
+
+
+# --- tokens ----------------------------------------------------------------------------------------
+
+
+def _token(text: str) -> _Token | None:
+    if not text:
+        return None
+    try:
+        return _TOKEN.decode(base64.urlsafe_b64decode(text.encode()))
+    except (binascii.Error, msgspec.MsgspecError, ValueError) as error:
+        raise bad_request("the parameter continue is not one that this server has given out") from error
+
+
+def _encoded(token: _Token) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode()
+
+
+def _after(items: Sequence[Stored], token: _Token | None) -> int:
+    """The first object behind the portion that the token ends."""
+    if token is None:
+        return 0
+    return bisect_right(items, (token.namespace, token.name), key=lambda item: item.key[1:])

@@ -1,0 +1,74 @@
+"""Server-side apply: a client says what it wants to be so of an object, and under whose name."""
+
+from dataclasses import replace
+from typing import Any
+
+from reprieve.cluster.mini.conversion import normalized
+from reprieve.cluster.mini.errors import bad_request, conflict
+from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.metadata import metadata_of
+from reprieve.cluster.mini.rest.authorization import attributes_of, authorize, check_escalation
+from reprieve.cluster.mini.rest.field_validation import validated
+from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
+from reprieve.cluster.mini.rest.patches import APPLY
+from reprieve.cluster.mini.rest.query_parameters import FieldValidation
+from reprieve.cluster.mini.rest.request_bodies import as_object, from_yaml, media_type
+from reprieve.cluster.mini.rest.routes import ResourcePath
+from reprieve.cluster.mini.rest.url_matching import with_namespace, with_type_meta
+from reprieve.cluster.mini.rest.write_handlers import ApiCall, created, patch, written
+from reprieve.cluster.mini.store import without_status
+
+
+def patch_or_apply(call: ApiCall) -> ApiResponse:
+    return apply(call) if media_type(call.request) == APPLY else patch(call)
+
+
+def apply(call: ApiCall) -> ApiResponse:
+    """What is not there is made, by those who may."""
+    place = call.place
+    wanted = _wanted(call)
+    if place.part or call.api.store.find(place.key) is not None:
+        return answer(
+            call.serializer.one(written(call, lambda old: _put(call, wanted, old), counts_owners=False))
+        )
+    authorize(
+        call.api.authorizer, call.request.user, replace(attributes_of(place, call.request), verb="create")
+    )
+    meta = metadata_of(wanted)
+    if meta.get("resourceVersion") or meta.get("uid"):
+        raise conflict(str(place.key), "it is not there, and the request is meant for one that is")
+    new = without_status(place.kind, normalized(place.api_version, _put(call, wanted, None)))
+    check_escalation(call.api.authorizer, call.request.user, place, new)
+    admitted = call.chosen.admit_new(place, new)
+    return answer(call.serializer.one(created(call, admitted, metadata_of(new)["managedFields"])), 201)
+
+
+def _put(call: ApiCall, wanted: Json, there: Json | None) -> Json:
+    return with_type_meta(call.place, call.ownership.put_on(wanted, there))
+
+
+def _wanted(call: ApiCall) -> Json:
+    """A field that nobody knows is refused whatever the client says: nobody could own it."""
+    body = _without_nulls(as_object(from_yaml(call.request.body)))
+    for name in ("apiVersion", "kind"):
+        if not body.get(name):
+            raise bad_request(f"{name} is missing in what is to be applied")
+    body = with_type_meta(call.place, _named(call.place, body))
+    validated(call.place, call.request, FieldValidation.STRICT, body)
+    return with_namespace(call.place, body)
+
+
+def _named(place: ResourcePath, body: Json) -> Json:
+    if not isinstance(body.get("metadata", {}), dict):
+        return body
+    return {**body, "metadata": {"name": place.name, **peek(body, "metadata")}}
+
+
+def _without_nulls(value: Any) -> Any:
+    """Who says null says nothing."""
+    match value:
+        case dict():
+            return {name: _without_nulls(one) for name, one in value.items() if one is not None}
+        case list():
+            return [_without_nulls(one) for one in value]
+    return value
