@@ -141,7 +141,7 @@ def _refused(mood: float, request: ApiRequest) -> ApiError | None:
     if mood < 0.08:
         return ApiError(503, "ServiceUnavailable", "the server is not ready")
     if mood < 0.10 and request.method == "PATCH":
-        return conflict("it", "somebody changed it meanwhile")
+        return conflict("it", "the object has been modified")
     if mood < 0.10 and request.query.get("resourceVersion"):
         return ApiError(410, "Expired", "the history does not reach back that far")
     return None

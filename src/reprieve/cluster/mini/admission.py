@@ -1,4 +1,7 @@
-"""The door of the store: what a client sends, or a controller makes, is admitted before it is stored."""
+"""Admission before storage: every object that a client sends or a controller creates passes here.
+
+Admission itself is in `cluster.api`; this gives it the store to read, and turns refusals into API errors.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +25,7 @@ from reprieve.cluster.mini.stored_objects import Key
 
 
 class StoreLookup:
-    """What admission reads of others."""
+    """The other objects that admission reads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -36,7 +39,7 @@ class StoreLookup:
 
 
 def admitted(store: Store, resource: str, body: Json, features: Features) -> Json:
-    """A new object as it is to be stored; an ApiError when it is refused."""
+    """A new object as the store takes it; an ApiError when admission refuses it."""
     kind = BY_RESOURCE[resource]
     api_version = str(body.get("apiVersion") or kind.api_version)
     group, _, version = api_version.rpartition("/")
@@ -48,13 +51,13 @@ def admitted(store: Store, resource: str, body: Json, features: Features) -> Jso
 
 
 def admitted_request(store: Store, request: Request, definition: Definition | None = None) -> Json:
-    """The object of a request as it may be stored, in the spelling of the request, and charged to quotas.
+    """Admit the object of a request and charge it to quotas; it stays in the API version of the request.
 
-    ``definition``: that of its kind, if it is one that somebody has defined.
+    ``definition``: the CustomResourceDefinition of its kind, for custom kinds.
     """
     body = _answered(store, request, definition)
     if definition is None and charge(store, request, body) and request.creates:
-        # That took the version by which the object was to be known.
+        # The charge took the resource version from which the UID of the object was derived.
         body = _answered(store, request, definition)
     return body
 
@@ -75,7 +78,7 @@ def _answered(store: Store, request: Request, definition: Definition | None) -> 
 
 
 def _foreseen(store: Store, request: Request) -> Json:
-    """With the identity that the store will give it: some objects speak of their own."""
+    """The object with the UID and name that the store will give it: some objects refer to themselves."""
     meta, version = request.new.get("metadata"), store.version + 1
     if not isinstance(meta, dict):
         return request.new
@@ -88,7 +91,7 @@ def _foreseen(store: Store, request: Request) -> Json:
 def _invalid(request: Request, causes: tuple[Cause, ...]) -> ApiError:
     name = str(request.name or peek(request.new, "metadata").get("name") or "")
     complaints = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
-    told = complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"
-    error = ApiError(422, "Invalid", f'{request.kind} "{name}" is invalid: {told}', causes)
+    listed = complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"
+    error = ApiError(422, "Invalid", f'{request.kind} "{name}" is invalid: {listed}', causes)
     error.name = name
     return error

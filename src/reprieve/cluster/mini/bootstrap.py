@@ -1,4 +1,4 @@
-"""What a new cluster is to be like: how many nodes of which shape, and what every cluster begins with."""
+"""The initial content of a cluster: system namespaces, priority classes and roles, and nodes from templates."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -12,7 +12,7 @@ from reprieve.cluster.mini.kinds import Json, peek, section
 from reprieve.cluster.mini.namespace_controller import SYSTEM_NAMESPACES
 
 LOOPBACK = "127.0.0.1"
-# Clients that check what they get want to have all of it.
+# Clients that validate responses require all of these fields.
 _NODE_INFO = {
     "architecture": "amd64",
     "bootID": "",
@@ -30,10 +30,10 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 
 @dataclass(frozen=True, slots=True)
 class LocalCluster:
-    """The nodes are made after ``templates`` in turn. Port 0 is any that is free.
+    """How to start a cluster. Nodes use ``templates`` round-robin. Port 0 means any free port.
 
-    ``snapshot``: the text of what it begins with. ``users``: who else gets a token.
-    ``data_dir``: where it is kept. One that is there already goes on as it was, with the nodes that it has.
+    ``snapshot``: the text of a snapshot to restore. ``users``: users that get tokens besides the admin.
+    ``data_dir``: where its state is stored. A cluster that exists there continues, with the nodes that it has.
     """
 
     templates: Sequence[Json]
@@ -56,9 +56,9 @@ def standard_objects() -> list[Json]:
 
 
 def known_authorities(clients: str, for_proxies: str) -> Json:
-    """Where servers beside this one, such as a scheduler, look whom to trust, as PEM.
+    """The ConfigMap from which servers such as a scheduler learn which CAs to trust, as PEM.
 
-    ``for_proxies``: those may speak for everybody, so it had better be one that has signed nothing.
+    ``for_proxies``: a client with a certificate of this CA can act as any user, so pass a CA that has signed none.
     """
     return {
         "apiVersion": "v1",
@@ -83,7 +83,7 @@ def _system_classes() -> list[Json]:
             "metadata": {"name": found.name},
             "value": found.value,
             "preemptionPolicy": "PreemptLowerPriority",
-            "description": "for what the cluster itself needs",
+            "description": "Used for system critical pods that must run in the cluster.",
         }
         for found in SYSTEM_CLASSES.values()
     ]
@@ -106,7 +106,7 @@ SHAPES: Mapping[str, Json] = {
 
 
 def nodes_of(templates: Sequence[Json], count: int) -> list[Json]:
-    """So many nodes, made after the templates in turn and named after them."""
+    """Nodes that use the templates round-robin, named after them."""
     return [_node(templates[n % len(templates)], n // len(templates)) for n in range(count)]
 
 

@@ -1,6 +1,6 @@
-"""The mini cluster as the scheduler's port, in this process, and a surface for those who set it up.
+"""The mini cluster as the scheduler's port, in this process, and an interface to set it up.
 
-Between the scheduler and the store stands only what a plan of faults puts there.
+The port reads and writes the store directly; only a fault plan can delay, drop or fail what passes.
 """
 
 import asyncio
@@ -101,24 +101,24 @@ class MiniCluster:
         found = self.store.find(key_of_target(target))
         return found is not None and found.uid == target.uid
 
-    # --- for those who set it up -----------------------------------------------------------------
+    # --- setting it up ---------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Kubelets and controllers begin to live, on the running event loop."""
+        """Start kubelets and controllers on the running event loop."""
         store, clock, delays = self.store, self.clock, delays_at(self._timing.speed)
         loops: dict[str, Callable[[], ControlLoop]] = {
             "kubelets": lambda: Kubelets(store, clock, self._timing),
             "controllers": lambda: ControllerManager(store, clock, delays, self.features),
-            "cascade": lambda: GarbageCollector(store),
-            "namespaces": lambda: NamespaceController(store, clock),
-            "quotas": lambda: ResourceQuotaController(store, clock),
-            "definitions": lambda: CrdController(store, clock),
-            "teller": lambda: EventRecorder(store, clock),
+            "garbage collector": lambda: GarbageCollector(store),
+            "namespace controller": lambda: NamespaceController(store, clock),
+            "quota controller": lambda: ResourceQuotaController(store, clock),
+            "CRD controller": lambda: CrdController(store, clock),
+            "event recorder": lambda: EventRecorder(store, clock),
         }
         self._tasks = [asyncio.create_task(run(enter, clock), name=name) for name, enter in loops.items()]
 
     async def stop(self) -> None:
-        """They end; if one had failed before, this tells."""
+        """Stop them; raises the error of one that had failed before."""
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
@@ -127,7 +127,7 @@ class MiniCluster:
                 raise ended
 
     def apply(self, objects: Iterable[Json]) -> list[Stored]:
-        """Creates what is not there and replaces what is; a status that is given is written, too."""
+        """Create or replace each object; a status in it is written as well."""
         return [self._apply(body) for body in objects]
 
     def _apply(self, body: Json) -> Stored:
@@ -153,7 +153,7 @@ class MiniCluster:
         return [parsed(item) for item in self.store.list((_kind(kind).resource,), namespace).items]
 
     def disconnect(self, fault: WatchFault = WatchFault.DROP) -> None:
-        """Breaks every watch that is open now."""
+        """Break every open watch."""
         for watch in self._watches:
             watch.break_off(fault)
 
@@ -161,7 +161,7 @@ class MiniCluster:
 def _kind(name: str) -> ResourceKind:
     kind = BY_NAME.get(name)
     if kind is None:
-        raise not_found(f"the kind {name}")
+        raise not_found(f"kind {name}")
     return kind
 
 

@@ -1,4 +1,4 @@
-"""How a part of the cluster lives: it takes a step whenever something changed or its time has come."""
+"""How a component of the cluster runs: it takes a step at every change, and when its timer is due."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.sqlite_backend import StorageError
 
-_BREATHER = 1.0  # seconds until a write that could not be kept is worth another try
+_RETRY_SECONDS = 1.0  # after a write that the backend could not store
 
 
 class ControlLoop(Protocol):
@@ -16,20 +16,20 @@ class ControlLoop(Protocol):
     def informer(self) -> Informer: ...
 
     def step(self) -> float | None:
-        """Says when it wants to be called again even if nothing changes."""
+        """Returns when it must be called again even if nothing changes; None for never."""
 
 
-async def run(enter: Callable[[], ControlLoop], clock: Clock) -> None:
-    """After a write that could not be kept, a new one takes over: it knows what there is, and no more."""
+async def run(start: Callable[[], ControlLoop], clock: Clock) -> None:
+    """After a write that failed, start a new one: the memory of the old one may differ from the store."""
     while True:
         try:
-            await _live(enter(), clock)
+            await _run(start(), clock)
         except StorageError:
-            await asyncio.sleep(_BREATHER)
+            await asyncio.sleep(_RETRY_SECONDS)
 
 
-async def _live(one: ControlLoop, clock: Clock) -> None:
-    with one.informer:
+async def _run(loop: ControlLoop, clock: Clock) -> None:
+    with loop.informer:
         while True:
-            at = one.step()
-            await one.informer.wait(None if at is None else max(0.0, at - clock()))
+            at = loop.step()
+            await loop.informer.wait(None if at is None else max(0.0, at - clock()))

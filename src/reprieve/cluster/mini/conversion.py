@@ -1,7 +1,7 @@
-"""How an object that is stored once is written in each API version that it is served in, and back.
+"""Conversion between the storage version of an object and the API versions in which it is served.
 
-Plain JSON values in, plain JSON values out; nothing is validated, and what is not understood stays as it is.
-What a version has no words for is not shown in it, and survives a write in it.
+Plain JSON values in, plain JSON values out; nothing is validated, and unknown fields stay as they are. Fields
+that a version does not have are not shown in it, and survive a write in it.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ _SCHEDULED, _OLDER_SCHEDULED = "PodGroupInitiallyScheduled", "PodGroupScheduled"
 
 
 def to_version(kind: ResourceKind, api_version: str, body: Json) -> Json:
-    """A stored object as a client of this API version reads it."""
+    """A stored object in an API version."""
     if api_version == body.get("apiVersion"):
         return body
     shown = {**body, "apiVersion": api_version}
@@ -40,29 +40,29 @@ def to_version(kind: ResourceKind, api_version: str, body: Json) -> Json:
 
 
 def to_storage_version(kind: ResourceKind, api_version: str, body: Json, before: Json | None = None) -> Json:
-    """What is stored of an object that a client of this API version wrote over what was there before."""
+    """An object of an API version in the storage version; ``before`` is the object that it replaces."""
     kept = {**body, "apiVersion": kind.api_version}
     if api_version == EVENTS:
         return _renamed(kept, _CORE_NAMES)
     if api_version == OLDER:
         newer = _newer(kept)
-        return newer if before is None else _with_unspoken(newer, before)
+        return newer if before is None else _with_unserved_fields(newer, before)
     return kept
 
 
 def normalized(api_version: str, body: Json) -> Json:
-    """The older spelling has two places for the disruption mode; the same mode in both is said once."""
-    return _each_spec(body, _said_once) if api_version == OLDER else body
+    """v1alpha2 has two fields for the disruption mode; if both have the same value, one is dropped."""
+    return _each_spec(body, _mode_once) if api_version == OLDER else body
 
 
 def stored_field(api_version: str, path: str) -> str:
-    """The stored name of a field by which a client selects."""
+    """The stored name of a field in a field selector of an API version."""
     first, dot, rest = path.partition(".")
     return _CORE_NAMES.get(first, first) + dot + rest if api_version == EVENTS else path
 
 
 def field_names_in(api_version: str, fields: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of fields of a stored object, as a client of this API version writes them."""
+    """The names of stored fields in an API version."""
     return tuple(_EVENT_NAMES.get(f, f) for f in fields) if api_version == EVENTS else fields
 
 
@@ -74,7 +74,7 @@ def _renamed(body: Json, names: Mapping[str, str]) -> Json:
 
 
 def _each_spec(body: Json, change: Callable[[Json], Json]) -> Json:
-    """Applies to the spec of a group, or to the templates of a workload."""
+    """Apply a function to the spec of a group, or to the templates of a workload."""
     spec = body.get("spec")
     if not isinstance(spec, dict):
         return body
@@ -113,7 +113,7 @@ def _newer(body: Json) -> Json:
 
 
 def _newer_spec(spec: Json) -> Json:
-    kept = _said_once(spec)
+    kept = _mode_once(spec)
     policy = peek(kept, "schedulingPolicy")
     if "disruptionMode" in policy and "disruptionMode" not in kept:
         kept["disruptionMode"] = policy["disruptionMode"]
@@ -130,7 +130,7 @@ def _newer_spec(spec: Json) -> Json:
     return kept
 
 
-def _said_once(spec: Json) -> Json:
+def _mode_once(spec: Json) -> Json:
     policy = peek(spec, "schedulingPolicy")
     mode = policy.get("disruptionMode")
     if mode is None or mode != spec.get("disruptionMode"):
@@ -139,7 +139,7 @@ def _said_once(spec: Json) -> Json:
 
 
 def _with_condition(body: Json, old: str, new: str) -> Json:
-    """Renames a type of condition."""
+    """Rename a type of condition."""
     status = peek(body, "status")
     conditions = status.get("conditions")
     if not isinstance(conditions, list):
@@ -148,19 +148,19 @@ def _with_condition(body: Json, old: str, new: str) -> Json:
     return {**body, "status": {**status, "conditions": renamed}}
 
 
-def _with_unspoken(body: Json, before: Json) -> Json:
+def _with_unserved_fields(body: Json, before: Json) -> Json:
     spec, old = peek(body, "spec"), peek(before, "spec")
-    kept = {**_unspoken(old), **spec}
+    kept = {**_unserved_fields(old), **spec}
     templates = _by_name(old.get("podGroupTemplates"))
     if templates and isinstance(spec.get("podGroupTemplates"), list):
         kept["podGroupTemplates"] = [
-            {**_unspoken(templates.get(str(t.get("name")), {})), **t} if isinstance(t, dict) else t
+            {**_unserved_fields(templates.get(str(t.get("name")), {})), **t} if isinstance(t, dict) else t
             for t in spec["podGroupTemplates"]
         ]
     return {**body, "spec": kept} if kept else body
 
 
-def _unspoken(spec: Json) -> Json:
+def _unserved_fields(spec: Json) -> Json:
     return {name: spec[name] for name in _NOT_IN_OLDER if name in spec}
 
 

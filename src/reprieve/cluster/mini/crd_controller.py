@@ -1,4 +1,4 @@
-"""Keeps the status of definitions true, and deletes what they define before they go."""
+"""The controller of CustomResourceDefinitions: sets their status, and deletes their objects before they go."""
 
 from contextlib import suppress
 
@@ -14,7 +14,7 @@ from reprieve.cluster.mini.stored_objects import Key
 from reprieve.cluster.mini.watch_cache import EventType
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
-_LOOK_AGAIN = 0.1  # seconds, while some of its objects still take their time
+_RETRY_SECONDS = 0.1  # while some of its objects still terminate
 
 
 class CrdController:
@@ -32,12 +32,12 @@ class CrdController:
                 self._known[change.object.key] = change.object.uid
         waits = False
         for key, uid in list(self._known.items()):
-            with suppress(ApiError):  # it is gone already
+            with suppress(ApiError):  # the definition is gone already
                 waits |= self._look_at(key, uid)
-        return self._clock() + _LOOK_AGAIN if waits else None
+        return self._clock() + _RETRY_SECONDS if waits else None
 
     def _look_at(self, key: Key, uid: str) -> bool:
-        """Whether it waits for objects that are still there."""
+        """Whether it waits for objects that still exist."""
         body = parsed(self._store.get(key))
         if "deletionTimestamp" not in body["metadata"]:
             self._store.patch(key, self._accepted, Part.STATUS, uid)
@@ -58,7 +58,7 @@ class CrdController:
         return False
 
     def _accepted(self, body: Json) -> Json:
-        """As Kubernetes tells it: whether its names are free, and whether it is served."""
+        """Set the conditions NamesAccepted and Established."""
         spec, status, now = part(body, "spec"), section(body, "status"), self._clock()
         kind = kind_of(body)
         served = self._store.kinds.get(kind.resource)
@@ -73,7 +73,7 @@ class CrdController:
                 **part(spec, "names"),
             }
         else:
-            names = StatusCondition("NamesAccepted", "False", "KindConflict", "another kind has these names")
+            names = StatusCondition("NamesAccepted", "False", "KindConflict", "another kind uses these names")
             there = StatusCondition("Established", "False", "NotAccepted", "not all names are accepted")
         set_condition(status, names, now)
         set_condition(status, there, now)

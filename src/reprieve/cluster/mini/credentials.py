@@ -1,5 +1,7 @@
-"""By what clients know a cluster again, and it knows them: its token, its certificate, and the authority that
-vouches for clients; made once and kept with it."""
+"""The credentials of a cluster: its admin token, its serving certificate, and its client CA.
+
+They are created once and stored with the cluster, so that a kubeconfig stays valid across restarts.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from reprieve.cluster.mini.sqlite_backend import SqliteBackend
 
 @dataclass(frozen=True, slots=True)
 class ClusterCredentials:
-    """``clients``: the authority whose certificates say who somebody is."""
+    """``clients``: the CA that signs client certificates."""
 
     token: str
     certificate: Certificate
@@ -23,7 +25,7 @@ class ClusterCredentials:
 
 
 def credentials_of(backend: SqliteBackend | None, host: str) -> ClusterCredentials:
-    """A certificate is for one host; whoever served another one before keeps its token."""
+    """A certificate is for one host; a cluster that moves to another host keeps its token."""
     if backend is None:
         return ClusterCredentials(new_token(), _certificate(host), _authority())
     token = backend.note("token") or new_token()

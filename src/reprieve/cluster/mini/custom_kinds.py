@@ -1,4 +1,4 @@
-"""Kinds that somebody has defined: from a CustomResourceDefinition to a kind that is served as any other."""
+"""From a CustomResourceDefinition to a kind that is served like any other."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -17,8 +17,8 @@ _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 
 def defined_kinds(definitions: Iterable[Json]) -> dict[str, ResourceKind]:
-    """By their resource types. Of two that claim the same name, and beside a kind that every cluster has, the
-    first is served."""
+    """Custom kinds by resource type. If two definitions claim one name, the older is served; built-in kinds win
+    over both."""
     found: dict[str, ResourceKind] = {}
     taken: set[tuple[str, str]] = set()
     for body in sorted(definitions, key=_age):
@@ -36,7 +36,7 @@ def _age(body: Json) -> tuple[str, str]:
 
 
 def kind_of(body: Json) -> ResourceKind:
-    """The definition has been checked when it was stored."""
+    """Admission has validated the definition."""
     spec, names = part(body, "spec"), part(body, "spec", "names")
     versions = {text_in(v, "name"): v for v in items(spec, "versions") if v.get("served") is True}
     ordered = sorted(versions, key=lambda name: (versions[name].get("storage") is not True, _priority(name)))
@@ -73,7 +73,7 @@ def _selectable(versions: Mapping[str, Json]) -> tuple[str, ...]:
 
 
 def _priority(version: str) -> tuple[int, int, int, str]:
-    """Finished versions first, then those of which more is settled, then the newest."""
+    """Kubernetes' order of versions: stable, beta, alpha, and within each the newest first."""
     found = _VERSION.fullmatch(version)
     if found is None:
         return 3, 0, 0, version

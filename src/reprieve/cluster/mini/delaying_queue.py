@@ -1,4 +1,7 @@
-"""What is to be done when: at most one thing for each subject, taken in order of time, then of entry."""
+"""A queue of tasks with due times, after client-go's delaying queue: at most one task for each subject.
+
+Tasks that are due come in order of time, then of entry.
+"""
 
 import heapq
 from collections.abc import Hashable
@@ -7,7 +10,7 @@ from typing import Generic, TypeVar
 S = TypeVar("S", bound=Hashable)
 T = TypeVar("T")
 
-# A sleep may end this much early by rounding: moments since 1970 are known to a quarter of a microsecond.
+# A sleep may end this much early: a float of seconds since 1970 is exact to a quarter of a microsecond.
 _TOLERANCE = 1e-6
 
 
@@ -18,7 +21,7 @@ class DelayingQueue(Generic[S, T]):
         self._entered = 0
 
     def add(self, subject: S, task: T, at: float) -> None:
-        """A task that is planned already is at most moved forward; a different one takes its place."""
+        """Add a task. An equal task of the subject keeps the earlier due time; a different one is replaced."""
         entry = self._entries.get(subject)
         if entry is not None and entry[2] == task and entry[0] <= at:
             return
@@ -30,7 +33,7 @@ class DelayingQueue(Generic[S, T]):
         self._entries.pop(subject, None)
 
     def due(self, now: float) -> list[tuple[S, T]]:
-        """What is due, taken off the agenda."""
+        """Remove and return the tasks that are due."""
         found = []
         while (at := self.next_at()) is not None and at <= now + _TOLERANCE:
             _, _, subject = heapq.heappop(self._heap)

@@ -1,6 +1,7 @@
-"""One watcher's line to the store, and what can befall it: late changes, broken connections, old lists.
+"""A watch with injected faults: late changes, broken connections, stale lists.
 
-Whatever happens, each object's changes arrive in order, none older than one that arrived, and in the end all.
+Whatever the faults, the changes of each object arrive in order, none is older than one that arrived before,
+and the last state of each object arrives in the end.
 """
 
 import asyncio
@@ -14,11 +15,11 @@ from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.cluster.mini.watch_cache import WatchEvent
 
-_STALE_BY = 50  # versions by which a list from the past is behind
+_STALE_BY = 50  # versions by which a stale list is behind
 
 
 class DelayedEvents:
-    """Changes that are held back. What follows on a held one about the same object waits behind it."""
+    """Changes that are delivered late. Later changes of the same object wait behind them, to keep their order."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, WatchEvent]] = []
@@ -49,7 +50,7 @@ class DelayedEvents:
 
 
 class FaultyWatch:
-    """``number`` tells lines apart, so that each has faults of its own."""
+    """``number`` distinguishes watches, so that each draws its own faults."""
 
     def __init__(
         self, store: Store, resources: Sequence[str], clock: Clock, plan: FaultPlan, number: int
@@ -64,7 +65,7 @@ class FaultyWatch:
         self._informer = Informer(store, resources)
 
     def first(self) -> list[WatchEvent]:
-        """All there is. Nothing befalls the first list: there is nothing yet that it could contradict."""
+        """The first list. It has no faults: there is no earlier state that it could contradict."""
         return self._informer.poll()
 
     async def next(self) -> list[WatchEvent]:
@@ -72,7 +73,7 @@ class FaultyWatch:
             changes = [*self._late.due(self._clock()), *self._arrived()]
             if changes:
                 return changes
-            await self._rest()
+            await self._wait()
 
     def break_off(self, fault: WatchFault) -> None:
         self._broken = (fault, self._clock() + self._plan.reconnect_seconds)
@@ -82,12 +83,12 @@ class FaultyWatch:
 
     def _arrived(self) -> list[WatchEvent]:
         if self._broken is None:
-            return [c for c in self._informer.poll() if self._is_punctual(c)]
+            return [c for c in self._informer.poll() if self._is_on_time(c)]
         fault, until = self._broken
         if self._clock() < until:
             return []
         self._broken = None
-        return [c for c in self._reconnected(fault) if self._is_punctual(c)]
+        return [c for c in self._reconnected(fault) if self._is_on_time(c)]
 
     def _reconnected(self, fault: WatchFault) -> list[WatchEvent]:
         if fault is WatchFault.DROP:
@@ -97,8 +98,8 @@ class FaultyWatch:
             self._informer.relist(self._store.list(self._resources, at=past))
         return self._informer.relist(self._store.list(self._resources))
 
-    def _is_punctual(self, change: WatchEvent) -> bool:
-        """Whether a change may be delivered at once; draws what befalls it."""
+    def _is_on_time(self, change: WatchEvent) -> bool:
+        """Draw the fault of a change; whether it may be delivered at once."""
         now = self._clock()
         self._arrivals += 1
         fault = self._plan.on_change(self._arrivals, now)
@@ -110,7 +111,7 @@ class FaultyWatch:
             return False
         return True
 
-    async def _rest(self) -> None:
+    async def _wait(self) -> None:
         moments = [self._late.next_at(), self._broken[1] if self._broken is not None else None]
         known = [moment for moment in moments if moment is not None]
         seconds = max(0.0, min(known) - self._clock()) if known else None

@@ -1,8 +1,9 @@
-"""Who goes with whom: deletion in the order that a client chose, and what belongs to owners that are gone.
+"""The garbage collector: foreground, background and orphaning deletion of dependents by owner references.
 
-An owner that is deleted in the foreground waits, held by a finalizer, until what it owns is gone; one that
-lets its own go waits until it has. What has no owner left, of whatever kind, is deleted; references to owners
-that are gone are taken off what has another one. Owners of kinds that are not served are taken to exist.
+An owner that is deleted in the foreground waits, held by a finalizer, until its dependents are gone; one that
+orphans them waits until they no longer name it. The collector deletes a dependent of any kind when its last
+owner is gone, and removes references to owners that are gone from dependents that have another one. It takes
+owners of kinds that are not served to exist.
 """
 
 from collections.abc import Collection, Mapping
@@ -33,7 +34,7 @@ class _Owner(Record, frozen=True):
     block_owner_deletion: bool | None = None
 
     def key(self, kinds: Kinds, namespace: str) -> Key | None:
-        """Where it is, if it is; None for a kind that is not served, or cannot own what has no namespace."""
+        """Its key; None for a kind that is not served, or a namespaced owner of a cluster-scoped dependent."""
         kind = kinds.get((self.api_version, self.kind))
         if kind is None or (kind.namespaced and not namespace):
             return None
@@ -56,7 +57,7 @@ class _Facts(Record, frozen=True):
 
     @property
     def waits_for(self) -> str:
-        """The finalizer that is ours, of an object that is being deleted."""
+        """The collector's finalizer on an object that is being deleted; empty if it has none."""
         if self.metadata.deletion_timestamp is None:
             return ""
         return next((name for name in self.metadata.finalizers or () if name in (FOREGROUND, ORPHAN)), "")
@@ -70,7 +71,7 @@ def _by_name(kinds: Mapping[str, ResourceKind]) -> Kinds:
 
 
 class GarbageCollector:
-    """``_owned``: what names an owner, by the owner's UID. ``_doubtful``: whose owners may be gone."""
+    """``_owned``: dependents by the UID of their owner. ``_doubtful``: dependents that may have lost an owner."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -83,14 +84,14 @@ class GarbageCollector:
         self.informer = Informer(store, tuple(store.kinds))
 
     def step(self) -> float | None:
-        """Sees what changed and goes on with every deletion that waits. Only changes give it work."""
+        """Read changes and advance every deletion that waits. It needs no timer: only changes give it work."""
         if self._store.kinds is not self._served:
             self._begin_anew()
         for change in self.informer.poll():
             self._see(change)
         for key, finalizer in list(self._waiting.items()):
-            with suppress(ApiError):  # somebody was faster, and the next change shows what there is now
-                self._go_on(key, finalizer)
+            with suppress(ApiError):  # a concurrent write won; the next change shows its result
+                self._advance(key, finalizer)
         doubtful, self._doubtful = self._doubtful, {}
         for key in doubtful:
             with suppress(ApiError):
@@ -98,7 +99,7 @@ class GarbageCollector:
         return None
 
     def _begin_anew(self) -> None:
-        """There are other kinds than before. What of an old one was known is looked at again."""
+        """Relist when the set of served kinds has changed."""
         self.informer.close()
         self._served = self._store.kinds
         self._kinds = _by_name(self._served)
@@ -125,9 +126,9 @@ class GarbageCollector:
         if facts.waits_for:
             self._waiting[key] = facts.waits_for
 
-    # --- owners that wait ------------------------------------------------------------------------
+    # --- owners that wait for their dependents ---------------------------------------------------
 
-    def _go_on(self, key: Key, finalizer: str) -> None:
+    def _advance(self, key: Key, finalizer: str) -> None:
         uid = self._facts[key].metadata.uid
         owned = list(self._owned.get(uid, ()))
         if finalizer == ORPHAN:
@@ -135,13 +136,13 @@ class GarbageCollector:
                 self._store.patch(one, lambda body: _let_go(body, (uid,)), Part.MAIN)
         else:
             for one in owned:
-                self._follow(one, uid)
+                self._delete_dependent(one, uid)
             if any(self._holds_back(one, uid) for one in owned):
                 return
         self._store.patch(key, lambda body: _released(body, finalizer), Part.MAIN, uid)
 
-    def _follow(self, key: Key, owner: str) -> None:
-        """It goes before its owner, unless it has another one that stays."""
+    def _delete_dependent(self, key: Key, owner: str) -> None:
+        """Delete a dependent before its owner, unless another owner keeps it."""
         facts = self._facts[key]
         if facts.metadata.deletion_timestamp is not None:
             return
@@ -150,7 +151,7 @@ class GarbageCollector:
             return
         owned = self._owned.get(facts.metadata.uid, {})
         if any(self._waiting.get(one) == FOREGROUND for one in owned):
-            # A circle: each would wait for the other.
+            # A cycle of owners: each would wait for the other.
             self._store.patch(key, _unblocked, Part.MAIN)
         self._store.delete(key, facts.metadata.uid, held_by=(FOREGROUND,) if owned else ())
 
@@ -159,7 +160,7 @@ class GarbageCollector:
         return self._exists(owner, owned) and (key is None or self._waiting.get(key) != FOREGROUND)
 
     def _holds_back(self, key: Key, owner: str) -> bool:
-        """Whether the owner has to wait for it: if it says so, and is still there."""
+        """Whether the owner must wait for it: it still exists and sets blockOwnerDeletion."""
         return any(o.uid == owner and o.block_owner_deletion for o in self._now(key).owners)
 
     # --- owners that are gone --------------------------------------------------------------------
@@ -178,7 +179,7 @@ class GarbageCollector:
             self._store.patch(key, _untracked, Part.MAIN, meta.uid)
 
     def _now(self, key: Key) -> _Facts:
-        """As it is, and not as it was when it was seen: we may have changed it since."""
+        """Its current state: this step may have changed it since the informer reported it."""
         found = self._store.find(key)
         return (_read(found.raw) if found is not None else None) or _Facts(_Meta())
 
@@ -191,7 +192,7 @@ class GarbageCollector:
 
 
 def _read(raw: bytes) -> _Facts | None:
-    """What cannot be read owns nothing and is owned by nobody."""
+    """None for an object with malformed metadata: it has neither owners nor dependents."""
     try:
         return _FACTS.decode(raw)
     except msgspec.ValidationError:
@@ -205,7 +206,7 @@ def _without_owners(body: Json, uids: Collection[str]) -> Json:
 
 
 def _let_go(body: Json, uids: Collection[str]) -> Json:
-    """No job counts it any more, either."""
+    """Orphan a dependent; a pod also loses the finalizer with which its Job tracks it."""
     return _untracked(_without_owners(body, uids))
 
 

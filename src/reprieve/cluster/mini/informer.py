@@ -1,7 +1,7 @@
-"""What an informed reader of the store knows: all objects of some types, kept up to date without a gap.
+"""An informer: lists and watches some resource types, and reports every change without a gap.
 
-Where the history is broken it lists anew, and reports what vanished meanwhile as deleted. It never goes back
-in time: a listing older than what it has reported is passed over.
+When its watch has expired it relists, and reports objects that vanished meanwhile as deleted. It never goes
+back in time: it ignores a list that is older than what it has reported.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from reprieve.cluster.mini.watch_cache import CacheWatcher, EventType, WatchEven
 
 
 class Informer:
-    """To be closed, or used in a ``with`` statement."""
+    """Close it, or use it in a ``with`` statement."""
 
     def __init__(self, store: Store, resources: Sequence[str]) -> None:
         self._store = store
@@ -25,23 +25,23 @@ class Informer:
 
     @property
     def position(self) -> int:
-        """The version up to which everything was reported."""
+        """The version up to which it has reported everything."""
         return self._watch.position if self._watch is not None else -1
 
     def poll(self) -> list[WatchEvent]:
-        """What is new since the last call; the first time, everything."""
+        """The changes since the last call; the first call reports every object as added."""
         if self._watch is None:
             return self.relist(self._store.list(self._resources))
         try:
             changes = self._watch.poll()
-        except ApiError:  # the only one there is: the history no longer reaches back that far
+        except ApiError:  # a poll raises only 410: the watch has expired
             return self.relist(self._store.list(self._resources))
         for change in changes:
             self._learn(change)
         return changes
 
     async def wait(self, seconds: float | None = None) -> None:
-        """Returns when there may be something to poll, or when the time is over."""
+        """Return when there may be something to poll, or when the time is over."""
         if self._watch is not None:
             await self._watch.wait(seconds)
 
@@ -56,7 +56,7 @@ class Informer:
         return changes
 
     def _vanished(self, listing: ObjectList) -> Iterator[WatchEvent]:
-        """A namesake with another UID means that the one we knew is gone; when, nobody can tell any more."""
+        """Another UID under the same name means that the known object is gone; at which version is unknown."""
         uids = {item.key: item.uid for item in listing.items}
         for key, known in self._known.items():
             if uids.get(key) != known.uid:

@@ -1,4 +1,4 @@
-"""Which kinds of object the mini cluster keeps, and how they differ. Adding one is an entry of the table."""
+"""The built-in kinds, one table: adding a kind is adding an entry."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,26 +9,25 @@ Json = dict[str, Any]
 
 
 class GenerationRule(Enum):
-    """What makes the generation of an object rise."""
+    """Which changes raise the generation of an object."""
 
-    NONE = "there is none"
-    SPEC = "a change of its spec, and its deletion"
-    NOTES = "a change of its annotations, too: they are passed on"
-    CONTENT = "a change of anything but its metadata and a status that is apart"
+    NONE = "the kind has no generation"
+    SPEC = "a change of the spec, and deletion"
+    NOTES = "as SPEC, and a change of annotations, which Deployments copy to ReplicaSets"
+    CONTENT = "a change of anything but metadata and the status subresource"
 
 
 class StatusSubresource(Enum):
-    """How the status of a kind is written."""
+    """How clients write the status of a kind."""
 
-    NONE = "there is none"
-    APART = "a write of the object leaves it alone, a write of the status leaves all but the metadata alone"
-    REGISTERED = "as APART, but whoever creates the object brings its first status along"
+    NONE = "the kind has no status subresource"
+    APART = "a write of the object ignores the status, a write of the status all but metadata and status"
+    REGISTERED = "as APART, but a new object may have a status, as a node that a kubelet registers"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CustomKind:
-    """What is known only of a kind that somebody has defined; by version, schemas, columns, and where numbers
-    of pods stand."""
+    """What only a CustomResourceDefinition has. Schemas, printer columns and paths of the scale are by version."""
 
     singular: str
     list_kind: str
@@ -40,18 +39,18 @@ class CustomKind:
 
 @dataclass(frozen=True, slots=True)
 class ResourceKind:
-    """``versions`` are the spellings that clients may use; the first one is preferred, and stored.
+    """``versions``: the served API versions; the first is preferred, and the storage version.
 
-    ``also``: where else, and as what API version, the same objects are served.
-    ``short``: names for those who type. ``shown_in_all``: whether "all" means these, too.
-    ``first_phase``, ``counts``: with which phase, and with which fields at zero, its status begins.
-    ``drains``: an object of the kind that is in use goes only when a kubelet says so.
-    ``content``: the fields beside apiVersion, kind, metadata and status.
-    ``selectable``: fields by which clients may select, beside the name and the namespace.
-    ``asked``: a question in the form of an object, which is answered and never stored.
-    ``parts``: subresources beside the status. ``orphans``: what it owns survives it unless told otherwise.
-    ``custom``: what somebody has defined of it, and nobody knows by heart.
-    ``blind``: whether it may be replaced by somebody who does not say which version is to be replaced.
+    ``also``: API versions of other groups in which the same objects are served.
+    ``short``: short names. ``shown_in_all``: whether the category "all" includes the kind.
+    ``first_phase``, ``counts``: the phase, and the fields at zero, of an initial status.
+    ``drains``: deletion is graceful: an object that runs goes only when its kubelet has stopped it.
+    ``content``: the top-level fields besides apiVersion, kind, metadata and status.
+    ``selectable``: fields that field selectors support, besides name and namespace.
+    ``asked``: a review: creating one is answered, and nothing is stored.
+    ``parts``: subresources besides the status. ``orphans``: deletion orphans dependents by default.
+    ``custom``: what a CustomResourceDefinition says; None for built-in kinds.
+    ``blind``: whether an update may omit metadata.resourceVersion.
     """
 
     kind: str
@@ -89,7 +88,7 @@ class ResourceKind:
 
     @property
     def served(self) -> tuple[str, ...]:
-        """Every API version that a client may say."""
+        """Every API version in which it is served."""
         own = (f"{self.group}/{version}" if self.group else version for version in self.versions)
         return (*own, *self.also)
 
@@ -103,13 +102,13 @@ _RIGHTS = "rbac.authorization.k8s.io"
 _GROUPS = ("v1beta1", "v1alpha3", "v1alpha2")
 
 
-def _questions(group: str, kinds: str) -> Iterator[ResourceKind]:
+def _reviews(group: str, kinds: str) -> Iterator[ResourceKind]:
     for kind in kinds.split():
         yield ResourceKind(kind, f"{kind.lower()}s", group, namespaced=_CLUSTER, asked=True)
 
 
-def _kept() -> Iterator[ResourceKind]:
-    """What nobody here acts upon: it is there for those who come from outside, and for what they apply."""
+def _stored_only() -> Iterator[ResourceKind]:
+    """Kinds that no component of the mini cluster acts upon; clients and external controllers use them."""
     yield ResourceKind("Endpoints", "endpoints", short=("ep",), content=("subsets",))
     yield ResourceKind("PodTemplate", "podtemplates", content=("template",), generation=CONTENT)
     yield ResourceKind(
@@ -360,7 +359,7 @@ KINDS = (
         selectable=_EVENT_FIELDS,
     ),
     ResourceKind("Lease", "leases", "coordination.k8s.io", blind=False),
-    *_kept(),
+    *_stored_only(),
     ResourceKind(
         "CustomResourceDefinition",
         "customresourcedefinitions",
@@ -383,9 +382,9 @@ KINDS = (
         namespaced=_CLUSTER,
         content=("roleRef", "subjects"),
     ),
-    *_questions("authorization.k8s.io", "SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"),
+    *_reviews("authorization.k8s.io", "SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"),
     ResourceKind("LocalSubjectAccessReview", "localsubjectaccessreviews", "authorization.k8s.io", asked=True),
-    *_questions("authentication.k8s.io", "SelfSubjectReview TokenReview"),
+    *_reviews("authentication.k8s.io", "SelfSubjectReview TokenReview"),
 )
 
 BY_RESOURCE: Mapping[str, ResourceKind] = {kind.resource: kind for kind in KINDS}
@@ -393,13 +392,13 @@ BY_NAME: Mapping[str, ResourceKind] = {kind.kind: kind for kind in KINDS}
 
 
 def peek(body: Json, name: str) -> Json:
-    """The part of an object under a name, to be read; empty if there is none that can be."""
+    """The object in a field, for reading; empty if the field has none."""
     found = body.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def section(body: Json, name: str) -> Json:
-    """The part of an object under a name, to be written into; made if there is none that can be."""
+    """The object in a field, for writing; created if the field has none."""
     found = body.get(name)
     if isinstance(found, dict):
         return found

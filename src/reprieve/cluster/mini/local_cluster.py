@@ -1,4 +1,4 @@
-"""A whole cluster on this machine, served to real clients."""
+"""A mini cluster that serves real clients over HTTPS: started, restored from disk, and stopped."""
 
 import time
 from collections import Counter
@@ -25,7 +25,7 @@ _COMPLETE, _PORT = "complete", "port"
 
 @dataclass(frozen=True, slots=True)
 class ServedCluster:
-    """A cluster and its address; and, by kind, what of a snapshot it could not begin with."""
+    """``left_out``: how many objects of a snapshot were not restored, by kind, as their kinds are not served."""
 
     cluster: MiniCluster
     address: str
@@ -34,10 +34,10 @@ class ServedCluster:
 
 @asynccontextmanager
 async def served(wanted: LocalCluster) -> AsyncIterator[ServedCluster]:
-    """A cluster, for as long as the context is open.
+    """A cluster that runs while the context is open.
 
-    An OSError if it cannot be had, a DiskError if it cannot be kept, a ValueError for nodes that there cannot
-    be. The kubeconfig is written before the context opens, and is its owner's to remove.
+    Raises an OSError if the address is in use, a StorageError if its state cannot be stored, and a ValueError for
+    invalid nodes. It writes the kubeconfig before the context opens; the caller removes it.
     """
     with _backend(wanted) as backend:
         cluster = MiniCluster(
@@ -45,10 +45,10 @@ async def served(wanted: LocalCluster) -> AsyncIterator[ServedCluster]:
         )
         left_out = Counter[str]()
         if backend is None or not backend.note(_COMPLETE):
-            left_out = _found(cluster, wanted)
+            left_out = _populate(cluster, wanted)
         elif wanted.snapshot:
             raise StorageError(
-                f"{wanted.data_dir}: has a cluster already, which cannot begin with something else"
+                f"{wanted.data_dir}: already has a cluster: a snapshot can only start a new one; use an empty directory"
             )
         identity = credentials_of(backend, wanted.host)
         own, clients = (c.certificate.decode() for c in (identity.certificate, identity.clients))
@@ -81,13 +81,13 @@ def _backend(wanted: LocalCluster) -> Iterator[SqliteBackend | None]:
 async def _started(
     cluster: MiniCluster, identity: ClusterCredentials, wanted: LocalCluster, backend: SqliteBackend | None
 ) -> HttpServer:
-    """Who knew the cluster before finds it again where it was, unless somebody else is there now."""
+    """Serve on the port of the last run, so that kubeconfigs stay valid, unless it is in use now."""
     before = int(backend.note(_PORT) or 0) if backend is not None else 0
     if before and not wanted.port:
         try:
             return await _serving(cluster, identity, wanted.host, before)
         except OSError:
-            pass  # any other will do
+            pass  # in use: take any free port
     return await _serving(cluster, identity, wanted.host, wanted.port)
 
 
@@ -98,8 +98,8 @@ async def _serving(cluster: MiniCluster, identity: ClusterCredentials, host: str
     return server
 
 
-def _found(cluster: MiniCluster, wanted: LocalCluster) -> Counter[str]:
-    """Puts in what a new cluster begins with."""
+def _populate(cluster: MiniCluster, wanted: LocalCluster) -> Counter[str]:
+    """Create the objects that a new cluster starts with."""
     cluster.apply(standard_objects())
     left_out = restore(cluster.store, wanted.snapshot)
     cluster.apply(_admitted_nodes(cluster, wanted))
@@ -107,7 +107,7 @@ def _found(cluster: MiniCluster, wanted: LocalCluster) -> Counter[str]:
 
 
 def _admitted_nodes(cluster: MiniCluster, wanted: LocalCluster) -> list[Json]:
-    """As if a client had sent them: they may be a user's own."""
+    """Admit them as if a client had sent them: the templates may be a user's own."""
     try:
         return [
             admitted(cluster.store, "nodes", node, cluster.features)

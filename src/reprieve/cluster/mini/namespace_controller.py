@@ -1,4 +1,4 @@
-"""Namespaces that are being deleted: what they hold goes first, and then they do."""
+"""Deletion of namespaces: the controller deletes their content first, then releases them."""
 
 from contextlib import suppress
 
@@ -11,9 +11,9 @@ from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 
 NAMESPACE_FINALIZER = "kubernetes"
-# What every cluster has from the beginning.
+# Every cluster has these, and they cannot be deleted.
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-_LOOK_AGAIN = 0.1  # seconds, while something in a namespace still takes its time
+_RETRY_SECONDS = 0.1  # while something in a namespace still terminates
 
 
 class NamespaceController:
@@ -27,9 +27,9 @@ class NamespaceController:
         for change in self.informer.poll():
             self._see(change)
         for key, uid in list(self._ending.items()):
-            with suppress(ApiError):  # it is gone already
+            with suppress(ApiError):  # the namespace is gone already
                 self._empty(key, uid)
-        return self._clock() + _LOOK_AGAIN if self._ending else None
+        return self._clock() + _RETRY_SECONDS if self._ending else None
 
     def _see(self, change: WatchEvent) -> None:
         key, meta = change.object.key, parsed(change.object)["metadata"]

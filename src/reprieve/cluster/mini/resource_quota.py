@@ -1,7 +1,7 @@
-"""Quotas of namespaces: what is created is charged to them, and all is counted again after changes.
+"""ResourceQuotas: admission charges new objects to them, and a controller recounts usage after changes.
 
-Charging and storing happen in one go, so that nobody gets in between; a charge for something that was not
-stored after all is put right by the next count.
+Charging and storing happen without an await between them, so no other write can use the same quota. The next
+recount corrects a charge for an object that was not stored after all.
 """
 
 from contextlib import suppress
@@ -27,17 +27,17 @@ from reprieve.cluster.mini.stored_objects import Key, Stored
 
 QUOTAS = "resourcequotas"
 _COUNTED = tuple(k.resource for k in BY_RESOURCE.values() if k.namespaced and is_counted(k.resource))
-_SCOPED = ("pods", "persistentvolumeclaims")  # what scopes can tell apart
-_DELAY = 0.1  # seconds from a change to the count, so that a burst of changes costs one
+_SCOPED = ("pods", "persistentvolumeclaims")  # the resources that quota scopes select by
+_DELAY = 0.1  # seconds from a change to the recount, so that a burst of changes costs one recount
 
 
 # --- charging ------------------------------------------------------------------------------------
 
 
 def charge(store: Store, request: Request, body: Json) -> bool:
-    """Adds an object that is about to be stored to the quotas it counts for, and tells whether there are any.
+    """Charge an object that is about to be stored to its quotas; whether there are any.
 
-    An ApiError 403 if one of them is full.
+    An ApiError 403 if it would exceed one of them.
     """
     namespace, kind = text_in(part(body, "metadata"), "namespace"), BY_NAME[request.kind]
     if not kind.namespaced or kind.asked:
@@ -45,7 +45,7 @@ def charge(store: Store, request: Request, body: Json) -> bool:
     change = Change(kind.resource, body, request.old or {})
     if not is_charged(change, request.subresource):
         return False
-    bills: list[tuple[Stored, Json]] = []
+    charges: list[tuple[Stored, Json]] = []
     for stored in store.list((QUOTAS,), namespace).items:
         quota = parsed(stored)
         if applies(quota, kind.resource, body):
@@ -53,10 +53,10 @@ def charge(store: Store, request: Request, body: Json) -> bool:
             if isinstance(answer, str):
                 name = text_in(part(body, "metadata"), "name")
                 raise ApiError(403, "Forbidden", f'{kind.resource} "{name}" is forbidden: {answer}')
-            bills.append((stored, answer))
-    for stored, used in bills:
+            charges.append((stored, answer))
+    for stored, used in charges:
         _write(store, stored, {"used": used})
-    return bool(bills)
+    return bool(charges)
 
 
 def _write(store: Store, quota: Stored, fields: Json) -> None:
@@ -70,7 +70,7 @@ def _write(store: Store, quota: Stored, fields: Json) -> None:
 
 
 class ResourceQuotaController:
-    """``_known``: what objects use, by the version at which that was read."""
+    """``_known``: the usage of each object, with the version that it was computed from."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -85,7 +85,7 @@ class ResourceQuotaController:
             self._due.setdefault(change.object.key.namespace, now + _DELAY)
         for namespace in [name for name, at in self._due.items() if at <= now]:
             del self._due[namespace]
-            with suppress(ApiError):  # a quota went away meanwhile
+            with suppress(ApiError):  # a quota was deleted meanwhile
                 self._count(namespace)
         return min(self._due.values(), default=None)
 

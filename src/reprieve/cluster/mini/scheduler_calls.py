@@ -1,6 +1,6 @@
-"""The writes that a scheduler makes, as calls on the store: binding, conditions, events, volumes.
+"""The scheduler's effects as writes to the store: bindings, conditions, events, volumes, evictions.
 
-Each one tries once and either happened, had happened before, or is refused with an ApiError.
+Each call writes once. It succeeds also if the write had happened before, and raises an ApiError otherwise.
 """
 
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ def call(store: Store, effect: Effect | WriteStatus, now: float) -> Stored | Non
 def key_of_target(target: Target) -> Key:
     kind = BY_NAME.get(target.kind)
     if kind is None:
-        raise not_found(f"the kind {target.kind}")
+        raise not_found(f"kind {target.kind}")
     return Key(kind.resource, target.namespace if kind.namespaced else "", target.name)
 
 
@@ -75,20 +75,20 @@ def bind(store: Store, pod: Target, node: str, now: float) -> Stored:
 
 
 def _check_namespace(store: Store, pod: Target) -> None:
-    """To Kubernetes a binding is something new, and a namespace that goes gets nothing new."""
+    """Kubernetes admits a binding as a new object, and a terminating namespace accepts no new objects."""
     found = store.find(Key("namespaces", "", pod.namespace))
     if found is not None and "deletionTimestamp" in metadata_of(parsed(found)):
-        why = f"the namespace {pod.namespace} is being deleted: no pod in it is given a node"
+        why = f"unable to create new content in namespace {pod.namespace} because it is being terminated"
         raise ApiError(403, "Forbidden", f"{pod} is forbidden: {why}")
 
 
 def _check_bindable(pod: Target, meta: Json, spec: Json) -> None:
     if spec.get("nodeName"):
-        raise conflict(str(pod), f"it runs on node {spec['nodeName']} already")
+        raise conflict(str(pod), f'it is already assigned to node "{spec["nodeName"]}"')
     if "deletionTimestamp" in meta:
-        raise conflict(str(pod), "it is being deleted and cannot be given a node")
+        raise conflict(str(pod), "it is being deleted, cannot be assigned to a host")
     if spec.get("schedulingGates"):
-        raise conflict(str(pod), "spec.schedulingGates holds it back")
+        raise conflict(str(pod), "it has non-empty .spec.schedulingGates")
 
 
 def write_status(store: Store, target: Target, parts: Iterable[StatusPart], now: float) -> Stored:
@@ -113,7 +113,7 @@ def _write_part(body: Json, part: StatusPart, now: float) -> None:
 
 
 def evict(store: Store, pod: Target) -> Stored | None:
-    """One that is gone already, or has a namesake in its place, has been evicted."""
+    """A pod that is gone, or replaced by another of the same name, counts as evicted."""
     try:
         return store.delete(key_of_target(pod), uid=pod.uid)
     except ApiError as error:
@@ -123,12 +123,12 @@ def evict(store: Store, pod: Target) -> Stored | None:
 
 
 def announce(store: Store, effect: Announce, now: float, reporter: str = REPORTER) -> Stored:
-    """An event needs no living object: it may tell of the end of one."""
+    """The object that the event regards need not exist any more: the event may announce its deletion."""
     target = effect.target
     suffix, namespace = effect.suffix or suffix_at(store.version + 1), target.namespace or "default"
-    told = store.find(Key("events", namespace, f"{target.name}.{suffix}"))
-    if told is not None:
-        return told
+    recorded = store.find(Key("events", namespace, f"{target.name}.{suffix}"))
+    if recorded is not None:
+        return recorded
     kind = BY_NAME.get(target.kind)
     regarding = {"kind": target.kind, "name": target.name, "uid": target.uid}
     if kind is not None:
@@ -150,14 +150,14 @@ def announce(store: Store, effect: Announce, now: float, reporter: str = REPORTE
 
 
 def reserve_volume(store: Store, volume: Target, claim: Target) -> Stored:
-    """The volume controller completes what this begins."""
+    """Set the claimRef of a volume; the persistent volume controller completes the binding."""
 
     def reserve(body: Json) -> Json:
         spec = section(body, "spec")
         owner = peek(spec, "claimRef")
         if owner and not _is_for(owner, claim):
             raise conflict(
-                str(volume), f"it is reserved for {owner.get('namespace')}/{owner.get('name')} already"
+                str(volume), f"it is already reserved for claim {owner.get('namespace')}/{owner.get('name')}"
             )
         spec["claimRef"] = {
             "apiVersion": "v1",
@@ -182,7 +182,7 @@ def select_node(store: Store, claim: Target, node: str) -> Stored:
         annotations = section(section(body, "metadata"), "annotations")
         bound = section(body, "spec").get("volumeName")
         if bound and annotations.get(SELECTED_NODE) != node:
-            raise conflict(str(claim), f"it is bound to volume {bound} already")
+            raise conflict(str(claim), f"it is already bound to volume {bound}")
         annotations[SELECTED_NODE] = node
         return body
 

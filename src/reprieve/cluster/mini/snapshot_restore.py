@@ -1,6 +1,6 @@
-"""A cluster from what was written down of another one: objects as they were, identity and status included.
+"""Restores a cluster from a snapshot of another one: objects as they were, with their UIDs and statuses.
 
-They were admitted where they come from, so nobody asks again whether they may be.
+The other cluster has admitted them, so they are not admitted again.
 """
 
 from collections import Counter
@@ -15,13 +15,13 @@ from reprieve.cluster.mini.store import Store
 
 
 class SnapshotError(ValueError):
-    """A snapshot that cannot be read: one sentence."""
+    """The snapshot cannot be read: one sentence that says why."""
 
 
 def restore(store: Store, text: str) -> Counter[str]:
-    """Takes YAML or JSON, one document or many, lists unfolded; says which kinds were left out as not served.
+    """Store every object of YAML or JSON documents and lists; returns how many were skipped, by kind.
 
-    A SnapshotError, and nothing is written, if it cannot be read.
+    Objects of kinds that are not served are skipped. A SnapshotError, with nothing stored, if the text is malformed.
     """
     objects = list(_objects(documents(text)))
     for resource, body in [_addressed(body) for body in objects if body["kind"] in BY_NAME]:

@@ -1,7 +1,7 @@
-"""Where a cluster outlives its process: all changes in one SQLite file, written before anybody hears of them.
+"""Durable storage: every change goes into one SQLite file before the store acknowledges it.
 
-It keeps what the store keeps in memory, objects and the last changes, and nothing of what they mean. A change
-that is acknowledged survives the end of the process at any moment; the file is as good as its last change.
+The file has what the store has in memory, objects and the last changes, and knows nothing of what they mean.
+An acknowledged change survives the end of the process at any moment.
 """
 
 import fcntl
@@ -19,11 +19,11 @@ FILE = "cluster.db"
 _LOCK = "lock"
 _OLDEST = "oldest"
 _FORMAT = 1
-_TRIMMED_AT_ONCE = 4  # so that no write has to wait for many others to be forgotten
-# Without a full sync per change: the end of the process loses nothing, that of the machine the last moments.
+_TRIMMED_AT_ONCE = 4  # old versions per write: trimming them all at once would make one write slow
+# No full sync per change: a killed process loses nothing, a machine that loses power the last moments.
 _TUNING = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8000"
 _VERSIONS = "version, verb, resource, namespace, name, uid, before, raw"
-# A body is written once: an object is the last of its versions, a change is a version and the one before it.
+# Each body is stored once: an object is its last version, a change is a version and its predecessor.
 _TABLES = """
 CREATE TABLE versions (
   version INTEGER PRIMARY KEY, verb TEXT NOT NULL, resource TEXT NOT NULL, namespace TEXT NOT NULL,
@@ -34,25 +34,25 @@ CREATE TABLE notes (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 
 
 class StorageError(Exception):
-    """Something cannot be kept, or what was kept cannot be read: one sentence that names the file."""
+    """The file cannot be written or read: one sentence that names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PersistedState:
-    """What was found: all objects, and the last changes in order."""
+    """The content of the file: all objects, and the last changes in order."""
 
     objects: Sequence[Stored] = ()
     changes: Sequence[WatchEvent] = ()
 
 
 class SqliteBackend:
-    """One directory, used by one process at a time. To be closed."""
+    """One directory, used by one process at a time. Close it after use."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE
         self._lock = _locked(directory)
         try:
-            _for_its_owner_alone(self._path)
+            _create_private(self._path)
             self._db = sqlite3.connect(self._path, isolation_level=None)
             self._db.executescript(_TUNING)
             self._prepare()
@@ -68,7 +68,7 @@ class SqliteBackend:
         elif found != _FORMAT:
             self.close()
             raise StorageError(
-                f"{self._path}: expected format {_FORMAT}, found {found}: another version wrote it"
+                f"{self._path}: expected format {_FORMAT}, found {found}: another version of reprieve wrote it"
             )
 
     def read(self) -> PersistedState:
@@ -79,7 +79,7 @@ class SqliteBackend:
         return _kept(rows, self._trimmed)
 
     def write(self, change: WatchEvent, oldest: int) -> None:
-        """All of it or nothing; what led up to ``oldest`` need not be remembered any more."""
+        """Write one change atomically; versions up to ``oldest`` may be trimmed."""
         now, before = change.object, change.before
         row = (change.version, change.type, *now.key, now.uid, before.version if before else 0, now.raw)
         trimmed = min(oldest, self._trimmed + _TRIMMED_AT_ONCE)
@@ -96,7 +96,7 @@ class SqliteBackend:
         self._trimmed = trimmed
 
     def _trim(self, until: int) -> None:
-        """Of changes that nobody can ask for any more, only what they led to stays."""
+        """Drop versions that no watch can reach any more, except those that are the current objects."""
         span = (self._trimmed, until)
         past = "version > ? AND version <= ?"
         self._db.execute(
@@ -106,7 +106,7 @@ class SqliteBackend:
         self._db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (_OLDEST, str(until)))
 
     def note(self, name: str) -> str | None:
-        """Something small about the cluster as a whole, as it was written down."""
+        """A small text about the cluster as a whole, stored under a name."""
         found = self._db.execute("SELECT text FROM notes WHERE name = ?", (name,)).fetchone()
         return None if found is None else str(found[0])
 
@@ -124,13 +124,13 @@ class SqliteBackend:
         return StorageError(f"{self._path}: {what}: {error}")
 
 
-def _for_its_owner_alone(path: Path) -> None:
-    """Tokens and keys are kept there, too."""
+def _create_private(path: Path) -> None:
+    """Readable by its owner alone: the file also has tokens and keys."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _locked(directory: Path) -> int:
-    """Held until closed, or until the process ends in whatever way."""
+    """Lock the directory until the descriptor is closed or the process ends, however it ends."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -142,7 +142,7 @@ def _locked(directory: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(lock)
-        raise StorageError(f"{directory}: in use by another cluster that is up") from error
+        raise StorageError(f"{directory}: in use by another running cluster") from error
     return lock
 
 

@@ -1,7 +1,7 @@
-"""What changed, in order: the log of the store, and cursors that follow it.
+"""The watch cache: the last changes of the store in order, and watchers that read them.
 
-There is one log and no queue per watcher: a watch is a position in the log. So a slow watcher costs a
-writer nothing; when what it has not read is no longer kept, its watch has expired and it must list again.
+There is one log and no queue per watcher: a watcher is a position in the log. So a slow watcher costs a writer
+nothing; once the log has dropped a change that a watcher has not read, its watch has expired and it must relist.
 The log knows nothing of what the objects mean.
 """
 
@@ -24,7 +24,7 @@ class EventType(StrEnum):
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
-    """``before`` is what the object was; a deleted one is shown as it last was."""
+    """``before``: the previous version of the object. ``object`` of a deletion: its last version."""
 
     version: int
     type: EventType
@@ -33,10 +33,10 @@ class WatchEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class WatchCache:
-    """The last changes: at least ``kept`` of them. Each change is one version further than the one before."""
+    """At least the last ``kept`` changes. Each change raises the version by one."""
 
     def __init__(self, kept: int, changes: Sequence[WatchEvent] = ()) -> None:
-        """``changes``: the last ones of an earlier time."""
+        """``changes``: those that a previous process left."""
         self._kept = kept
         self._changes = list(changes)
         self._forgotten = changes[0].version - 1 if changes else 0
@@ -48,7 +48,7 @@ class WatchCache:
 
     @property
     def oldest(self) -> int:
-        """The earliest version from which everything since is known."""
+        """The earliest version from which every later change is still in the log."""
         return self._forgotten
 
     def append(self, change: WatchEvent) -> None:
@@ -60,7 +60,7 @@ class WatchCache:
             watch.wake(change.version)
 
     def after(self, version: int) -> list[WatchEvent]:
-        """Every change later than a version. A version that was never reached here is as good as too old."""
+        """Every change after a version; an ApiError 410 for a version that is too old, or was never reached."""
         if not self._forgotten <= version <= self.version:
             raise expired(version, self._forgotten)
         return self._changes[version - self._forgotten :]
@@ -79,7 +79,7 @@ class WatchCache:
 
 
 class CacheWatcher:
-    """Changes of some resource types, from a version on. To be closed, or used in a ``with`` statement."""
+    """Changes of some resource types from a version on. Close it, or use it in a ``with`` statement."""
 
     def __init__(self, history: WatchCache, resources: frozenset[str], since: int) -> None:
         self._history = history
@@ -88,36 +88,36 @@ class CacheWatcher:
         self.position = since
 
     def poll(self) -> list[WatchEvent]:
-        """What happened since the last call; an ApiError 410 when that is no longer known."""
+        """The changes since the last call; an ApiError 410 when the log no longer has them all."""
         fresh = self._history.after(self.position)
         self.position = self._history.version
         return [change for change in fresh if change.object.key.resource in self._resources]
 
     async def wait(self, seconds: float | None = None) -> None:
-        """Returns when there may be something to poll, or when the time is over."""
+        """Return when there may be something to poll, or when the time is over."""
         if self.position < self._history.version:
-            await asyncio.sleep(0)  # a busy watcher lets the others have their turn
+            await asyncio.sleep(0)  # yield to other tasks, or a busy watcher would starve them
             return
         loop = asyncio.get_running_loop()
         self._sleep = sleep = loop.create_future()
-        # A bare alarm: a timeout of asyncio's own costs more than all the rest of a delivery.
-        alarm = None if seconds is None else loop.call_later(seconds, _end, sleep)
+        # A bare timer: asyncio.timeout costs more than the rest of a delivery.
+        timer = None if seconds is None else loop.call_later(seconds, _end, sleep)
         try:
             await sleep
         finally:
-            if alarm is not None:
-                alarm.cancel()
-            self._rest()
+            if timer is not None:
+                timer.cancel()
+            self._skip()
 
     def wake(self, version: int) -> None:
-        """A change that concerns this watch was made. One that slept has missed nothing before it."""
+        """Called for a change of its resource types. A watcher that slept has missed no earlier one."""
         if self._sleep is not None:
             self.position = version - 1
             _end(self._sleep)
             self._sleep = None
 
-    def _rest(self) -> None:
-        """Nobody woke it: whatever happened meanwhile concerns others."""
+    def _skip(self) -> None:
+        """No change woke it: all changes meanwhile were of other resource types, so skip them."""
         if self._sleep is not None:
             self.position = self._history.version
             self._sleep = None

@@ -88,7 +88,7 @@ def test_what_is_forgotten_in_memory_is_forgotten_on_disk(tmp_path: Path) -> Non
 
 
 def test_one_directory_serves_one_cluster(tmp_path: Path) -> None:
-    with kept_store(tmp_path), pytest.raises(StorageError, match="in use by another cluster"):
+    with kept_store(tmp_path), pytest.raises(StorageError, match="in use by another running cluster"):
         SqliteBackend(tmp_path)
     SqliteBackend(tmp_path).close()
 

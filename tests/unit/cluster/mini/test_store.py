@@ -126,7 +126,7 @@ def test_a_name_is_taken_once(store: Store) -> None:
 def test_a_stale_version_is_a_conflict(store: Store) -> None:
     first = store.create("configmaps", config_map())
     store.update("configmaps", {**config_map(resourceVersion=str(first.version)), "data": {"a": "2"}})
-    with pytest.raises(ApiError, match="changed meanwhile") as error:
+    with pytest.raises(ApiError, match="the object has been modified") as error:
         store.update("configmaps", config_map(resourceVersion=str(first.version)))
     assert refusal(error) == (409, "Conflict")
     store.update("configmaps", config_map())
@@ -141,7 +141,7 @@ def test_another_uid_is_a_conflict(store: Store) -> None:
         lambda: store.delete(MAP, uid="other"),
     ]
     for call in calls:
-        with pytest.raises(ApiError, match="meant for other") as error:
+        with pytest.raises(ApiError, match="UID in precondition: other") as error:
             call()
         assert refusal(error) == (409, "Conflict")
 

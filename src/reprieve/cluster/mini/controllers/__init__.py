@@ -1,4 +1,4 @@
-"""The controllers of the mini cluster: each a function of what the store holds, woken by its changes."""
+"""The controllers of the mini cluster: each is a function of the cached objects, called after changes."""
 
 from reprieve.cluster.mini.controllers.controller_manager import (
     DEFAULT_DELAYS,

@@ -1,4 +1,4 @@
-"""Who belongs to a controller: what its selector matches and nobody controls is adopted, the rest let go."""
+"""Adoption by selector: a controller adopts matching objects without a controller, and releases the others."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -17,7 +17,7 @@ from reprieve.model.selectors import Selector, compile_selector
 def adopt_and_release(
     resource: str, selector: Json, owner: Owner, owned: Iterable[HasMetadata], free: Iterable[HasMetadata]
 ) -> Iterator[Write]:
-    """``free``: those of the namespace that have no controller. Without a selector all stay as they are."""
+    """``free``: objects of the namespace without a controller. An empty selector adopts and releases nothing."""
     wanted = _compiled(msgspec.json.encode(selector))
     if wanted is None:
         return
@@ -36,15 +36,15 @@ def matches(selector: Json, labels: Mapping[str, str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compiled(raw: bytes) -> Selector | None:
-    """None for a selector that is empty, or cannot be read."""
-    nobody = Problems(Ref(kind="", namespace="", name=""))
+    """None for a selector that is empty or malformed."""
+    problems = Problems(Ref(kind="", namespace="", name=""))
     try:
         selector = msgspec.json.decode(raw, type=LabelSelector)
     except msgspec.ValidationError:
         return None
-    compiled = compile_selector(selector, "", nobody)
+    compiled = compile_selector(selector, "", problems)
     empty = not (selector.match_labels or selector.match_expressions)
-    return None if nobody.found or empty else compiled
+    return None if problems.found or empty else compiled
 
 
 def _can_move(thing: HasMetadata) -> bool:

@@ -1,4 +1,4 @@
-"""What a controller wants written. Deciding is theirs, writing is done here."""
+"""The writes that a reconcile returns, and how they are executed. Controllers themselves write nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,17 +25,17 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Change anything but the status; or, ``quietly``, anything without a new generation."""
+    """Change anything but the status; with ``keeps_generation``, do not raise the generation."""
 
     key: Key
     uid: str
     change: Callable[[Json], None]
-    quietly: bool = False
+    keeps_generation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatus:
-    """Fields and conditions of a status; the others stay."""
+    """Set fields and conditions of a status; the others stay."""
 
     key: Key
     uid: str
@@ -45,7 +45,7 @@ class UpdateStatus:
 
 @dataclass(frozen=True, slots=True)
 class RequeueAt:
-    """Nothing is to be written now, and time alone will change that."""
+    """Write nothing, and reconcile again at a time."""
 
     at: float
 
@@ -62,26 +62,26 @@ def execute(
         case Delete():
             store.delete(write.key, write.uid)
         case Update():
-            part = Part.WHOLE if write.quietly else Part.MAIN
-            store.patch(write.key, lambda body: _amended(body, write.change), part, write.uid)
+            part = Part.WHOLE if write.keeps_generation else Part.MAIN
+            store.patch(write.key, lambda body: _updated(body, write.change), part, write.uid)
         case UpdateStatus():
-            store.patch(write.key, lambda body: _reported(body, write, now), Part.STATUS, write.uid)
+            store.patch(write.key, lambda body: _with_status(body, write, now), Part.STATUS, write.uid)
 
 
-# Of the kinds that controllers report on, those whose conditions say of which generation they speak.
-_TELL_GENERATION = ("Pod", "PodDisruptionBudget")
+# The kinds with an observedGeneration in their conditions.
+_OBSERVE_GENERATION = ("Pod", "PodDisruptionBudget")
 
 
-def _amended(body: Json, change: Callable[[Json], None]) -> Json:
+def _updated(body: Json, change: Callable[[Json], None]) -> Json:
     change(body)
     return body
 
 
-def _reported(body: Json, report: UpdateStatus, now: float) -> Json:
+def _with_status(body: Json, update: UpdateStatus, now: float) -> Json:
     status = section(body, "status")
-    status.update(report.fields)
-    for condition in report.conditions:
-        if body["kind"] in _TELL_GENERATION:
+    status.update(update.fields)
+    for condition in update.conditions:
+        if body["kind"] in _OBSERVE_GENERATION:
             set_condition_of(body, condition, now)
         else:
             set_condition(status, condition, now)

@@ -1,4 +1,4 @@
-"""ClusterRoles that are put together from others, and the ServiceAccount that every namespace has."""
+"""ClusterRole aggregation: rules of roles with an aggregationRule come from the roles that it selects."""
 
 from collections.abc import Iterator
 
@@ -17,11 +17,11 @@ from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import compile_selector
 
-_NOBODY = Ref(kind="ClusterRole", namespace="", name="")
+_ROLE = Ref(kind="ClusterRole", namespace="", name="")
 
 
 def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
-    """A role may be part of any that is put together, and these may be parts of others."""
+    """Any change of a role may affect every aggregated role; aggregated roles may be parts of others."""
     if isinstance(thing, ClusterRoleFacts):
         yield from (key_in(CLUSTER_ROLES, role) for role in cache.roles if role.aggregation_rule)
 
@@ -39,5 +39,5 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
 
 
 def _selects(selectors: tuple[LabelSelector, ...], part: ClusterRoleFacts) -> bool:
-    compiled = (compile_selector(s, "clusterRoleSelectors", Problems(_NOBODY)) for s in selectors)
+    compiled = (compile_selector(s, "clusterRoleSelectors", Problems(_ROLE)) for s in selectors)
     return any(selector.matches(part.metadata.labels) for selector in compiled)

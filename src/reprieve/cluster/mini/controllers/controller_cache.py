@@ -1,4 +1,4 @@
-"""What the controllers have seen: the objects they read, by name and by owner."""
+"""The cache of the controllers: the objects that they read, indexed by name, UID, namespace and owner."""
 
 from collections.abc import Collection, Iterator
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -37,7 +37,7 @@ T = TypeVar("T", bound=HasMetadata)
 
 
 class Indexer(Generic[T]):
-    """Objects of one type. What cannot be read counts as absent."""
+    """Objects of one type. An object that cannot be decoded counts as absent."""
 
     def __init__(self, kind: type[T]) -> None:
         self._decoder = msgspec.json.Decoder(kind)
@@ -57,26 +57,26 @@ class Indexer(Generic[T]):
         return self._in.get(namespace, {}).values()
 
     def owned_by(self, uid: str) -> Collection[T]:
-        """Those that name this owner as their controller."""
+        """The objects that name this owner as their controller."""
         return self._owned.get(uid, {}).values()
 
     def free(self, namespace: str) -> Collection[T]:
-        """Those that have no controller."""
+        """The objects that have no controller."""
         return self._free.get(namespace, {}).values()
 
     def __iter__(self) -> Iterator[T]:
         for things in self._in.values():
             yield from things.values()
 
-    def take(self, change: WatchEvent) -> tuple[T | None, T | None]:
-        """What the object was, and what it is now."""
+    def apply(self, change: WatchEvent) -> tuple[T | None, T | None]:
+        """Apply a change; returns the object before and after it."""
         name = NamespacedName(change.object.key.namespace, change.object.key.name)
         old = self.get(name)
         new = None if change.type is EventType.DELETED else self._read(change.object.raw)
         if old is not None:
             self._drop(name, old)
         if new is not None:
-            self._keep(name, new)
+            self._insert(name, new)
         return old, new
 
     def _read(self, raw: bytes) -> T | None:
@@ -96,7 +96,7 @@ class Indexer(Generic[T]):
         else:
             del self._free[name.namespace][name.name]
 
-    def _keep(self, name: NamespacedName, thing: T) -> None:
+    def _insert(self, name: NamespacedName, thing: T) -> None:
         self._in.setdefault(name.namespace, {})[name.name] = thing
         self._by_uid[thing.metadata.uid] = name
         owner = objects.controller_uid(thing.metadata)
@@ -107,9 +107,9 @@ class Indexer(Generic[T]):
 
 
 class AnyIndexer(Protocol):
-    """A table of whatever type."""
+    """An indexer of any type."""
 
-    def take(self, change: WatchEvent) -> tuple[HasMetadata | None, HasMetadata | None]: ...
+    def apply(self, change: WatchEvent) -> tuple[HasMetadata | None, HasMetadata | None]: ...
 
     def get(self, name: NamespacedName) -> HasMetadata | None: ...
 
@@ -163,8 +163,8 @@ class ControllerCache:
             ACCOUNTS: self.accounts,
         }
 
-    def take(self, change: WatchEvent) -> tuple[HasMetadata | None, HasMetadata | None]:
-        return self.tables[change.object.key.resource].take(change)
+    def apply(self, change: WatchEvent) -> tuple[HasMetadata | None, HasMetadata | None]:
+        return self.tables[change.object.key.resource].apply(change)
 
 
 def key_in(resource: str, thing: HasMetadata) -> Key:

@@ -1,7 +1,7 @@
-"""Runs the controllers: which object needs a look after which change, when, and that it gets one.
+"""Runs the controllers: a change enqueues the keys that it affects, and each key is reconciled when it is due.
 
-A look comes a moment after the change that called for it, so that a burst of changes costs one look. Nothing
-else is remembered: what is to be done follows from what the store holds then.
+A key is due a moment after the change, so that a burst of changes costs one reconcile. The queue has keys and
+no changes: a controller acts on the state of the cache at that time.
 """
 
 from collections.abc import Callable, Iterable
@@ -37,14 +37,14 @@ from reprieve.cluster.mini.stored_objects import Key
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Seconds from a change to the look at what it means; for volumes, also the time it takes to make one.
+    """Seconds from a change to the reconcile; for volumes, this also simulates how long provisioning takes.
 
-    ``speed``: how many times as fast as usual schedules pass.
+    ``speed``: how many times as fast schedules and deadlines run.
     """
 
-    look: float = 0.1
+    reconcile: float = 0.1
     volumes: float = 1.0
-    after_refusal: float = 5.0
+    retry: float = 5.0
     speed: float = 1.0
 
 
@@ -53,12 +53,12 @@ DEFAULT_DELAYS = Delays()
 
 def delays_at(speed: float) -> Delays:
     usual = DEFAULT_DELAYS
-    return Delays(usual.look / speed, usual.volumes / speed, usual.after_refusal / speed, speed)
+    return Delays(usual.reconcile / speed, usual.volumes / speed, usual.retry / speed, speed)
 
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """``concerned``: whom a thing, as it was or as it is, may give something to do."""
+    """``affected``: the keys to reconcile for an object before or after its change."""
 
     affected: Callable[[ControllerCache, HasMetadata], Iterable[Key]]
     reconcile: Callable[[ControllerCache, Key, float], Iterable[Write]]
@@ -67,19 +67,19 @@ class Controller:
 
 def controllers(delays: Delays) -> tuple[Controller, ...]:
     return (
-        Controller(deployment.affected, partial(deployment.reconcile, speed=delays.speed), delays.look),
-        Controller(replica_set.affected, replica_set.reconcile, delays.look),
-        Controller(daemon_set.affected, daemon_set.reconcile, delays.look),
-        Controller(stateful_set.affected, stateful_set.reconcile, delays.look),
-        Controller(cron_job.affected, partial(cron_job.reconcile, speed=delays.speed), delays.look),
-        Controller(job.affected, partial(job.reconcile, speed=delays.speed), delays.look),
-        Controller(disruption.affected, disruption.reconcile, delays.look),
-        Controller(workload.affected, workload.reconcile, delays.look),
-        Controller(pod_group_protection.affected, pod_group_protection.reconcile, delays.look),
-        Controller(node_lifecycle.affected, node_lifecycle.reconcile, delays.look),
-        Controller(cluster_role_aggregation.affected, cluster_role_aggregation.reconcile, delays.look),
-        Controller(service_account.affected, service_account.reconcile, delays.look),
-        Controller(volume_protection.affected, volume_protection.reconcile, delays.look),
+        Controller(deployment.affected, partial(deployment.reconcile, speed=delays.speed), delays.reconcile),
+        Controller(replica_set.affected, replica_set.reconcile, delays.reconcile),
+        Controller(daemon_set.affected, daemon_set.reconcile, delays.reconcile),
+        Controller(stateful_set.affected, stateful_set.reconcile, delays.reconcile),
+        Controller(cron_job.affected, partial(cron_job.reconcile, speed=delays.speed), delays.reconcile),
+        Controller(job.affected, partial(job.reconcile, speed=delays.speed), delays.reconcile),
+        Controller(disruption.affected, disruption.reconcile, delays.reconcile),
+        Controller(workload.affected, workload.reconcile, delays.reconcile),
+        Controller(pod_group_protection.affected, pod_group_protection.reconcile, delays.reconcile),
+        Controller(node_lifecycle.affected, node_lifecycle.reconcile, delays.reconcile),
+        Controller(cluster_role_aggregation.affected, cluster_role_aggregation.reconcile, delays.reconcile),
+        Controller(service_account.affected, service_account.reconcile, delays.reconcile),
+        Controller(volume_protection.affected, volume_protection.reconcile, delays.reconcile),
         Controller(persistent_volume.affected, persistent_volume.reconcile, delays.volumes),
     )
 
@@ -102,34 +102,34 @@ class ControllerManager:
         self.informer = Informer(store, tuple(self._cache.tables))
 
     def step(self) -> float | None:
-        """Takes in what changed and looks where it is due; says when the next look is."""
+        """Apply changes to the cache and reconcile the keys that are due; returns when the next key is."""
         for change in self.informer.poll():
-            for thing in self._cache.take(change):
+            for thing in self._cache.apply(change):
                 if thing is not None:
-                    self._call_for_looks(thing)
+                    self._enqueue(thing)
         for (number, key), _ in self._queue.due(self._clock()):
-            self._look(number, key)
+            self._reconcile(number, key)
         return self._queue.next_at()
 
-    def _call_for_looks(self, thing: HasMetadata) -> None:
+    def _enqueue(self, thing: HasMetadata) -> None:
         now = self._clock()
         for number, controller in enumerate(self._controllers):
             for key in controller.affected(self._cache, thing):
                 self._queue.add((number, key), None, now + controller.delay)
 
-    def _look(self, number: int, key: Key) -> None:
+    def _reconcile(self, number: int, key: Key) -> None:
         now = self._clock()
         for write in self._controllers[number].reconcile(self._cache, key, now):
-            again_at = self._carried_out(write, now)
-            if again_at is not None:
-                self._queue.add((number, key), None, again_at)
+            requeue_at = self._executed(write, now)
+            if requeue_at is not None:
+                self._queue.add((number, key), None, requeue_at)
 
-    def _carried_out(self, write: Write, now: float) -> float | None:
-        """None, or when to look again. One write that is refused does not spoil the others."""
+    def _executed(self, write: Write, now: float) -> float | None:
+        """When to requeue the key, or None. A refused write is retried and does not stop the others."""
         if isinstance(write, RequeueAt):
             return write.at
         try:
             execute(self._store, write, now, self._features)
         except ApiError:
-            return now + self._delays.after_refusal
+            return now + self._delays.retry
         return None

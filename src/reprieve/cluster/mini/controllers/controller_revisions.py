@@ -1,7 +1,7 @@
-"""The templates that a set had, each kept as a ControllerRevision, by which people find the way back.
+"""ControllerRevisions: the templates that a StatefulSet or DaemonSet had, for rollbacks.
 
-A revision is named after its template. The one with the highest number is in force: who goes back to an
-earlier template gives that one a new number.
+A revision is named after the hash of its template. The one with the highest number is current: a rollback to an
+earlier template gives its revision a new number.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ HASH_LABEL = "controller-revision-hash"
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A template under the name of its revision."""
+    """A template and the name of its revision."""
 
     name: str
     hash: str
@@ -28,14 +28,14 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """What a set had and has: ``known`` in the order of their numbers, ``update`` what it wants now."""
+    """The revisions of a set: ``known`` in order of their numbers, ``update`` its current template."""
 
     owner: Owner
     known: Sequence[RevisionFacts]
     update: Version
 
     def find(self, name: str) -> Version:
-        """The version of that name, or the one that is wanted, where nothing is known of it."""
+        """The version of that name; the current template if there is no such revision."""
         found = next((r for r in self.known if r.metadata.name == name), None)
         if found is None:
             return self.update
@@ -50,7 +50,7 @@ def versions_of(cache: ControllerCache, owner: Owner, template: Json) -> Version
 
 
 def recorded(versions: Versions) -> Iterator[Write]:
-    """The wanted template is the latest revision."""
+    """Make the current template the latest revision."""
     known, update = versions.known, versions.update
     number = 1 + max((r.revision for r in known), default=0)
     if not any(r.metadata.name == update.name for r in known):
@@ -78,7 +78,7 @@ def _revision(versions: Versions, number: int) -> Json:
 
 
 def forgotten(versions: Versions, in_use: Collection[str], limit: int) -> Iterable[Write]:
-    """The oldest of those that nobody needs, beyond as many as are to be kept."""
+    """Delete the oldest revisions that are not in use, beyond the history limit."""
     idle = [r for r in versions.known if r.metadata.name not in in_use]
     surplus = idle[: max(0, len(idle) - limit)]
     return [Delete(key_in(REVISIONS, r), r.metadata.uid) for r in surplus]

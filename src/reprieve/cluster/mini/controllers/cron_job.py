@@ -1,7 +1,7 @@
-"""CronJob: a Job at every time that its schedule names.
+"""CronJob: a Job at every time of its schedule.
 
-What was due is read from the jobs themselves, so that one that could not be made is tried again. In a cluster
-in which time passes faster it does so for schedules, too, counted from when the CronJob was made.
+The controller reads from the jobs themselves which times were served, so it retries a job that it could not
+create. In a cluster that runs at a higher speed schedules run faster as well, from the creation of the CronJob.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,12 +40,14 @@ def reconcile(cache: ControllerCache, key: Key, now: float, speed: float) -> Ite
     owner = cache.cron_jobs.get(NamespacedName(key.namespace, key.name))
     if owner is None:
         return
-    jobs = sorted(cache.jobs.owned_by(owner.metadata.uid), key=lambda job: (_begun(job), job.metadata.name))
+    jobs = sorted(
+        cache.jobs.owned_by(owner.metadata.uid), key=lambda job: (_start_time(job), job.metadata.name)
+    )
     clock = ScheduleClock(_created(owner), now, speed)
     yield UpdateStatus(key, owner.metadata.uid, _status(owner, jobs))
     if owner.metadata.deletion_timestamp is not None:
         return
-    yield from _forgotten(owner, jobs)
+    yield from _history_cleanup(owner, jobs)
     try:
         schedule = schedule_of(owner.spec.schedule, owner.spec.time_zone or "")
     except ScheduleError:
@@ -62,7 +64,7 @@ def reconcile(cache: ControllerCache, key: Key, now: float, speed: float) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class ScheduleClock:
-    """The time by which schedules go: since ``start`` it has passed ``speed`` times as fast."""
+    """The time that schedules use: since ``start`` it runs ``speed`` times as fast."""
 
     start: float
     now: float
@@ -82,7 +84,7 @@ def _created(owner: CronJobFacts) -> float:
 
 
 def _scheduled(job: JobFacts) -> float | None:
-    """The time for which a job was made; None for one that somebody made by hand."""
+    """The scheduled time of a job; None for one that a user created."""
     text = job.metadata.annotations.get(SCHEDULED)
     try:
         return moment(text) if text else None
@@ -91,13 +93,13 @@ def _scheduled(job: JobFacts) -> float | None:
 
 
 def _last(owner: CronJobFacts, jobs: Sequence[JobFacts]) -> float | None:
-    told = owner.status.last_schedule_time
+    reported = owner.status.last_schedule_time
     times = [time for time in map(_scheduled, jobs) if time is not None]
-    return max([*times, *([told.timestamp()] if told is not None else [])], default=None)
+    return max([*times, *([reported.timestamp()] if reported is not None else [])], default=None)
 
 
 def _due(owner: CronJobFacts, jobs: Sequence[JobFacts], schedule: Schedule, now: float) -> float | None:
-    """The latest time that has come and was not served; those before it are forgotten."""
+    """The latest scheduled time that has passed without a job; earlier ones are skipped."""
     last, deadline = _last(owner, jobs), owner.spec.starting_deadline_seconds
     since = last if last is not None else _created(owner)
     if deadline is not None:
@@ -112,7 +114,7 @@ def _latest(schedule: Schedule, since: float, now: float) -> float | None:
     second = schedule.after(first)
     if second is None or second > now:
         return first
-    # After a long pause there are many: most of them are passed over at once.
+    # After a long pause there are many: skip most of them in one step.
     skipped = max(0, int((now - first) // (second - first)) - 1)
     near = list(_times(schedule, first + skipped * (second - first), now))
     return (near or list(_times(schedule, first, now)))[-1]
@@ -128,18 +130,18 @@ def _times(schedule: Schedule, since: float, now: float) -> Iterator[float]:
 # --- jobs ----------------------------------------------------------------------------------------
 
 
-def _begun(job: JobFacts) -> str:
+def _start_time(job: JobFacts) -> str:
     return job.status.start_time
 
 
-def _ending(job: JobFacts) -> str:
-    """How it ended; nothing, if it has not."""
+def _outcome(job: JobFacts) -> str:
+    """Complete or Failed; empty for a job that has not finished."""
     ends = (c.type for c in job.status.conditions if c.status == "True" and c.type in ("Complete", "Failed"))
     return next(ends, "")
 
 
 def _active(jobs: Sequence[JobFacts]) -> list[JobFacts]:
-    return [job for job in jobs if not _ending(job) and _scheduled(job) is not None]
+    return [job for job in jobs if not _outcome(job) and _scheduled(job) is not None]
 
 
 def _started(owner: CronJobFacts, jobs: Sequence[JobFacts], due: float | None) -> Iterator[Write]:
@@ -167,14 +169,14 @@ def _job(owner: CronJobFacts, due: float) -> Json:
     }
 
 
-def _forgotten(owner: CronJobFacts, jobs: Sequence[JobFacts]) -> Iterator[Write]:
-    """Of those that have ended well, and of the others, only the latest are kept."""
+def _history_cleanup(owner: CronJobFacts, jobs: Sequence[JobFacts]) -> Iterator[Write]:
+    """Delete finished jobs beyond the history limits, the oldest first."""
     limits = {
         "Complete": owner.spec.successful_jobs_history_limit,
         "Failed": owner.spec.failed_jobs_history_limit,
     }
-    for ending, limit in limits.items():
-        ended = [job for job in jobs if _ending(job) == ending]
+    for outcome, limit in limits.items():
+        ended = [job for job in jobs if _outcome(job) == outcome]
         yield from _removed(ended[: max(0, len(ended) - limit)])
 
 
@@ -187,7 +189,7 @@ def _status(owner: CronJobFacts, jobs: Sequence[JobFacts]) -> Json:
     fields: Json = {"active": [_reference(job) for job in _active(jobs)]}
     if (last := _last(owner, jobs)) is not None:
         fields["lastScheduleTime"] = stamp(last)
-    ends = [job.status.completion_time for job in jobs if _ending(job) == "Complete"]
+    ends = [job.status.completion_time for job in jobs if _outcome(job) == "Complete"]
     known = [owner.status.last_successful_time, *ends]
     if succeeded := [time.timestamp() for time in known if time is not None]:
         fields["lastSuccessfulTime"] = stamp(max(succeeded))

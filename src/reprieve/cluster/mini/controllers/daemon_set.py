@@ -1,6 +1,6 @@
-"""DaemonSet: one pod on every node that it may be on. Each is made for its node, and placed by the scheduler.
+"""DaemonSet: one pod on every eligible node. Each pod has an affinity for its node; the scheduler binds it.
 
-A new template replaces them as far as enough stay available or, if it says so, beside the old ones.
+A rolling update replaces pods within maxUnavailable or, with maxSurge, creates new ones beside the old.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ from reprieve.model.selectors import (
     first_untolerated,
 )
 
-_RESTING = 10  # seconds that a pod which has failed stays, so that nobody fails all the time
+_FAILED_SECONDS = 10  # that a failed pod stays, so that its replacements do not fail in a tight loop
 
 
 def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
@@ -63,10 +63,10 @@ def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
             if owner is not None:
                 yield key_in(DAEMON_SETS, owner)
             elif not uid and isinstance(thing, PodFacts):
-                yield from _interested(cache, thing)
+                yield from _selecting_sets(cache, thing)
 
 
-def _interested(cache: ControllerCache, pod: PodFacts) -> Iterator[Key]:
+def _selecting_sets(cache: ControllerCache, pod: PodFacts) -> Iterator[Key]:
     for owner in cache.daemon_sets.inside(pod.metadata.namespace):
         if matches(owner.spec.selector, pod.metadata.labels):
             yield key_in(DAEMON_SETS, owner)
@@ -76,37 +76,37 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
     owner = cache.daemon_sets.get(NamespacedName(key.namespace, key.name))
     if owner is None:
         return
-    versions = versions_of(cache, _maker(owner), owner.spec.template)
+    versions = versions_of(cache, _owner_ref(owner), owner.spec.template)
     state = DaemonSetState(owner, versions.update.hash, _daemon_nodes(cache, owner), now)
     if owner.metadata.deletion_timestamp is None:
         yield from recorded(versions)
-        yield from _moves(cache, owner) or list(_managed(cache, state)) or _renewed(state)
+        yield from _adoptions(cache, owner) or list(_one_per_node(cache, state)) or _rolling_update(state)
         in_use = {versions.update.name}
         in_use |= {f"{key.name}-{_hash(pod)}" for node in state.nodes for pod in node.pods}
         yield from forgotten(versions, in_use, owner.spec.revision_history_limit)
-        yield from _later(state)
+        yield from _requeues(state)
     yield UpdateStatus(key, owner.metadata.uid, _status(state))
 
 
-def _moves(cache: ControllerCache, owner: DaemonSetFacts) -> list[Write]:
+def _adoptions(cache: ControllerCache, owner: DaemonSetFacts) -> list[Write]:
     owned, free = cache.pods.owned_by(owner.metadata.uid), cache.pods.free(owner.metadata.namespace)
-    return list(adopt_and_release(PODS, owner.spec.selector, _maker(owner), owned, free))
+    return list(adopt_and_release(PODS, owner.spec.selector, _owner_ref(owner), owned, free))
 
 
-def _maker(owner: DaemonSetFacts) -> Owner:
+def _owner_ref(owner: DaemonSetFacts) -> Owner:
     return owner_of("apps/v1", "DaemonSet", owner.metadata)
 
 
-# --- where ---------------------------------------------------------------------------------------
+# --- eligible nodes ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class DaemonNode:
-    """A node, the pods that are there or meant for it, and whether new ones may come and old ones stay."""
+    """A node, its pods of the set, bound or not, and whether new pods may be created and old ones stay."""
 
     name: str
     pods: Sequence[PodFacts]
-    may_come: bool
+    may_create: bool
     may_stay: bool
 
     @property
@@ -116,7 +116,7 @@ class DaemonNode:
 
 @dataclass(frozen=True, slots=True)
 class DaemonSetState:
-    """A set and its stations; ``hash`` is that of the template that is wanted."""
+    """A set and its nodes; ``hash`` is that of its current template."""
 
     owner: DaemonSetFacts
     hash: str
@@ -125,7 +125,7 @@ class DaemonSetState:
 
     @property
     def wanted(self) -> int:
-        return sum(node.may_come for node in self.nodes)
+        return sum(node.may_create for node in self.nodes)
 
     @property
     def surge(self) -> int:
@@ -138,7 +138,7 @@ class DaemonSetState:
         return is_available(pod, self.owner.spec.min_ready_seconds, self.now)
 
     def split(self, node: DaemonNode) -> tuple[list[PodFacts], list[PodFacts]]:
-        """The new pods and the old ones."""
+        """The pods of the current template, and those of earlier ones."""
         new = [pod for pod in node.staying if _hash(pod) == self.hash]
         return new, [pod for pod in node.staying if pod not in new]
 
@@ -148,7 +148,7 @@ def _hash(pod: PodFacts) -> str:
 
 
 def node_of(pod: PodFacts) -> str:
-    """The node that it is on, or was made for."""
+    """The node that it is bound to, or that its affinity names."""
     required = pod.spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
     if pod.spec.node_name or required is None:
         return pod.spec.node_name
@@ -157,7 +157,7 @@ def node_of(pod: PodFacts) -> str:
 
 
 def _daemon_nodes(cache: ControllerCache, owner: DaemonSetFacts) -> list[DaemonNode]:
-    place = _place(owner)
+    place = _constraints(owner)
     query = _query(place)
     pods: dict[str, list[PodFacts]] = {}
     for pod in sorted(cache.pods.owned_by(owner.metadata.uid), key=_seniority):
@@ -171,9 +171,9 @@ def _seniority(pod: PodFacts) -> tuple[bool, float, str]:
     return not pod.spec.node_name, created.timestamp() if created is not None else 0.0, pod.metadata.name
 
 
-def _place(owner: DaemonSetFacts) -> DaemonPodFacts:
-    """What its pods say of nodes, with what all such pods tolerate; nowhere if that cannot be read."""
-    pod = daemon_pod(owner.spec.template, _maker(owner), "")
+def _constraints(owner: DaemonSetFacts) -> DaemonPodFacts:
+    """The node constraints of its pods, default tolerations included; a malformed template matches no node."""
+    pod = daemon_pod(owner.spec.template, _owner_ref(owner), "")
     try:
         return msgspec.convert(pod["spec"], DaemonPodFacts)
     except msgspec.ValidationError:
@@ -182,10 +182,10 @@ def _place(owner: DaemonSetFacts) -> DaemonPodFacts:
 
 def _query(place: DaemonPodFacts) -> NodeQuery:
     labels = (Requirement(k, Operator.IN, frozenset({v})) for k, v in sorted(place.node_selector.items()))
-    return NodeQuery(tuple(labels), compile_node_selector(place.required, "", _NOBODY))
+    return NodeQuery(tuple(labels), compile_node_selector(place.required, "", _UNREPORTED))
 
 
-_NOBODY = Problems(Ref(kind="", namespace="", name=""))
+_UNREPORTED = Problems(Ref(kind="", namespace="", name=""))
 
 
 def _daemon_node(
@@ -193,27 +193,27 @@ def _daemon_node(
 ) -> DaemonNode:
     name, taints = node.metadata.name, node.spec.taints
     fits = place.node_name in ("", name) and query.matches(node.metadata.labels, name)
-    driven = (taint for taint in taints if taint.effect == "NoExecute")
+    evicting = (taint for taint in taints if taint.effect == "NoExecute")
     return DaemonNode(
         name,
         pods,
-        may_come=fits and first_untolerated(taints, place.tolerations) is None,
-        may_stay=fits and first_untolerated(driven, place.tolerations) is None,
+        may_create=fits and first_untolerated(taints, place.tolerations) is None,
+        may_stay=fits and first_untolerated(evicting, place.tolerations) is None,
     )
 
 
-# --- one on each node ----------------------------------------------------------------------------
+# --- one pod on each node ------------------------------------------------------------------------
 
 
-def _managed(cache: ControllerCache, state: DaemonSetState) -> Iterator[Write]:
+def _one_per_node(cache: ControllerCache, state: DaemonSetState) -> Iterator[Write]:
     for node in state.nodes:
         if not node.may_stay:
             yield from _removed(pod for pod in node.pods if not pod.is_leaving)
             continue
-        yield from _removed(pod for pod in node.pods if _has_rested(pod, state.now))
-        yield from _removed(_too_many(state, node))
+        yield from _removed(pod for pod in node.pods if _is_expired_failure(pod, state.now))
+        yield from _removed(_surplus(state, node))
         blocked = bool(node.staying) if state.surge else bool(node.pods)
-        if node.may_come and not blocked:
+        if node.may_create and not blocked:
             yield Create(PODS, _pod(state, node))
     known = {node.name for node in state.nodes}
     lost = [pod for pod in cache.pods.owned_by(state.owner.metadata.uid) if node_of(pod) not in known]
@@ -225,17 +225,17 @@ def _removed(pods: Iterator[PodFacts]) -> Iterator[Write]:
         yield Delete(key_in(PODS, pod), pod.metadata.uid)
 
 
-def _has_rested(pod: PodFacts, now: float) -> bool:
-    return pod.is_over and not pod.is_leaving and _rests_until(pod) <= now
+def _is_expired_failure(pod: PodFacts, now: float) -> bool:
+    return pod.is_over and not pod.is_leaving and _failure_expires(pod) <= now
 
 
-def _rests_until(pod: PodFacts) -> float:
+def _failure_expires(pod: PodFacts) -> float:
     created = pod.metadata.creation_timestamp
-    return (created.timestamp() if created is not None else 0.0) + _RESTING
+    return (created.timestamp() if created is not None else 0.0) + _FAILED_SECONDS
 
 
-def _too_many(state: DaemonSetState, node: DaemonNode) -> Iterator[PodFacts]:
-    """All but the oldest; of two templates, both may be there while the new one is not available yet."""
+def _surplus(state: DaemonSetState, node: DaemonNode) -> Iterator[PodFacts]:
+    """All but the oldest. With maxSurge, an old pod also stays until the new one is available."""
     if not state.surge:
         yield from node.staying[1:]
         return
@@ -246,15 +246,15 @@ def _too_many(state: DaemonSetState, node: DaemonNode) -> Iterator[PodFacts]:
 
 
 def _pod(state: DaemonSetState, node: DaemonNode) -> Json:
-    pod = daemon_pod(state.owner.spec.template, _maker(state.owner), node.name)
+    pod = daemon_pod(state.owner.spec.template, _owner_ref(state.owner), node.name)
     pod["metadata"]["labels"][HASH_LABEL] = state.hash
     return pod
 
 
-# --- new templates -------------------------------------------------------------------------------
+# --- rolling update ------------------------------------------------------------------------------
 
 
-def _renewed(state: DaemonSetState) -> Iterator[Write]:
+def _rolling_update(state: DaemonSetState) -> Iterator[Write]:
     if state.owner.spec.update_strategy.type != "RollingUpdate":
         return
     if state.surge:
@@ -264,26 +264,26 @@ def _renewed(state: DaemonSetState) -> Iterator[Write]:
 
 
 def _replaced(state: DaemonSetState) -> Iterator[Write]:
-    """Old pods that are not available go at once, others as far as enough stay."""
+    """Delete old pods that are not available at once, and others within maxUnavailable."""
     rolling = state.owner.spec.update_strategy.rolling_update
     most = max(1, scaled(rolling.max_unavailable, state.wanted, round_up=True) or 0)
-    missing, useless, useful = 0, [], []
+    missing, unavailable_pods, available_pods = 0, [], []
     for node in state.nodes:
-        if not node.pods and not node.may_come:
+        if not node.pods and not node.may_create:
             continue
         new, old = state.split(node)
-        useless += [pod for pod in old if not state.is_available(pod)]
-        useful += [pod for pod in old if state.is_available(pod)]
+        unavailable_pods += [pod for pod in old if not state.is_available(pod)]
+        available_pods += [pod for pod in old if state.is_available(pod)]
         missing += not any(state.is_available(pod) for pod in (*new, *old))
-    yield from _removed(iter((*useless, *useful[: max(0, most - missing)])))
+    yield from _removed(iter((*unavailable_pods, *available_pods[: max(0, most - missing)])))
 
 
 def _added(state: DaemonSetState) -> Iterator[Write]:
-    """A new pod beside each old one that is not available, and beside as many others as may be too many."""
+    """Create a new pod beside each old one that is not available, and beside others within maxSurge."""
     spare = state.surge - sum(all(state.split(s)) for s in state.nodes)
     for node in state.nodes:
         new, old = state.split(node)
-        if new or not old or not node.may_come:
+        if new or not old or not node.may_create:
             continue
         if state.is_available(old[0]):
             if spare <= 0:
@@ -292,25 +292,29 @@ def _added(state: DaemonSetState) -> Iterator[Write]:
         yield Create(PODS, _pod(state, node))
 
 
-# --- what to tell, and when to look again --------------------------------------------------------
+# --- requeue and status --------------------------------------------------------------------------
 
 
-def _later(state: DaemonSetState) -> Iterator[Write]:
+def _requeues(state: DaemonSetState) -> Iterator[Write]:
     for node in state.nodes:
         for pod in node.pods:
-            at = _rests_until(pod) if pod.is_over else available_at(pod, state.owner.spec.min_ready_seconds)
+            at = (
+                _failure_expires(pod)
+                if pod.is_over
+                else available_at(pod, state.owner.spec.min_ready_seconds)
+            )
             if at is not None and at > state.now and not pod.is_leaving:
                 yield RequeueAt(at)
 
 
 def _status(state: DaemonSetState) -> Json:
-    here = [node for node in state.nodes if node.may_come]
+    here = [node for node in state.nodes if node.may_create]
     first = [node.pods[0] for node in here if node.pods]
     available = sum(state.is_available(pod) for pod in first)
     return {
         "desiredNumberScheduled": len(here),
         "currentNumberScheduled": len(first),
-        "numberMisscheduled": sum(bool(s.pods) and not s.may_come for s in state.nodes),
+        "numberMisscheduled": sum(bool(s.pods) and not s.may_create for s in state.nodes),
         "numberReady": sum(pod.is_ready for pod in first),
         "updatedNumberScheduled": sum(_hash(pod) == state.hash for pod in first),
         "numberAvailable": available,

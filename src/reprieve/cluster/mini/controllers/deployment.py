@@ -1,6 +1,6 @@
-"""Deployment: one ReplicaSet for each template it had, and the old ones give way to the new.
+"""Deployment: one ReplicaSet for each template that it had; a rollout scales the new one up and the old ones down.
 
-Pods count as available as soon as they are ready.
+A pod counts as available as soon as it is ready.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -54,36 +54,36 @@ def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
             if owner is not None:
                 yield key_in(DEPLOYMENTS, owner)
             elif not uid:
-                yield from _interested(cache, thing)
+                yield from _selecting_deployments(cache, thing)
         case PodFacts():
             replica_set = cache.replica_sets.by_uid(controller_uid(thing.metadata))
             if replica_set is not None:
                 yield from affected(cache, replica_set)
 
 
-def _interested(cache: ControllerCache, replica_set: ReplicaSetFacts) -> Iterator[Key]:
+def _selecting_deployments(cache: ControllerCache, replica_set: ReplicaSetFacts) -> Iterator[Key]:
     for owner in cache.deployments.inside(replica_set.metadata.namespace):
         if matches(owner.spec.selector, replica_set.metadata.labels):
             yield key_in(DEPLOYMENTS, owner)
 
 
 def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) -> Iterator[Write]:
-    """``speed``: how many times as fast as usual its patience ends."""
+    """``speed``: divides the progress deadline."""
     owner = cache.deployments.get(NamespacedName(key.namespace, key.name))
     if owner is None:
         return
     rollout = _rollout(cache, owner)
     if owner.metadata.deletion_timestamp is None:
-        yield from _moves(cache, owner) or _steps(rollout)
+        yield from _adoptions(cache, owner) or _steps(rollout)
     progress = _progress(rollout, now, speed)
-    told = (_available(rollout), progressing(progress, now, paused=owner.spec.paused))
-    yield UpdateStatus(key, owner.metadata.uid, _counts(rollout), told)
+    conditions = (_available(rollout), progressing(progress, now, paused=owner.spec.paused))
+    yield UpdateStatus(key, owner.metadata.uid, _counts(rollout), conditions)
     if not progress.is_done and not owner.spec.paused and now < progress.ends:
         yield RequeueAt(progress.ends)
 
 
-def _moves(cache: ControllerCache, owner: DeploymentFacts) -> list[Write]:
-    """Whoever comes or goes is part of the rollout when that is seen."""
+def _adoptions(cache: ControllerCache, owner: DeploymentFacts) -> list[Write]:
+    """Adopt and release ReplicaSets first; the rollout counts them once the cache shows it."""
     meta = owner.metadata
     owned, free = cache.replica_sets.owned_by(meta.uid), cache.replica_sets.free(meta.namespace)
     adopter = owner_of("apps/v1", "Deployment", meta)
@@ -92,9 +92,9 @@ def _moves(cache: ControllerCache, owner: DeploymentFacts) -> list[Write]:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSetState:
-    """A ReplicaSet and its pods. ``present`` counts those that are leaving, too.
+    """A ReplicaSet and the counts of its pods. ``present`` includes terminating pods.
 
-    ``moved``: when one of them came or became ready, or the ReplicaSet itself came.
+    ``moved``: the last time that a pod was created or became ready, or the ReplicaSet was created.
     """
 
     replica_set: ReplicaSetFacts
@@ -107,7 +107,7 @@ class ReplicaSetState:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A deployment half way: the old generations by age, and the new one if it exists."""
+    """A deployment in progress: the old ReplicaSets by age, and the new one if it exists."""
 
     owner: DeploymentFacts
     hash: str
@@ -120,7 +120,7 @@ class Rollout:
 
     @property
     def revision(self) -> str:
-        """Of the new generation: one more than any before it. Who goes back gets a new number, too."""
+        """Of the new ReplicaSet: one more than any before it, also after a rollback."""
         return str(1 + max((_revision(g.replica_set) for g in self.old), default=0))
 
     @property
@@ -170,57 +170,57 @@ def _steps(rollout: Rollout) -> Iterator[Write]:
             yield Create(REPLICA_SETS, _new_replica_set(rollout, target))
     elif target != rollout.new.asked:
         yield _scale(rollout.new, target)
-    yield from _numbered(rollout)
-    yield from _shrink(rollout)
-    yield from _forget_history(rollout)
+    yield from _revision_annotations(rollout)
+    yield from _scale_down(rollout)
+    yield from _history_cleanup(rollout)
 
 
-def _numbered(rollout: Rollout) -> Iterator[Write]:
-    """By the number, and by what its owner says of the cause, people find the way back to a generation."""
+def _revision_annotations(rollout: Rollout) -> Iterator[Write]:
+    """Annotate the new ReplicaSet with its revision and change cause, which `kubectl rollout undo` reads."""
     owner, revision = rollout.owner, rollout.revision
     if rollout.new is None:
         return
     replica_set = rollout.new.replica_set
     if _revision(replica_set) < int(revision):
-        yield Update(key_in(REPLICA_SETS, replica_set), replica_set.metadata.uid, _noting(rollout))
+        yield Update(key_in(REPLICA_SETS, replica_set), replica_set.metadata.uid, _annotate(rollout))
     else:
         revision = str(_revision(replica_set))
     if owner.metadata.annotations.get(REVISION) != revision:
         key, uid = key_in(DEPLOYMENTS, owner), owner.metadata.uid
-        yield Update(key, uid, lambda body: _note(body, REVISION, revision), quietly=True)
+        yield Update(key, uid, lambda body: _set_annotation(body, REVISION, revision), keeps_generation=True)
 
 
-def _noting(rollout: Rollout) -> Callable[[Json], None]:
+def _annotate(rollout: Rollout) -> Callable[[Json], None]:
     def change(body: Json) -> None:
-        for name, text in _notes(rollout).items():
-            _note(body, name, text)
+        for name, text in _annotations(rollout).items():
+            _set_annotation(body, name, text)
 
     return change
 
 
-def _note(body: Json, name: str, text: str) -> None:
+def _set_annotation(body: Json, name: str, text: str) -> None:
     section(body["metadata"], "annotations")[name] = text
 
 
-def _notes(rollout: Rollout) -> dict[str, str]:
+def _annotations(rollout: Rollout) -> dict[str, str]:
     cause = rollout.owner.metadata.annotations.get(CAUSE)
     return {REVISION: rollout.revision, **({CAUSE: cause} if cause else {})}
 
 
 def _new_size(rollout: Rollout) -> int:
-    """How many pods the new generation may have while the old ones are still there."""
+    """How many pods the new ReplicaSet may have beside the old ones."""
     spec = rollout.owner.spec
     old = sum(g.asked for g in rollout.old)
     has = rollout.new.asked if rollout.new is not None else 0
     if spec.strategy.type == "Recreate":
         return 0 if any(g.present for g in rollout.old) else spec.replicas
-    surge, _ = _slack(rollout.owner)
+    surge, _ = _limits(rollout.owner)
     room = max(0, spec.replicas + surge - old - has)
     return min(spec.replicas, has + room)
 
 
-def _shrink(rollout: Rollout) -> Iterator[Write]:
-    """The old generations, oldest first, as far as enough pods stay available."""
+def _scale_down(rollout: Rollout) -> Iterator[Write]:
+    """Scale down the old ReplicaSets, the oldest first, while enough pods stay available."""
     spec = rollout.owner.spec
     if rollout.new is None and spec.strategy.type != "Recreate":
         return
@@ -233,25 +233,25 @@ def _shrink(rollout: Rollout) -> Iterator[Write]:
 
 
 def _spare(rollout: Rollout) -> int:
-    """How many pods of the old generations are not needed for availability."""
+    """How many pods of the old ReplicaSets are not needed for availability."""
     spec = rollout.owner.spec
     asked = sum(g.asked for g in rollout.replica_sets)
     if spec.strategy.type == "Recreate":
         return asked
-    _, unavailable = _slack(rollout.owner)
+    _, unavailable = _limits(rollout.owner)
     not_yet = rollout.new.asked - rollout.new.ready if rollout.new is not None else 0
     return max(0, asked - (spec.replicas - unavailable) - not_yet)
 
 
-def _slack(owner: DeploymentFacts) -> tuple[int, int]:
-    """How many pods more, and how many available pods fewer, than asked for. Both zero would never end."""
+def _limits(owner: DeploymentFacts) -> tuple[int, int]:
+    """maxSurge and maxUnavailable as numbers. Both zero would never make progress, so one may be unavailable."""
     rolling, total = owner.spec.strategy.rolling_update, owner.spec.replicas
     surge = scaled(rolling.max_surge, total, round_up=True) or 0
     unavailable = min(scaled(rolling.max_unavailable, total, round_up=False) or 0, total)
     return (surge, unavailable) if surge or unavailable else (0, 1)
 
 
-def _forget_history(rollout: Rollout) -> Iterator[Write]:
+def _history_cleanup(rollout: Rollout) -> Iterator[Write]:
     empty = [g for g in rollout.old if g.asked == 0 and g.present == 0]
     for state in empty[: max(0, len(empty) - rollout.owner.spec.revision_history_limit)]:
         meta = state.replica_set.metadata
@@ -278,7 +278,7 @@ def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
             "name": f"{owner.metadata.name}-{rollout.hash}",
             "namespace": owner.metadata.namespace,
             "labels": labels,
-            "annotations": _notes(rollout),
+            "annotations": _annotations(rollout),
             "ownerReferences": [owner_of("apps/v1", "Deployment", owner.metadata).reference()],
         },
         "spec": {
@@ -304,20 +304,24 @@ def _counts(rollout: Rollout) -> Json:
 
 def _progress(rollout: Rollout, now: float, speed: float) -> Progress:
     spec, new = rollout.owner.spec, rollout.new
-    told = (c.reason for c in rollout.owner.status.conditions if c.type == "Progressing")
+    reported = (c.reason for c in rollout.owner.status.conditions if c.type == "Progressing")
     return Progress(
         wanted=spec.replicas,
         present=sum(g.active for g in rollout.replica_sets),
         updated=new.active if new is not None else -1,
         ready=rollout.ready,
-        told=next(told, ""),
+        reported=next(reported, ""),
         last=new.moved if new is not None else now,
-        patience=spec.progress_deadline_seconds / speed,
+        deadline=spec.progress_deadline_seconds / speed,
     )
 
 
 def _available(rollout: Rollout) -> StatusCondition:
-    _, unavailable = _slack(rollout.owner)
+    _, unavailable = _limits(rollout.owner)
     if rollout.ready >= rollout.owner.spec.replicas - unavailable:
-        return StatusCondition("Available", "True", "MinimumReplicasAvailable", "enough pods are available")
-    return StatusCondition("Available", "False", "MinimumReplicasUnavailable", "too few pods are available")
+        return StatusCondition(
+            "Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
+        )
+    return StatusCondition(
+        "Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
+    )

@@ -1,4 +1,4 @@
-"""How far a rollout is, as the condition ``Progressing`` tells it: going on, done, or stuck for too long."""
+"""The condition ``Progressing`` of a Deployment: in progress, complete, or past its deadline."""
 
 from dataclasses import dataclass
 
@@ -10,40 +10,42 @@ _TYPE = "Progressing"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Pods that are wanted, that there are, of the newest template, and ready.
+    """Numbers of pods: wanted, present, of the newest template, and ready.
 
-    ``told``: the reason of the condition so far. ``last``: when something last went on, and ``patience``: how
-    many seconds may pass then.
+    ``reported``: the reason of the condition so far. ``last``: the time of the last progress. ``deadline``: how many
+    seconds may pass without progress.
     """
 
     wanted: int
     present: int
     updated: int
     ready: int
-    told: str
+    reported: str
     last: float
-    patience: float
+    deadline: float
 
     @property
     def is_done(self) -> bool:
-        """Who was done once stays so, whatever becomes of the pods, until there is a new template."""
+        """A complete rollout stays complete, whatever becomes of its pods, until the template changes."""
         if self.updated != self.present:
             return False
-        return self.told == DONE or self.wanted == self.present == self.ready
+        return self.reported == DONE or self.wanted == self.present == self.ready
 
     @property
     def ends(self) -> float:
-        return self.last + self.patience
+        return self.last + self.deadline
 
 
 def progressing(progress: Progress, now: float, *, paused: bool) -> StatusCondition:
     if paused:
-        return StatusCondition(_TYPE, "Unknown", "DeploymentPaused", "the rollout is paused")
+        return StatusCondition(_TYPE, "Unknown", "DeploymentPaused", "Deployment is paused")
     if progress.is_done:
-        return StatusCondition(_TYPE, "True", DONE, "the pods of the newest template have become available")
+        return StatusCondition(
+            _TYPE, "True", DONE, "the ReplicaSet of the newest template has successfully progressed"
+        )
     if now >= progress.ends:
-        why = f"nothing has gone on for {progress.patience:g} seconds"
+        why = f"the ReplicaSet of the newest template has made no progress for {progress.deadline:g} seconds"
         return StatusCondition(_TYPE, "False", "ProgressDeadlineExceeded", why)
     return StatusCondition(
-        _TYPE, "True", "ReplicaSetUpdated", "pods of the newest template take the place of others"
+        _TYPE, "True", "ReplicaSetUpdated", "the ReplicaSet of the newest template is progressing"
     )

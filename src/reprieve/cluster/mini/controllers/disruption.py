@@ -1,7 +1,7 @@
-"""PodDisruptionBudget status: how many of the pods it guards are healthy, and how many may go.
+"""The disruption controller: status of PodDisruptionBudgets, such as currentHealthy and disruptionsAllowed.
 
-As the API server counts evictions it has granted in ``disruptedPods``, an entry stays until the pod is seen
-leaving, or until it is clear that it will not.
+The API server records evictions that it has granted in ``disruptedPods``. An entry stays until the pod is
+terminating, or until a timeout shows that its deletion failed.
 """
 
 from collections.abc import Iterator
@@ -55,9 +55,9 @@ def _selector(budget: BudgetFacts) -> Selector:
 
 @lru_cache(maxsize=4096)
 def _compiled(selector: bytes) -> Selector:
-    """A malformed selector selects nothing, and is reported by whoever admits or schedules."""
-    nobody = Problems(Ref(kind="PodDisruptionBudget", namespace="", name=""))
-    return compile_selector(msgspec.json.decode(selector, type=LabelSelector | None), "spec.selector", nobody)
+    """A malformed selector selects nothing; admission and the scheduler report it."""
+    unread = Problems(Ref(kind="PodDisruptionBudget", namespace="", name=""))
+    return compile_selector(msgspec.json.decode(selector, type=LabelSelector | None), "spec.selector", unread)
 
 
 def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
@@ -91,7 +91,7 @@ def _still_disrupted(budget: BudgetFacts, pods: list[PodFacts], now: float) -> d
 
 
 def _demanded(cache: ControllerCache, budget: BudgetFacts, pods: list[PodFacts]) -> tuple[int, int]:
-    """How many pods there should be, and how many of them healthy."""
+    """How many pods are expected, and how many of them must be healthy."""
     least, most = budget.spec.min_available, budget.spec.max_unavailable
     if most is None and isinstance(least, int):
         return len(pods), least
@@ -104,7 +104,7 @@ def _demanded(cache: ControllerCache, budget: BudgetFacts, pods: list[PodFacts])
 
 
 def _scale(cache: ControllerCache, pods: list[PodFacts]) -> int:
-    """What the owners of the pods ask for, each counted once."""
+    """The replicas of the owners of the pods, each owner counted once."""
     asked: dict[str, int] = {}
     for pod in pods:
         owner = _owner(cache, controller_uid(pod.metadata))
@@ -114,7 +114,7 @@ def _scale(cache: ControllerCache, pods: list[PodFacts]) -> int:
 
 
 def _owner(cache: ControllerCache, uid: str) -> DeploymentFacts | ReplicaSetFacts | StatefulSetFacts | None:
-    """Who decides how many there are: of a ReplicaSet, its Deployment if it has one."""
+    """The object that sets the number of replicas: the Deployment of a ReplicaSet, if it has one."""
     replica_set = cache.replica_sets.by_uid(uid)
     if replica_set is None:
         return cache.stateful_sets.by_uid(uid) or cache.replication_controllers.by_uid(uid)

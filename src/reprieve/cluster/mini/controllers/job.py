@@ -1,6 +1,6 @@
-"""Job: pods until enough of them have succeeded, or too many have failed.
+"""Job: creates pods until enough of them have succeeded, or too many have failed.
 
-A finalizer on each pod makes sure that none ends, or is taken away, before it was counted.
+A finalizer on each pod keeps it until the controller has counted it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,7 +45,7 @@ def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
 
 
 def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) -> Iterator[Write]:
-    """``speed``: how many times as fast as usual the times pass that a job names."""
+    """``speed``: divides the deadlines and TTLs of a job."""
     job = cache.jobs.get(NamespacedName(key.namespace, key.name))
     if job is None or job.metadata.deletion_timestamp is not None:
         return
@@ -53,13 +53,13 @@ def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) 
     if _has_ended(job):
         yield from _release(pod for pod in pods if not pod.is_active)
         yield from _remove(pod for pod in pods if pod.is_active)
-        yield from _cleaned_up(job, key, now, speed)
+        yield from _ttl_cleanup(job, key, now, speed)
         return
     count = _count(job, pods)
     deadline = _deadline(job, speed)
-    outcome = _outcome(job, count) or (_TOO_LATE if deadline is not None and now >= deadline else ())
+    outcome = _outcome(job, count) or (_DEADLINE_EXCEEDED if deadline is not None and now >= deadline else ())
     yield UpdateStatus(key, job.metadata.uid, _status(job, count, outcome, now), outcome)
-    yield from _release(pod for pod in pods if _is_settled(job, pod))
+    yield from _release(pod for pod in pods if _is_countable(job, pod))
     if not outcome:
         yield from _difference(job, count)
         if deadline is not None:
@@ -72,8 +72,8 @@ def _has_ended(job: JobFacts) -> bool:
 
 # --- times -----------------------------------------------------------------------------------------
 
-_TOO_LATE = (
-    StatusCondition("Failed", "True", "DeadlineExceeded", "the job was active longer than it may be"),
+_DEADLINE_EXCEEDED = (
+    StatusCondition("Failed", "True", "DeadlineExceeded", "Job was active longer than specified deadline"),
 )
 
 
@@ -84,7 +84,7 @@ def _deadline(job: JobFacts, speed: float) -> float | None:
     return moment(job.status.start_time) + seconds / speed
 
 
-def _cleaned_up(job: JobFacts, key: Key, now: float, speed: float) -> Iterator[Write]:
+def _ttl_cleanup(job: JobFacts, key: Key, now: float, speed: float) -> Iterator[Write]:
     seconds = job.spec.ttl_seconds_after_finished
     ends = [c.last_transition_time for c in job.status.conditions if c.type in ("Complete", "Failed")]
     if seconds is None or not ends or ends[0] is None:
@@ -98,14 +98,14 @@ def _cleaned_up(job: JobFacts, key: Key, now: float, speed: float) -> Iterator[W
 
 @dataclass(frozen=True, slots=True)
 class JobCounts:
-    """``waiting``: pods that leave, and are replaced only when their end is known.
+    """``waiting``: terminating pods that are replaced only after they have ended.
 
-    ``indexes``: those that have succeeded, where pods are told apart; ``taken``: those of the others.
+    ``indexes``: the completed indexes of an Indexed Job; ``taken``: those of its other pods.
     """
 
     succeeded: int
     failed: int
-    hopeless: bool
+    fails_job: bool
     active: list[PodFacts]
     waiting: int
     indexes: frozenset[int] = frozenset()
@@ -113,17 +113,17 @@ class JobCounts:
 
 
 def _count(job: JobFacts, pods: list[PodFacts]) -> JobCounts:
-    """What was counted before, and those that ended since."""
-    ended = [pod for pod in pods if _is_settled(job, pod)]
+    """The counts in the status, plus the pods that have ended since."""
+    ended = [pod for pod in pods if _is_countable(job, pod)]
     good = [pod for pod in ended if pod.status.phase == "Succeeded"]
     indexes = _indexes(good) | read_indexes(job.status.completed_indexes, job.spec.completions or 0)
-    left = [pod for pod in pods if _is_tracked(pod) and pod.is_leaving and not _is_settled(job, pod)]
+    left = [pod for pod in pods if _is_tracked(pod) and pod.is_leaving and not _is_countable(job, pod)]
     active = [pod for pod in pods if pod.is_active]
-    verdicts = [_verdict(job, pod) for pod in ended if pod.status.phase != "Succeeded"]
+    actions = [_failure_action(job, pod) for pod in ended if pod.status.phase != "Succeeded"]
     return JobCounts(
         succeeded=len(indexes) if _is_indexed(job) else job.status.succeeded + len(good),
-        failed=job.status.failed + sum(verdict != "Ignore" for verdict in verdicts),
-        hopeless="FailJob" in verdicts,
+        failed=job.status.failed + sum(action != "Ignore" for action in actions),
+        fails_job="FailJob" in actions,
         active=active,
         waiting=len(left),
         indexes=frozenset(indexes),
@@ -143,15 +143,15 @@ def _is_tracked(pod: PodFacts) -> bool:
     return TRACKED in pod.metadata.finalizers
 
 
-def _is_settled(job: JobFacts, pod: PodFacts) -> bool:
-    """Whether a pod is to be counted now. Without a failure policy, a deleted one has failed at once."""
+def _is_countable(job: JobFacts, pod: PodFacts) -> bool:
+    """Whether to count a pod now. Without a failure policy, a deleted pod counts as failed at once."""
     if not _is_tracked(pod):
         return False
     patient = job.spec.pod_failure_policy.rules and pod.spec.node_name
     return pod.is_over or (pod.is_leaving and not patient)
 
 
-def _verdict(job: JobFacts, pod: PodFacts) -> str:
+def _failure_action(job: JobFacts, pod: PodFacts) -> str:
     """The action of the first rule of the failure policy that matches."""
     for rule in job.spec.pod_failure_policy.rules:
         if any(pod.has_condition(pattern.type, pattern.status) for pattern in rule.on_pod_conditions):
@@ -163,22 +163,22 @@ def _verdict(job: JobFacts, pod: PodFacts) -> str:
 
 
 def _completions(job: JobFacts) -> int | None:
-    """None: the job is over when one pod has succeeded and none is left."""
+    """None: the job is complete when one pod has succeeded and none is active."""
     both_absent = job.spec.parallelism is None and job.spec.completions is None
     return 1 if both_absent else job.spec.completions
 
 
 def _outcome(job: JobFacts, count: JobCounts) -> tuple[StatusCondition, ...]:
-    if count.hopeless:
-        why = "a pod failed in a way that the failure policy does not forgive"
+    if count.fails_job:
+        why = "a pod failed with a condition for which spec.podFailurePolicy says FailJob"
         return (StatusCondition("Failed", "True", "PodFailurePolicy", why),)
     if count.failed > job.spec.backoff_limit:
-        why = f"{count.failed} pods failed, more than spec.backoffLimit allows"
+        why = f"Job has reached the specified backoff limit: {count.failed} pods failed"
         return (StatusCondition("Failed", "True", "BackoffLimitExceeded", why),)
     wanted = _completions(job)
     idle = not count.active and not count.waiting
     if (count.succeeded > 0 and idle) if wanted is None else count.succeeded >= wanted:
-        why = "enough pods have succeeded"
+        why = "Reached expected number of succeeded pods"
         kinds = ("SuccessCriteriaMet", "Complete")
         return tuple(StatusCondition(kind, "True", "CompletionsReached", why) for kind in kinds)
     return ()

@@ -1,4 +1,4 @@
-"""The numbers of a Job whose pods are told apart: written down as in ``0,2-4``, and given to pods."""
+"""Completion indexes of an Indexed Job: the notation ``0,2-4``, and the index of a pod."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -11,7 +11,7 @@ _VARIABLE = "JOB_COMPLETION_INDEX"
 
 
 def read_indexes(text: str, below: int) -> set[int]:
-    """Those below a number; what cannot be read is passed over."""
+    """The indexes below a number; malformed parts are skipped."""
     found: set[int] = set()
     for span in text.split(","):
         first, _, last = span.partition("-")
@@ -41,7 +41,7 @@ def index_of(labels: dict[str, str]) -> int | None:
 
 
 def with_index(pod: Json, name: str, index: int) -> Json:
-    """A pod of the job of that name, as the one that has the number."""
+    """A pod of a job with its completion index: name, hostname, label, annotation and environment."""
     meta, spec = pod["metadata"], pod["spec"]
     number = {INDEX: str(index)}
     meta = {
@@ -51,15 +51,15 @@ def with_index(pod: Json, name: str, index: int) -> Json:
         "annotations": {**meta["annotations"], **number},
     }
     containers = {
-        field: [_told(container) for container in items(spec, field)]
+        field: [_with_variable(container) for container in items(spec, field)]
         for field in ("initContainers", "containers")
         if field in spec
     }
     return {**pod, "metadata": meta, "spec": {"hostname": f"{name}-{index}", **spec, **containers}}
 
 
-def _told(container: Json) -> Json:
-    """Containers find their number in a variable of their environment."""
+def _with_variable(container: Json) -> Json:
+    """The container with its completion index in the environment."""
     source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
     others = [variable for variable in items(container, "env") if variable.get("name") != _VARIABLE]
     return {**container, "env": [*others, {"name": _VARIABLE, "valueFrom": source}]}

@@ -1,4 +1,4 @@
-"""The objects as controllers read them: only what they decide by. A template is passed on as it is."""
+"""Objects as controllers decode them: only the fields by which they decide. Templates stay plain JSON."""
 
 from datetime import datetime
 from math import inf
@@ -72,7 +72,7 @@ class TimedToleration(Toleration, frozen=True):
 
 
 class AffinityFacts(Record, frozen=True):
-    """Of its affinity, what ties a pod to nodes."""
+    """The node affinity of a pod."""
 
     node_affinity: NodeAffinity = NodeAffinity()
 
@@ -191,7 +191,7 @@ class ReplicaSetFacts(Record, frozen=True):
 
 
 class ReplicationControllerFacts(ReplicaSetFacts, frozen=True):
-    """Its selector is nothing but labels."""
+    """Its selector is a mapping of labels."""
 
     @property
     def selector(self) -> Json:
@@ -256,7 +256,7 @@ class DaemonSetFacts(Record, frozen=True):
 
 
 class DaemonPodFacts(Record, frozen=True):
-    """What the template of a DaemonSet says of nodes."""
+    """The node constraints in the pod template of a DaemonSet."""
 
     node_name: str = ""
     node_selector: dict[str, str] = {}
@@ -352,7 +352,7 @@ class PodGroupFacts(Record, frozen=True):
 
 
 class CompositeGroupFacts(PodGroupFacts, frozen=True):
-    """A group of groups."""
+    """A CompositePodGroup."""
 
 
 class AggregationRule(Record, frozen=True):

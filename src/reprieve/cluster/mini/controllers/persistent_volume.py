@@ -1,8 +1,9 @@
-"""Volumes and claims: who gets which volume, which are made, and what becomes of those that are free again.
+"""The persistent volume controller: binds claims, provisions volumes, and reclaims released ones.
 
-Where the class waits for the first consumer, a scheduler begins and this completes, or makes what it asked
-for: such a volume is reachable from where the driver's topology keys, as the selected node reports them, say.
-Other claims get the smallest volume that fits, or a new one, at once.
+With WaitForFirstConsumer the scheduler reserves a volume and the controller completes the binding, or the
+scheduler selects a node and the controller provisions a volume there. The topology keys that the CSINode of the
+node reports decide from where that volume is reachable. Other claims get the smallest volume that fits, or a new
+one, at once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -80,15 +81,15 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
     if key.resource == VOLUMES:
         volume = cache.volumes.get(name)
         if volume is not None:
-            yield from _kept(key, volume, _phase(cache, volume))
+            yield from _maintained(key, volume, _phase(cache, volume))
         return
     claim = cache.claims.get(name)
     if claim is not None and claim.metadata.deletion_timestamp is None:
         yield from _serve(cache, claim)
 
 
-def _kept(key: Key, volume: VolumeFacts, phase: str) -> Iterator[Write]:
-    """A volume that was made for a claim goes with it, if it is to; others stay, to be looked after."""
+def _maintained(key: Key, volume: VolumeFacts, phase: str) -> Iterator[Write]:
+    """Set the phase. A provisioned volume is deleted after release if its reclaim policy is Delete."""
     uid = volume.metadata.uid
     ours = PROVISIONED_BY in volume.metadata.annotations
     yield UpdateStatus(key, uid, {"phase": phase})
@@ -130,7 +131,7 @@ def _is_delayed(cache: ControllerCache, claim: PersistentVolumeClaim) -> bool:
 
 
 def _smallest(cache: ControllerCache, claim: PersistentVolumeClaim) -> VolumeFacts | None:
-    """Of the volumes that nobody has and that fit."""
+    """The smallest available volume that fits a claim."""
     fitting = (volume for volume in cache.volumes if _fits(volume, claim))
     return min(fitting, key=lambda volume: (_size(volume.spec.capacity), volume.metadata.name), default=None)
 
@@ -155,7 +156,7 @@ def _size(amounts: Mapping[str, Quantity]) -> int:
 
 
 def _complete(cache: ControllerCache, claim: PersistentVolumeClaim) -> Iterator[Write]:
-    """Both sides must name each other before the claim counts as bound."""
+    """Claim and volume must name each other before the claim is Bound."""
     volume = cache.volumes.get(NamespacedName("", claim.spec.volume_name))
     if volume is None:
         if BIND_COMPLETED in claim.metadata.annotations:
@@ -201,10 +202,10 @@ def _bind(claim: PersistentVolumeClaim, volume: VolumeFacts) -> Write:
 
 def _reserve(volume: VolumeFacts, claim: PersistentVolumeClaim) -> Write:
     def change(body: Json) -> None:
-        """Somebody may have been faster."""
+        """Checked at the write: the cache may be behind another reservation."""
         there = peek(peek(body, "spec"), "claimRef").get("uid")
         if there not in (None, "", claim.metadata.uid):
-            raise conflict(volume.metadata.name, "it has been given to another claim")
+            raise conflict(volume.metadata.name, "it is already reserved for another claim")
         section(body, "spec")["claimRef"] = _claim_ref(claim)
 
     return Update(key_in(VOLUMES, volume), volume.metadata.uid, change)
@@ -225,7 +226,7 @@ def _claim_ref(claim: PersistentVolumeClaim) -> Json:
 
 
 def _provision(cache: ControllerCache, claim: PersistentVolumeClaim) -> Iterator[Write]:
-    """Anywhere, as far as its class allows."""
+    """Provision a volume in the topologies that its class allows."""
     storage_class = _class_of(cache, claim)
     if storage_class is not None and _can_provision(storage_class):
         yield Create(VOLUMES, _volume(claim, storage_class, _allowed(storage_class)))

@@ -1,10 +1,10 @@
-"""Since when a pod is available: ready, and for as long as its owner wants to see it so."""
+"""Availability of a pod: ready for at least the minReadySeconds of its owner."""
 
 from reprieve.cluster.mini.controllers.objects import PodFacts
 
 
 def available_at(pod: PodFacts, seconds: int) -> float | None:
-    """None for a pod that is not ready."""
+    """When it becomes available; None for a pod that is not ready."""
     ready = next((c for c in pod.status.conditions if c.type == "Ready" and c.status == "True"), None)
     if ready is None:
         return None
@@ -13,6 +13,6 @@ def available_at(pod: PodFacts, seconds: int) -> float | None:
 
 
 def is_available(pod: PodFacts, seconds: int, now: float) -> bool:
-    """The moments that pods tell are whole seconds: who wants no wait gets none."""
+    """Without minReadySeconds, do not compare times: timestamps of pods are truncated to seconds."""
     at = available_at(pod, seconds)
     return at is not None and (seconds == 0 or at <= now)

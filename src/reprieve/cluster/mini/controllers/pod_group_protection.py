@@ -1,6 +1,6 @@
-"""A PodGroup that is being deleted stays until no unfinished pod refers to it.
+"""PodGroup protection: a deleted PodGroup stays until no unfinished pod refers to it.
 
-Admission has put a finalizer on it when it was made; this takes it off again.
+Admission adds a finalizer to new groups; this controller removes it.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""ReplicaSet and ReplicationController: as many active pods as asked for, and a status that counts them."""
+"""ReplicaSet and ReplicationController: keep the number of active pods at spec.replicas."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -24,7 +24,7 @@ from reprieve.cluster.mini.controllers.objects import (
 )
 from reprieve.cluster.mini.stored_objects import Key
 
-BURST = 500  # pods made or removed in one go, so that nobody else has to wait long
+BURST = 500  # pods created or deleted per reconcile, so that other controllers get their turn
 
 
 def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
@@ -37,13 +37,13 @@ def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
             if owner is not None:
                 yield _key(owner)
             elif not uid:
-                yield from _interested(cache, thing)
+                yield from _selecting_owners(cache, thing)
 
 
-def _interested(cache: ControllerCache, pod: PodFacts) -> Iterator[Key]:
+def _selecting_owners(cache: ControllerCache, pod: PodFacts) -> Iterator[Key]:
     namespace = pod.metadata.namespace
-    everyone = chain(cache.replica_sets.inside(namespace), cache.replication_controllers.inside(namespace))
-    for owner in everyone:
+    owners = chain(cache.replica_sets.inside(namespace), cache.replication_controllers.inside(namespace))
+    for owner in owners:
         if matches(owner.selector, pod.metadata.labels):
             yield _key(owner)
 
@@ -53,7 +53,7 @@ def _key(owner: ReplicaSetFacts) -> Key:
     return key_in(REPLICATION_CONTROLLERS if older else REPLICA_SETS, owner)
 
 
-def _maker(owner: ReplicaSetFacts) -> Owner:
+def _owner_ref(owner: ReplicaSetFacts) -> Owner:
     if isinstance(owner, ReplicationControllerFacts):
         return owner_of("v1", "ReplicationController", owner.metadata)
     return owner_of("apps/v1", "ReplicaSet", owner.metadata)
@@ -68,23 +68,23 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
     active = [pod for pod in cache.pods.owned_by(owner.metadata.uid) if pod.is_active]
     if owner.metadata.deletion_timestamp is None:
         free = (pod for pod in cache.pods.free(key.namespace) if pod.is_active)
-        moves = list(adopt_and_release(PODS, owner.selector, _maker(owner), active, free))
-        # Whoever comes or goes is counted when that is seen.
-        yield from moves or _difference(owner, active)
+        adoptions = list(adopt_and_release(PODS, owner.selector, _owner_ref(owner), active, free))
+        # Count adopted and released pods once the cache shows them.
+        yield from adoptions or _difference(owner, active)
     yield UpdateStatus(key, owner.metadata.uid, _counts(owner, active))
 
 
 def _difference(owner: ReplicaSetFacts, active: list[PodFacts]) -> Iterable[Write]:
     missing = owner.spec.replicas - len(active)
     if missing > 0:
-        body = pod_of(owner.spec.template, _maker(owner))
+        body = pod_of(owner.spec.template, _owner_ref(owner))
         return [Create(PODS, body)] * min(missing, BURST)
-    surplus = sorted(active, key=_least_loss)[: min(-missing, BURST)]
+    surplus = sorted(active, key=_deletion_order)[: min(-missing, BURST)]
     return [Delete(key_in(PODS, pod), pod.metadata.uid) for pod in surplus]
 
 
-def _least_loss(pod: PodFacts) -> tuple[bool, bool, bool, float, str]:
-    """Those that do the least go first: waiting, not started, not ready; then the youngest."""
+def _deletion_order(pod: PodFacts) -> tuple[bool, bool, bool, float, str]:
+    """Delete unscheduled pods first, then pods not running, then unready ones; then the youngest."""
     created = pod.metadata.creation_timestamp
     age = -created.timestamp() if created is not None else 0.0
     return bool(pod.spec.node_name), pod.status.phase == "Running", pod.is_ready, age, pod.metadata.name

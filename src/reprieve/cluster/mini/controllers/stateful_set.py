@@ -1,6 +1,6 @@
-"""StatefulSet: numbered pods that come in order, go in reverse, and find their claims again.
+"""StatefulSet: pods with ordinals, created in order, deleted in reverse, each with its own claims.
 
-With the policy Parallel they come and go all at once. A new template replaces them from the highest number
+The policy Parallel creates and deletes them all at once. A new template replaces pods from the highest ordinal
 down to the partition.
 """
 
@@ -54,14 +54,14 @@ def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
             if owner is not None:
                 yield key_in(STATEFUL_SETS, owner)
             elif not uid and isinstance(thing, PodFacts):
-                yield from _interested(cache, thing)
+                yield from _selecting_sets(cache, thing)
         case PersistentVolumeClaim():
             for owner in cache.stateful_sets.inside(thing.metadata.namespace):
                 if stateful_set_claims.may_belong(owner, thing):
                     yield key_in(STATEFUL_SETS, owner)
 
 
-def _interested(cache: ControllerCache, pod: PodFacts) -> Iterator[Key]:
+def _selecting_sets(cache: ControllerCache, pod: PodFacts) -> Iterator[Key]:
     for owner in cache.stateful_sets.inside(pod.metadata.namespace):
         if ordinal_of(owner, pod) is not None and matches(owner.spec.selector, pod.metadata.labels):
             yield key_in(STATEFUL_SETS, owner)
@@ -79,32 +79,32 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
     state = _state_of(cache, owner, now)
     if owner.metadata.deletion_timestamp is None:
         yield from recorded(state.versions)
-        yield from _moves(cache, owner) or _steps(cache, state)
-        yield from stateful_set_claims.owned_as_told(cache, owner, state.pods, state.numbers)
+        yield from _adoptions(cache, owner) or _steps(cache, state)
+        yield from stateful_set_claims.retained(cache, owner, state.pods, state.numbers)
         yield from forgotten(state.versions, state.revisions_in_use, owner.spec.revision_history_limit)
     yield UpdateStatus(key, owner.metadata.uid, _status(state))
     waits = (available_at(pod, owner.spec.min_ready_seconds) for pod in state.pods.values())
     yield from (RequeueAt(at) for at in waits if at is not None and at > now)
 
 
-def _moves(cache: ControllerCache, owner: StatefulSetFacts) -> list[Write]:
+def _adoptions(cache: ControllerCache, owner: StatefulSetFacts) -> list[Write]:
     meta = owner.metadata
     free = (pod for pod in cache.pods.free(meta.namespace) if ordinal_of(owner, pod) is not None)
     return list(
-        adopt_and_release(PODS, owner.spec.selector, _maker(owner), cache.pods.owned_by(meta.uid), free)
+        adopt_and_release(PODS, owner.spec.selector, _owner_ref(owner), cache.pods.owned_by(meta.uid), free)
     )
 
 
-def _maker(owner: StatefulSetFacts) -> Owner:
+def _owner_ref(owner: StatefulSetFacts) -> Owner:
     return owner_of("apps/v1", "StatefulSet", owner.metadata)
 
 
-# --- who is there --------------------------------------------------------------------------------
+# --- state ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class StatefulSetState:
-    """A set and its pods by number; ``numbers`` are those that it should have, in order."""
+    """A set and its pods by ordinal; ``numbers`` are the ordinals that it should have, in order."""
 
     owner: StatefulSetFacts
     versions: Versions
@@ -114,8 +114,8 @@ class StatefulSetState:
     now: float
 
     @property
-    def condemned(self) -> Sequence[int]:
-        """Those that are too many, the highest first."""
+    def surplus(self) -> Sequence[int]:
+        """Ordinals that it should not have, the highest first."""
         return sorted((n for n in self.pods if n not in self.numbers), reverse=True)
 
     @property
@@ -127,15 +127,15 @@ class StatefulSetState:
     def is_ordered(self) -> bool:
         return self.owner.spec.pod_management_policy != "Parallel"
 
-    def is_well(self, number: int) -> bool:
+    def is_healthy(self, number: int) -> bool:
         pod = self.pods.get(number)
-        return pod is not None and self.is_pod_well(pod)
+        return pod is not None and self.is_pod_healthy(pod)
 
-    def is_pod_well(self, pod: PodFacts) -> bool:
+    def is_pod_healthy(self, pod: PodFacts) -> bool:
         return pod.is_active and is_available(pod, self.owner.spec.min_ready_seconds, self.now)
 
-    def is_old(self, number: int) -> bool:
-        """Whether it is there, stays, and is not of the template that is wanted."""
+    def is_outdated(self, number: int) -> bool:
+        """Whether it exists, is not terminating, and has an outdated template."""
         pod = self.pods.get(number)
         return pod is not None and not pod.is_leaving and revision_of(pod) != self.versions.update.name
 
@@ -145,7 +145,7 @@ def revision_of(pod: PodFacts) -> str:
 
 
 def _state_of(cache: ControllerCache, owner: StatefulSetFacts, now: float) -> StatefulSetState:
-    versions = versions_of(cache, _maker(owner), owner.spec.template)
+    versions = versions_of(cache, _owner_ref(owner), owner.spec.template)
     pods = {}
     for pod in cache.pods.owned_by(owner.metadata.uid):
         number = ordinal_of(owner, pod)
@@ -156,26 +156,26 @@ def _state_of(cache: ControllerCache, owner: StatefulSetFacts, now: float) -> St
     return StatefulSetState(owner, versions, current, pods, range(start, start + owner.spec.replicas), now)
 
 
-# --- what to do ----------------------------------------------------------------------------------
+# --- steps ---------------------------------------------------------------------------------------
 
 
 def _steps(cache: ControllerCache, state: StatefulSetState) -> Iterator[Write]:
-    """First all that it should have, then nobody else, then everybody renewed."""
+    """First create missing pods, then delete surplus pods, then replace outdated pods."""
     waits = False
     for number in state.numbers:
-        writes = list(_kept(cache, state, number))
+        writes = list(_ensured(cache, state, number))
         yield from writes
-        if not state.is_well(number):
+        if not state.is_healthy(number):
             waits = True
             if state.is_ordered:
                 return
-    if state.condemned:
-        yield from _dismissed(state)
+    if state.surplus:
+        yield from _scale_down(state)
     elif not (waits and state.is_ordered) and state.owner.spec.update_strategy.type == "RollingUpdate":
-        yield from _renewed(state)
+        yield from _roll_out(state)
 
 
-def _kept(cache: ControllerCache, state: StatefulSetState, number: int) -> Iterator[Write]:
+def _ensured(cache: ControllerCache, state: StatefulSetState, number: int) -> Iterator[Write]:
     pod, owner = state.pods.get(number), state.owner
     if pod is None:
         yield from stateful_set_claims.missing(cache, owner, number)
@@ -188,7 +188,7 @@ def _kept(cache: ControllerCache, state: StatefulSetState, number: int) -> Itera
 
 
 def _pod(state: StatefulSetState, number: int) -> Json:
-    """Below the partition, pods stay what they were."""
+    """Pods below the partition keep the current revision."""
     owner, strategy = state.owner, state.owner.spec.update_strategy
     below = number < state.numbers.start + strategy.rolling_update.partition
     version = state.current if strategy.type == "RollingUpdate" and below else state.versions.update
@@ -197,18 +197,18 @@ def _pod(state: StatefulSetState, number: int) -> Json:
         "serviceName": owner.spec.service_name,
         "volumeClaimTemplates": owner.spec.volume_claim_templates,
     }
-    pod = pod_of_set(spec, _maker(owner), number)
+    pod = pod_of_set(spec, _owner_ref(owner), number)
     pod["metadata"]["labels"][HASH_LABEL] = version.name
     return pod
 
 
-def _dismissed(state: StatefulSetState) -> Iterator[Write]:
-    """In order: the highest one, when nobody below it is unwell but perhaps itself."""
-    unwell = [n for n in reversed(state.condemned) if not state.is_well(n)]
-    for number in state.condemned:
+def _scale_down(state: StatefulSetState) -> Iterator[Write]:
+    """In order, one at a time: the highest, and only while every lower surplus pod is healthy."""
+    unhealthy = [n for n in reversed(state.surplus) if not state.is_healthy(n)]
+    for number in state.surplus:
         pod = state.pods[number]
         if state.is_ordered and (
-            pod.is_leaving or (unwell and not state.is_well(number) and unwell[0] != number)
+            pod.is_leaving or (unhealthy and not state.is_healthy(number) and unhealthy[0] != number)
         ):
             return
         if not pod.is_leaving:
@@ -217,16 +217,16 @@ def _dismissed(state: StatefulSetState) -> Iterator[Write]:
             return
 
 
-def _renewed(state: StatefulSetState) -> Iterator[Write]:
-    """From the highest down to the partition, as many at a time as may be unavailable."""
+def _roll_out(state: StatefulSetState) -> Iterator[Write]:
+    """Replace from the highest down to the partition, within maxUnavailable."""
     rolling = state.owner.spec.update_strategy.rolling_update
     most = max(1, scaled(rolling.max_unavailable, len(state.numbers), round_up=True) or 0)
-    spare = most - sum(not state.is_well(number) for number in state.numbers)
-    old = [n for n in reversed(state.numbers[rolling.partition :]) if state.is_old(n)]
+    spare = most - sum(not state.is_healthy(number) for number in state.numbers)
+    old = [n for n in reversed(state.numbers[rolling.partition :]) if state.is_outdated(n)]
     if not state.is_ordered:
-        unwell = [n for n in old if not state.is_well(n)]
-        well = [n for n in old if state.is_well(n)]
-        chosen = [*unwell, *well[: max(0, spare)]]
+        unhealthy = [n for n in old if not state.is_healthy(n)]
+        healthy = [n for n in old if state.is_healthy(n)]
+        chosen = [*unhealthy, *healthy[: max(0, spare)]]
     else:
         chosen = old[: max(0, spare)]
     for number in chosen:
@@ -234,7 +234,7 @@ def _renewed(state: StatefulSetState) -> Iterator[Write]:
         yield Delete(key_in(PODS, pod), pod.metadata.uid)
 
 
-# --- what to tell --------------------------------------------------------------------------------
+# --- status --------------------------------------------------------------------------------------
 
 
 def _status(state: StatefulSetState) -> Json:
@@ -248,7 +248,7 @@ def _status(state: StatefulSetState) -> Json:
     return {
         "replicas": len(pods),
         "readyReplicas": len(ready),
-        "availableReplicas": sum(state.is_pod_well(pod) for pod in pods),
+        "availableReplicas": sum(state.is_pod_healthy(pod) for pod in pods),
         "currentReplicas": staying.count(current),
         "updatedReplicas": updated,
         "currentRevision": current,

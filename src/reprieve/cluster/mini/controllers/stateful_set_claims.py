@@ -1,4 +1,4 @@
-"""The claims of a StatefulSet: one for each template and number. They outlive the pods unless told."""
+"""The claims of a StatefulSet: one for each template and ordinal. By default they outlive the pods."""
 
 from collections.abc import Iterator, Mapping
 
@@ -32,7 +32,7 @@ def _claims(cache: ControllerCache, owner: StatefulSetFacts, number: int) -> Ite
 
 
 def missing(cache: ControllerCache, owner: StatefulSetFacts, number: int) -> Iterator[Write]:
-    """Those that a pod needs and that are not there."""
+    """Create the claims that a pod needs and that do not exist."""
     there = {claim.metadata.name for claim in _claims(cache, owner, number)}
     for template in owner.spec.volume_claim_templates:
         meta = peek(template, "metadata")
@@ -48,7 +48,7 @@ def missing(cache: ControllerCache, owner: StatefulSetFacts, number: int) -> Ite
 
 
 def are_stale(cache: ControllerCache, owner: StatefulSetFacts, number: int) -> bool:
-    """Whether a claim is still there, and goes with a pod that is gone: a new pod must not get it."""
+    """Whether a claim still exists that is deleted with an earlier pod: a new pod must not get it."""
     return any(
         claim.metadata.deletion_timestamp is not None
         or any(ref.kind == "Pod" for ref in claim.metadata.owner_references)
@@ -56,10 +56,10 @@ def are_stale(cache: ControllerCache, owner: StatefulSetFacts, number: int) -> b
     )
 
 
-def owned_as_told(
+def retained(
     cache: ControllerCache, owner: StatefulSetFacts, pods: Mapping[int, PodFacts], wanted: range
 ) -> Iterator[Write]:
-    """With whom claims go: with the set, with a pod that is too many, or with nobody."""
+    """Set the owners of claims by the retention policy: the set, a surplus pod, or none."""
     policy = owner.spec.persistent_volume_claim_retention_policy
     for number, pod in pods.items():
         if policy.when_scaled == "Delete" and number not in wanted:

@@ -1,7 +1,7 @@
-"""Storage that is in use stays: claims until no pod has them, volumes until no claim does.
+"""Storage protection: deleted claims stay while pods use them, and deleted volumes while bound to claims.
 
-Admission has put a finalizer on both when they were made; this takes it off again. It also makes the claims
-that pods bring along as templates, which go with their pods.
+Admission adds finalizers to new claims and volumes; this controller removes them. It also creates the claims of
+ephemeral volumes, which are deleted with their pods.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
 
 
 def claim_of(pod: PodFacts, use: VolumeUse) -> str:
-    """The claim that a volume of a pod means, if it means one."""
+    """The name of the claim of a pod's volume; empty if it has none."""
     if use.ephemeral is not None:
         return f"{pod.metadata.name}-{use.name}"
     return use.persistent_volume_claim.claim_name if use.persistent_volume_claim is not None else ""
@@ -56,10 +56,10 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
     if key.resource == PODS:
         pod = cache.pods.get(name)
         if pod is not None and pod.is_active:
-            yield from _brought_along(cache, pod)
+            yield from _ephemeral_claims(cache, pod)
     elif key.resource == CLAIMS:
         claim = cache.claims.get(name)
-        if claim is not None and not _has_claim(cache, claim):
+        if claim is not None and not _is_used(cache, claim):
             yield from _released(key, claim, CLAIM_PROTECTION)
     else:
         volume = cache.volumes.get(name)
@@ -67,7 +67,7 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
             yield from _released(key, volume, VOLUME_PROTECTION)
 
 
-def _has_claim(cache: ControllerCache, claim: PersistentVolumeClaim) -> bool:
+def _is_used(cache: ControllerCache, claim: PersistentVolumeClaim) -> bool:
     return any(
         claim_of(pod, use) == claim.metadata.name
         for pod in cache.pods.inside(claim.metadata.namespace)
@@ -88,7 +88,7 @@ def _released(key: Key, thing: PersistentVolumeClaim | VolumeFacts, finalizer: s
     yield Update(key, meta.uid, change)
 
 
-def _brought_along(cache: ControllerCache, pod: PodFacts) -> Iterator[Write]:
+def _ephemeral_claims(cache: ControllerCache, pod: PodFacts) -> Iterator[Write]:
     for use in pod.spec.volumes:
         name = NamespacedName(pod.metadata.namespace, claim_of(pod, use))
         if use.ephemeral is None or cache.claims.get(name) is not None:

@@ -1,6 +1,6 @@
-"""PodGroups and CompositePodGroups made from the templates of a Workload, and kept to the size they declare.
+"""Workload: PodGroups and CompositePodGroups from its templates, with the gang size that the templates declare.
 
-A group that somebody else has made from a template is left alone, and none is made beside it.
+If another client has created a group from a template, the controller neither changes it nor creates another.
 """
 
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ def _body(workload: WorkloadFacts) -> Json:
 
 
 def _made_from(cache: ControllerCache, wanted: Json) -> PodGroupFacts | None:
-    """Who has the name, or else the first that refers to the same template."""
+    """The group of that name, or else the first that refers to the same template."""
     table = cache.composites if wanted["kind"] == "CompositePodGroup" else cache.groups
     meta = wanted["metadata"]
     namesake = table.get(NamespacedName(meta["namespace"], meta["name"]))

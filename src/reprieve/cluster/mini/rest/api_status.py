@@ -35,7 +35,7 @@ def failure(error: ApiError, subject: Subject = NOTHING) -> Json:
     causes = [_cause(cause.reason, cause.message, cause.field) for cause in error.causes]
     return {
         **_HEAD,
-        "metadata": {"continue": error.go_on} if error.go_on else {},
+        "metadata": {"continue": error.continue_token} if error.continue_token else {},
         "status": "Failure",
         "message": error.message,
         "reason": error.reason,

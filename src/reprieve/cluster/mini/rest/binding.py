@@ -21,8 +21,8 @@ def create_binding(call: ApiCall) -> ApiResponse:
     node, notes = _node(peek(body, "target")), _notes(peek(body, "metadata"))
     api = call.chosen
     stored = api.store.get(key)
-    if peek(parsed(stored), "spec").get("nodeName"):
-        raise conflict(str(key), "it has a node already, and is bound once and for all")
+    if assigned := peek(parsed(stored), "spec").get("nodeName"):
+        raise conflict(str(key), f"it is already assigned to node {assigned!r}")
     uid = str(peek(body, "metadata").get("uid") or "")
     bind(api.store, Target("Pod", key.namespace, key.name, uid or stored.uid), node, api.clock())
     if notes:

@@ -63,7 +63,7 @@ class PagedLists:
             return self._listing(place, version, partly=partly)
         except ApiError as error:
             if token is not None:
-                error.go_on = _encoded(replace(token, version=None))
+                error.continue_token = _encoded(replace(token, version=None))
             raise
 
     def _listing(self, place: ResourcePath, version: int | None, *, partly: bool) -> ObjectList:

@@ -36,7 +36,10 @@ def apply(call: ApiCall) -> ApiResponse:
     )
     meta = metadata_of(wanted)
     if meta.get("resourceVersion") or meta.get("uid"):
-        raise conflict(str(place.key), "it is not there, and the request is meant for one that is")
+        raise conflict(
+            str(place.key),
+            "it does not exist, and the request names a uid or resourceVersion; leave them out to create it",
+        )
     new = without_status(place.kind, normalized(place.api_version, _put(call, wanted, None)))
     check_escalation(call.api.authorizer, call.request.user, place, new)
     admitted = call.chosen.admit_new(place, new)

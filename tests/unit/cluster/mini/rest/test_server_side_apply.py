@@ -296,7 +296,12 @@ def test_very_many_who_update_are_summed_up(asker: ApiClient) -> None:
             400,
             "metadata.managedFields must be nil",
         ),
-        ({**config_map("a"), "metadata": {"resourceVersion": "7"}}, {"fieldManager": "me"}, 409, "not there"),
+        (
+            {**config_map("a"), "metadata": {"resourceVersion": "7"}},
+            {"fieldManager": "me"},
+            409,
+            "does not exist",
+        ),
     ],
 )
 def test_what_cannot_be_applied(
@@ -311,7 +316,7 @@ def test_the_version_is_a_condition(asker: ApiClient) -> None:
     old = {"resourceVersion": made["metadata"]["resourceVersion"]}
     put(asker, f"{MAPS}/a", {**config_map("a", x="2"), "metadata": old}, "me")
     status, _, sentence = refused(asker, f"{MAPS}/a", {**config_map("a", x="3"), "metadata": old}, "me")
-    assert (status, "it was changed meanwhile" in sentence) == (409, True)
+    assert (status, "the object has been modified" in sentence) == (409, True)
 
 
 def test_an_object_of_which_nobody_owned_anything(asker: ApiClient) -> None:

@@ -67,7 +67,7 @@ def test_nothing_is_bound_in_a_namespace_that_is_being_deleted(asker: ApiClient)
     asker.delete("/api/v1/namespaces/team")
     status, reason, message = asker.refused("POST", f"{pods}/a/binding", binding("n1", name="a"))
     assert (status, reason) == (403, "Forbidden")
-    assert "the namespace team is being deleted" in message
+    assert "namespace team because it is being terminated" in message
 
 
 def test_a_gated_pod_is_not_bound(asker: ApiClient) -> None:
