@@ -1,4 +1,4 @@
-"""The initial content of a cluster: system namespaces, priority classes and roles, and nodes from templates."""
+"""The initial content of a cluster: system namespaces, priority classes, roles, and nodes from templates."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -33,7 +33,8 @@ class LocalCluster:
     """How to start a cluster. Nodes use ``templates`` round-robin. Port 0 means any free port.
 
     ``snapshot``: the text of a snapshot to restore. ``users``: users that get tokens besides the admin.
-    ``data_dir``: where its state is stored. A cluster that exists there continues, with the nodes that it has.
+    ``data_dir``: where its state is stored. A cluster that exists there continues, with the nodes that it
+    has.
     """
 
     templates: Sequence[Json]
@@ -58,7 +59,8 @@ def standard_objects() -> list[Json]:
 def known_authorities(clients: str, for_proxies: str) -> Json:
     """The ConfigMap from which servers such as a scheduler learn which CAs to trust, as PEM.
 
-    ``for_proxies``: a client with a certificate of this CA can act as any user, so pass a CA that has signed none.
+    ``for_proxies``: a client with a certificate of this CA can act as any user, so pass a CA that has signed
+    none.
     """
     return {
         "apiVersion": "v1",

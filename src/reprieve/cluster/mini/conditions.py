@@ -1,4 +1,4 @@
-"""Conditions in a status, as Kubernetes keeps them: one of each type, with the time of its last transition."""
+"""Conditions in a status, as in Kubernetes: one of each type, with the time of its last transition."""
 
 from dataclasses import dataclass, replace
 

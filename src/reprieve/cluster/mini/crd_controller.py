@@ -1,4 +1,4 @@
-"""The controller of CustomResourceDefinitions: sets their status, and deletes their objects before they go."""
+"""The controller of CustomResourceDefinitions: sets their status, and deletes their objects before them."""
 
 from contextlib import suppress
 

@@ -17,8 +17,8 @@ _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 
 def defined_kinds(definitions: Iterable[Json]) -> dict[str, ResourceKind]:
-    """Custom kinds by resource type. If two definitions claim one name, the older is served; built-in kinds win
-    over both."""
+    """Custom kinds by resource type. If two definitions claim one name, the older is served; built-in
+    kinds win over both."""
     found: dict[str, ResourceKind] = {}
     taken: set[tuple[str, str]] = set()
     for body in sorted(definitions, key=_age):

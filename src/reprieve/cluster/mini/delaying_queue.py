@@ -21,7 +21,7 @@ class DelayingQueue(Generic[S, T]):
         self._entered = 0
 
     def add(self, subject: S, task: T, at: float) -> None:
-        """Add a task. An equal task of the subject keeps the earlier due time; a different one is replaced."""
+        """Add a task. An equal one keeps the earlier due time; a different one is replaced."""
         entry = self._entries.get(subject)
         if entry is not None and entry[2] == task and entry[0] <= at:
             return

@@ -19,7 +19,7 @@ _STALE_BY = 50  # versions by which a stale list is behind
 
 
 class DelayedEvents:
-    """Changes that are delivered late. Later changes of the same object wait behind them, to keep their order."""
+    """Changes that are delivered late. Later changes of the same object wait behind them, in order."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, WatchEvent]] = []

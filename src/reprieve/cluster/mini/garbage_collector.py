@@ -34,7 +34,7 @@ class _Owner(Record, frozen=True):
     block_owner_deletion: bool | None = None
 
     def key(self, kinds: Kinds, namespace: str) -> Key | None:
-        """Its key; None for a kind that is not served, or a namespaced owner of a cluster-scoped dependent."""
+        """Its key; None if its kind is not served, or namespaced for a cluster-scoped dependent."""
         kind = kinds.get((self.api_version, self.kind))
         if kind is None or (kind.namespaced and not namespace):
             return None
@@ -71,7 +71,8 @@ def _by_name(kinds: Mapping[str, ResourceKind]) -> Kinds:
 
 
 class GarbageCollector:
-    """``_owned``: dependents by the UID of their owner. ``_doubtful``: dependents that may have lost an owner."""
+    """``_owned``: dependents by the UID of an owner. ``_doubtful``: dependents that may have lost an
+    owner."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -84,7 +85,7 @@ class GarbageCollector:
         self.informer = Informer(store, tuple(store.kinds))
 
     def step(self) -> float | None:
-        """Read changes and advance every deletion that waits. It needs no timer: only changes give it work."""
+        """Read changes and advance every waiting deletion. Only changes give it work: it needs no timer."""
         if self._store.kinds is not self._served:
             self._begin_anew()
         for change in self.informer.poll():

@@ -56,7 +56,7 @@ class Informer:
         return changes
 
     def _vanished(self, listing: ObjectList) -> Iterator[WatchEvent]:
-        """Another UID under the same name means that the known object is gone; at which version is unknown."""
+        """Another UID under the same name means that the known object is gone, at an unknown version."""
         uids = {item.key: item.uid for item in listing.items}
         for key, known in self._known.items():
             if uids.get(key) != known.uid:

@@ -27,7 +27,7 @@ class StatusSubresource(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CustomKind:
-    """What only a CustomResourceDefinition has. Schemas, printer columns and paths of the scale are by version."""
+    """What a CustomResourceDefinition adds. Schemas, printer columns and scale paths are by version."""
 
     singular: str
     list_kind: str

@@ -25,7 +25,7 @@ _COMPLETE, _PORT = "complete", "port"
 
 @dataclass(frozen=True, slots=True)
 class ServedCluster:
-    """``left_out``: how many objects of a snapshot were not restored, by kind, as their kinds are not served."""
+    """``left_out``: numbers of objects of a snapshot that were skipped, by kind, as it is not served."""
 
     cluster: MiniCluster
     address: str
@@ -36,8 +36,8 @@ class ServedCluster:
 async def served(wanted: LocalCluster) -> AsyncIterator[ServedCluster]:
     """A cluster that runs while the context is open.
 
-    Raises an OSError if the address is in use, a StorageError if its state cannot be stored, and a ValueError for
-    invalid nodes. It writes the kubeconfig before the context opens; the caller removes it.
+    Raises an OSError if the address is in use, a StorageError if its state cannot be stored, and a ValueError
+    for invalid nodes. It writes the kubeconfig before the context opens; the caller removes it.
     """
     with _backend(wanted) as backend:
         cluster = MiniCluster(
@@ -48,7 +48,7 @@ async def served(wanted: LocalCluster) -> AsyncIterator[ServedCluster]:
             left_out = _populate(cluster, wanted)
         elif wanted.snapshot:
             raise StorageError(
-                f"{wanted.data_dir}: already has a cluster: a snapshot can only start a new one; use an empty directory"
+                f"{wanted.data_dir}: already has a cluster: use an empty directory to start from a snapshot"
             )
         identity = credentials_of(backend, wanted.host)
         own, clients = (c.certificate.decode() for c in (identity.certificate, identity.clients))

@@ -21,7 +21,8 @@ class SnapshotError(ValueError):
 def restore(store: Store, text: str) -> Counter[str]:
     """Store every object of YAML or JSON documents and lists; returns how many were skipped, by kind.
 
-    Objects of kinds that are not served are skipped. A SnapshotError, with nothing stored, if the text is malformed.
+    Objects of kinds that are not served are skipped. A SnapshotError, with nothing stored, if the text is
+    malformed.
     """
     objects = list(_objects(documents(text)))
     for resource, body in [_addressed(body) for body in objects if body["kind"] in BY_NAME]:

@@ -68,7 +68,7 @@ class SqliteBackend:
         elif found != _FORMAT:
             self.close()
             raise StorageError(
-                f"{self._path}: expected format {_FORMAT}, found {found}: another version of reprieve wrote it"
+                f"{self._path}: expected format {_FORMAT}, found {found}: another release wrote it"
             )
 
     def read(self) -> PersistedState:

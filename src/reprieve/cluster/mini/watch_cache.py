@@ -1,8 +1,8 @@
 """The watch cache: the last changes of the store in order, and watchers that read them.
 
-There is one log and no queue per watcher: a watcher is a position in the log. So a slow watcher costs a writer
-nothing; once the log has dropped a change that a watcher has not read, its watch has expired and it must relist.
-The log knows nothing of what the objects mean.
+There is one log and no queue per watcher: a watcher is a position in the log. So a slow watcher costs a
+writer nothing; once the log has dropped a change that a watcher has not read, its watch has expired and it
+must relist. The log knows nothing of what the objects mean.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class WatchCache:
             watch.wake(change.version)
 
     def after(self, version: int) -> list[WatchEvent]:
-        """Every change after a version; an ApiError 410 for a version that is too old, or was never reached."""
+        """Every change after a version; an ApiError 410 if it is too old, or was never reached."""
         if not self._forgotten <= version <= self.version:
             raise expired(version, self._forgotten)
         return self._changes[version - self._forgotten :]

@@ -1,4 +1,4 @@
-"""Adoption by selector: a controller adopts matching objects without a controller, and releases the others."""
+"""Adoption by selector: an owner adopts matching objects without a controller, and releases the others."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -17,7 +17,7 @@ from reprieve.model.selectors import Selector, compile_selector
 def adopt_and_release(
     resource: str, selector: Json, owner: Owner, owned: Iterable[HasMetadata], free: Iterable[HasMetadata]
 ) -> Iterator[Write]:
-    """``free``: objects of the namespace without a controller. An empty selector adopts and releases nothing."""
+    """``free``: objects of the namespace without a controller. An empty selector changes nothing."""
     wanted = _compiled(msgspec.json.encode(selector))
     if wanted is None:
         return

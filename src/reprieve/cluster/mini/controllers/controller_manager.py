@@ -1,4 +1,4 @@
-"""Runs the controllers: a change enqueues the keys that it affects, and each key is reconciled when it is due.
+"""Runs the controllers: a change enqueues the keys that it affects, and each is reconciled when it is due.
 
 A key is due a moment after the change, so that a burst of changes costs one reconcile. The queue has keys and
 no changes: a controller acts on the state of the cache at that time.

@@ -1,7 +1,7 @@
 """ControllerRevisions: the templates that a StatefulSet or DaemonSet had, for rollbacks.
 
-A revision is named after the hash of its template. The one with the highest number is current: a rollback to an
-earlier template gives its revision a new number.
+A revision is named after the hash of its template. The one with the highest number is current: a rollback to
+an earlier template gives its revision a new number.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -1,7 +1,8 @@
 """CronJob: a Job at every time of its schedule.
 
 The controller reads from the jobs themselves which times were served, so it retries a job that it could not
-create. In a cluster that runs at a higher speed schedules run faster as well, from the creation of the CronJob.
+create. In a cluster that runs at a higher speed schedules run faster as well, from the creation of the
+CronJob.
 """
 
 from collections.abc import Iterator, Sequence

@@ -172,7 +172,7 @@ def _seniority(pod: PodFacts) -> tuple[bool, float, str]:
 
 
 def _constraints(owner: DaemonSetFacts) -> DaemonPodFacts:
-    """The node constraints of its pods, default tolerations included; a malformed template matches no node."""
+    """The node constraints of its pods and default tolerations; a malformed template matches no node."""
     pod = daemon_pod(owner.spec.template, _owner_ref(owner), "")
     try:
         return msgspec.convert(pod["spec"], DaemonPodFacts)

@@ -1,4 +1,4 @@
-"""Deployment: one ReplicaSet for each template that it had; a rollout scales the new one up and the old ones down.
+"""Deployment: a ReplicaSet for each template; a rollout scales the new one up and the old ones down.
 
 A pod counts as available as soon as it is ready.
 """
@@ -244,7 +244,7 @@ def _spare(rollout: Rollout) -> int:
 
 
 def _limits(owner: DeploymentFacts) -> tuple[int, int]:
-    """maxSurge and maxUnavailable as numbers. Both zero would never make progress, so one may be unavailable."""
+    """maxSurge and maxUnavailable as numbers; (0, 1) if both are 0, which would never progress."""
     rolling, total = owner.spec.strategy.rolling_update, owner.spec.replicas
     surge = scaled(rolling.max_surge, total, round_up=True) or 0
     unavailable = min(scaled(rolling.max_unavailable, total, round_up=False) or 0, total)

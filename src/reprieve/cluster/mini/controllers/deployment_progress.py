@@ -12,8 +12,8 @@ _TYPE = "Progressing"
 class Progress:
     """Numbers of pods: wanted, present, of the newest template, and ready.
 
-    ``reported``: the reason of the condition so far. ``last``: the time of the last progress. ``deadline``: how many
-    seconds may pass without progress.
+    ``reported``: the reason of the condition so far. ``last``: the time of the last progress. ``deadline``:
+    how many seconds may pass without progress.
     """
 
     wanted: int

@@ -1,9 +1,9 @@
 """The persistent volume controller: binds claims, provisions volumes, and reclaims released ones.
 
 With WaitForFirstConsumer the scheduler reserves a volume and the controller completes the binding, or the
-scheduler selects a node and the controller provisions a volume there. The topology keys that the CSINode of the
-node reports decide from where that volume is reachable. Other claims get the smallest volume that fits, or a new
-one, at once.
+scheduler selects a node and the controller provisions a volume there. The topology keys that the CSINode of
+the node reports decide from where that volume is reachable. Other claims get the smallest volume that fits,
+or a new one, at once.
 """
 
 from collections.abc import Iterator, Mapping

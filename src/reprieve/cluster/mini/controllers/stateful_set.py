@@ -1,7 +1,7 @@
 """StatefulSet: pods with ordinals, created in order, deleted in reverse, each with its own claims.
 
-The policy Parallel creates and deletes them all at once. A new template replaces pods from the highest ordinal
-down to the partition.
+The policy Parallel creates and deletes them all at once. A new template replaces pods from the highest
+ordinal down to the partition.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Storage protection: deleted claims stay while pods use them, and deleted volumes while bound to claims.
 
-Admission adds finalizers to new claims and volumes; this controller removes them. It also creates the claims of
-ephemeral volumes, which are deleted with their pods.
+Admission adds finalizers to new claims and volumes; this controller removes them. It also creates the claims
+of ephemeral volumes, which are deleted with their pods.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Workload: PodGroups and CompositePodGroups from its templates, with the gang size that the templates declare.
+"""Workload: creates PodGroups and CompositePodGroups from its templates, and keeps their gang sizes.
 
 If another client has created a group from a template, the controller neither changes it nor creates another.
 """

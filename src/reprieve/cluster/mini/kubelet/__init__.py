@@ -1,4 +1,4 @@
-"""Simulated kubelets: they admit, start, resize and end the pods of all nodes."""
+"""Simulated kubelets of all nodes: they admit, start, resize, preempt and stop pods."""
 
 from reprieve.cluster.mini.kubelet.kubelet_pod import RUN_SECONDS, STOP_SECONDS
 from reprieve.cluster.mini.kubelet.kubelets import Kubelets

@@ -1,4 +1,4 @@
-"""What a kubelet wants to know of a pod at every change: little, because there are many."""
+"""The few fields of a pod that kubelets decode at every change: decoding whole pods would be slow."""
 
 from datetime import datetime
 from math import isfinite
@@ -51,7 +51,7 @@ class KubeletPod(Record, frozen=True):
         return self.metadata.deletion_timestamp is not None
 
     def seconds(self, annotation: str) -> float | None:
-        """A duration that an annotation declares; one that is no number of seconds declares nothing."""
+        """The seconds in an annotation; None if it is missing or not a finite number."""
         try:
             declared = float((self.metadata.annotations or {})[annotation])
         except (KeyError, TypeError, ValueError):
@@ -59,7 +59,7 @@ class KubeletPod(Record, frozen=True):
         return max(0.0, declared) if isfinite(declared) else None
 
     def drain_seconds(self) -> float:
-        """How long it takes to stop within its grace. What never ran, or has ended, stops at once."""
+        """How long it takes to stop, at most its grace period; 0 for a pod that does not run."""
         if not self.is_running:
             return 0.0
         grace = self.metadata.deletion_grace_period_seconds
@@ -70,12 +70,12 @@ class KubeletPod(Record, frozen=True):
         return allowed if stop is None else min(allowed, stop)
 
 
-_GUEST = msgspec.json.Decoder(KubeletPod)
+_DECODER = msgspec.json.Decoder(KubeletPod)
 
 
 def decoded_pod(raw: bytes) -> KubeletPod | None:
-    """A pod that no kubelet can make sense of is nobody's guest."""
+    """None for a pod that cannot be decoded: no kubelet runs it."""
     try:
-        return _GUEST.decode(raw)
+        return _DECODER.decode(raw)
     except msgspec.ValidationError:
         return None

@@ -1,7 +1,7 @@
-"""Simulated kubelets for all nodes: pods start, run, end, drain and are cleaned up after.
+"""Simulated kubelets for all nodes: they admit, start, finish and stop pods, and collect those of lost nodes.
 
-Everything is derived from what the store shows and from a clock. Kubelets know nothing of schedulers, of
-owners, or of why a pod was deleted.
+Everything derives from the store and a clock. Kubelets know nothing of schedulers, of owners, or of why a pod
+was deleted.
 """
 
 from collections.abc import Callable
@@ -28,10 +28,10 @@ from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 
 
 class Task(Enum):
-    ADMIT = "look whether it fits"
+    ADMIT = "check whether it fits"
     START = "report it running"
-    FINISH = "its work is done"
-    STOP = "it has drained"
+    FINISH = "report it succeeded"
+    STOP = "its containers have stopped"
     COLLECT = "its node is gone"
 
 
@@ -44,41 +44,43 @@ class Kubelets:
         self._resources: dict[str, NodeResources] = {}
         self._started: dict[Key, float] = {}
         self._queue: DelayingQueue[Key, Task] = DelayingQueue()
-        self._held_up: dict[str, dict[Key, None]] = {}  # critical pods, until others have made room
+        self._waiting_critical: dict[
+            str, dict[Key, None]
+        ] = {}  # critical pods by node, until their victims are gone
         self._preemption = KubeletPreemption(store, clock, timing, self._pods)
         self._resizes = PodResizes(store, clock, timing, self._resources, self._preemption)
         self.informer = Informer(store, ("nodes", "pods"))
 
     def step(self) -> float | None:
-        """Sees what changed and does what is due; says when it will have something to do next."""
+        """Read changes and run due tasks; returns when the next task is due."""
         for change in self.informer.poll():
             if change.object.key.resource == "nodes":
                 self._see_node(change)
             else:
                 self._see_pod(change)
         for key, task in self._queue.due(self._clock()):
-            self._do(key, task)
-        self._preemption.end_due()
+            self._run(key, task)
+        self._preemption.stop_due()
         self._resizes.enforce_due()
         self._resizes.serve()
         moments = (self._queue.next_at(), self._preemption.next_at(), self._resizes.next_at())
         return min((moment for moment in moments if moment is not None), default=None)
 
-    # --- what changed ----------------------------------------------------------------------------
+    # --- changes ---------------------------------------------------------------------------------
 
     def _see_node(self, change: WatchEvent) -> None:
         name = change.object.key.name
         resources = self._resources_of(name)
-        was_there = resources.offered is not None
+        existed = resources.offered is not None
         if change.type is EventType.DELETED:
             resources.offered = None
         else:
-            self._see_offer(name, resources, change.object)
-        if was_there != (resources.offered is not None):
+            self._see_capacity(name, resources, change.object)
+        if existed != (resources.offered is not None):
             for key in resources.pods:
                 self._plan(key)
 
-    def _see_offer(self, name: str, resources: NodeResources, node: Stored) -> None:
+    def _see_capacity(self, name: str, resources: NodeResources, node: Stored) -> None:
         resources.offered = offered_in(node.raw)
         body = parsed(node)
         self._resizes.follow(name, policy_of(body))
@@ -87,14 +89,14 @@ class Kubelets:
             self._report_ready(node.key)
 
     def _report_ready(self, key: Key) -> None:
-        """Once, when the node is new: simulated nodes do not fall ill, and need no heartbeat."""
+        """Once, when the node is new: simulated nodes need no heartbeats."""
 
         def ready(body: Json) -> Json:
             healthy = StatusCondition("Ready", "True", "KubeletReady", "the simulated kubelet is ready")
             set_condition(section(body, "status"), healthy, self._clock())
             return body
 
-        with suppress(ApiError):  # it is gone already
+        with suppress(ApiError):  # the node is gone already
             self._store.patch(key, ready, Part.STATUS)
 
     def _resources_of(self, node: str) -> NodeResources:
@@ -111,17 +113,17 @@ class Kubelets:
             return
         generation = known.metadata.generation if known is not None else None
         self._pods[key] = pod
-        self._seat(key, pod, change)
+        self._charge(key, pod, change)
         if pod.metadata.generation != generation:
-            self._look_at_resources(key, pod, change)
+            self._check_resize(key, pod, change)
         self._plan(key)
 
-    def _seat(self, key: Key, pod: KubeletPod, change: WatchEvent) -> None:
+    def _charge(self, key: Key, pod: KubeletPod, change: WatchEvent) -> None:
         node = pod.spec.node_name
         resources = self._resources_of(node)
         if pod.is_over:
             resources.charge(key, {})
-            self._let_go(key, node)
+            self._release(key, node)
             return
         if pod.is_running and not resources.pods.get(key):
             resources.charge(key, _weight(change.object))
@@ -129,8 +131,8 @@ class Kubelets:
         if pod.is_leaving:
             self._resizes.forget(key, node)
 
-    def _look_at_resources(self, key: Key, pod: KubeletPod, change: WatchEvent) -> None:
-        """What was admitted may be asking for something else now."""
+    def _check_resize(self, key: Key, pod: KubeletPod, change: WatchEvent) -> None:
+        """The spec of an admitted pod changed: it may request a resize."""
         node = pod.spec.node_name
         if self._resources_of(node).pods[key] and not pod.is_leaving:
             self._resizes.consider(key, node, change.before)
@@ -140,18 +142,18 @@ class Kubelets:
         self._resources_of(pod.spec.node_name).release(key)
         self._started.pop(key, None)
         self._queue.remove(key)
-        self._held_up.get(pod.spec.node_name, {}).pop(key, None)
-        self._let_go(key, pod.spec.node_name)
+        self._waiting_critical.get(pod.spec.node_name, {}).pop(key, None)
+        self._release(key, pod.spec.node_name)
 
-    def _let_go(self, key: Key, node: str) -> None:
-        """Its room is free, and others may have been waiting for that."""
+    def _release(self, key: Key, node: str) -> None:
+        """Free its resources, and retry critical pods and resizes that wait for them."""
         self._preemption.forget(key)
         self._resizes.forget(key, node)
         self._resizes.touch(node)
-        for waiting in self._held_up.pop(node, {}):
+        for waiting in self._waiting_critical.pop(node, {}):
             self._plan(waiting)
 
-    # --- what comes next -------------------------------------------------------------------------
+    # --- next task -------------------------------------------------------------------------------
 
     def _plan(self, key: Key) -> None:
         coming = self._next(key, self._pods[key])
@@ -168,7 +170,7 @@ class Kubelets:
             return Task.COLLECT, now + self._timing.orphan_seconds / speed
         if pod.is_leaving:
             return Task.STOP, now + pod.drain_seconds() / speed
-        if pod.is_over or key in self._held_up.get(pod.spec.node_name, {}):
+        if pod.is_over or key in self._waiting_critical.get(pod.spec.node_name, {}):
             return None
         if pod.is_running:
             seconds = pod.seconds(RUN_SECONDS)
@@ -180,17 +182,17 @@ class Kubelets:
         )
 
     def _start_of(self, key: Key, pod: KubeletPod) -> float:
-        """As we remember it; what is written down is truncated to the second."""
+        """The exact start time if known; the one in the status is truncated to seconds."""
         written = pod.status.start_time
         return self._started.get(key, written.timestamp() if written is not None else self._clock())
 
-    # --- what is done ----------------------------------------------------------------------------
+    # --- tasks -----------------------------------------------------------------------------------
 
-    def _do(self, key: Key, task: Task) -> None:
+    def _run(self, key: Key, task: Task) -> None:
         pod = self._pods.get(key)
         if pod is None:
             return
-        with suppress(ApiError):  # somebody was faster, and the next change shows what there is now
+        with suppress(ApiError):  # a concurrent write won; the next change shows its result
             match task:
                 case Task.ADMIT:
                     self._admit(key, pod)
@@ -207,18 +209,18 @@ class Kubelets:
         stored = self._store.get(key)
         weight = footprint_in(stored.raw)
         if weight is None:
-            self._reject(key, pod, "UnexpectedAdmissionError", "the kubelet cannot read the pod")
+            self._reject(key, pod, "UnexpectedAdmissionError", "the kubelet cannot decode the pod")
             return
         resources, asked = self._resources_of(pod.spec.node_name), weight_of(weight)
         lacks = list(resources.shortages(key, asked))
         if not lacks:
             resources.charge(key, asked)
             self._preemption.forget(key)
-            if pod.metadata.generation > 1:  # kubelets that ran before may have been at it
+            if pod.metadata.generation > 1:  # a resize may be in progress from an earlier run
                 self._resizes.consider(key, pod.spec.node_name, None)
             self._plan(key)
         elif self._preemption.make_room(ranked(key, parsed(stored), asked), resources, lacks):
-            self._held_up.setdefault(pod.spec.node_name, {})[key] = None
+            self._waiting_critical.setdefault(pod.spec.node_name, {})[key] = None
         else:
             self._reject(key, pod, lacks[0].reason, str(lacks[0]))
 
@@ -233,7 +235,7 @@ class Kubelets:
             self._resizes.recount(key, pod.spec.node_name)
 
     def _write(self, key: Key, pod: KubeletPod, phase: str, report: Callable[[Json, float], Json]) -> None:
-        """Only if the pod is still where we believe it to be."""
+        """Only if the pod is still in the phase that the task expects."""
 
         def change(body: Json) -> Json:
             expected = section(body, "status").get("phase") or "Pending"
@@ -242,7 +244,7 @@ class Kubelets:
         self._store.patch(key, change, Part.STATUS, pod.metadata.uid)
 
     def _remove(self, key: Key, pod: KubeletPod, report: Callable[[Json, float], Json]) -> None:
-        """A pod that others still hold by finalizers is at least seen to have ended."""
+        """Report the end of a pod first if finalizers will keep it."""
         uid = pod.metadata.uid
         if pod.metadata.finalizers and not pod.is_over:
             self._store.patch(key, lambda body: report(body, self._clock()), Part.STATUS, uid)
@@ -255,8 +257,6 @@ def _weight(pod: Stored) -> dict[str, int]:
 
 
 def _collected(body: Json, now: float) -> Json:
-    gone = StatusCondition(
-        "DisruptionTarget", "True", "DeletionByPodGC", "the node of the pod no longer exists"
-    )
+    gone = StatusCondition("DisruptionTarget", "True", "DeletionByPodGC", "PodGC: node no longer exists")
     set_condition_of(body, gone, now)
     return pod_status.stopped(body, now)

@@ -1,4 +1,4 @@
-"""Who has disabled preemption for resizes on a node. The field has two places, and the reason two names."""
+"""Whether a node disables preemption for resizes. The field has two paths, and the reason two names."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from reprieve.model.resizing import PREEMPTION_DISABLED
 
 @dataclass(frozen=True, slots=True)
 class NodePreemptionPolicy:
-    """One owner is enough to disable it, and all must have gone to enable it again."""
+    """``owners``: the keys that disable preemption. One is enough; it is enabled when there is none."""
 
     owners: tuple[str, ...] = ()
     reason: str = ""
 
     def condition(self, node: str, generation: int) -> StatusCondition:
-        message = f"preemption for resizes is disabled on node {node} by {', '.join(self.owners)}"
+        message = f"node {node} disables preemption for resizes: {', '.join(self.owners)}"
         return StatusCondition(PREEMPTION_DISABLED, "True", self.reason, message, generation)
 
 

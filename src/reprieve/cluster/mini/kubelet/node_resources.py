@@ -1,4 +1,4 @@
-"""Whether a pod fits its node by the kubelet's own count: what the node offers, less what runs there."""
+"""Whether a pod fits its node by the kubelet's own count: allocatable resources less those of its pods."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from reprieve.model.resources import CPU, PODS, STANDARD, Amounts, Problems, nod
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """``held`` is what the one who asks has already, and ``used`` what others have."""
+    """``held``: what the requesting pod has already. ``used``: what the other pods have."""
 
     resource: str
     asked: int
@@ -32,12 +32,12 @@ class Shortage:
         unit = " milli-cores" if self.resource == CPU else ""
         return (
             f"the node is short of {self.resource}: "
-            f"{self.asked} asked, {self.used} of {self.offered}{unit} in use"
+            f"{self.asked} requested, {self.used} of {self.offered}{unit} in use"
         )
 
 
 def weight_of(weight: Footprint) -> Amounts:
-    """What the node is charged: not what a pod would like to have, but what was granted, or is still held."""
+    """What the node is charged for a pod: allocated or actual resources, not desired ones."""
     return {**weight.held, PODS: 1}
 
 
@@ -54,7 +54,7 @@ def footprint_in(raw: bytes) -> Footprint | None:
 class NodeResources:
     """One node: what it offers (None while there is no such node), and what each pod on it is charged.
 
-    A pod that was not admitted yet, or has ended, is a guest that is charged nothing.
+    A pod that is not admitted yet, or has ended, is charged nothing.
     """
 
     offered: Amounts | None = None
@@ -62,7 +62,7 @@ class NodeResources:
     _used: Amounts = field(default_factory=dict)
 
     def shortages(self, key: Key, wanted: Mapping[str, int]) -> Iterator[Shortage]:
-        """What a guest lacks to have this. Only what grows needs room."""
+        """What a pod lacks to get these amounts. Only amounts that grow are checked."""
         has = self.pods.get(key, {})
         for resource in sorted(wanted, key=_kubelets_order):
             asked, held = wanted[resource], has.get(resource, 0)
@@ -83,13 +83,13 @@ class NodeResources:
 
 
 def offered_in(raw: bytes) -> Amounts:
-    """A node that cannot be read is there, and offers nothing."""
+    """Allocatable resources; a node that cannot be decoded offers nothing."""
     read = decode(raw)
     node = read.object if isinstance(read, Decoded) and isinstance(read.object, Node) else Node()
     return node_capacity(node, Problems(ref_of(node)))
 
 
 def _kubelets_order(resource: str) -> tuple[bool, int, str]:
-    """The number of pods is counted first, then the standard resources, then the rest by name."""
+    """The number of pods first, then the standard resources, then the others by name."""
     standard = resource in STANDARD
     return resource != PODS, STANDARD.index(resource) if standard else len(STANDARD), resource

@@ -1,7 +1,7 @@
-"""Resizes in place: which of them a kubelet grants, in which order, and when they are enforced.
+"""In-place resizes: which of them a kubelet allocates, in which order, and when they become actual.
 
-What a pod was granted stands in its status, so that nothing is lost when kubelets begin anew. How pods come
-and go is not known here.
+The status of a pod has its allocation, so a restarted kubelet continues a resize. How pods start and stop is
+not known here.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ Rank = tuple[bool, int, bool, str, Key]
 
 @dataclass(frozen=True, slots=True)
 class ResizeRequest:
-    """A pod whose spec and grant differ."""
+    """A pod whose spec differs from its allocation."""
 
     key: Key
     body: Json
@@ -71,23 +71,23 @@ class ResizeRequest:
         return any(weight.desired.get(n, 0) > weight.allocated.get(n, 0) for n in _MEASURED)
 
     def target(self) -> Amounts:
-        """What the node must bear while the resize is enforced: the largest of all readings."""
+        """What the node must provide during the resize: the largest of desired, allocated and actual."""
         desired, held = self.weight.desired, self.weight.held
         return {name: max(desired.get(name, 0), held.get(name, 0)) for name in {*desired, *held}}
 
-    def standing(self) -> RankedPod:
+    def ranked(self) -> RankedPod:
         return ranked(self.key, self.body, self.weight.held)
 
     def rank(self) -> Rank:
-        """What does not grow first, then by priority, quality of service, and since when it waits."""
-        standing = self.standing()
+        """Resizes that do not grow first; then by priority, quality of service, and time of waiting."""
+        pod = self.ranked()
         pending = get_condition(peek(self.body, "status"), PENDING) or {}
         since = text_in(pending, "lastTransitionTime") or "never"  # sorts behind every time
-        return self.grows, -standing.priority, standing.quality != "Guaranteed", since, self.key
+        return self.grows, -pod.priority, pod.quality != "Guaranteed", since, self.key
 
 
 class PodResizes:
-    """``serve`` after anything changed that could matter to a node: it looks at all who wait there."""
+    """Call ``serve`` after changes: it retries the waiting resizes of the nodes that were touched."""
 
     def __init__(
         self,
@@ -105,14 +105,14 @@ class PodResizes:
         self._policies: dict[str, NodePreemptionPolicy] = {}
         self._waiting: dict[str, dict[Key, None]] = {}
         self._touched: dict[str, None] = {}
-        # What was granted and is not enforced yet, limits included: the status has no place for those.
+        # Allocations that are not actual yet, with limits: the status has no field for allocated limits.
         self._granted: dict[Key, Allocation] = {}
         self._queue: DelayingQueue[Key, str] = DelayingQueue()
 
-    # --- what may matter -------------------------------------------------------------------------
+    # --- changes ---------------------------------------------------------------------------------
 
     def touch(self, node: str) -> None:
-        """Somebody left or shrank, or the node changed: who waits there may have better luck."""
+        """A pod stopped or shrank, or the node changed: waiting resizes may fit now."""
         if self._waiting.get(node):
             self._touched[node] = None
 
@@ -144,12 +144,13 @@ class PodResizes:
         self._queue.remove(key)
 
     def taken_by_start(self, key: Key) -> Allocation | None:
-        """What was granted to a pod before it runs: it starts with that, and nothing is left to enforce."""
+        """The allocation of a pod that is about to start: it starts with it, so no resize is left to
+        enforce."""
         self._queue.remove(key)
         return self._granted.pop(key, None)
 
     def recount(self, key: Key, node: str) -> None:
-        """What a pod holds may be less than before."""
+        """Charge a pod again: it may hold less than before."""
         self._charge(self._resources[node], self._store.get(key))
         self.touch(node)
 
@@ -157,7 +158,7 @@ class PodResizes:
         return self._granted.get(key) or granted(body)
 
     def _report_first(self, stored: Stored, had: Allocation) -> Stored:
-        """A pod that no kubelet of ours has started has what its spec said before it was changed."""
+        """A pod that another kubelet started has the resources of its spec before the change."""
 
         def report(body: Json) -> Json:
             grant(body, had)
@@ -166,7 +167,7 @@ class PodResizes:
 
         return self._store.patch(stored.key, report, Part.STATUS, stored.uid)
 
-    # --- granting --------------------------------------------------------------------------------
+    # --- allocating ------------------------------------------------------------------------------
 
     def serve(self) -> None:
         touched, self._touched = self._touched, {}
@@ -178,7 +179,7 @@ class PodResizes:
     def _serve(self, node: str, resources: NodeResources) -> None:
         reserved = False
         for request in sorted(self._requests(node), key=ResizeRequest.rank):
-            with suppress(ApiError):  # it is gone, and the next change shows it
+            with suppress(ApiError):  # the pod is gone; the next change shows it
                 reserved = self._settle(request, node, resources, reserved) or reserved
 
     def _requests(self, node: str) -> Iterator[ResizeRequest]:
@@ -191,33 +192,33 @@ class PodResizes:
             yield ResizeRequest(key, body, footprint_of(read.object), desired(body), self._has(key, body))
 
     def _settle(self, request: ResizeRequest, node: str, resources: NodeResources, reserved: bool) -> bool:
-        """Whether room is being made for it: nobody who comes after it may take that, then."""
-        impossible = _impossible(request, resources)
+        """Whether it preempts pods: later resizes must not take the resources that this frees."""
+        infeasible = _infeasible(request, resources)
         lacks = list(resources.shortages(request.key, request.target()))
         if request.wanted.agrees_with(request.has):
             self._waiting[node].pop(request.key)
             self._preemption.forget(request.key)
             self._write(request, _resolved)
-        elif impossible:
-            self._wait(request, INFEASIBLE, impossible, NodePreemptionPolicy(), node)
+        elif infeasible:
+            self._wait(request, INFEASIBLE, infeasible, NodePreemptionPolicy(), node)
         elif not lacks and not (reserved and request.grows):
             self._grant(request, node, resources)
-        elif lacks and self._makes_room(request, node, resources, lacks):
-            self._write(request, _resolved)  # nobody else is to make room for it
+        elif lacks and self._preempts_for(request, node, resources, lacks):
+            self._write(request, _resolved)  # not Deferred: the scheduler must not preempt for it as well
             return True
         else:
-            why = str(lacks[0]) if lacks else "the node makes room for a critical pod first"
+            why = str(lacks[0]) if lacks else "the node is preempting pods for a critical pod first"
             self._wait(request, DEFERRED, why, self._policy(node), node)
         return False
 
     def _policy(self, node: str) -> NodePreemptionPolicy:
         return self._policies.get(node, NodePreemptionPolicy())
 
-    def _makes_room(
+    def _preempts_for(
         self, request: ResizeRequest, node: str, resources: NodeResources, lacks: Sequence[Shortage]
     ) -> bool:
         allowed = not self._policy(node).owners
-        return allowed and self._preemption.make_room(request.standing(), resources, lacks)
+        return allowed and self._preemption.make_room(request.ranked(), resources, lacks)
 
     def _wait(
         self, request: ResizeRequest, reason: str, why: str, policy: NodePreemptionPolicy, node: str
@@ -228,12 +229,12 @@ class PodResizes:
         self._preemption.forget(request.key)
         self._write(request, lambda status, now: _pend(status, pending, disabled, now))
         if (old.get("reason"), old.get("observedGeneration")) != (reason, request.generation):
-            self._tell(request.key, request.uid, Tone.WARNING, f"Resize{reason}", why)
+            self._announce(request.key, request.uid, Tone.WARNING, f"Resize{reason}", why)
 
     def _grant(self, request: ResizeRequest, node: str, resources: NodeResources) -> None:
         def report(status: Json, now: float) -> None:
             _resolved(status, now)
-            # A condition of an earlier generation must not be taken for this one's.
+            # Clear it first: a condition of an earlier generation keeps its transition time.
             clear_condition(status, IN_PROGRESS)
             in_progress = StatusCondition(IN_PROGRESS, "True", observed_generation=request.generation)
             set_condition(status, in_progress, now)
@@ -247,8 +248,12 @@ class PodResizes:
         stored = self._write(request, report, request.wanted)
         self._charge(resources, stored)
         self._queue.add(request.key, node, self._clock() + seconds / self._timing.speed)
-        self._tell(
-            request.key, request.uid, Tone.NORMAL, "ResizeStarted", "the node grants what the pod asks for"
+        self._announce(
+            request.key,
+            request.uid,
+            Tone.NORMAL,
+            "ResizeStarted",
+            "the kubelet has allocated the requested resources",
         )
 
     def _write(
@@ -269,7 +274,7 @@ class PodResizes:
         if weight is not None and resources.pods.get(stored.key):
             resources.charge(stored.key, weight_of(weight))
 
-    def _tell(self, key: Key, uid: str, tone: Tone, reason: str, note: str) -> None:
+    def _announce(self, key: Key, uid: str, tone: Tone, reason: str, note: str) -> None:
         target = Target("Pod", key.namespace, key.name, uid)
         announce(self._store, Announce(target, tone, reason, "Resize", note), self._clock(), "kubelet")
 
@@ -293,11 +298,13 @@ class PodResizes:
 
         stored = self._store.patch(key, change, Part.STATUS)
         self.recount(key, node)
-        self._tell(key, stored.uid, Tone.NORMAL, "ResizeCompleted", "the pod has what it was granted")
+        self._announce(
+            key, stored.uid, Tone.NORMAL, "ResizeCompleted", "the allocated resources are in effect"
+        )
 
 
-def _impossible(request: ResizeRequest, resources: NodeResources) -> str:
-    """Why no departure of others could ever help."""
+def _infeasible(request: ResizeRequest, resources: NodeResources) -> str:
+    """Why the resize cannot fit even on an empty node; empty if it could."""
     offered = resources.offered or {}
     for name in _MEASURED:
         wanted = request.weight.desired.get(name, 0)
@@ -312,7 +319,7 @@ def _resolved(status: Json, now: float) -> None:
 
 
 def _pend(status: Json, pending: StatusCondition, disabled: StatusCondition | None, now: float) -> None:
-    """Another reason is another wait, and its time begins anew."""
+    """A new reason restarts the transition time."""
     old = get_condition(status, PENDING)
     if old is not None and old.get("reason") != pending.reason:
         clear_condition(status, PENDING)

@@ -1,4 +1,5 @@
-"""What a kubelet writes into the status of a pod: running, finished, rejected. Nothing of when."""
+"""The status of a pod as a kubelet writes it: running, finished, rejected. When to write it is not known
+here."""
 
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.conditions import StatusCondition, clear_condition, set_condition_of
@@ -12,7 +13,7 @@ _OF_RESIZES = (PENDING, IN_PROGRESS, PREEMPTION_DISABLED)
 
 
 def running(body: Json, allocation: Allocation | None, now: float) -> Json:
-    """With what it was granted, even if the spec asks for something else now."""
+    """Running with its allocation, even if the spec has changed since."""
     allocation = allocation or granted(body)
     status = _status(body, "Running")
     clear_condition(status, IN_PROGRESS)
@@ -35,7 +36,7 @@ def running(body: Json, allocation: Allocation | None, now: float) -> Json:
 
 
 def address_at(version: int) -> str:
-    """One that nobody else has, as no two writes share a version. It leads nowhere."""
+    """A unique address, since versions are unique. Nothing listens on it."""
     return ".".join(str(part) for part in (10, *(version % 2**24).to_bytes(3, "big")))
 
 
@@ -44,18 +45,18 @@ def succeeded(body: Json, now: float) -> Json:
 
 
 def stopped(body: Json, now: float) -> Json:
-    """Ended by a deletion before its work was done."""
+    """Stopped by its deletion before it finished."""
     return _finished(body, "Failed", "PodFailed", now)
 
 
 def preempted(body: Json, now: float) -> Json:
-    """Ended by its kubelet, for the sake of a critical pod; unless its work was done before."""
+    """Stopped by its kubelet for a critical pod, unless it finished before."""
     if peek(body, "status").get("phase") in ("Succeeded", "Failed"):
         return body
     _finished(body, "Failed", "PodFailed", now)
     status = section(body, "status")
     status["reason"] = "Preempting"
-    status["message"] = "the kubelet has ended it to make room for a critical pod"
+    status["message"] = "Preempted in order to admit critical pod"
     return body
 
 

@@ -1,4 +1,4 @@
-"""How a kubelet makes room for a critical pod: it ends others, each within its own grace period."""
+"""Preemption by kubelets: they stop other pods for a critical pod, each within its grace period."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +18,7 @@ from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.resources import Amounts
 
 _TARGET = StatusCondition(
-    "DisruptionTarget", "True", "TerminationByKubelet", "the kubelet ends it to make room for a critical pod"
+    "DisruptionTarget", "True", "TerminationByKubelet", "Preempted by the kubelet to admit a critical pod"
 )
 
 
@@ -30,7 +30,7 @@ class KubeletPreemption:
         self._clock = clock
         self._timing = timing
         self._pods = pods
-        self._ending: dict[Key, str] = {}  # with their UIDs
+        self._ending: dict[Key, str] = {}  # UIDs by key
         self._queue: DelayingQueue[Key, str] = DelayingQueue()
         self._promised: dict[Key, Amounts] = {}
 
@@ -38,15 +38,15 @@ class KubeletPreemption:
         return key in self._ending
 
     def forget(self, key: Key) -> None:
-        """A pod that is gone, or has what it wanted, or wants it no more."""
+        """Drop a pod that is gone, or a preemptor that has its resources or no longer needs them."""
         self._ending.pop(key, None)
         self._queue.remove(key)
         self._promised.pop(key, None)
 
-    # --- whom ------------------------------------------------------------------------------------
+    # --- victims ---------------------------------------------------------------------------------
 
     def make_room(self, preemptor: RankedPod, resources: NodeResources, lacks: Sequence[Shortage]) -> bool:
-        """Whether there will be room; nobody is ended as long as those who leave already are enough."""
+        """Whether the preemptor will fit. No pod is stopped while those that already terminate are enough."""
         if not preemptor.is_critical:
             return False
         missing = self._still_missing(preemptor.key, resources, lacks)
@@ -55,11 +55,11 @@ class KubeletPreemption:
             return False
         self._promised[preemptor.key] = {lack.resource: lack.asked - lack.held for lack in lacks}
         for victim in victims:
-            self._end(victim.key)
+            self._stop(victim.key)
         return True
 
     def _still_missing(self, key: Key, resources: NodeResources, lacks: Sequence[Shortage]) -> Amounts:
-        """Those who leave make room, but not for two at once."""
+        """Resources of terminating pods count once: those promised to other preemptors are not available."""
         leaving = [weight for pod, weight in resources.pods.items() if self._is_leaving(pod)]
         promised = [self._promised.get(pod, {}) for pod in resources.pods if pod != key]
         missing = {
@@ -78,10 +78,10 @@ class KubeletPreemption:
             if stored is not None and weight and key != preemptor and not self._is_leaving(key):
                 yield ranked(key, parsed(stored), weight)
 
-    # --- how -------------------------------------------------------------------------------------
+    # --- stopping --------------------------------------------------------------------------------
 
-    def _end(self, key: Key) -> None:
-        """Whoever watches can see at once what will become of it."""
+    def _stop(self, key: Key) -> None:
+        """Set DisruptionTarget at once, and stop the pod when its grace period ends."""
 
         def mark(body: Json) -> Json:
             set_condition_of(body, _TARGET, self._clock())
@@ -91,13 +91,13 @@ class KubeletPreemption:
         uid = pod.metadata.uid
         self._ending[key] = uid
         self._queue.add(key, uid, self._clock() + pod.drain_seconds() / self._timing.speed)
-        with suppress(ApiError):  # it is gone already
+        with suppress(ApiError):  # the pod is gone already
             self._store.patch(key, mark, Part.STATUS, uid)
 
     def next_at(self) -> float | None:
         return self._queue.next_at()
 
-    def end_due(self) -> None:
+    def stop_due(self) -> None:
         now = self._clock()
         for key, uid in self._queue.due(now):
             with suppress(ApiError):

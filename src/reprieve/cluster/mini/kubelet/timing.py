@@ -1,15 +1,15 @@
-"""How long simulated things take."""
+"""How long simulated kubelets take to start, resize and collect pods."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class KubeletTiming:
-    """All of it, and what pods declare, passes ``speed`` times as fast."""
+    """``speed`` divides all of these, and the durations in annotations of pods."""
 
     start_seconds: float = 1.0
-    resize_seconds: float = 1.0  # from the granting of a resize until it is enforced
-    orphan_seconds: float = 5.0  # from the loss of a node to the deletion of its pods
+    resize_seconds: float = 1.0  # from the allocation of a resize until it is actual
+    orphan_seconds: float = 5.0  # from the deletion of a node to that of its pods
     speed: float = 1.0
 
 

@@ -1,6 +1,6 @@
-"""Whom a kubelet ends so that a critical pod fits: as few as it can, the best served last.
+"""Which pods a kubelet preempts so that a critical pod fits: as few as possible, by quality of service.
 
-A function of what stands on the node; when it is asked, and how pods end, is not known here.
+A function of the pods on the node; when it is called, and how pods stop, is not known here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ _STATIC = ("kubernetes.io/config.mirror", "kubernetes.io/config.source")
 
 @dataclass(frozen=True, slots=True)
 class RankedPod:
-    """What a pod is to its kubelet: how important, how well served, and how heavy."""
+    """A pod with its priority, its quality of service, and the resources that it holds."""
 
     key: Key
     priority: int
@@ -25,7 +25,7 @@ class RankedPod:
     quality: str
     weight: Amounts
 
-    def may_end(self, other: "RankedPod") -> bool:
+    def may_preempt(self, other: "RankedPod") -> bool:
         return (self.is_critical and not other.is_critical) or self.priority > other.priority
 
 
@@ -41,12 +41,13 @@ def ranked(key: Key, body: Json, weight: Amounts) -> RankedPod:
 def victims_for(
     preemptor: RankedPod, others: Iterable[RankedPod], missing: Mapping[str, int]
 ) -> list[RankedPod] | None:
-    """None when not even all that may be ended would be enough."""
-    takeable = sorted((o for o in others if preemptor.may_end(o)), key=lambda o: o.key)
-    if _left(missing, takeable):
+    """None when not even all candidates together would be enough."""
+    candidates = sorted((o for o in others if preemptor.may_preempt(o)), key=lambda o: o.key)
+    if _left(missing, candidates):
         return None
     best_effort, burstable, guaranteed = (
-        [o for o in takeable if o.quality == quality] for quality in ("BestEffort", "Burstable", "Guaranteed")
+        [o for o in candidates if o.quality == quality]
+        for quality in ("BestEffort", "Burstable", "Guaranteed")
     )
     of_guaranteed = _fewest(guaranteed, _left(missing, [*best_effort, *burstable]))
     of_burstable = _fewest(burstable, _left(missing, [*best_effort, *of_guaranteed]))
@@ -55,7 +56,7 @@ def victims_for(
 
 
 def _left(missing: Mapping[str, int], gone: Iterable[RankedPod]) -> Amounts:
-    """What is still missing when these are gone."""
+    """What is still missing without these pods."""
     left = dict(missing)
     for other in gone:
         for resource in left:
@@ -64,7 +65,7 @@ def _left(missing: Mapping[str, int], gone: Iterable[RankedPod]) -> Amounts:
 
 
 def _fewest(pods: Sequence[RankedPod], missing: Amounts) -> list[RankedPod]:
-    """One after the other that comes closest to what is missing; of equally close ones, the smallest."""
+    """Take the pod closest to what is missing until nothing is; of equally close ones, the smallest."""
     waiting, taken = list(pods), list[RankedPod]()
     while missing:
         nearest = min(waiting, key=lambda pod: (_distance(pod, missing), _size(pod)))
@@ -75,7 +76,7 @@ def _fewest(pods: Sequence[RankedPod], missing: Amounts) -> list[RankedPod]:
 
 
 def _distance(pod: RankedPod, missing: Amounts) -> float:
-    """Every resource counts the same, whatever its amounts."""
+    """Squared relative shortfalls, so that every resource counts the same."""
     lacks = (max(0, amount - pod.weight.get(name, 0)) / amount for name, amount in missing.items())
     return sum(lack * lack for lack in lacks)
 

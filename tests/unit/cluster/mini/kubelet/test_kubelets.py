@@ -142,7 +142,7 @@ def test_a_pod_that_does_not_fit_is_rejected(scene: Scene) -> None:
     scene.pass_time(0)
     status = scene.read(pod_key("b"))["status"]
     assert (status["phase"], status["reason"]) == ("Failed", "OutOfcpu")
-    assert "1500 asked, 3000 of 4000 milli-cores in use" in status["message"]
+    assert "1500 requested, 3000 of 4000 milli-cores in use" in status["message"]
 
 
 @pytest.mark.parametrize(

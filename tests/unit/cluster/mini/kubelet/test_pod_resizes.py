@@ -183,7 +183,7 @@ def test_what_there_is_no_room_for_waits_and_says_why(scene: Scene) -> None:
     found = pending(scene, "a")
     assert found is not None
     assert (found["status"], found["reason"], found["observedGeneration"]) == ("True", "Deferred", 2)
-    assert found["message"] == "the node is short of cpu: 3000 asked, 2000 of 4000 milli-cores in use"
+    assert found["message"] == "the node is short of cpu: 3000 requested, 2000 of 4000 milli-cores in use"
     assert cpus(scene, "a") == ("1", "1")
     scene.add(pod("c", on="n1"))
     scene.pass_time(1)
@@ -244,7 +244,7 @@ def test_what_the_node_never_has_is_infeasible_until_the_node_has_it(scene: Scen
     found = pending(scene, "a")
     assert found is not None
     assert (found["reason"], found["observedGeneration"]) == ("Infeasible", 2)
-    assert found["message"] == "the node is short of cpu: 5000 asked, 0 of 4000 milli-cores in use"
+    assert found["message"] == "the node is short of cpu: 5000 requested, 0 of 4000 milli-cores in use"
     scene.write(NODE, status={"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "110"}})
     scene.pass_time(0)
     assert cpus(scene, "a")[0] == "5"
@@ -394,7 +394,7 @@ def test_where_the_node_forbids_it_the_pod_says_so(scene: Scene, spec: Json, why
     found = disabled(scene, "a")
     assert found is not None
     assert (found["status"], found["reason"], found["observedGeneration"]) == ("True", why, 2)
-    assert found["message"] == f"preemption for resizes is disabled on node n1 by {owners}"
+    assert found["message"] == f"node n1 disables preemption for resizes: {owners}"
     assert reason(scene, "a") == "Deferred"
 
 

@@ -196,7 +196,7 @@ def test_nobody_takes_what_is_freed_for_a_critical_pod() -> None:
     assert (phases(scene)["a"], phases(scene)["b"], allocated(scene, "z")) == ("Failed", "Running", "1")
     pending = condition(scene.read(pod_key("z")), "PodResizePending")
     assert pending is not None
-    assert pending["message"] == "the node makes room for a critical pod first"
+    assert pending["message"] == "the node is preempting pods for a critical pod first"
     scene.pass_time(20)
     assert (allocated(scene, "critical"), allocated(scene, "z")) == ("3", "1")
 
