@@ -115,8 +115,10 @@ class MoodyFront(ApiServer):
         self.refusals = 0
         self.strangers = 0
 
-    def who(self, path: str, headers: Mapping[str, str], shown: Bearer | None = None) -> UserInfo:
-        user = super().who(path, headers, shown)
+    def authenticate(
+        self, path: str, headers: Mapping[str, str], certificate: Bearer | None = None
+    ) -> UserInfo:
+        user = super().authenticate(path, headers, certificate)
         if user.name != self.known:
             self.strangers += 1
             raise ApiError(401, "Unauthorized", f"{user.name} is not known any more")

@@ -147,7 +147,7 @@ def test_how_clients_hear_of_a_full_disk(tmp_path: Path) -> None:
     answer = ApiServer(cluster.store, cluster.clock).answer(request)
     assert isinstance(answer, ApiResponse)
     assert answer.status == 507
-    assert b"nothing was changed: " in answer.body
+    assert b"the change could not be stored: " in answer.body
     refused = cluster._call(Nominate(Target("Pod", "default", "p", pod.uid), "n"))
     assert isinstance(refused, Refused)
     assert refused.again

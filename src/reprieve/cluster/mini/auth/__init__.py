@@ -1,1 +1,1 @@
-"""Who somebody is, and what they may do: tokens, roles and their bindings."""
+"""Authentication by bearer tokens, and authorization by roles and their bindings."""

@@ -1,7 +1,6 @@
-"""Who somebody is: bearer tokens that this cluster has signed, as JSON Web Tokens.
+"""Users and their bearer tokens: JSON Web Tokens that this cluster has signed.
 
-There is no list of users, as in Kubernetes: whoever has a token with a name in it is that user. What a user
-may do is not known here.
+As in Kubernetes there is no list of users: a token names its user. What a user may do is not known here.
 """
 
 import base64
@@ -31,8 +30,8 @@ class UserInfo:
     uid: str = ""
 
     @property
-    def is_master(self) -> bool:
-        """One who may do everything, whatever the roles say."""
+    def is_admin(self) -> bool:
+        """Members of system:masters may do everything, whatever the roles say."""
         return MASTERS in self.groups
 
 
@@ -42,13 +41,12 @@ ADMIN = UserInfo("reprieve-admin", (MASTERS, AUTHENTICATED))
 
 @dataclass(frozen=True, slots=True)
 class TokenIssuer:
-    """Makes tokens, and knows its own again. ``secret`` signs them; it is also the token of the one who owns
-    the cluster."""
+    """Issues and verifies tokens. ``secret`` signs them; it is also the token of the cluster admin."""
 
     secret: str
 
     def token_of(self, user: UserInfo) -> str:
-        """For as long as the cluster lives."""
+        """A token without an expiry."""
         return self._signed({"iss": ISSUER, "sub": user.name, "groups": list(user.groups)})
 
     def account_token(self, account: Key, uid: str, until: float, audiences: list[str]) -> str:
@@ -59,7 +57,8 @@ class TokenIssuer:
         )
 
     def user_of(self, token: str, store: Store, now: float) -> UserInfo | None:
-        """Nobody for a token that is not ours, is over, or is of an account that is gone."""
+        """None for a token that this cluster has not signed, is expired, or is of a deleted
+        ServiceAccount."""
         if hmac.compare_digest(token.encode(), self.secret.encode()):
             return ADMIN
         claims = self._claims(token)

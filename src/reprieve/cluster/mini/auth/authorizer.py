@@ -1,4 +1,4 @@
-"""What somebody may do: roles and their bindings, as the store holds them."""
+"""The RBAC authorizer: roles and bindings in the store decide what a user may do."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -48,19 +48,20 @@ _DECODERS: dict[str, Any] = {
 
 
 class RbacAuthorizer:
-    """Always as of the last change."""
+    """Reads pending changes before every answer."""
 
     def __init__(self, store: Store) -> None:
         self._informer = Informer(store, tuple(_DECODERS))
         self._known: dict[str, dict[Key, Any]] = {resource: {} for resource in _DECODERS}
 
-    def may(self, user: UserInfo, act: RequestAttributes) -> bool:
-        return user.is_master or any(allows(rule, act) for rule in self.rules_of(user, act.namespace))
+    def allows(self, user: UserInfo, attributes: RequestAttributes) -> bool:
+        rules = self.rules_of(user, attributes.namespace)
+        return user.is_admin or any(allows(rule, attributes) for rule in rules)
 
     def rules_of(self, user: UserInfo, namespace: str) -> Iterator[PolicyRule]:
-        """What a user may do in a namespace, or, without one, in all of them."""
-        self._learn()
-        if user.is_master:
+        """The rules that a user has in a namespace; those for the cluster scope without one."""
+        self._refresh()
+        if user.is_admin:
             yield from (_EVERYTHING, _EVERY_PATH)
         for binding in self._known[CLUSTER_BINDINGS].values():
             if _is_bound(binding, user, ""):
@@ -70,8 +71,8 @@ class RbacAuthorizer:
                 yield from self._role(binding.role_ref, namespace)
 
     def rules_in(self, kind: str, name: str, namespace: str) -> list[PolicyRule]:
-        """What a role holds; nothing if there is none of that name."""
-        self._learn()
+        """The rules of a role; none if it does not exist."""
+        self._refresh()
         return list(self._role(_RoleRef(kind, name), namespace))
 
     def _role(self, ref: _RoleRef, namespace: str) -> Iterator[PolicyRule]:
@@ -79,7 +80,7 @@ class RbacAuthorizer:
         role: Role | None = self._known[resource].get(Key(resource, place, ref.name))
         yield from (role.rules or ()) if role is not None else ()
 
-    def _learn(self) -> None:
+    def _refresh(self) -> None:
         for change in self._informer.poll():
             self._see(change)
 

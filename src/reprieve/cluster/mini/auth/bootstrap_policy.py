@@ -1,4 +1,4 @@
-"""The roles that every cluster has: those of Kubernetes, as far as what they speak of is here."""
+"""The bootstrap policy: the default roles and bindings of Kubernetes, for the resources served here."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -120,8 +120,8 @@ _ROLES: Mapping[str, tuple[PolicyRule, ...]] = {
     "system:discovery": (PolicyRule(("get",), non_resource_urls=_PAGES),),
     "system:public-info-viewer": (PolicyRule(("get",), non_resource_urls=_HEALTH),),
 }
-# Who has more has what those have who have less.
-_LADDER = {"view": "edit", "edit": "admin", "admin": ""}
+# Aggregation: each role includes the rules of the one before it.
+_AGGREGATED = {"view": "edit", "edit": "admin", "admin": ""}
 _BOUND = {
     "cluster-admin": (("Group", MASTERS),),
     "system:basic-user": (("Group", AUTHENTICATED),),
@@ -132,14 +132,14 @@ _BOUND = {
 }
 
 
-# Whoever serves beside the API server may read there whose certificates count.
+# Servers such as the scheduler read there which client CAs to trust.
 _READER = "extension-apiserver-authentication-reader"
-_TOLD = _rule("core", "configmaps", _READ, "extension-apiserver-authentication")
+_READ_AUTHENTICATION = _rule("core", "configmaps", _READ, "extension-apiserver-authentication")
 
 
 def default_roles() -> list[Json]:
     bindings = (_binding(name, subjects) for name, subjects in _BOUND.items())
-    return [*_roles(), *_ladder(), *bindings, *_reader()]
+    return [*_roles(), *_aggregated(), *bindings, *_reader()]
 
 
 def _reader() -> Iterator[Json]:
@@ -148,7 +148,7 @@ def _reader() -> Iterator[Json]:
         "apiVersion": _VERSION,
         "kind": "Role",
         "metadata": {"name": _READER, **where},
-        "rules": [msgspec.to_builtins(_TOLD)],
+        "rules": [msgspec.to_builtins(_READ_AUTHENTICATION)],
     }
     yield {
         "apiVersion": _VERSION,
@@ -166,9 +166,9 @@ def _roles() -> Iterator[Json]:
         yield _role(name, labels, rules=msgspec.to_builtins(rules))
 
 
-def _ladder() -> Iterator[Json]:
-    """Their rules are put together from the others by a controller, and by whoever adds to them."""
-    for name, above in _LADDER.items():
+def _aggregated() -> Iterator[Json]:
+    """Roles without rules of their own: a controller aggregates those of the roles that they select."""
+    for name, above in _AGGREGATED.items():
         labels = {f"{AGGREGATE}{above}": "true"} if above else {}
         selector = {"matchLabels": {f"{AGGREGATE}{name}": "true"}}
         yield _role(name, labels, aggregationRule={"clusterRoleSelectors": [selector]}, rules=[])

@@ -1,4 +1,4 @@
-"""What those who answer a request work with, and the door through which every write goes."""
+"""What request handlers share: the store, the authorizer, and admission of every write."""
 
 from dataclasses import dataclass, replace
 
@@ -25,7 +25,7 @@ class ApiContext:
     issuer: TokenIssuer
 
     def dry_run(self) -> "ApiContext":
-        """The same, and nothing stays written."""
+        """The same context over a store that writes nothing."""
         return replace(self, store=self.store.dry_run())
 
     def admit_new(self, place: ResourcePath, new: Json) -> Json:
@@ -35,7 +35,7 @@ class ApiContext:
         return self._admit(place, Operation.UPDATE, new, old)
 
     def _admit(self, place: ResourcePath, operation: Operation, new: Json, old: Json | None) -> Json:
-        """The object as it is to be stored, still in the client's spelling; an ApiError if it is refused."""
+        """The admitted object, still in the client's API version; an ApiError if it is refused."""
         request = Admission(
             operation,
             place.group,

@@ -1,4 +1,7 @@
-"""From a request to its answer, and from whatever is refused to a Status. No socket is needed to ask it."""
+"""The API server without a socket: authenticates, routes, authorizes and handles a request.
+
+Every refusal becomes a Status.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +18,7 @@ from reprieve.cluster.mini.rest.authorization import attributes_of, authorize, i
 from reprieve.cluster.mini.rest.handlers import handler
 from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
 from reprieve.cluster.mini.rest.listing import PagedLists
-from reprieve.cluster.mini.rest.non_resource_paths import PUBLIC, page
+from reprieve.cluster.mini.rest.non_resource_paths import PUBLIC, respond
 from reprieve.cluster.mini.rest.query_parameters import Query
 from reprieve.cluster.mini.rest.routes import NonResourcePath, ResourcePath, catalogue_of, route
 from reprieve.cluster.mini.rest.serialization import serializer_of
@@ -25,7 +28,7 @@ from reprieve.cluster.mini.store import Store
 
 
 class ApiServer:
-    """``secret`` signs the tokens of this cluster, and is that of the one who owns it."""
+    """``secret`` signs the tokens of this cluster, and is the admin token."""
 
     def __init__(
         self, store: Store, clock: Clock, features: Features = DEFAULT_FEATURES, secret: str = ""
@@ -37,13 +40,15 @@ class ApiServer:
         self._kinds = store.kinds
         self._catalogue = catalogue_of(features, store.kinds.values())
 
-    def who(self, path: str, headers: Mapping[str, str], shown: Bearer | None = None) -> UserInfo:
-        """Who asks; an ApiError 401 for strangers, and 403 for those who speak for others and may not.
+    def authenticate(
+        self, path: str, headers: Mapping[str, str], certificate: Bearer | None = None
+    ) -> UserInfo:
+        """The user of a request; an ApiError 401 without valid credentials, 403 for forbidden impersonation.
 
-        ``shown``: what a certificate says that counts here.
+        ``certificate``: the subject of a verified client certificate.
         """
-        if shown is not None:
-            user = UserInfo(shown.name, (*shown.groups, AUTHENTICATED))
+        if certificate is not None:
+            user = UserInfo(certificate.name, (*certificate.groups, AUTHENTICATED))
             return impersonated(self._api.authorizer, user, headers)
         given = headers.get("Authorization", "")
         if not given and path.strip("/").split("/")[0] in PUBLIC:
@@ -57,30 +62,34 @@ class ApiServer:
 
     def answer(self, request: ApiRequest) -> Answer:
         place: ResourcePath | NonResourcePath = NonResourcePath(())
-        self._look_around()
+        self._refresh_kinds()
         try:
             place = route(request.path, self._catalogue)
             if isinstance(place, NonResourcePath):
-                return self._page(place, request)
+                return self._non_resource(place, request)
             authorize(self._api.authorizer, request.user, attributes_of(place, request))
             return handler(place, request.method)(self._call(place, request))
         except ApiError as error:
             return refusal(error, _subject(place, error))
         except StorageError as error:
-            return refusal(ApiError(507, "InsufficientStorage", f"nothing was changed: {error}"))
+            return refusal(ApiError(507, "InsufficientStorage", f"the change could not be stored: {error}"))
 
-    def _look_around(self) -> None:
-        """Somebody may have defined a kind, or withdrawn one."""
+    def _refresh_kinds(self) -> None:
+        """Pick up kinds of new or deleted CustomResourceDefinitions."""
         if self._api.store.kinds is not self._kinds:
             self._kinds = self._api.store.kinds
             self._catalogue = catalogue_of(self._features, self._kinds.values())
 
-    def _page(self, place: NonResourcePath, request: ApiRequest) -> Answer:
+    def _non_resource(self, place: NonResourcePath, request: ApiRequest) -> Answer:
         if not place.steps or place.steps[0] not in PUBLIC:
             authorize(self._api.authorizer, request.user, attributes_of(place, request))
-        found = page(place, request, self._catalogue)
+        found = respond(place, request, self._catalogue)
         if request.method != "GET":
-            raise ApiError(405, "MethodNotAllowed", f"the server does not allow {request.method} on a page")
+            raise ApiError(
+                405,
+                "MethodNotAllowed",
+                f"the server does not allow this method on the requested resource: {request.method}",
+            )
         return found
 
     def _call(self, place: ResourcePath, request: ApiRequest) -> ApiCall:
@@ -91,7 +100,7 @@ class ApiServer:
 
 
 def _subject(place: ResourcePath | NonResourcePath, error: ApiError) -> Subject:
-    """What is invalid is named by its kind, and everything else by its resource."""
+    """A Status for an invalid object names its kind, any other the resource."""
     if isinstance(place, NonResourcePath):
         return NOTHING
     subject = subject_of(place.kind, place.name or error.name)

@@ -1,4 +1,4 @@
-"""Answers that are no object: how it went, as a Kubernetes ``Status``."""
+"""Responses of kind ``Status``: success and failure."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a status is about; ``what`` is a resource such as pods, or a kind."""
+    """The details of a Status; ``what`` is a resource such as pods, or a kind."""
 
     name: str = ""
     group: str = ""
@@ -25,7 +25,7 @@ def subject_of(kind: ResourceKind, name: str, uid: str = "") -> Subject:
 
 
 def success(subject: Subject = NOTHING, code: int | None = None) -> Json:
-    """What was made of something has a code of its own, what became of it has not."""
+    """As in Kubernetes, creations have a code and deletions have none."""
     details = _details(subject)
     said = {"details": details or None, "code": code}
     return {**_HEAD, "status": "Success", **{name: value for name, value in said.items() if value}}
@@ -39,7 +39,7 @@ def failure(error: ApiError, subject: Subject = NOTHING) -> Json:
         "status": "Failure",
         "message": error.message,
         "reason": error.reason,
-        # Some clients read them without looking whether they are there.
+        # Always present: some clients read them without a check.
         "details": _details(subject, causes, error.retry_after),
         "code": error.status,
     }

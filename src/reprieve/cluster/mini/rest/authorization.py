@@ -1,4 +1,4 @@
-"""Whether whoever asks may have it: a request as an act, and the refusal that names the missing right."""
+"""Authorization of requests: their attributes, impersonation, and privilege escalation."""
 
 from collections.abc import Iterator, Mapping
 
@@ -37,33 +37,33 @@ def _verb(place: ResourcePath, request: ApiRequest, query: Query) -> str:
     return "deletecollection" if verb == "delete" and not place.name else verb
 
 
-def authorize(authorizer: RbacAuthorizer, user: UserInfo, act: RequestAttributes) -> None:
-    if not authorizer.may(user, act):
-        raise forbidden(user, act)
+def authorize(authorizer: RbacAuthorizer, user: UserInfo, attributes: RequestAttributes) -> None:
+    if not authorizer.allows(user, attributes):
+        raise forbidden(user, attributes)
 
 
-def forbidden(user: UserInfo, act: RequestAttributes, why: str = "") -> ApiError:
-    who = f'User "{user.name}" cannot {act.verb}'
-    if act.path:
-        return ApiError(403, "Forbidden", f'forbidden: {who} path "{act.path}"')
-    resource, _, _ = act.resource.partition("/")
-    what = f"{resource}.{act.group}" if act.group else resource
-    named = f'{what} "{act.name}"' if act.name else what
-    where = f'in the namespace "{act.namespace}"' if act.namespace else "at the cluster scope"
-    cannot = f'{who} resource "{act.resource}" in API group "{act.group}" {where}'
+def forbidden(user: UserInfo, attributes: RequestAttributes, why: str = "") -> ApiError:
+    denied = f'User "{user.name}" cannot {attributes.verb}'
+    if attributes.path:
+        return ApiError(403, "Forbidden", f'forbidden: {denied} path "{attributes.path}"')
+    resource, _, _ = attributes.resource.partition("/")
+    what = f"{resource}.{attributes.group}" if attributes.group else resource
+    named = f'{what} "{attributes.name}"' if attributes.name else what
+    where = f'in the namespace "{attributes.namespace}"' if attributes.namespace else "at the cluster scope"
+    cannot = f'{denied} resource "{attributes.resource}" in API group "{attributes.group}" {where}'
     return ApiError(403, "Forbidden", f"{named} is forbidden: {cannot}{why}")
 
 
-# --- in the name of others -------------------------------------------------------------------------
+# --- impersonation ---------------------------------------------------------------------------------
 
 
 def impersonated(authorizer: RbacAuthorizer, user: UserInfo, headers: Mapping[str, str]) -> UserInfo:
-    """Whom somebody speaks for, if they may: the headers that `kubectl --as` sends."""
+    """The user that a request acts as, by the headers of `kubectl --as`; an ApiError 403 if not allowed."""
     name, groups = headers.get(_AS_USER, ""), _listed(headers.get(_AS_GROUP, ""))
     if not name:
         return user
-    for act in _impersonations(name, groups):
-        authorize(authorizer, user, act)
+    for attributes in _impersonations(name, groups):
+        authorize(authorizer, user, attributes)
     _, account, *rest = (*name.split(":"), "", "")
     if account == "serviceaccount" and not groups and len(rest) > 1 and rest[1]:
         return account_user(rest[0], rest[1])
@@ -84,29 +84,34 @@ def _listed(header: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in header.split(",") if part.strip())
 
 
-# --- nobody gives what they do not have ------------------------------------------------------------
+# --- privilege escalation --------------------------------------------------------------------------
 
 
 def check_escalation(authorizer: RbacAuthorizer, user: UserInfo, place: ResourcePath, body: Json) -> None:
-    """Roles and bindings can only hand on rights that their author has, unless explicitly allowed to."""
-    if user.is_master or place.part or place.kind.group != GROUP:
+    """A role or binding may only grant rules that its author has, unless the author may escalate or bind."""
+    if user.is_admin or place.part or place.kind.group != GROUP:
         return
     meta, resource = peek(body, "metadata"), place.kind.plural
     name = str(meta.get("name") or place.name)
     if resource.endswith("roles"):
-        wanted, act = _rules(body), RequestAttributes("escalate", GROUP, resource, name, place.namespace)
+        wanted, attributes = (
+            _rules(body),
+            RequestAttributes("escalate", GROUP, resource, name, place.namespace),
+        )
     else:
         ref = peek(body, "roleRef")
         kind, role = str(ref.get("kind")), str(ref.get("name"))
         wanted = authorizer.rules_in(kind, role, place.namespace)
         plural = "roles" if kind == "Role" else "clusterroles"
-        act = RequestAttributes("bind", GROUP, plural, role, place.namespace)
+        attributes = RequestAttributes("bind", GROUP, plural, role, place.namespace)
     missing = uncovered(wanted, authorizer.rules_of(user, place.namespace))
-    if missing and not authorizer.may(user, act):
+    if missing and not authorizer.allows(user, attributes):
         change = RequestAttributes(
             "update" if place.name else "create", GROUP, resource, name, place.namespace
         )
-        raise forbidden(user, change, f", since it gives rights that the user has not: {_told(missing[0])}")
+        raise forbidden(
+            user, change, f": it grants rights that the user does not have: {_described(missing[0])}"
+        )
 
 
 def _rules(body: Json) -> list[PolicyRule]:
@@ -119,7 +124,7 @@ def _rule(body: Json) -> PolicyRule:
     return PolicyRule(*(tuple(map(str, body.get(field) or ())) for field in fields))
 
 
-def _told(rule: PolicyRule) -> str:
+def _described(rule: PolicyRule) -> str:
     verb = rule.verbs[0]
     if rule.non_resource_urls:
         return f"{verb} {rule.non_resource_urls[0]}"

@@ -1,4 +1,4 @@
-"""Binding: a pod is given its node."""
+"""The binding subresource: assigns a pod to a node."""
 
 from reprieve.cluster.mini.errors import bad_request, conflict, invalid
 from reprieve.cluster.mini.kinds import Json, peek, section
@@ -18,27 +18,32 @@ def create_binding(call: ApiCall) -> ApiResponse:
     body = read_object(call.request)
     check_type(body, "v1", "Binding")
     key = _pod(call, metadata_of(body) if "metadata" in body or not call.place.name else {})
-    node, notes = _node(peek(body, "target")), _notes(peek(body, "metadata"))
+    node, annotations = _node(peek(body, "target")), _annotations(peek(body, "metadata"))
     api = call.chosen
     stored = api.store.get(key)
     if assigned := peek(parsed(stored), "spec").get("nodeName"):
         raise conflict(str(key), f"it is already assigned to node {assigned!r}")
     uid = str(peek(body, "metadata").get("uid") or "")
     bind(api.store, Target("Pod", key.namespace, key.name, uid or stored.uid), node, api.clock())
-    if notes:
-        api.store.patch(key, lambda pod: _noted(pod, notes), Part.MAIN)
+    if annotations:
+        api.store.patch(key, lambda pod: _annotated(pod, annotations), Part.MAIN)
     return answer(success(code=201), 201)
 
 
 def _pod(call: ApiCall, meta: Json) -> Key:
-    """Named by the URL, or by the body alone where the URL names none; if both do, they must agree."""
+    """The key of the pod, from the URL or else from the body; if both name it, they must agree."""
     name = call.place.name or meta.get("name")
     if not isinstance(name, str) or not name:
-        raise bad_request("the name of the pod to be bound must be given in metadata.name")
+        raise bad_request("metadata.name must be the name of the pod to bind")
     if meta.get("name") not in (None, "", name):
-        raise bad_request(f"the binding is for {meta['name']}, and the URL for {name}")
+        raise bad_request(
+            f"the name in the binding ({meta['name']}) does not match the name on the URL ({name})"
+        )
     if meta.get("namespace") not in (None, "", call.place.namespace):
-        raise bad_request(f"the binding is for the namespace {meta['namespace']}, not {call.place.namespace}")
+        raise bad_request(
+            f"the namespace in the binding ({meta['namespace']}) does not match the namespace on the URL "
+            f"({call.place.namespace})"
+        )
     return Key(call.place.kind.resource, call.place.namespace, name)
 
 
@@ -51,14 +56,14 @@ def _node(target: Json) -> str:
     return name
 
 
-def _notes(meta: Json) -> Json:
-    """A scheduler may leave annotations on the pod with the binding."""
-    notes = peek(meta, "annotations")
-    if not all(isinstance(text, str) for text in notes.values()):
-        raise bad_request("the annotations of a binding must be texts")
-    return notes
+def _annotations(meta: Json) -> Json:
+    """Annotations of the binding, which are copied to the pod."""
+    annotations = peek(meta, "annotations")
+    if not all(isinstance(text, str) for text in annotations.values()):
+        raise bad_request("the annotations of a binding must be strings")
+    return annotations
 
 
-def _noted(pod: Json, notes: Json) -> Json:
-    section(section(pod, "metadata"), "annotations").update(notes)
+def _annotated(pod: Json, annotations: Json) -> Json:
+    section(section(pod, "metadata"), "annotations").update(annotations)
     return pod

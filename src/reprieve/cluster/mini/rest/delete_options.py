@@ -1,4 +1,4 @@
-"""How an object is to be deleted: what a client says in the body, in the URL, or not at all."""
+"""DeleteOptions of a request, from its body and its query parameters."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -20,7 +20,7 @@ _POLICIES = ("Background", "Foreground", "Orphan")
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """``policy``: what becomes of those that the object owns; empty for what is usual for its kind."""
+    """``policy``: the propagation policy; empty for the default of the kind."""
 
     grace: int | None = None
     policy: str = ""
@@ -29,7 +29,7 @@ class DeleteOptions:
     dry_run: bool = False
 
     def held_by(self, kind: ResourceKind) -> tuple[str, ...]:
-        """The finalizers of those who have something to do before the object goes."""
+        """The finalizers that the deletion adds, for controllers that must act before the object goes."""
         if kind.resource == "namespaces":
             return (NAMESPACE_FINALIZER,)
         if kind.resource == DEFINITIONS:
@@ -48,9 +48,9 @@ def delete_options_of(request: ApiRequest, query: Query) -> DeleteOptions:
 
 
 def delete_options_from(options: Json, query: Query) -> DeleteOptions:
-    """What the body says counts, and what it does not say is looked for in the URL."""
+    """The body wins over query parameters."""
     if options.get("kind") not in (None, "", "DeleteOptions"):
-        raise bad_request(f"the body of a deletion must be DeleteOptions, not {options['kind']!r}")
+        raise bad_request(f"the body of a delete request must be DeleteOptions, not {options['kind']!r}")
     conditions = _typed(options, "preconditions", dict) or {}
     grace = _typed(options, "gracePeriodSeconds", int)
     return DeleteOptions(
@@ -91,5 +91,5 @@ def _typed(options: Json, name: str, kind: type[T]) -> T | None:
     if value is None:
         return None
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise bad_request(f"{name} in the body of the deletion cannot be {value!r}")
+        raise bad_request(f"{name} in DeleteOptions cannot be {value!r}")
     return value

@@ -1,15 +1,15 @@
-"""What there is: the pages from which clients learn which groups, versions and kinds are served."""
+"""Discovery: the documents from which clients learn the served groups, versions and resources."""
 
 from reprieve.cluster.mini.kinds import Json, ResourceKind
 from reprieve.cluster.mini.rest.handlers import verbs_of
 from reprieve.cluster.mini.rest.routes import Catalogue, subresources_of
 from reprieve.cluster.mini.rest.scale import SCALE_VERSION
 
-# The release of Kubernetes whose API is served; clients adapt to it.
+# The release of Kubernetes that is served; clients adapt to it.
 RELEASE = "1.37"
 
-# Subresources that speak of another kind than the object they belong to.
-_SPOKEN = {
+# Subresources whose kind differs from that of their resource.
+_KINDS = {
     "scale": (SCALE_VERSION, "Scale"),
     "binding": ("v1", "Binding"),
     "eviction": ("policy/v1", "Eviction"),
@@ -45,7 +45,7 @@ def group_list(catalogue: Catalogue) -> Json:
 
 
 def group(catalogue: Catalogue, name: str) -> Json:
-    """The preferred version of a group is the one that its first kind has first."""
+    """The preferred version of a group is the first version of its first kind."""
     versions = [{"groupVersion": v, "version": v.rpartition("/")[2]} for v in catalogue.groups[name]]
     return {
         "kind": "APIGroup",
@@ -102,21 +102,21 @@ def _part(kind: ResourceKind, part: str) -> Json:
         "kind": kind.kind,
         "verbs": verbs_of(kind, part),
     }
-    if part in _SPOKEN:
-        api_version, entry["kind"] = _SPOKEN[part]
+    if part in _KINDS:
+        api_version, entry["kind"] = _KINDS[part]
         entry["group"], _, entry["version"] = api_version.rpartition("/")
     return entry
 
 
-# --- all at once -----------------------------------------------------------------------------------
+# --- aggregated discovery --------------------------------------------------------------------------
 
 
-def aggregated(catalogue: Catalogue, spelling: str, *, core: bool) -> Json:
-    """Every group with its kinds in one answer, as newer clients ask for it."""
+def aggregated(catalogue: Catalogue, discovery_version: str, *, core: bool) -> Json:
+    """Every group with its resources in one document."""
     names = [name for name in catalogue.groups if bool(name) != core]
     return {
         "kind": "APIGroupDiscoveryList",
-        "apiVersion": f"apidiscovery.k8s.io/{spelling}",
+        "apiVersion": f"apidiscovery.k8s.io/{discovery_version}",
         "metadata": {},
         "items": [_discovered_group(catalogue, name) for name in names],
     }
@@ -150,7 +150,7 @@ def _discovered(api_version: str, kind: ResourceKind) -> Json:
         entry["subresources"] = [
             {
                 "subresource": part,
-                "responseKind": _kind_of(*_SPOKEN.get(part, (api_version, kind.kind))),
+                "responseKind": _kind_of(*_KINDS.get(part, (api_version, kind.kind))),
                 "verbs": verbs_of(kind, part),
             }
             for part in parts

@@ -1,8 +1,8 @@
-"""Whose name a write goes under, and what is kept of that.
+"""The field manager of a request, and the managedFields after its write.
 
-Who says so with ``fieldManager``, as kubectl does, is remembered from the first write on. Otherwise an object
-that nobody has applied yet has no owners and costs nothing; from then on every write by a client counts. What
-controllers and kubelets do inside the cluster has no owner.
+A write with the parameter ``fieldManager``, as kubectl sends it, is tracked from the first one on. Otherwise
+an object has no managedFields until a client applies it, which keeps writes cheap; from then on every write
+by a client is tracked. Writes of the built-in controllers and kubelets are not.
 """
 
 from dataclasses import dataclass
@@ -36,36 +36,36 @@ _CONDITIONS = ("name", "namespace", "uid", "resourceVersion")
 
 @dataclass(frozen=True, slots=True)
 class FieldManager:
-    """Of the object at a place, for one request."""
+    """For the object of one request."""
 
     place: ResourcePath
     request: ApiRequest
     now: float
 
     def of_new(self, new: Json) -> list[Json]:
-        """The managedFields of an object that is created, and not applied."""
-        return self._after_update({}, {}, new) if self._said_name else []
+        """The managedFields of an object that a client creates without apply."""
+        return self._after_update({}, {}, new) if self._given_name else []
 
     def of_changed(self, new: Json, old: Json) -> list[Json]:
-        """Those after an update. Clients may also write themselves who owns what, or that nobody does."""
+        """The managedFields after an update. A client may also set or clear them explicitly."""
         before = peek(old, "metadata").get("managedFields") or []
         said = metadata_of(new).get("managedFields")
         if said in ([], [{}]):
             before = []
         elif said is not None and said != before and read(said) is not None:
             before = said
-        if not self._said_name and not before:
+        if not self._given_name and not before:
             return []
         return self._after_update(read(before) or {}, old, new)
 
     def _after_update(self, managed: ManagedFields, old: Json, new: Json) -> list[Json]:
         agent = self.request.agent.partition("/")[0][:_LONGEST]
-        manager = self._manager(self._said_name or agent or "unknown", UPDATE)
+        manager = self._manager(self._given_name or agent or "unknown", UPDATE)
         return entries_of(self._updater(managed).updated(manager, self._part(old), self._part(new)))
 
     def put_on(self, wanted: Json, there: Json | None) -> Json:
-        """An object after somebody has applied a part of it, managedFields included."""
-        if not self._said_name:
+        """The object after an apply, with its managedFields."""
+        if not self._given_name:
             raise _invalid("FieldValueRequired", "Required value: is required for apply patch")
         if peek(wanted, "metadata").get("managedFields") is not None:
             raise bad_request("metadata.managedFields must be nil")
@@ -75,7 +75,7 @@ class FieldManager:
         if there is not None and not managed:
             managed = before_first(self.place.api_version, owned(has, self._shape), stamp(self.now))
         result = self._updater(managed).applied(
-            self._manager(self._said_name, APPLY),
+            self._manager(self._given_name, APPLY),
             has,
             self._part(wanted),
             self._free(old),
@@ -83,11 +83,12 @@ class FieldManager:
         return _rejoined(old, has, peek(wanted, "metadata"), result.body, entries_of(result.managed))
 
     def _free(self, old: Json) -> Free:
-        """What may be taken from others: what kubectl applied on its own side before, it still owns."""
+        """Fields that may be taken from other managers: all with force; for kubectl those that it applied
+        client-side before."""
         if Query(self.request.query).flag("force"):
             return EVERYTHING
         text = peek(peek(old, "metadata"), "annotations").get(_LAST_APPLIED)
-        if self._said_name != _KUBECTL or not isinstance(text, str):
+        if self._given_name != _KUBECTL or not isinstance(text, str):
             return frozenset()
         try:
             return frozenset(owned(self._part(as_object(from_json(text.encode()))), self._shape))
@@ -95,7 +96,7 @@ class FieldManager:
             return frozenset()
 
     @property
-    def _said_name(self) -> str:
+    def _given_name(self) -> str:
         name = self.request.query.get("fieldManager", "")
         if len(name) > _LONGEST or not name.isprintable():
             raise _invalid("FieldValueInvalid", f"expected at most {_LONGEST} printable characters")
@@ -120,7 +121,7 @@ class FieldManager:
 
 
 def _rejoined(old: Json, had: Json, said: Json, part: Json, entries: list[Json]) -> Json:
-    """What has owners, with what has none as it was. Name, UID and version are conditions of the client's."""
+    """Join the managed part with the rest of the old object, and the client's preconditions."""
     kept = {name: value for name, value in old.items() if name not in had}
     meta = peek(old, "metadata")
     unowned = {name: value for name, value in meta.items() if name not in peek(had, "metadata")}

@@ -1,7 +1,7 @@
-"""Whether a body can be read as the object it claims to be: types, fields nobody knows, fields said twice.
+"""Field validation of a body against its schema: types, unknown fields, duplicate fields.
 
-A value of the wrong type is always refused. A field that nobody knows, most often a word misspelt, is
-refused, or dropped with a warning or without, as the client wants it.
+A value of the wrong type is always refused. Unknown and duplicate fields are refused, or dropped with or
+without a warning, as the parameter ``fieldValidation`` says.
 """
 
 from dataclasses import dataclass
@@ -17,55 +17,59 @@ from reprieve.cluster.mini.rest.query_parameters import FieldValidation
 from reprieve.cluster.mini.rest.request_bodies import media_type, repeated_fields
 from reprieve.cluster.mini.rest.routes import ResourcePath
 
-_MOST_TOLD = 100
+_MOST_LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ValidatedBody:
-    """What is known of an object, and the warnings that the client is given."""
+    """The known fields of an object, and warnings for the client."""
 
     body: Json
     warnings: tuple[str, ...] = ()
 
 
 def validated(place: ResourcePath, request: ApiRequest, mode: FieldValidation, body: Json) -> ValidatedBody:
-    """For an object that a client sent; an ApiError 400 if it is refused."""
+    """Validate an object that a client sent; an ApiError 400 if it is refused."""
     found = _findings(place, body)
     for finding in found:
         if finding.expected:
-            raise bad_request(f"{_name(place)} cannot be handled as a {place.kind.kind}: {_told(finding)}")
+            raise bad_request(
+                f"{_name(place)} cannot be handled as a {place.kind.kind}: {_described(finding)}"
+            )
     repeated = repeated_fields(request.body, media_type(request)) if mode is FieldValidation.STRICT else ()
-    warnings = _judged(place, mode, [f'duplicate field "{n}"' for n in repeated], found)
-    return ValidatedBody(_known(place, body) if found else body, (*warnings, *_not_followed(place, body)))
+    warnings = _warnings(place, mode, [f'duplicate field "{n}"' for n in repeated], found)
+    return ValidatedBody(
+        _pruned(place, body) if found else body, (*warnings, *_unread_rule_warnings(place, body))
+    )
 
 
 def validated_patch(place: ResourcePath, mode: FieldValidation, body: Json, old: Json) -> ValidatedBody:
-    """The same for what a patch has made of an object. What was wrong before is not the patch's fault."""
+    """Validate the result of a patch. Errors that the object had before do not count."""
     found = _findings(place, body)
     if not found:
-        return ValidatedBody(body, _not_followed(place, body))
+        return ValidatedBody(body, _unread_rule_warnings(place, body))
     known = set(_findings(place, old))
     fresh = [finding for finding in found if finding not in known]
     for finding in fresh:
         if finding.expected:
-            cause = Cause("FieldValueTypeInvalid", _told(finding), finding.path)
+            cause = Cause("FieldValueTypeInvalid", _described(finding), finding.path)
             raise ApiError(
-                422, "Invalid", f"{_name(place)} is invalid after the patch: {_told(finding)}", (cause,)
+                422, "Invalid", f"{_name(place)} is invalid after the patch: {_described(finding)}", (cause,)
             )
     try:
-        warnings = _judged(place, mode, [], fresh)
+        warnings = _warnings(place, mode, [], fresh)
     except ApiError as error:
         cause = Cause("FieldValueInvalid", error.message, "patch")
         raise ApiError(422, "Invalid", error.message, (cause,)) from error
-    return ValidatedBody(_known(place, body), (*warnings, *_not_followed(place, body)))
+    return ValidatedBody(_pruned(place, body), (*warnings, *_unread_rule_warnings(place, body)))
 
 
-def _not_followed(place: ResourcePath, body: Json) -> tuple[str, ...]:
+def _unread_rule_warnings(place: ResourcePath, body: Json) -> tuple[str, ...]:
     return tuple(unread_rules(body)) if place.kind.resource == DEFINITIONS else ()
 
 
-def _known(place: ResourcePath, body: Json) -> Json:
-    """Kinds of somebody's own are pruned where they are admitted."""
+def _pruned(place: ResourcePath, body: Json) -> Json:
+    """Drop unknown fields; admission prunes custom kinds."""
     return schema.pruned(place.api_version, place.kind.kind, body) if place.kind.custom is None else body
 
 
@@ -76,20 +80,20 @@ def _findings(place: ResourcePath, body: Json) -> list[Finding]:
     return [Finding(path) for path in unknown]
 
 
-def _judged(
+def _warnings(
     place: ResourcePath, mode: FieldValidation, complaints: list[str], unknown: list[Finding]
 ) -> tuple[str, ...]:
     if mode is FieldValidation.IGNORE:
         return ()
-    told = (*(f'unknown field "{finding.path}"' for finding in unknown), *complaints)
-    if told and mode is FieldValidation.STRICT:
-        raise bad_request(f"{_name(place)}: strict decoding error: {', '.join(told[:_MOST_TOLD])}")
-    return told
+    found = (*(f'unknown field "{finding.path}"' for finding in unknown), *complaints)
+    if found and mode is FieldValidation.STRICT:
+        raise bad_request(f"{_name(place)}: strict decoding error: {', '.join(found[:_MOST_LISTED])}")
+    return found
 
 
 def _name(place: ResourcePath) -> str:
     return f'{place.kind.kind} in version "{place.api_version}"'
 
 
-def _told(finding: Finding) -> str:
+def _described(finding: Finding) -> str:
     return f"{finding.path or 'the object'}: expected {finding.expected}, got {finding.got}"

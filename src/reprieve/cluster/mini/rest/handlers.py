@@ -1,4 +1,4 @@
-"""Which methods a place answers, and who answers them. The list is also what discovery tells."""
+"""The handler of each method of a resource path. Discovery lists the same verbs."""
 
 from collections.abc import Callable, Mapping
 
@@ -29,35 +29,35 @@ def get(call: ApiCall) -> ApiResponse:
 def list_or_watch(call: ApiCall) -> Answer:
     if call.query.flag("watch"):
         return watch(call)
-    call.query.number("timeoutSeconds")  # only that it is one: lists do not wait
+    call.query.number("timeoutSeconds")  # validated and ignored: lists do not wait
     if call.query.text("sendInitialEvents"):
-        raise forbidden("sendInitialEvents", "it is for watches, and the parameter watch is not true")
+        raise forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
     items, extent = call.api.lists.list(call.place, call.query, predicate_of(call.place, call.query))
     return answer(call.serializer.many(items, extent))
 
 
 def watch(call: ApiCall) -> Stream:
-    """Everything about the request is checked now, before the stream begins."""
+    """Validates the whole request before the stream starts."""
     wanted = predicate_of(call.place, call.query)
     options = watch_options_of(call.query, call.api.store.version)
     return Stream(watch_stream(call.api.store, call.serializer, wanted, options))
 
 
-def refuse_simulated(call: ApiCall) -> ApiResponse:
+def reject_simulated(call: ApiCall) -> ApiResponse:
     call.api.store.get(call.place.key)
-    what = _MISSING.get(call.place.part, "is nothing to run in or to talk to")
-    raise bad_request(f"the pod {call.place.name} is run by a simulated kubelet: there {what}")
+    what = _MISSING.get(call.place.part, "are no containers to run commands in or connect to")
+    raise bad_request(f"pod {call.place.name} runs on a simulated kubelet: there {what}")
 
 
 _MISSING = {
     "log": "are no logs",
-    "portforward": "is nothing to connect to",
-    "ephemeralcontainers": "is nothing to look into",
+    "portforward": "are no ports to connect to",
+    "ephemeralcontainers": "are no containers to debug",
 }
 _COLLECTION: Mapping[str, Handler] = {"GET": list_or_watch, "POST": create, "DELETE": delete_many}
 _ITEM: Mapping[str, Handler] = {"GET": get, "PUT": replace, "PATCH": patch_or_apply, "DELETE": delete}
 _STATUS: Mapping[str, Handler] = {"GET": get, "PUT": replace, "PATCH": patch_or_apply}
-_KUBELETS: Mapping[str, Handler] = {"GET": refuse_simulated, "POST": refuse_simulated}
+_CONNECT: Mapping[str, Handler] = {"GET": reject_simulated, "POST": reject_simulated}
 _PARTS: Mapping[str, Mapping[str, Handler]] = {
     "status": _STATUS,
     "resize": _STATUS,
@@ -66,11 +66,11 @@ _PARTS: Mapping[str, Mapping[str, Handler]] = {
     "binding": {"POST": create_binding},
     "token": {"POST": create_token},
     "eviction": {"POST": create_eviction},
-    "log": {"GET": refuse_simulated},
-    "ephemeralcontainers": dict.fromkeys(("GET", "PATCH", "PUT"), refuse_simulated),
-    **dict.fromkeys(("exec", "attach", "portforward", "proxy"), _KUBELETS),
+    "log": {"GET": reject_simulated},
+    "ephemeralcontainers": dict.fromkeys(("GET", "PATCH", "PUT"), reject_simulated),
+    **dict.fromkeys(("exec", "attach", "portforward", "proxy"), _CONNECT),
 }
-_WORDS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
 def handlers(place: ResourcePath) -> Mapping[str, Handler]:
@@ -85,7 +85,8 @@ def handler(place: ResourcePath, method: str) -> Handler:
     known = handlers(place)
     if method not in known:
         message = (
-            f"the server does not allow {method} on the requested resource; it allows {', '.join(known)}"
+            f"the server does not allow this method on the requested resource: {method}; "
+            f"allowed are {', '.join(known)}"
         )
         raise ApiError(405, "MethodNotAllowed", message)
     return known[method]
@@ -95,5 +96,5 @@ def verbs_of(kind: ResourceKind, part: str = "") -> list[str]:
     if kind.asked:
         return ["create"]
     if part:
-        return [_WORDS[method] for method in _PARTS[part]]
+        return [_VERBS[method] for method in _PARTS[part]]
     return ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]

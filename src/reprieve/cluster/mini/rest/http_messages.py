@@ -1,4 +1,4 @@
-"""What a client asks and what it is answered, whatever carries it. Nothing here knows of sockets."""
+"""Requests and responses of the API, independent of any HTTP server."""
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """``path`` is still percent-encoded; of a parameter that is given twice, the first counts.
+    """``path`` is still percent-encoded; of a repeated query parameter, the first counts.
 
-    ``agent``: which program asks, in its own words.
+    ``agent``: the User-Agent header.
     """
 
     method: str
@@ -41,7 +41,7 @@ class ApiResponse:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """An answer that goes on until the client or its time limit ends it. Each chunk is whole lines."""
+    """A response that lasts until the client disconnects or its timeout ends. Each chunk is whole lines."""
 
     chunks: AsyncGenerator[bytes, None]
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -51,13 +51,13 @@ Answer = ApiResponse | Stream
 
 
 def answer(body: Json | bytes, status: int = 200, warnings: tuple[str, ...] = ()) -> ApiResponse:
-    """``bytes`` are JSON already."""
+    """``bytes`` are already JSON."""
     raw = body if isinstance(body, bytes) else _encode(body)
     return ApiResponse(status, raw, headers=warning_header(warnings))
 
 
 def warning_header(warnings: tuple[str, ...]) -> dict[str, str]:
-    """As kubectl reads it and shows it to people; of very many, the first."""
+    """The Warning header that kubectl prints; warnings beyond the length limit are dropped."""
     quoted = [f'299 - "{_quoted(warning)}"' for warning in warnings]
     ends = accumulate(len(text) for text in quoted)
     text = ", ".join(text for text, end in zip(quoted, ends, strict=True) if end <= _MOST_WARNED)

@@ -1,4 +1,4 @@
-"""The front on a socket: HTTP in, HTTP out. What a request means is not known here."""
+"""The HTTP server in front of the API server. What a request means is not known here."""
 
 import asyncio
 import contextlib
@@ -21,13 +21,13 @@ from reprieve.cluster.mini.rest.api_status import refusal
 from reprieve.cluster.mini.rest.http_messages import JSON, Answer, ApiRequest, ApiResponse, Stream
 from reprieve.cluster.mini.rest.request_bodies import LARGEST
 
-_LONGEST_LINE = 64 * 1024  # selectors and tokens stand in the first line
+_LONGEST_LINE = 64 * 1024  # the request line includes selectors and continue tokens
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """Where to serve. Port 0 is any that is free; without a context there is no TLS."""
+    """Port 0 means any free port; without a context there is no TLS."""
 
     host: str = LOOPBACK
     port: int = 0
@@ -38,7 +38,7 @@ ANYWHERE = ListenAddress()
 
 
 class _Connection(web.RequestHandler):
-    """What is no proper request is answered by a Status as well, and is nothing for the log."""
+    """Answers malformed HTTP with a Status, and does not log it: it is the client's mistake."""
 
     def handle_error(
         self,
@@ -48,13 +48,13 @@ class _Connection(web.RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         if request.writer.output_size > 0:
-            raise ConnectionError("an answer has begun already, and cannot be followed by another")
+            raise ConnectionError("the response has started already, and cannot be replaced by an error")
         if status < 500:
-            told = " ".join(str(message or "no more is known").split())
-            answer = _carried(refusal(bad_request(f"the request is not proper HTTP: {told}")))
+            detail = " ".join(str(message or "no details").split())
+            answer = _response_of(refusal(bad_request(f"the request is not valid HTTP: {detail}")))
         else:
             _log.error("%s %s failed", request.method, request.rel_url.raw_path, exc_info=exc)
-            answer = _carried(refusal(_our_mistake()))
+            answer = _response_of(refusal(_internal_error()))
         answer.force_close()
         return answer
 
@@ -65,10 +65,10 @@ class _Connections(web.Server):
 
 
 class HttpServer:
-    """Serves on the running event loop. To be stopped, or used in an ``async with`` statement."""
+    """Serves on the running event loop. Stop it, or use it in an ``async with`` statement."""
 
-    def __init__(self, front: ApiServer, endpoint: ListenAddress) -> None:
-        self._front = front
+    def __init__(self, api_server: ApiServer, endpoint: ListenAddress) -> None:
+        self._api_server = api_server
         self._endpoint = endpoint
         self._streams: set[asyncio.Task[object]] = set()
         self._port = endpoint.port
@@ -84,7 +84,7 @@ class HttpServer:
         return f"{'https' if self._endpoint.tls else 'http'}://{host}:{self._port}"
 
     async def start(self) -> None:
-        """An OSError when the address cannot be had."""
+        """An OSError when the address is in use or not available."""
         runner = web.ServerRunner(self._protocol(), shutdown_timeout=1.0)
         await runner.setup()
         end = self._endpoint
@@ -117,7 +117,7 @@ class HttpServer:
             await self._runner.cleanup()
 
     def disconnect(self) -> None:
-        """Breaks every open watch, as a network may do at any time."""
+        """Break every open watch, as a network may do at any time."""
         for task in self._streams:
             task.cancel()
 
@@ -136,28 +136,34 @@ class HttpServer:
         answer = await self._answer(request)
         match answer:
             case ApiResponse():
-                return _carried(answer)
+                return _response_of(answer)
             case Stream():
                 return await self._stream(request, answer)
 
     async def _answer(self, request: web.BaseRequest) -> Answer:
         try:
-            user = self._front.who(request.rel_url.raw_path, request.headers, _shown(request))
+            user = self._api_server.authenticate(
+                request.rel_url.raw_path, request.headers, _certificate(request)
+            )
             body = await request.read()
         except ApiError as error:
             return refusal(error)
         except HTTPRequestEntityTooLarge:
             return refusal(
-                ApiError(413, "RequestEntityTooLarge", f"the body of a request may have {LARGEST} bytes")
+                ApiError(
+                    413,
+                    "RequestEntityTooLarge",
+                    f"the body of the request is too large: the limit is {LARGEST} bytes",
+                )
             )
         except web.RequestPayloadError:
-            return refusal(bad_request("the body of the request is not encoded as it says"))
+            return refusal(bad_request("the body of the request does not match its Content-Encoding"))
         try:
-            return self._front.answer(_understood(request, body, user))
+            return self._api_server.answer(_request_of(request, body, user))
         except Exception:
-            # A mistake of ours. The client is told no more than that, and the log has the rest.
+            # A bug of the server: the client gets a plain 500, and the log the traceback.
             _log.exception("%s %s failed", request.method, request.rel_url.raw_path)
-            return refusal(_our_mistake())
+            return refusal(_internal_error())
 
     async def _stream(self, request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": JSON, **stream.headers})
@@ -172,7 +178,7 @@ class HttpServer:
                     await response.write(chunk)
             await response.write_eof()
         except (ConnectionError, asyncio.CancelledError):
-            # The client is gone, or the watch was broken off: either way nobody listens any more.
+            # The client has disconnected, or the watch was broken: no more can be sent.
             if request.transport is not None:
                 request.transport.abort()
         finally:
@@ -180,22 +186,22 @@ class HttpServer:
         return response
 
 
-def _carried(answer: ApiResponse) -> web.Response:
+def _response_of(answer: ApiResponse) -> web.Response:
     headers = {"Content-Type": answer.content_type, **answer.headers}
     return web.Response(status=answer.status, body=answer.body, headers=headers)
 
 
-def _shown(request: web.BaseRequest) -> Bearer | None:
-    """The certificate of a client, which TLS has verified."""
+def _certificate(request: web.BaseRequest) -> Bearer | None:
+    """The subject of the client certificate, which TLS has verified."""
     transport = request.transport
     return bearer_of(transport.get_extra_info("peercert")) if transport is not None else None
 
 
-def _our_mistake() -> ApiError:
-    return ApiError(500, "InternalError", "the mini cluster made a mistake; its log tells more")
+def _internal_error() -> ApiError:
+    return ApiError(500, "InternalError", "Internal error occurred: the log of the mini cluster has details")
 
 
-def _understood(request: web.BaseRequest, body: bytes, user: UserInfo) -> ApiRequest:
+def _request_of(request: web.BaseRequest, body: bytes, user: UserInfo) -> ApiRequest:
     return ApiRequest(
         method=request.method,
         path=request.rel_url.raw_path,
@@ -209,5 +215,5 @@ def _understood(request: web.BaseRequest, body: bytes, user: UserInfo) -> ApiReq
 
 
 def serve(cluster: MiniCluster, secret: str, endpoint: ListenAddress = ANYWHERE) -> HttpServer:
-    """A server that is still to be started. ``secret``: the token of the one who owns the cluster."""
+    """A server that is not started yet. ``secret``: the admin token."""
     return HttpServer(ApiServer(cluster.store, cluster.clock, cluster.features, secret), endpoint)

@@ -1,4 +1,4 @@
-"""How to reach a cluster: tokens, and a kubeconfig that has them and a certificate."""
+"""The kubeconfig of a cluster: tokens, contexts and the serving certificate."""
 
 import base64
 import os
@@ -23,14 +23,14 @@ def new_token() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """``owner``: of the one who may do everything. ``others``: by name; each has a context of that name."""
+    """``owner``: the admin token. ``others``: tokens by user; each gets a context of that name."""
 
     owner: str
     others: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_kubeconfig(path: Path, url: str, tokens: Tokens, certificate: Certificate | None = None) -> None:
-    """For the eyes of its owner alone: whoever reads it may do everything."""
+    """Readable by its owner alone: it has the admin token."""
     held = {_NAME: tokens.owner, **tokens.others}
     context = {"cluster": _NAME, "namespace": "default"}
     cluster: dict[str, str] = {"server": url}

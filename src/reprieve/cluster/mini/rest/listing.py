@@ -1,4 +1,4 @@
-"""Getting and listing: which objects, at which version, and in which portions."""
+"""Lists: resourceVersion semantics, pagination by limit and continue tokens."""
 
 import base64
 import binascii
@@ -22,7 +22,8 @@ _KEPT_LISTINGS = 8
 
 
 class _Token(msgspec.Struct, frozen=True):
-    """Where a list goes on: the version it is of (None: now), and the last object of the portion before."""
+    """A continue token: the version of the list (None: the newest), and the last object of the page
+    before."""
 
     version: int | None
     namespace: str
@@ -33,7 +34,8 @@ _TOKEN = msgspec.json.Decoder(_Token)
 
 
 class PagedLists:
-    """Lists in portions. A list that is taken in portions is kept for a while, so as not to be made again."""
+    """Lists in pages. The last few paged lists are cached, since rewinding the store for each page is
+    slow."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -45,50 +47,50 @@ class PagedLists:
         token = _token(query.text("continue"))
         check_version(query, self._store.version)
         limit = query.number("limit") or 0
-        listing = self._continued(place, token, _exact_version(query, token), partly=limit > 0)
+        listing = self._continued(place, token, _exact_version(query, token), paged=limit > 0)
         start = _after(listing.items, token)
-        chosen, rest = _portion(listing.items, start, wanted, limit)
+        chosen, rest = _page(listing.items, start, wanted, limit)
         if rest is None:
             return chosen, ListExtent(listing.version)
-        remaining = rest if wanted.takes_all else None
+        remaining = rest if wanted.matches_all else None
         last = chosen[-1].key
         token = _Token(listing.version, last.namespace, last.name)
         return chosen, ListExtent(listing.version, _encoded(token), remaining)
 
     def _continued(
-        self, place: ResourcePath, token: _Token | None, version: int | None, *, partly: bool
+        self, place: ResourcePath, token: _Token | None, version: int | None, *, paged: bool
     ) -> ObjectList:
-        """Who comes back too late may go on where it was, in the list of now."""
+        """An expired list carries a token with which the client can continue at the newest version."""
         try:
-            return self._listing(place, version, partly=partly)
+            return self._listing(place, version, paged=paged)
         except ApiError as error:
             if token is not None:
                 error.continue_token = _encoded(replace(token, version=None))
             raise
 
-    def _listing(self, place: ResourcePath, version: int | None, *, partly: bool) -> ObjectList:
+    def _listing(self, place: ResourcePath, version: int | None, *, paged: bool) -> ObjectList:
         at = self._store.version if version is None else version
         key = (place.kind.resource, place.namespace, at)
         kept = self._kept.get(key)
         if kept is not None:
             return kept
         listing = self._store.list((place.kind.resource,), place.namespace, version)
-        if partly:
+        if paged:
             self._kept[key] = listing
             if len(self._kept) > _KEPT_LISTINGS:
                 self._kept.popitem(last=False)
         return listing
 
 
-def _portion(
+def _page(
     items: Sequence[Stored], start: int, wanted: SelectionPredicate, limit: int
 ) -> tuple[list[Stored], int | None]:
-    """Up to ``limit`` objects that are wanted; how many there are after them, or None if it was all."""
-    if not limit and not start and wanted.takes_all:
+    """Up to ``limit`` matching objects; how many objects follow, or None if there are no more."""
+    if not limit and not start and wanted.matches_all:
         return list(items), None
     chosen: list[Stored] = []
     for i in range(start, len(items)):
-        if not wanted.takes(items[i]):
+        if not wanted.matches(items[i]):
             continue
         if limit and len(chosen) == limit:
             return chosen, len(items) - i
@@ -97,20 +99,24 @@ def _portion(
 
 
 def check_version(query: Query, newest: int) -> None:
-    """An ApiError for a version that does not exist yet, or a rule without a version."""
+    """An ApiError for a version that does not exist yet, or an invalid combination of parameters."""
     version = query.version()
     match = query.choice("resourceVersionMatch", (EXACT, NOT_OLDER))
     if match and version is None:
-        raise forbidden("resourceVersionMatch", "it needs a resourceVersion")
+        raise forbidden(
+            "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        )
     if match == EXACT and version == 0:
-        raise forbidden("resourceVersionMatch", "no list is of exactly version 0")
+        raise forbidden(
+            "resourceVersionMatch", "resourceVersionMatch Exact is forbidden for resourceVersion 0"
+        )
     if query.text("continue"):
         if match:
-            raise forbidden("resourceVersionMatch", "the parameter continue tells the version")
-        if version:
-            raise bad_request(
-                "resourceVersion cannot be given together with continue, which tells the version"
+            raise forbidden(
+                "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"
             )
+        if version:
+            raise bad_request("specifying resource version is not allowed when using continue")
     check_reached(version, newest)
 
 
@@ -122,13 +128,13 @@ def check_reached(version: int | None, newest: int) -> None:
 
 
 def _exact_version(query: Query, token: _Token | None) -> int | None:
-    """The version that the list has to be of; None for the newest."""
+    """The version of the list; None for the newest."""
     if token is not None:
         return token.version
     version = query.version()
     exact = query.text("resourceVersionMatch") == EXACT
-    in_portions = bool(query.number("limit")) and not query.text("resourceVersionMatch")
-    return version if version and (exact or in_portions) else None
+    is_paged = bool(query.number("limit")) and not query.text("resourceVersionMatch")
+    return version if version and (exact or is_paged) else None
 
 
 # --- tokens ----------------------------------------------------------------------------------------
@@ -140,7 +146,7 @@ def _token(text: str) -> _Token | None:
     try:
         return _TOKEN.decode(base64.urlsafe_b64decode(text.encode()))
     except (binascii.Error, msgspec.MsgspecError, ValueError) as error:
-        raise bad_request("the parameter continue is not one that this server has given out") from error
+        raise bad_request("continue key is not valid: this server has not issued it") from error
 
 
 def _encoded(token: _Token) -> str:
@@ -148,7 +154,7 @@ def _encoded(token: _Token) -> str:
 
 
 def _after(items: Sequence[Stored], token: _Token | None) -> int:
-    """The first object behind the portion that the token ends."""
+    """The index of the first object after the page that the token ends."""
     if token is None:
         return 0
     return bisect_right(items, (token.namespace, token.name), key=lambda item: item.key[1:])

@@ -1,4 +1,4 @@
-"""In which form a client wants its answer: objects, tables for people, or metadata alone."""
+"""Content negotiation: whether a client accepts objects, tables, or metadata alone."""
 
 from enum import Enum
 
@@ -17,7 +17,7 @@ class ResponseForm(Enum):
 
 
 def form_of(accept: str, *, is_list: bool) -> ResponseForm:
-    """The first of the forms that are asked for and that there are; an ApiError 406 when there is none."""
+    """The most preferred form that is served; an ApiError 406 when there is none."""
     unfit = ResponseForm.METADATA if is_list else ResponseForm.METADATA_LIST
     for media, parameters in _ranges(accept):
         if media not in _JSON:
@@ -31,7 +31,7 @@ def form_of(accept: str, *, is_list: bool) -> ResponseForm:
 
 
 def wants_aggregated(accept: str) -> str:
-    """The version in which a client asks for all of discovery at once; empty if it does not."""
+    """The version of aggregated discovery that a client accepts; empty if it wants none."""
     for media, parameters in _ranges(accept):
         if media in _JSON and parameters.get("g") == _DISCOVERY and parameters.get("v") in ("v2", "v2beta1"):
             return parameters["v"]
@@ -53,7 +53,7 @@ def _is_known(parameters: dict[str, str]) -> bool:
 
 
 def _ranges(accept: str) -> list[tuple[str, dict[str, str]]]:
-    """Each media range with its parameters, the most wanted first."""
+    """Each media range with its parameters, in order of preference."""
     found = []
     for part in accept.split(","):
         media, *rest = (piece.strip() for piece in part.split(";"))

@@ -1,4 +1,4 @@
-"""How deep a value may nest. What is deeper can be read, and then breaks whoever goes through it."""
+"""The limit on nesting: deeper values could be decoded, but would exhaust the stack of recursive code."""
 
 from reprieve.cluster.mini.errors import bad_request
 
@@ -6,7 +6,7 @@ DEEPEST = 100
 
 
 def check_depth(value: object) -> None:
-    """Level by level, so that the check itself cannot go too deep."""
+    """Level by level, since a recursive check would itself exhaust the stack."""
     level = [value]
     for _ in range(DEEPEST):
         level = [

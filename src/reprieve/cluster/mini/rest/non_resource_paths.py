@@ -1,15 +1,15 @@
-"""The pages about the API itself: health, version, discovery, OpenAPI."""
+"""Paths that are not resources: health checks, version, discovery, OpenAPI."""
 
 from reprieve.cluster.mini.rest import discovery, openapi
 from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, answer
 from reprieve.cluster.mini.rest.negotiation import wants_aggregated
 from reprieve.cluster.mini.rest.routes import HEALTH, Catalogue, NonResourcePath, path_not_found
 
-# Whoever can reach the server may know that it lives, and of what release it is.
+# Served without authentication, as in Kubernetes.
 PUBLIC = (*HEALTH, "version")
 
 
-def page(asked: NonResourcePath, request: ApiRequest, catalogue: Catalogue) -> ApiResponse:
+def respond(asked: NonResourcePath, request: ApiRequest, catalogue: Catalogue) -> ApiResponse:
     match asked.steps:
         case ():
             return answer({"paths": _paths(catalogue)})
@@ -33,10 +33,10 @@ def page(asked: NonResourcePath, request: ApiRequest, catalogue: Catalogue) -> A
 
 
 def _root(root: str, request: ApiRequest, catalogue: Catalogue) -> ApiResponse:
-    spelling = wants_aggregated(request.accept)
-    if spelling:
-        media = f"application/json;g=apidiscovery.k8s.io;v={spelling};as=APIGroupDiscoveryList"
-        body = answer(discovery.aggregated(catalogue, spelling, core=root == "api")).body
+    discovery_version = wants_aggregated(request.accept)
+    if discovery_version:
+        media = f"application/json;g=apidiscovery.k8s.io;v={discovery_version};as=APIGroupDiscoveryList"
+        body = answer(discovery.aggregated(catalogue, discovery_version, core=root == "api")).body
         return ApiResponse(200, body, content_type=media)
     listed = discovery.core_versions if root == "api" else discovery.group_list
     return answer(listed(catalogue))

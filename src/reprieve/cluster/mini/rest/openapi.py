@@ -1,6 +1,6 @@
-"""OpenAPI v3: from it kubectl knows what it may send, and explains fields.
+"""OpenAPI documents, from which kubectl validates and explains objects.
 
-What fields there are is known elsewhere, and so is what is said of them.
+The fields come from the schema in `cluster.api`, their descriptions from `openapi_descriptions`.
 """
 
 from functools import lru_cache
@@ -36,13 +36,13 @@ _SIMPLE: dict[str, Json] = {
 
 # --- version 2 -------------------------------------------------------------------------------------
 
-# What clients ask for is no media type by the rules, and so what they get has a name of its own.
+# The media type that clients accept is malformed, so the response has a well-formed one.
 OLDER_ASKED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 OLDER_GIVEN = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 def older_document() -> Json:
-    """A page without content: kubectl 1.28 insists on it and then goes by the newer one."""
+    """An empty document: kubectl 1.28 fetches it, and then uses version 3."""
     return {"swagger": "2.0", "info": {"title": _TITLE, "version": f"v{RELEASE}"}, "paths": {}}
 
 
@@ -56,7 +56,7 @@ def _text(number: int, text: str) -> bytes:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """A field of a protobuf message; everything here is shorter than 128 bytes."""
+    """A length-delimited field of a protobuf message; contents here are shorter than 128 bytes."""
     return bytes((number << 3 | 2, len(content))) + content
 
 
@@ -112,7 +112,7 @@ def _of_paths(api_version: str, kind: ResourceKind) -> dict[str, Json]:
 
 
 def _operation(api_version: str, kind: ResourceKind, action: str) -> Json:
-    """Strategic merge patches are served, but not told of: kubectl knows the merge keys of itself."""
+    """Strategic merge patches are served, but not listed: kubectl has the merge keys built in."""
     body = {"schema": {"$ref": _REF + _name(api_version, kind)}}
     operation: Json = {
         "operationId": f"{action}{api_version.title().replace('/', '').replace('.', '')}{kind.kind}",
@@ -155,7 +155,7 @@ def _of_kind(api_version: str, kind: ResourceKind, schemas: dict[str, Json]) -> 
 def _of_custom_kind(
     api_version: str, kind: ResourceKind, custom: CustomKind, schemas: dict[str, Json]
 ) -> Json:
-    """As it was defined, with what every object has."""
+    """The schema of the definition, with apiVersion, kind and metadata."""
     schema = custom.schemas[api_version.rpartition("/")[2]]
     own = schema.get("properties") or {}
     head = {
@@ -172,8 +172,8 @@ def _properties(thing: Object, schemas: dict[str, Json]) -> dict[str, Json]:
 
 def _property(thing: Object, name: str, kind: Type, schemas: dict[str, Json]) -> Json:
     schema = _schema(kind, schemas)
-    told = FIELDS.get(f"{thing.name}.{name}", schema.get("description", ""))
-    return {**schema, "description": told} if told else schema
+    description = FIELDS.get(f"{thing.name}.{name}", schema.get("description", ""))
+    return {**schema, "description": description} if description else schema
 
 
 def _schema(kind: Type, schemas: dict[str, Json]) -> Json:
@@ -189,11 +189,15 @@ def _schema(kind: Type, schemas: dict[str, Json]) -> Json:
 
 
 def _referred(thing: Object, schemas: dict[str, Json]) -> Json:
-    """Each type once, also one that holds itself."""
+    """Add each type once; the placeholder ends the recursion of types that contain themselves."""
     name = f"{_TYPES}.{thing.name}"
-    told = TYPES.get(thing.name, "")
+    description = TYPES.get(thing.name, "")
     if name not in schemas:
         schemas[name] = {}
-        schemas[name] = {"type": "object", "description": told, "properties": _properties(thing, schemas)}
-    # In OpenAPI 3.0 what stands beside a reference is ignored, unless it is wrapped.
-    return {"description": told, "allOf": [{"$ref": _REF + name}]}
+        schemas[name] = {
+            "type": "object",
+            "description": description,
+            "properties": _properties(thing, schemas),
+        }
+    # OpenAPI 3.0 ignores siblings of a $ref, so allOf wraps it.
+    return {"description": description, "allOf": [{"$ref": _REF + name}]}

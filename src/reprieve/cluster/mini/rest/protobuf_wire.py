@@ -1,4 +1,4 @@
-"""How protobuf writes numbers, texts and messages, whatever they mean. What is not well-formed is a 400."""
+"""The protobuf wire format: varints, strings and messages. Malformed input is a 400."""
 
 import struct
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ Value = int | bytes
 
 
 def values(raw: bytes) -> Iterator[tuple[int, Value]]:
-    """The numbers of the fields and what they hold, as far as the wire tells."""
+    """Field numbers and their values, as far as the wire format determines them."""
     position = 0
     while position < len(raw):
         tag, position = _varint(raw, position)
@@ -33,12 +33,12 @@ def values(raw: bytes) -> Iterator[tuple[int, Value]]:
 
 
 def first(raw: bytes, number: int) -> Value:
-    """What a message holds in one field; nothing if it does not say."""
+    """The value of one field of a message; empty if it is missing."""
     return dict(values(raw)).get(number, b"")
 
 
 def packed(raw: bytes) -> Iterator[int]:
-    """Numbers that are written one after another in one field."""
+    """The numbers of a packed repeated field."""
     position = 0
     while position < len(raw):
         value, position = _varint(raw, position)
@@ -59,7 +59,7 @@ def bytes_in(value: Value) -> bytes:
 
 
 def whole_in(value: Value) -> int:
-    """A number with a sign; one that was left out is zero."""
+    """A signed integer; a missing one is zero."""
     if value == b"":
         return 0
     if isinstance(value, bytes):
@@ -80,7 +80,7 @@ def malformed() -> ApiError:
 
 
 def _varint(raw: bytes, position: int) -> tuple[int, int]:
-    """At most 64 bits: what goes beyond them does not count."""
+    """At most 64 bits; higher ones are dropped."""
     value = 0
     for shift in range(0, 70, 7):
         if position >= len(raw):

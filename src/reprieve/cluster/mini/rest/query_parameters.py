@@ -1,4 +1,4 @@
-"""What a client says after the question mark. A value that makes no sense is refused by its name."""
+"""Query parameters of a request. Errors name the parameter."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -10,7 +10,7 @@ _LARGEST = 2**63 - 1
 
 
 class FieldValidation(Enum):
-    """What becomes of a request with a field that is not known."""
+    """How a request with unknown or duplicate fields is treated."""
 
     STRICT = "Strict"
     WARN = "Warn"

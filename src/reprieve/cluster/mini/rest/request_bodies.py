@@ -1,4 +1,4 @@
-"""The body of a request, as plain JSON values: from JSON, from YAML, and of a few kinds from protobuf."""
+"""Decoding of request bodies into JSON values: from JSON, YAML, and for some kinds protobuf."""
 
 import json
 from collections import Counter
@@ -56,7 +56,7 @@ def from_json(body: bytes) -> object:
 
 
 def from_yaml(body: bytes) -> object:
-    """One document. What YAML can say and JSON cannot is refused, or becomes text as in Kubernetes."""
+    """One document. Values that JSON cannot represent are refused, or become strings as in Kubernetes."""
     try:
         found = list(documents(body.decode(), LARGEST))
     except UnicodeDecodeError as error:
@@ -72,7 +72,7 @@ def from_yaml(body: bytes) -> object:
 
 
 def repeated_fields(body: bytes, media: str) -> tuple[str, ...]:
-    """Names that an object in the body has twice: only the last one counts."""
+    """Fields that an object in the body has twice; the last value wins."""
     if media != JSON:
         return ()
     found: dict[str, None] = {}

@@ -1,4 +1,5 @@
-"""Questions about rights, which are asked by creating them: they are answered, and never stored."""
+"""Reviews: access reviews, rules reviews and token reviews. Creating one is answered, and nothing is
+stored."""
 
 from collections.abc import Callable, Mapping
 
@@ -22,14 +23,14 @@ def review(call: ApiCall) -> ApiResponse:
     return answer({**body, "metadata": meta, "status": status}, 201)
 
 
-# --- may I, may they -------------------------------------------------------------------------------
+# --- authorization.k8s.io --------------------------------------------------------------------------
 
 
-def _about_oneself(call: ApiCall, spec: Json) -> Json:
+def _self_access(call: ApiCall, spec: Json) -> Json:
     return _judged(call, call.request.user, spec)
 
 
-def _about_somebody(call: ApiCall, spec: Json) -> Json:
+def _subject_access(call: ApiCall, spec: Json) -> Json:
     groups = spec.get("groups") or []
     if not isinstance(groups, list) or not (spec.get("user") or groups):
         raise invalid(call.place.kind.kind, "spec.user", "expected at least one of user and groups")
@@ -50,11 +51,17 @@ def _judged(call: ApiCall, user: UserInfo, spec: Json) -> Json:
             "spec.resourceAttributes",
             "expected exactly one of resourceAttributes and nonResourceAttributes",
         )
-    act = _act(resource) if isinstance(resource, dict) else _path(path or {})
-    return {"allowed": True} if call.api.authorizer.may(user, act) else {"allowed": False, "reason": ""}
+    attributes = (
+        _resource_attributes(resource) if isinstance(resource, dict) else _path_attributes(path or {})
+    )
+    return (
+        {"allowed": True}
+        if call.api.authorizer.allows(user, attributes)
+        else {"allowed": False, "reason": ""}
+    )
 
 
-def _act(attributes: Json) -> RequestAttributes:
+def _resource_attributes(attributes: Json) -> RequestAttributes:
     said = {name: str(value or "") for name, value in attributes.items()}
     resource, part = said.get("resource", ""), said.get("subresource", "")
     return RequestAttributes(
@@ -66,14 +73,14 @@ def _act(attributes: Json) -> RequestAttributes:
     )
 
 
-def _path(attributes: Json) -> RequestAttributes:
+def _path_attributes(attributes: Json) -> RequestAttributes:
     return RequestAttributes(str(attributes.get("verb") or ""), path=str(attributes.get("path") or "/"))
 
 
-def _all_of_mine(call: ApiCall, spec: Json) -> Json:
+def _self_rules(call: ApiCall, spec: Json) -> Json:
     namespace = spec.get("namespace")
     if not isinstance(namespace, str) or not namespace:
-        raise bad_request("spec.namespace: expected the namespace that is asked about")
+        raise bad_request("spec.namespace: expected the namespace to review")
     rules = [msgspec.to_builtins(rule) for rule in call.api.authorizer.rules_of(call.request.user, namespace)]
     return {
         "resourceRules": [rule for rule in rules if "resources" in rule],
@@ -82,37 +89,37 @@ def _all_of_mine(call: ApiCall, spec: Json) -> Json:
     }
 
 
-# --- who is it -------------------------------------------------------------------------------------
+# --- authentication.k8s.io -------------------------------------------------------------------------
 
 
-def _who_am_i(call: ApiCall, spec: Json) -> Json:
+def _self_subject(call: ApiCall, spec: Json) -> Json:
     return {"userInfo": _described(call.request.user)}
 
 
-def _whose_token(call: ApiCall, spec: Json) -> Json:
+def _token(call: ApiCall, spec: Json) -> Json:
     token = spec.get("token")
     if not isinstance(token, str) or not token:
-        raise invalid("TokenReview", "spec.token", "expected the token that is asked about")
+        raise invalid("TokenReview", "spec.token", "expected the token to review")
     user = call.api.issuer.user_of(token, call.api.store, call.api.clock())
     if user is None:
         return {
             "authenticated": False,
-            "error": "the token is not of this cluster, or no longer good",
+            "error": "invalid bearer token: not issued by this cluster, or expired",
             "user": {},
         }
     return {"authenticated": True, "user": _described(user), "audiences": list(spec.get("audiences") or ())}
 
 
 def _described(user: UserInfo) -> Json:
-    who: Json = {"username": user.name, "groups": list(user.groups)}
-    return {**who, "uid": user.uid} if user.uid else who
+    info: Json = {"username": user.name, "groups": list(user.groups)}
+    return {**info, "uid": user.uid} if user.uid else info
 
 
 _ANSWERS: Mapping[str, Callable[[ApiCall, Json], Json]] = {
-    "SelfSubjectAccessReview": _about_oneself,
-    "SubjectAccessReview": _about_somebody,
-    "LocalSubjectAccessReview": _about_somebody,
-    "SelfSubjectRulesReview": _all_of_mine,
-    "SelfSubjectReview": _who_am_i,
-    "TokenReview": _whose_token,
+    "SelfSubjectAccessReview": _self_access,
+    "SubjectAccessReview": _subject_access,
+    "LocalSubjectAccessReview": _subject_access,
+    "SelfSubjectRulesReview": _self_rules,
+    "SelfSubjectReview": _self_subject,
+    "TokenReview": _token,
 }

@@ -1,4 +1,4 @@
-"""What a path means: a resource of the API, or one of the pages about the API itself."""
+"""Routing: which resource, or which non-resource path, a URL path names."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ HEALTH = ("healthz", "livez", "readyz")
 
 @dataclass(frozen=True, slots=True)
 class ResourcePath:
-    """A collection, an object, or a part of one, in the spelling of one API version."""
+    """A collection, an object, or a subresource (``part``), in one API version."""
 
     kind: ResourceKind
     api_version: str
@@ -37,21 +37,21 @@ class ResourcePath:
 
 @dataclass(frozen=True, slots=True)
 class NonResourcePath:
-    """A page about the API: the steps of its path."""
+    """A path that is not a resource, as its segments."""
 
     steps: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Catalogue:
-    """What is served. ``kinds``: by API version and plural. ``groups``: their API versions."""
+    """The served kinds. ``kinds``: by API version and plural. ``groups``: their API versions."""
 
     kinds: Mapping[str, Mapping[str, ResourceKind]]
     groups: Mapping[str, tuple[str, ...]]
 
 
 def catalogue_of(features: Features, kinds: Iterable[ResourceKind]) -> Catalogue:
-    """A kind behind a feature that is off is not there at all."""
+    """Kinds of features that are off are not served."""
     served = sorted(
         (kind for kind in kinds if kind.custom is not None or serves(features, kind.kind)),
         key=lambda kind: kind.custom is not None,
@@ -71,7 +71,7 @@ def subresources_of(kind: ResourceKind) -> tuple[str, ...]:
 
 
 def route(path: str, catalogue: Catalogue) -> ResourcePath | NonResourcePath:
-    """An ApiError 404 for a path that leads nowhere."""
+    """An ApiError 404 for an unknown resource or subresource."""
     steps = tuple(unquote(step) for step in path.split("/") if step)
     match steps:
         case ("api", version, *rest) if rest and version in catalogue.kinds:
@@ -89,7 +89,7 @@ def _place(catalogue: Catalogue, api_version: str, steps: list[str]) -> Resource
     kinds = catalogue.kinds[api_version]
     match steps:
         case ["namespaces", namespace, "bindings"] if api_version == "v1":
-            # An older way to bind: the body tells which pod is meant.
+            # The deprecated bindings resource: the body names the pod.
             return ResourcePath(BY_NAME["Pod"], api_version, namespace, part="binding")
         case ["namespaces", namespace, plural, *rest] if plural not in ("status", "finalize"):
             return _item(api_version, kinds.get(plural), rest, namespace)
@@ -99,7 +99,7 @@ def _place(catalogue: Catalogue, api_version: str, steps: list[str]) -> Resource
 
 
 def _item(api_version: str, kind: ResourceKind | None, rest: list[str], namespace: str = "") -> ResourcePath:
-    """Objects in namespaces are named together with theirs; a collection may be that of all."""
+    """A namespaced object needs its namespace; a collection may span all namespaces."""
     if kind is None or len(rest) > 2:
         raise path_not_found()
     if bool(namespace) != kind.namespaced and (namespace or rest):

@@ -1,4 +1,4 @@
-"""The scale of those that keep a number of pods: one number to read and to write."""
+"""The scale subresource: the replicas of workloads, and of custom kinds that declare it."""
 
 from dataclasses import dataclass
 
@@ -77,7 +77,7 @@ def _scale_of(call: ApiCall, stored: Stored) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where it says how many pods it wants, how many there are, and which. ``usual``: if it says none."""
+    """Paths of the wanted replicas, the actual ones, and the selector. ``usual``: the default replicas."""
 
     wanted: str = "spec.replicas"
     there: str = "status.replicas"
@@ -86,7 +86,7 @@ class _Places:
 
 
 def _places(place: ResourcePath) -> _Places:
-    """A kind of somebody's own says it; one of its versions that does not has no scale."""
+    """Of custom kinds, the definition has the paths; a version without them has no scale."""
     if place.kind.custom is None:
         return _Places()
     said = place.kind.custom.scales.get(place.version)
@@ -103,8 +103,8 @@ def _with(path: str, body: Json, value: int) -> Json:
 
 
 def _selector(selector: Json) -> str:
-    """As text, as an autoscaler wants it."""
-    # The oldest of the kinds has the labels in the selector itself.
+    """The selector as a string, which autoscalers parse."""
+    # The selector of a ReplicationController is a mapping of labels.
     plain = "matchLabels" not in selector and "matchExpressions" not in selector
     found = selector if plain else peek(selector, "matchLabels")
     labels = [f"{key}={value}" for key, value in sorted(found.items())]

@@ -1,4 +1,4 @@
-"""Which objects a client wants to see: by label, by field, by name; nothing else of it is decoded."""
+"""Label and field selectors of a request as a predicate on stored objects; it decodes only what they name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -27,9 +27,9 @@ _ALIASES = {
     "spec.host": "spec.nodeName",
     "source": "source.component",
 }
-# Where else to look for what is not there.
-_OTHERWISE = {"source.component": "reportingComponent"}
-# What a field that is not there is taken for, if not for empty.
+# Where to look instead if the field is empty.
+_FALLBACKS = {"source.component": "reportingComponent"}
+# The value of a missing field, if not empty.
 _ABSENT = {
     "spec.hostNetwork": "false",
     "spec.unschedulable": "false",
@@ -40,7 +40,7 @@ _ABSENT = {
 
 @dataclass(frozen=True, slots=True)
 class SelectionPredicate:
-    """``keyed`` are requirements on the name and the namespace, for which nothing need be decoded."""
+    """``keyed``: requirements on name and namespace, which need no decoding."""
 
     namespace: str
     keyed: SelectorRequirements
@@ -48,26 +48,26 @@ class SelectionPredicate:
     labels: SelectorRequirements
 
     @property
-    def takes_all(self) -> bool:
+    def matches_all(self) -> bool:
         return not (self.keyed or self.fields or self.labels)
 
-    def takes(self, stored: Stored) -> bool:
+    def matches(self, stored: Stored) -> bool:
         key = stored.key
         if self.namespace and key.namespace != self.namespace:
             return False
         names = {"metadata.name": key.name, "metadata.namespace": key.namespace}
         if not all_hold(self.keyed, names):
             return False
-        return not (self.fields or self.labels) or self._takes_content(stored)
+        return not (self.fields or self.labels) or self._matches_content(stored)
 
-    def _takes_content(self, stored: Stored) -> bool:
+    def _matches_content(self, stored: Stored) -> bool:
         named = tuple(requirement.name for requirement in self.fields)
-        paths = (*named, *(_OTHERWISE[path] for path in named if path in _OTHERWISE))
+        paths = (*named, *(_FALLBACKS[path] for path in named if path in _FALLBACKS))
         content = _read(stored, (*paths, _LABELS) if self.labels else paths)
         if not all_hold(self.labels, _texts(content.get(_LABELS))):
             return False
         texts = {path: _text(path, content.get(path)) for path in paths}
-        return all_hold(self.fields, {p: texts[p] or texts.get(_OTHERWISE.get(p, ""), "") for p in named})
+        return all_hold(self.fields, {p: texts[p] or texts.get(_FALLBACKS.get(p, ""), "") for p in named})
 
 
 def predicate_of(place: ResourcePath, query: Query) -> SelectionPredicate:
@@ -105,11 +105,11 @@ def _text(path: str, value: object) -> str:
     return ""
 
 
-# --- reading as little as possible -----------------------------------------------------------------
+# --- decoding selected fields ----------------------------------------------------------------------
 
 
 def _read(stored: Stored, paths: tuple[str, ...]) -> Mapping[str, Any]:
-    """What stands at the paths. What cannot be read there counts as absent."""
+    """The values at the paths. Values of an object that cannot be decoded count as missing."""
     decoder, takers = _projection(paths)
     try:
         seen = decoder.decode(stored.raw)
@@ -130,7 +130,7 @@ def _projection(paths: tuple[str, ...]) -> tuple[msgspec.json.Decoder[Any], dict
 
 
 def _shape(name: str, tree: dict[str, Any]) -> Any:
-    """A struct with nothing but the fields of the tree; None stands for what is absent."""
+    """A struct with only the fields of the tree; None stands for a missing one."""
     fields = [(step, _shape(step, below) | None if below else Any, None) for step, below in tree.items()]
     return msgspec.defstruct(name, fields)
 

@@ -1,6 +1,6 @@
-"""Label selectors and field selectors as clients write them in a URL.
+"""Parsing of label selectors and field selectors in a URL.
 
-Both become requirements: a name, an operator, values. What a name leads to in an object is not known here.
+Both become requirements: a name, an operator, values. Where an object has the name is not known here.
 """
 
 import re
@@ -27,7 +27,7 @@ class SelectorRequirement:
     values: tuple[str, ...] = ()
 
     def holds(self, found: str | None) -> bool:
-        """``found``: what an object has under the name, or None."""
+        """``found``: the value of an object, or None."""
         match self.operator:
             case SelectorOperator.IN:
                 return found is not None and found in self.values
@@ -80,7 +80,7 @@ def label_requirements(text: str) -> SelectorRequirements:
     while position < len(text):
         term = _TERM.match(text, position)
         if term is None or (term.end() == len(text) and text.rstrip().endswith(",")):
-            raise _unparsed(text, f"cannot read {text[position:]!r}")
+            raise _unparsed(text, f"cannot parse {text[position:]!r}")
         found.append(_checked(text, _requirement(term)))
         position = term.end()
     return tuple(found)
@@ -100,13 +100,13 @@ def _requirement(term: re.Match[str]) -> SelectorRequirement:
 
 def _checked(text: str, requirement: SelectorRequirement) -> SelectorRequirement:
     if _KEY.fullmatch(requirement.name) is None:
-        raise _unparsed(text, f"{requirement.name!r} cannot be the key of a label")
+        raise _unparsed(text, f"{requirement.name!r} is not a valid label key")
     ordered = requirement.operator in (SelectorOperator.GREATER, SelectorOperator.LESS)
     for value in requirement.values:
         if ordered and _INTEGER.fullmatch(value) is None:
-            raise _unparsed(text, f"{value!r} is not an integer, and only integers can be compared")
+            raise _unparsed(text, f"{value!r} is not an integer, as < and > need")
         if not ordered and _VALUE.fullmatch(value) is None:
-            raise _unparsed(text, f"{value!r} cannot be the value of a label")
+            raise _unparsed(text, f"{value!r} is not a valid label value")
     return requirement
 
 

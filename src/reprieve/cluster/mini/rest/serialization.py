@@ -1,4 +1,4 @@
-"""How stored objects look to one client: in its API version, and in the form that it asked for."""
+"""Serialization of stored objects for one client: in its API version, as object, table or metadata."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class ListExtent:
-    """Where a list stands: at which version, and how it goes on."""
+    """The metadata of a list: its version, and how to continue it."""
 
     version: int
     token: str = ""
@@ -59,7 +59,7 @@ class ObjectSerializer:
         return self.place.kind
 
     def raw(self, stored: Stored) -> bytes:
-        """As JSON. What is stored as the client spells it need not be touched."""
+        """As JSON. An object that is stored in the client's API version needs no decoding."""
         if stored.raw.startswith(b'{"apiVersion":"%b"' % self.place.api_version.encode()):
             return stored.raw
         return _encode(self.value(stored))
@@ -100,16 +100,16 @@ class ObjectSerializer:
     # --- watching --------------------------------------------------------------------------------
 
     def event(self, verb: EventType, stored: Stored, *, first: bool) -> bytes:
-        """``first``: whether a table still has to say what its columns are."""
+        """``first``: whether a table must define its columns."""
         if self.form is ResponseForm.TABLE:
             shown = _encode(self._table([stored], ListExtent(stored.version), headed=first))
         else:
             shown = self.one(stored)
         return b'{"type":"%b","object":%b}\n' % (verb.encode(), shown)
 
-    def bookmark(self, version: int, *, ends_the_beginning: bool) -> bytes:
+    def bookmark(self, version: int, *, ends_initial_events: bool) -> bytes:
         meta: Json = {"resourceVersion": str(version)}
-        if ends_the_beginning:
+        if ends_initial_events:
             meta["annotations"] = {"k8s.io/initial-events-end": "true"}
         return _encode({"type": "BOOKMARK", "object": self._bookmarked(meta)}) + b"\n"
 

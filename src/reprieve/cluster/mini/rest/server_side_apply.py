@@ -1,4 +1,4 @@
-"""Server-side apply: a client says what it wants to be so of an object, and under whose name."""
+"""Server-side apply: a client sends the fields that it wants to own, under the name of a field manager."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,7 @@ def patch_or_apply(call: ApiCall) -> ApiResponse:
 
 
 def apply(call: ApiCall) -> ApiResponse:
-    """What is not there is made, by those who may."""
+    """Apply to an object; a missing one is created, which needs the verb create."""
     place = call.place
     wanted = _wanted(call)
     if place.part or call.api.store.find(place.key) is not None:
@@ -51,11 +51,11 @@ def _put(call: ApiCall, wanted: Json, there: Json | None) -> Json:
 
 
 def _wanted(call: ApiCall) -> Json:
-    """A field that nobody knows is refused whatever the client says: nobody could own it."""
+    """Unknown fields are always refused, whatever fieldValidation says: they cannot have owners."""
     body = _without_nulls(as_object(from_yaml(call.request.body)))
     for name in ("apiVersion", "kind"):
         if not body.get(name):
-            raise bad_request(f"{name} is missing in what is to be applied")
+            raise bad_request(f"{name} must be set in an apply patch")
     body = with_type_meta(call.place, _named(call.place, body))
     validated(call.place, call.request, FieldValidation.STRICT, body)
     return with_namespace(call.place, body)
@@ -68,7 +68,7 @@ def _named(place: ResourcePath, body: Json) -> Json:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Who says null says nothing."""
+    """A null in an apply patch counts as absent."""
     match value:
         case dict():
             return {name: _without_nulls(one) for name, one in value.items() if one is not None}

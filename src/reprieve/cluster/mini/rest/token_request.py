@@ -19,9 +19,11 @@ def create_token(call: ApiCall) -> ApiResponse:
     spec = peek(body, "spec")
     seconds = spec.get("expirationSeconds", _USUAL)
     if not isinstance(seconds, int) or isinstance(seconds, bool) or not _SHORTEST <= seconds <= _LONGEST:
-        raise invalid("TokenRequest", "spec.expirationSeconds", f"expected {_SHORTEST} to {_LONGEST}")
+        raise invalid("TokenRequest", "spec.expirationSeconds", f"expected {_SHORTEST} to {_LONGEST} seconds")
     if spec.get("boundObjectRef"):
-        raise ApiError(422, "Invalid", "TokenRequest is invalid: spec.boundObjectRef: not supported here")
+        raise ApiError(
+            422, "Invalid", "TokenRequest is invalid: spec.boundObjectRef: not supported by the mini cluster"
+        )
     until = call.api.clock() + seconds
     token = call.api.issuer.account_token(account.key, account.uid, until, list(spec.get("audiences") or ()))
     status = {"token": token, "expirationTimestamp": stamp(until)}

@@ -1,4 +1,4 @@
-"""Whether a body is what its URL says: the kind, the version, the name, the namespace."""
+"""Whether a body matches its URL: kind, API version, name and namespace."""
 
 from reprieve.cluster.mini.errors import bad_request
 from reprieve.cluster.mini.kinds import Json
@@ -7,7 +7,7 @@ from reprieve.cluster.mini.rest.routes import ResourcePath
 
 
 def with_type_meta(place: ResourcePath, body: Json) -> Json:
-    """The body with the kind and version that the URL implies; an ApiError 400 if it says others."""
+    """The body with the kind and API version of the URL; an ApiError 400 if it has others."""
     check_type(body, place.api_version, place.kind.kind)
     return {**body, "apiVersion": place.api_version, "kind": place.kind.kind}
 
@@ -23,9 +23,9 @@ def check_type(body: Json, api_version: str, kind: str) -> None:
 
 
 def with_namespace(place: ResourcePath, body: Json) -> Json:
-    """The body in its namespace; an ApiError 400 if its name or namespace is not that of the URL.
+    """The body with the namespace of the URL; an ApiError 400 if it has another name or namespace.
 
-    A namespace for what has none is passed over.
+    A namespace in a cluster-scoped object is dropped.
     """
     meta = metadata_of(body)
     if place.name and meta.get("name") != place.name:

@@ -1,4 +1,4 @@
-"""Watching: what there is, if it is asked for, then every change, line by line, until the time is over."""
+"""The watch verb: optional initial events, then one JSON line for every change, until the timeout."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator
@@ -18,16 +18,16 @@ from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 
-_PORTION = 500  # events in one chunk, so that a watcher far behind does not get all of it at once
+_CHUNK = 500  # events, so that a watcher far behind does not get one huge write
 _LONGEST = 3600.0
 _BOOKMARK_EVERY = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """``since``: the version after which changes are shown; None for whatever there is now.
+    """``since``: the version after which changes are sent; None for the newest.
 
-    ``shows_all``: objects that exist are shown first, as added. ``marks_the_end``: and then a bookmark.
+    ``shows_all``: existing objects are sent first, as added. ``marks_the_end``: then a bookmark.
     """
 
     since: int | None
@@ -42,9 +42,14 @@ def watch_options_of(query: Query, newest: int) -> WatchOptions:
     initial = query.flag("sendInitialEvents")
     match = query.text("resourceVersionMatch")
     if asked and match != NOT_OLDER:
-        raise forbidden("resourceVersionMatch", "sendInitialEvents needs it to be NotOlderThan")
+        raise forbidden(
+            "resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        )
     if match and not asked:
-        raise forbidden("resourceVersionMatch", "a watch has it only together with sendInitialEvents")
+        raise forbidden(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        )
     if initial:
         check_reached(query.version(), newest)
     version = query.version() or 0
@@ -61,16 +66,16 @@ def watch_options_of(query: Query, newest: int) -> WatchOptions:
 async def watch_stream(
     store: Store, serializer: ObjectSerializer, wanted: SelectionPredicate, options: WatchOptions
 ) -> AsyncGenerator[bytes, None]:
-    """Chunks of whole lines. A history that no longer reaches back is the last line."""
+    """Chunks of whole lines. An expired watch ends with an ERROR line."""
     try:
-        async with aclosing(_follow(store, serializer, wanted, options)) as chunks:
+        async with aclosing(_events(store, serializer, wanted, options)) as chunks:
             async for chunk in chunks:
                 yield chunk
     except ApiError as error:
         yield msgspec.json.encode({"type": "ERROR", "object": failure(error)}) + b"\n"
 
 
-async def _follow(
+async def _events(
     store: Store, serializer: ObjectSerializer, wanted: SelectionPredicate, options: WatchOptions
 ) -> AsyncGenerator[bytes, None]:
     time = asyncio.get_running_loop().time
@@ -80,24 +85,25 @@ async def _follow(
     with store.watch((serializer.kind.resource,), since) as watch:
         if options.shows_all:
             there = store.list((serializer.kind.resource,), serializer.place.namespace).items
-            for chunk in _portions(lines.added(there)):
+            for chunk in _chunks(lines.added(there)):
                 yield chunk
         if options.marks_the_end:
-            yield serializer.bookmark(since, ends_the_beginning=True)
+            yield serializer.bookmark(since, ends_initial_events=True)
         next_bookmark = time() + _BOOKMARK_EVERY if options.bookmarks else ends
         while True:
-            for chunk in _portions(lines.changed(watch.poll())):
+            for chunk in _chunks(lines.changed(watch.poll())):
                 yield chunk
             await watch.wait(max(0.0, min(next_bookmark, ends) - time()))
             if options.bookmarks and time() >= min(next_bookmark, ends):
-                yield serializer.bookmark(watch.position, ends_the_beginning=False)
+                yield serializer.bookmark(watch.position, ends_initial_events=False)
                 next_bookmark = time() + _BOOKMARK_EVERY
             if time() >= ends:
                 break
 
 
 class _Lines:
-    """Changes as lines, for one client: what enters its selection is added, what leaves it is deleted."""
+    """Changes as lines for one client: objects that enter its selection are added, those that leave
+    deleted."""
 
     def __init__(self, serializer: ObjectSerializer, wanted: SelectionPredicate) -> None:
         self._serializer = serializer
@@ -106,30 +112,30 @@ class _Lines:
 
     def added(self, items: Iterable[Stored]) -> Iterator[bytes]:
         for item in items:
-            if self._wanted.takes(item):
+            if self._wanted.matches(item):
                 yield self._line(EventType.ADDED, item)
 
     def changed(self, changes: Iterable[WatchEvent]) -> Iterator[bytes]:
         for change in changes:
-            verb = self._verb(change)
-            if verb is not None:
-                yield self._line(verb, change.object)
+            event_type = self._type(change)
+            if event_type is not None:
+                yield self._line(event_type, change.object)
 
-    def _verb(self, change: WatchEvent) -> EventType | None:
-        takes = self._wanted.takes
-        was = change.before is not None and takes(change.before)
-        is_now = change.type is not EventType.DELETED and takes(change.object)
+    def _type(self, change: WatchEvent) -> EventType | None:
+        matches = self._wanted.matches
+        was = change.before is not None and matches(change.before)
+        is_now = change.type is not EventType.DELETED and matches(change.object)
         if was:
             return EventType.MODIFIED if is_now else EventType.DELETED
         return EventType.ADDED if is_now else None
 
-    def _line(self, verb: EventType, stored: Stored) -> bytes:
-        line = self._serializer.event(verb, stored, first=self._first)
+    def _line(self, event_type: EventType, stored: Stored) -> bytes:
+        line = self._serializer.event(event_type, stored, first=self._first)
         self._first = False
         return line
 
 
-def _portions(lines: Iterable[bytes]) -> Iterator[bytes]:
+def _chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
     rest = iter(lines)
-    while chunk := b"".join(islice(rest, _PORTION)):
+    while chunk := b"".join(islice(rest, _CHUNK)):
         yield chunk

@@ -1,4 +1,4 @@
-"""Creating, replacing, patching and deleting objects. Everything is checked before anything is written."""
+"""Handlers of create, update, patch and delete. They validate everything before they write."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ from reprieve.cluster.mini.stored_objects import Stored
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """One request, understood so far: where it leads, what it says, and how to answer it."""
+    """One routed request: its resource path, its parameters, and how to serialize the response."""
 
     api: ApiContext
     place: ResourcePath
@@ -37,7 +37,7 @@ class ApiCall:
 
     @property
     def chosen(self) -> ApiContext:
-        """The API to write with: on a dry run, one in which nothing stays."""
+        """The context to write with; on a dry run one that writes nothing."""
         return self.api.dry_run() if self.query.is_dry_run else self.api
 
     @property
@@ -67,7 +67,7 @@ def _read(call: ApiCall) -> ValidatedBody:
 
 
 def created(call: ApiCall, admitted: Json, owners: list[Json]) -> Stored:
-    """``owners``: who owns which of its fields."""
+    """``owners``: its managedFields."""
     place = call.place
     form = to_storage_version(place.kind, place.api_version, admitted)
     return call.chosen.store.create(place.kind.resource, form, owners)
@@ -96,9 +96,9 @@ def patch(call: ApiCall) -> ApiResponse:
 
 
 def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Stored:
-    """What is stored after a change of an object as the client spells it was admitted.
+    """Change an object in the client's API version, admit it and store it.
 
-    ``counts_owners``: whether who owns what follows from the change, and is not part of it.
+    ``counts_owners``: whether managedFields follow from the change; otherwise the change includes them.
     """
     place, api = call.place, call.chosen
     stored = api.store.get(place.key)
@@ -109,7 +109,7 @@ def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Sto
     meta = metadata_of(new)
     uid = meta.get("uid") or ""
     if call.request.method == "PATCH" and uid not in ("", stored.uid):
-        # One who replaces an object says by its UID which one he means; one who patches it changes the field.
+        # In an update the UID is a precondition; in a patch it is a change of the field.
         raise invalid(str(place.key), "metadata.uid", "the field is immutable")
     check_preconditions(stored, uid, meta.get("resourceVersion") or "")
     admitted = api.admit_change(place, normalized(place.api_version, new), old)
@@ -149,7 +149,7 @@ def delete_many(call: ApiCall) -> ApiResponse:
 
 
 def remove(store: Store, old: Stored, options: DeleteOptions, now: float) -> Stored | None:
-    """What is left of an object for others to finish, or None when it is gone."""
+    """The object if it waits for finalizers or its kubelet, or None when it is gone."""
     kind = store.kinds[old.key.resource]
     if kind.resource == "namespaces" and old.key.name in SYSTEM_NAMESPACES:
         raise ApiError(403, "Forbidden", f"{old.key} is forbidden: this namespace may not be deleted")

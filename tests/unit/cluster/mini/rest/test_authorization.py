@@ -142,10 +142,10 @@ def test_nobody_gives_what_they_do_not_have(asker: ApiClient) -> None:
     grant(asker, BINDINGS, binding("admin"))
     asker.post(BINDINGS, binding("edit", name="c", subject={"kind": "User", "name": "bob"}))
     message = refused(asker.ask("POST", BINDINGS, binding("cluster-admin", name="d")))
-    assert "since it gives rights that the user has not: * *.*" in message
+    assert "it grants rights that the user does not have: * *.*" in message
     rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]}
     role = {"metadata": {"name": "r"}, "rules": [rule]}
-    assert "rights that the user has not: get nodes" in refused(asker.ask("POST", ROLES, role))
+    assert "rights that the user does not have: get nodes" in refused(asker.ask("POST", ROLES, role))
     grant(asker, ROLES, role)
     assert refused(asker.ask("PUT", f"{ROLES}/r", {**role, "rules": [rule, {**rule, "verbs": ["list"]}]}))
 
@@ -238,7 +238,7 @@ def test_a_service_account_has_what_it_is_bound_to(asker: ApiClient) -> None:
     grant(asker, BINDINGS, binding("view", subject=account))
     asker.user = ADMIN
     token = asker.post("/api/v1/namespaces/default/serviceaccounts/default/token", {})["status"]["token"]
-    asker.user = asker.front.who("/", {"Authorization": f"Bearer {token}"})
+    asker.user = asker.front.authenticate("/", {"Authorization": f"Bearer {token}"})
     asker.get(PODS)
     assert 'User "system:serviceaccount:default:default"' in refused(asker.ask("GET", NODES))
 
@@ -249,19 +249,21 @@ def test_a_service_account_has_what_it_is_bound_to(asker: ApiClient) -> None:
 def test_strangers_are_sent_away(asker: ApiClient) -> None:
     for header in ("", "Bearer x", f"Basic {SECRET}", "Bearer"):
         with pytest.raises(ApiError) as error:
-            asker.front.who("/api", {"Authorization": header})
+            asker.front.authenticate("/api", {"Authorization": header})
         assert error.value.status == 401
-    assert asker.front.who("/version", {}).name == "system:anonymous"
+    assert asker.front.authenticate("/version", {}).name == "system:anonymous"
 
 
 def test_in_the_name_of_others(asker: ApiClient) -> None:
     headers = {"Authorization": f"Bearer {SECRET}", "Impersonate-User": "alice", "Impersonate-Group": "a, b"}
-    assert asker.front.who("/", headers) == UserInfo("alice", ("a", "b", AUTHENTICATED))
+    assert asker.front.authenticate("/", headers) == UserInfo("alice", ("a", "b", AUTHENTICATED))
     account = {**headers, "Impersonate-User": "system:serviceaccount:ns:sa", "Impersonate-Group": ""}
-    assert "system:serviceaccounts:ns" in asker.front.who("/", account).groups
+    assert "system:serviceaccounts:ns" in asker.front.authenticate("/", account).groups
     token = TokenIssuer(SECRET).token_of(ALICE)
     with pytest.raises(ApiError, match='User "alice" cannot impersonate resource "users"'):
-        asker.front.who("/", {**headers, "Authorization": f"Bearer {token}", "Impersonate-User": "bob"})
+        asker.front.authenticate(
+            "/", {**headers, "Authorization": f"Bearer {token}", "Impersonate-User": "bob"}
+        )
 
 
 # --- mistakes ------------------------------------------------------------------------------------

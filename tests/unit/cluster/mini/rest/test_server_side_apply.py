@@ -282,7 +282,7 @@ def test_very_many_who_update_are_summed_up(asker: ApiClient) -> None:
     [
         (config_map("a"), {}, 422, "fieldManager: Required value"),
         (config_map("a"), {"fieldManager": "x" * 129}, 422, "fieldManager"),
-        ({"data": {}}, {"fieldManager": "me"}, 400, "apiVersion is missing"),
+        ({"data": {}}, {"fieldManager": "me"}, 400, "apiVersion must be set"),
         ({"apiVersion": "v1", "kind": "Secret"}, {"fieldManager": "me"}, 400, "kind"),
         ({**config_map("a"), "dato": 1}, {"fieldManager": "me"}, 400, 'unknown field "dato"'),
         ({**config_map("a"), "data": 1}, {"fieldManager": "me"}, 400, "data: expected an object"),

@@ -1,4 +1,4 @@
-"""Who owns which fields of an object: managedFields, read and written."""
+"""Entries of managedFields: reading and writing, and which manager owns which paths."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from reprieve.cluster.api.values import Json
 from reprieve.cluster.mini.rest.managed_fields.field_paths import Path, paths_in, tree_of
 
 APPLY, UPDATE = "Apply", "Update"
-# Whoever wrote an object before anybody kept count of it, and those who did so long ago.
+# Managers of writes before the first apply, and of the oldest updates that are merged into one entry.
 _BEFORE, _LONG_AGO = "before-first-apply", "ancient-changes"
 _MOST_UPDATES = 10
 
@@ -23,7 +23,7 @@ class ManagerId:
 
 @dataclass(frozen=True, slots=True)
 class OwnedFields:
-    """``since``: when it last became another one."""
+    """``since``: when the set of paths last changed."""
 
     paths: frozenset[Path]
     since: str
@@ -33,7 +33,7 @@ ManagedFields = Mapping[ManagerId, OwnedFields]
 
 
 def read(entries: object) -> dict[ManagerId, OwnedFields] | None:
-    """None for what cannot be read, or is not there."""
+    """None for entries that are missing or malformed."""
     if not isinstance(entries, list):
         return None
     try:
@@ -54,7 +54,7 @@ def _read_one(entry: Any) -> tuple[ManagerId, OwnedFields]:
 
 
 def entries_of(managed: ManagedFields) -> list[Json]:
-    """Those who apply come first, then the others by time."""
+    """Managers that apply come first, then the others by time."""
     ordered = sorted(
         managed.items(), key=lambda s: (s[0].operation, s[1].since, s[0].name, s[0].api_version, s[0].part)
     )
@@ -82,7 +82,7 @@ def before_first(api_version: str, paths: set[Path], since: str) -> dict[Manager
 def with_owned(
     managed: ManagedFields, manager: ManagerId, paths: frozenset[Path], now: str
 ) -> dict[ManagerId, OwnedFields]:
-    """``paths`` are what the writer owns from now on."""
+    """Set the paths that a manager owns."""
     old = managed.get(manager)
     entry = old if old is not None and old.paths == paths else OwnedFields(paths, now)
     return {**managed, manager: entry}
@@ -98,7 +98,7 @@ def removed_from_others(
 
 
 def bounded(managed: ManagedFields) -> dict[ManagerId, OwnedFields]:
-    """Of very many who once updated the object, the oldest are counted as one for each API version."""
+    """Merge the oldest updates beyond a limit into one entry for each API version."""
     updates = sorted(
         (w for w in managed if w.operation == UPDATE), key=lambda w: (managed[w].since, w.name, w.part)
     )

@@ -1,7 +1,7 @@
-"""Fields as paths, in the words of Kubernetes: ``f:spec``, ``k:{"name":"main"}``, ``v:"x"``.
+"""Field paths in the notation of FieldsV1: ``f:spec``, ``k:{"name":"main"}``, ``v:"x"``.
 
-A set of them is what somebody owns. In managedFields the same is written as a tree, in which a dot stands for
-the path that ends there although others go on.
+A manager owns a set of paths. In managedFields the set is a tree, in which a dot marks a path that ends at a
+node with children.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def owned(value: object, shape: Shape, at: Path = ()) -> set[Path]:
-    """Every path at which a value says something."""
+    """Every path that a value sets."""
     found: set[Path] = set()
     _collect(value, shape, at, found)
     return found - {()}
@@ -41,7 +41,7 @@ def _collect(value: object, shape: Shape, at: Path, found: set[Path]) -> None:
 
 
 def step_of(shape: Items | Values, item: Any) -> str:
-    """By what an item of a list is told apart. One without keys is as good as one whose keys are empty."""
+    """The path element that identifies an item of a list. Missing keys have their defaults."""
     match shape:
         case Values():
             return f"v:{_encode(item).decode()}"
@@ -52,7 +52,7 @@ def step_of(shape: Items | Values, item: Any) -> str:
 
 
 def shown(path: Path) -> str:
-    """As people read it: ``.spec.containers[name="main"].image``."""
+    """In the notation of error messages: ``.spec.containers[name="main"].image``."""
     return "".join(map(_shown_step, path))
 
 
@@ -86,7 +86,7 @@ def _dotted(tree: Json, paths: frozenset[Path], at: Path) -> Json:
 
 
 def paths_in(tree: object, at: Path = ()) -> set[Path]:
-    """A ValueError for what is no tree of fields."""
+    """A ValueError for a malformed tree."""
     if not isinstance(tree, dict):
         raise ValueError(f"expected an object at {shown(at) or 'the top'}")
     if not tree:

@@ -1,4 +1,4 @@
-"""Putting what somebody applies into what is there, taking fields away, and telling two values apart."""
+"""Merging an applied value into an object, removing fields, and comparing two values."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ def merged(there: Any, applied: Any, shape: Shape) -> Any:
 
 
 def _merged_list(there: list[Any], applied: list[Any], shape: Items | Values) -> list[Any]:
-    """In the order of what is applied; what was there besides stays before what it stood before."""
+    """In the order of the applied list; other items stay before the items that they preceded."""
     before = _by_step(there, shape)
     new = _by_step(applied, shape)
     result: list[Any] = []
@@ -40,24 +40,24 @@ def _merged_list(there: list[Any], applied: list[Any], shape: Items | Values) ->
 
 
 def _by_step(items: list[Any], shape: Items | Values) -> dict[str, Any]:
-    """Of several that cannot be told apart, the first."""
+    """Items by path element; of duplicates, the first."""
     found: dict[str, Any] = {}
     for item in items:
         found.setdefault(step_of(shape, item), item)
     return found
 
 
-# --- taking away -----------------------------------------------------------------------------------
+# --- removing --------------------------------------------------------------------------------------
 
 
 def without(value: Any, gone: Collection[Path], shape: Shape) -> Any:
-    """What is left when everything at these paths is taken away; what is empty after it goes as well."""
+    """The value without these paths; containers that become empty are removed as well."""
     tree: Json = {}
     for path in gone:
         at = tree
         for step in path:
             at = at.setdefault(step, {})
-        at[""] = {}  # ends here: all that is below goes
+        at[""] = {}  # a path ends here: remove everything below
     return _left(value, tree, shape)
 
 
@@ -87,12 +87,12 @@ def _below(value: Any, tree: Json | None, shape: Shape) -> Any:
     return _NOTHING if not left and value else left
 
 
-# --- differences -----------------------------------------------------------------------------------
+# --- comparing -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class FieldComparison:
-    """``written``: what is new or has another value; ``removed``: what is there no more."""
+    """``written``: paths that are new or have another value; ``removed``: paths that are gone."""
 
     written: set[Path] = field(default_factory=set)
     removed: set[Path] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""What becomes of an object, and of who owns what in it, when somebody applies or updates it."""
+"""The result of an apply or an update: the object, and the fields that each manager owns."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,9 +29,10 @@ _METADATA = "f:metadata"
 
 
 def manageable_part(body: Json, *, status: bool | None) -> Json:
-    """What of an object can have owners.
+    """The part of an object that can have owners.
 
-    ``status``: whether it is the status that is written, or all but that; None if the two are not apart.
+    ``status``: whether the write is to the status or to the rest; None for kinds without a status
+    subresource.
     """
     if status:
         return {"status": body["status"]} if "status" in body else {}
@@ -43,7 +44,7 @@ def manageable_part(body: Json, *, status: bool | None) -> Json:
 
 
 class Everything(Enum):
-    EVERYTHING = "whoever owns it"
+    EVERYTHING = "every field"
 
 
 EVERYTHING: Final = Everything.EVERYTHING
@@ -58,14 +59,14 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class FieldUpdater:
-    """Who owns what so far of an object of some shape. Bodies are those parts of it that can have owners."""
+    """The ownership of an object so far. Bodies are the parts of the object that can have owners."""
 
     managed: ManagedFields
     shape: Shape
     now: str
 
     def updated(self, manager: ManagerId, old: Json, new: Json) -> dict[ManagerId, OwnedFields]:
-        """Who updates an object owns what he changes, and nobody else does any more."""
+        """The manager of an update becomes the only owner of the fields that it changes."""
         change = compare(old, new, self.shape)
         if not change:
             return dict(self.managed)
@@ -74,7 +75,7 @@ class FieldUpdater:
         return bounded(with_owned(others, manager, (mine | change.written) - change.removed, self.now))
 
     def applied(self, manager: ManagerId, there: Json, wanted: Json, free: Free) -> Applied:
-        """An ApiError 409 if others own what would become different, and it is not free to be taken."""
+        """An ApiError 409 if other managers own fields that would change and that are not free."""
         mine = frozenset(owned(wanted, self.shape)) if wanted else frozenset()
         after = with_owned(self.managed, manager, mine, self.now)
         new = merged(there, wanted, self.shape)
@@ -88,7 +89,8 @@ class FieldUpdater:
 
 
 def _with_parents(paths: Iterable[Path]) -> set[Path]:
-    """With the fields that they are below. Among labels and annotations may be some that nobody owns."""
+    """With their parent fields, except in metadata: labels and annotations may have entries without
+    owners."""
     found = set(paths)
     for path in list(found):
         if path[0] == _METADATA:
@@ -120,14 +122,14 @@ def _conflict(managed: ManagedFields, conflicts: list[tuple[ManagerId, Path]]) -
         for other, path in conflicts
     )
     if len(causes) == 1:
-        told = f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
-        return ApiError(409, "Conflict", told, causes)
+        message = f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
+        return ApiError(409, "Conflict", message, causes)
     lines: dict[str, list[str]] = {}
     for cause in causes:
         lines.setdefault(cause.message.replace("conflict with", "conflicts with"), []).append(
             f"- {cause.field}"
         )
-    listed = "\n".join(f"{who}:\n" + "\n".join(fields) for who, fields in sorted(lines.items()))
+    listed = "\n".join(f"{manager}:\n" + "\n".join(fields) for manager, fields in sorted(lines.items()))
     return ApiError(409, "Conflict", f"Apply failed with {len(causes)} conflicts: {listed}", causes)
 
 

@@ -1,6 +1,6 @@
-"""How an object is changed by a patch: three kinds, each a pure function from JSON values to JSON values.
+"""Patches: JSON patch, merge patch and strategic merge patch, each a pure function of JSON values.
 
-The fourth, to apply, depends on who else has written the object and is not here.
+The apply patch depends on field ownership and is in `server_side_apply`.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,9 +22,9 @@ __all__ = ["APPLY", "JSON_PATCH", "MERGE_PATCH", "PATCHES", "STRATEGIC", "Change
 
 
 def change_of(kind: ResourceKind, media: str, body: bytes) -> Change:
-    """What a patch does to an object; an ApiError for a patch that cannot be read.
+    """A patch as a function of an object; an ApiError for a malformed patch.
 
-    Nobody knows how strategic merges go for a kind that somebody has defined.
+    Strategic merge patches need merge keys, which custom kinds do not have.
     """
     served = [one for one in PATCHES if one != STRATEGIC or kind.custom is None]
     if media not in served:

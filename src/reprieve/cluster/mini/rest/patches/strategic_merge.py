@@ -1,4 +1,4 @@
-"""Strategic merge patch: as a merge patch, but lists of things with names are merged item by item.
+"""Strategic merge patch: a merge patch that merges lists with a merge key item by item.
 
 A patch may carry directives: ``$patch`` (replace, delete, merge), ``$retainKeys``, ``$setElementOrder/list``
 and ``$deleteFromPrimitiveList/list``. None of them is ever stored.
@@ -24,7 +24,7 @@ def merge_strategically(kind: ResourceKind, old: Json, patch: Json) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _Merging:
-    """``path`` is that of the schema: it names no items of lists."""
+    """``path``: the path in the schema, without list items."""
 
     keys: Mapping[str, str]
     atomic: frozenset[str]
@@ -57,13 +57,13 @@ class _Merging:
             merged[name] = self.mapping({} if whole else before or {}, value, path)
         elif isinstance(value, list) and path in self.keys:
             there = before if isinstance(before, list) else []
-            # Without an order, that of the patch counts: what is new comes first.
+            # Without $setElementOrder the patch gives the order: new items come first.
             merged[name] = self._list(there, value, path, _order_of(patch, name) or value)
         else:
             merged[name] = self._plain(value)
 
     def _plain(self, value: object) -> object:
-        """What is taken as it is, without the directives in it."""
+        """A value that replaces the old one, without directives."""
         if isinstance(value, list):
             return [self.mapping({}, item, "?") if isinstance(item, dict) else item for item in value]
         return value
@@ -79,7 +79,7 @@ class _Merging:
                 merged[name] = [item for item in merged[name] if _tag(item) not in gone]
 
     def _order_untouched(self, merged: Json, patch: Json, path: str) -> None:
-        """A list may be put into another order without being patched."""
+        """Apply $setElementOrder to lists that the patch does not change otherwise."""
         for directive in patch:
             if not directive.startswith(_ORDER):
                 continue
@@ -112,12 +112,12 @@ class _Merging:
 
 
 def _tag(value: object) -> bytes:
-    """Equal for equal values, and for no others: 1 is neither "1" nor true."""
+    """A key that is equal only for equal JSON values: 1 is neither "1" nor true."""
     return msgspec.json.encode(value, order="deterministic")
 
 
 def _tagged(items: list[Any], key: str) -> dict[bytes, Any]:
-    """The items of a list by what tells them apart; a patch means the first of those that nothing does."""
+    """Items by merge key; of duplicates, a patch changes the first."""
     if key == PRIMITIVE:
         return {_tag(item): item for item in items}
     found: dict[bytes, Any] = {}
@@ -129,9 +129,9 @@ def _tagged(items: list[Any], key: str) -> dict[bytes, Any]:
 
 def _item(item: object, key: str, path: str) -> Json:
     if not isinstance(item, dict):
-        raise _unfit(f"the items of {path} are objects")
+        raise _unfit(f"the items of {path} must be objects")
     if key not in item and item.get(_PATCH) != "replace":
-        raise _unfit(f"an item of {path} has no {key}, by which it could be told from the others")
+        raise _unfit(f"an item of {path} has no {key}, its merge key")
     return item
 
 
@@ -151,7 +151,7 @@ def _order_of(patch: Json, name: str) -> list[Any]:
 
 
 def _ordered(merged: dict[bytes, Any], old: dict[bytes, Any], order: list[Any], key: str) -> list[Any]:
-    """As the client orders those that it knows; the others stay before those that they stood before."""
+    """In the client's order; items that it does not list stay before the items that they preceded."""
     if not order:
         return list(merged.values())
     wanted = _tagged(order, key)

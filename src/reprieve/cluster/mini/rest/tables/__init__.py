@@ -1,4 +1,4 @@
-"""Tables: the answer for people. Which columns a kind has, and rows made from objects as they are stored."""
+"""Server-side printing: the columns of each kind, and rows from stored objects."""
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
@@ -102,7 +102,7 @@ def definitions(kind: ResourceKind, version: str) -> list[Json]:
 
 
 def row(columns: Iterable[TableColumn], stored: Json, shown: Json, include: Included, now: float) -> Json:
-    """``stored`` is what the cells are read from, ``shown`` the same as the client spells it."""
+    """Cells come from ``stored``; ``shown`` is the same object in the client's API version."""
     cells = [column.read(stored, now) for column in columns]
     match include:
         case Included.NOTHING:

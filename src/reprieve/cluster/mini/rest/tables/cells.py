@@ -1,6 +1,6 @@
-"""Cells of the tables that people read: how a value is found in an object and written down.
+"""Cells of tables: how a value is read from an object and formatted.
 
-Objects are taken as they are: what is missing, or is not what it should be, is an empty cell.
+Objects may be malformed: a value that is missing or of the wrong type is an empty cell.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Reader = Callable[[Json, float], Cell]  # an object, and now
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """``wide``: shown only to those who ask for more."""
+    """``wide``: shown only by `kubectl get -o wide`."""
 
     name: str
     read: Reader
@@ -107,7 +107,7 @@ def age(stamp: object, now: float, missing: str = UNKNOWN) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Two units at most, and one where the second would tell little."""
+    """As kubectl: two units at most, and one for longer durations."""
     whole = max(0, int(seconds))
     minutes, hours, days, years = whole // 60, whole // 3600, whole // 86400, whole // 31_536_000
     if whole < 120:

@@ -1,4 +1,4 @@
-"""How pods and nodes are shown."""
+"""Columns of pods and nodes."""
 
 from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import (
@@ -28,7 +28,7 @@ def _ready(body: Json, now: float) -> str:
 
 
 def _status(body: Json, now: float) -> str:
-    """The most telling word: why it waits or ended, or that it leaves."""
+    """The STATUS column of kubectl: Terminating, a reason, or the phase."""
     phase = text_at(body, "status.phase", "Unknown")
     ended = phase in ("Succeeded", "Failed")
     if at(body, "metadata.deletionTimestamp") is not None and not ended:
@@ -82,7 +82,7 @@ def _roles(body: Json, now: float) -> str:
 
 
 def _gpus(body: Json, now: float) -> str:
-    """Accelerators have a resource name of their maker's."""
+    """GPUs of any vendor: resources that end in /gpu."""
     offered = at(body, "status.allocatable")
     found = offered if isinstance(offered, dict) else {}
     return ",".join(str(v) for k, v in sorted(found.items()) if str(k).endswith("/gpu")) or NONE

@@ -1,4 +1,4 @@
-"""Tables of kinds that somebody has defined: the columns that he wants, or else how old they are."""
+"""Columns of custom kinds: their additionalPrinterColumns, or else their age."""
 
 from collections.abc import Iterable
 

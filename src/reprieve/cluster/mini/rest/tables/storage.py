@@ -35,7 +35,7 @@ def _claim(body: Json, now: float) -> str:
 
 
 def _phase(body: Json, now: float) -> str:
-    """What is deleted, and still needed, says so."""
+    """Terminating for a deleted volume or claim that is still in use, or else the phase."""
     if at(body, "metadata.deletionTimestamp") is not None:
         return "Terminating"
     return text_at(body, "status.phase", UNKNOWN)

@@ -1,4 +1,4 @@
-"""How those that own pods, groups of them and budgets are shown."""
+"""Columns of workloads, pod groups, disruption budgets and priority classes."""
 
 from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import (
@@ -23,7 +23,7 @@ from reprieve.cluster.mini.rest.tables.cells import (
 
 
 def _selector(body: Json, now: float) -> str:
-    """The oldest of the kinds has the labels in the selector itself."""
+    """The selector of a ReplicationController is a mapping of labels."""
     labels = at(body, "spec.selector.matchLabels") or at(body, "spec.selector")
     pairs = labels.items() if isinstance(labels, dict) else ()
     return ",".join(f"{key}={value}" for key, value in pairs if isinstance(value, str)) or NONE
@@ -79,7 +79,7 @@ DAEMON_SET = (
 
 
 def _controller(body: Json, now: float) -> str:
-    """As kubectl names things, or nobody."""
+    """The controlling owner as kind.group/name."""
     found = [owner for owner in items_at(body, "metadata.ownerReferences") if owner.get("controller") is True]
     if not found:
         return NONE
@@ -188,7 +188,7 @@ COMPOSITE_POD_GROUP = _group("CompositePodGroupInitiallyScheduled")
 WORKLOAD = (NAME, joined("Templates", "spec.podGroupTemplates", "name"), AGE)
 
 
-# --- who comes first, who is protected ---------------------------------------------------------------
+# --- budgets and priorities --------------------------------------------------------------------------
 
 
 def _either(path: str) -> TableColumn:
