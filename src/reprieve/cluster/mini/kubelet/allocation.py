@@ -92,7 +92,7 @@ def grant(body: Json, allocation: Allocation) -> None:
 
 
 def enforce(body: Json, allocation: Allocation, now: float) -> None:
-    """Make an allocation the actual resources; restart containers whose resizePolicy demands it."""
+    """Make an allocation the actual resources; restart containers if their resizePolicy demands it."""
     for container, status in _reported(body):
         resources = _amounts(allocation.containers.get(text_in(container, "name"), {}))
         if _must_restart(container, status, resources):

@@ -49,7 +49,7 @@ Rank = tuple[bool, int, bool, str, Key]
 
 @dataclass(frozen=True, slots=True)
 class ResizeRequest:
-    """A pod whose spec differs from its allocation."""
+    """A pod with a spec that differs from its allocation."""
 
     key: Key
     body: Json
@@ -122,7 +122,7 @@ class PodResizes:
             self.touch(node)
 
     def consider(self, key: Key, node: str, before: Stored | None) -> None:
-        """A pod whose spec may have changed, or that is seen for the first time."""
+        """Check a pod after a change of its spec, or when it is first seen."""
         stored = self._store.find(key)
         if stored is None:
             return

@@ -8,7 +8,7 @@ from reprieve.cluster.mini.rest.scale import SCALE_VERSION
 # The release of Kubernetes that is served; clients adapt to it.
 RELEASE = "1.37"
 
-# Subresources whose kind differs from that of their resource.
+# Subresources with another kind than their resource.
 _KINDS = {
     "scale": (SCALE_VERSION, "Scale"),
     "binding": ("v1", "Binding"),
