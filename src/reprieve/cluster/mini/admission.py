@@ -55,16 +55,16 @@ def admitted_request(store: Store, request: Request, definition: Definition | No
 
     ``definition``: the CustomResourceDefinition of its kind, for custom kinds.
     """
-    body = _answered(store, request, definition)
+    body = _admitted(store, request, definition)
     if definition is None and charge(store, request, body) and request.creates:
         # The charge took the resource version from which the UID of the object was derived.
-        body = _answered(store, request, definition)
+        body = _admitted(store, request, definition)
     return body
 
 
-def _answered(store: Store, request: Request, definition: Definition | None) -> Json:
+def _admitted(store: Store, request: Request, definition: Definition | None) -> Json:
     if request.creates:
-        request = replace(request, new=_foreseen(store, request))
+        request = replace(request, new=_with_identity(store, request))
     lookup = StoreLookup(store)
     answer = admit(request, lookup) if definition is None else admit_custom(request, definition, lookup)
     match answer:
@@ -77,7 +77,7 @@ def _answered(store: Store, request: Request, definition: Definition | None) -> 
             raise _invalid(request, causes)
 
 
-def _foreseen(store: Store, request: Request) -> Json:
+def _with_identity(store: Store, request: Request) -> Json:
     """The object with the UID and name that the store will give it: some objects refer to themselves."""
     meta, version = request.new.get("metadata"), store.version + 1
     if not isinstance(meta, dict):

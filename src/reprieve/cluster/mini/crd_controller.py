@@ -33,10 +33,10 @@ class CrdController:
         waits = False
         for key, uid in list(self._known.items()):
             with suppress(ApiError):  # the definition is gone already
-                waits |= self._look_at(key, uid)
+                waits |= self._reconcile(key, uid)
         return self._clock() + _RETRY_SECONDS if waits else None
 
-    def _look_at(self, key: Key, uid: str) -> bool:
+    def _reconcile(self, key: Key, uid: str) -> bool:
         """Whether it waits for objects that still exist."""
         body = parsed(self._store.get(key))
         if "deletionTimestamp" not in body["metadata"]:
@@ -44,9 +44,9 @@ class CrdController:
             return False
         if CLEANUP_FINALIZER not in (body["metadata"].get("finalizers") or ()):
             return False
-        return self._emptied(key, uid, kind_of(body).resource)
+        return self._delete_objects(key, uid, kind_of(body).resource)
 
-    def _emptied(self, key: Key, uid: str, resource: str) -> bool:
+    def _delete_objects(self, key: Key, uid: str, resource: str) -> bool:
         kind = self._store.kinds.get(resource)
         if kind is not None and kind.custom is not None:
             for item in self._store.list((resource,)).items:

@@ -87,7 +87,7 @@ class GarbageCollector:
     def step(self) -> float | None:
         """Read changes and advance every waiting deletion. Only changes give it work: it needs no timer."""
         if self._store.kinds is not self._served:
-            self._begin_anew()
+            self._restart()
         for change in self.informer.poll():
             self._see(change)
         for key, finalizer in list(self._waiting.items()):
@@ -99,7 +99,7 @@ class GarbageCollector:
                 self._collect(key)
         return None
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         """Relist when the set of served kinds has changed."""
         self.informer.close()
         self._served = self._store.kinds
@@ -134,11 +134,11 @@ class GarbageCollector:
         owned = list(self._owned.get(uid, ()))
         if finalizer == ORPHAN:
             for one in owned:
-                self._store.patch(one, lambda body: _let_go(body, (uid,)), Part.MAIN)
+                self._store.patch(one, lambda body: _orphaned(body, (uid,)), Part.MAIN)
         else:
             for one in owned:
                 self._delete_dependent(one, uid)
-            if any(self._holds_back(one, uid) for one in owned):
+            if any(self._blocks_owner(one, uid) for one in owned):
                 return
         self._store.patch(key, lambda body: _released(body, finalizer), Part.MAIN, uid)
 
@@ -160,7 +160,7 @@ class GarbageCollector:
         key = owner.key(self._kinds, owned.namespace)
         return self._exists(owner, owned) and (key is None or self._waiting.get(key) != FOREGROUND)
 
-    def _holds_back(self, key: Key, owner: str) -> bool:
+    def _blocks_owner(self, key: Key, owner: str) -> bool:
         """Whether the owner must wait for it: it still exists and sets blockOwnerDeletion."""
         return any(o.uid == owner and o.block_owner_deletion for o in self._now(key).owners)
 
@@ -206,7 +206,7 @@ def _without_owners(body: Json, uids: Collection[str]) -> Json:
     return body
 
 
-def _let_go(body: Json, uids: Collection[str]) -> Json:
+def _orphaned(body: Json, uids: Collection[str]) -> Json:
     """Orphan a dependent; a pod also loses the finalizer with which its Job tracks it."""
     return _untracked(_without_owners(body, uids))
 

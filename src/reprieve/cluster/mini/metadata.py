@@ -49,7 +49,7 @@ def suffix_at(version: int) -> str:
 
 
 def metadata_of(body: Json) -> Json:
-    """The metadata; an ApiError 422 when they are missing or malformed."""
+    """The metadata; an ApiError 422 when it is missing or malformed."""
     found = body.get("metadata")
     if not isinstance(found, dict):
         raise invalid(str(body.get("kind", "object")), "metadata", f"expected an object, got {found!r}")

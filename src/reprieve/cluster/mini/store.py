@@ -298,8 +298,8 @@ def check_preconditions(old: Stored, uid: str, version: str) -> None:
     if version and str(version) != str(old.version):
         raise conflict(
             str(old.key),
-            f"the object has been modified (version {old.version}, not {version}); "
-            "please apply your changes to the latest version and try again",
+            "the object has been modified; please apply your changes to the latest version and try again: "
+            f"it is at version {old.version}, not {version}",
         )
 
 

@@ -1,4 +1,4 @@
-"""A cluster on a stage: a clock that is moved by hand, a store, and those who live by it."""
+"""A mini cluster with a manual clock: a store, kubelets and controllers."""
 
 from collections.abc import Callable, Iterable
 from math import inf

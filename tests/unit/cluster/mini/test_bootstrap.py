@@ -1,4 +1,4 @@
-"""What a new cluster begins with."""
+"""The initial content of a cluster."""
 
 from reprieve.cluster.api.features import ALL_FEATURES
 from reprieve.cluster.mini.admission import admitted

@@ -1,4 +1,4 @@
-"""An agenda holds one task for each subject, and gives them in order of time."""
+"""A delaying queue has one task for each subject, and returns them in order of time."""
 
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 

@@ -1,4 +1,4 @@
-"""What happens is told as events, and forgotten after an hour."""
+"""Changes are recorded as events, which expire after an hour."""
 
 import pytest
 
@@ -11,7 +11,7 @@ HOUR = 3600
 
 
 class Told(Scene):
-    """A cluster in which somebody looks on."""
+    """A cluster with an event recorder."""
 
     def __init__(self) -> None:
         super().__init__()

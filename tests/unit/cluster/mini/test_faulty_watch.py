@@ -1,4 +1,4 @@
-"""A line may be late, broken or sent back; what arrives is in order and in the end complete."""
+"""A faulty watch may be late, broken or stale; what it delivers is in order and in the end complete."""
 
 import asyncio
 

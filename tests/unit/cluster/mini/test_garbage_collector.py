@@ -1,4 +1,4 @@
-"""Deletion in the order that a client chose."""
+"""Foreground, background and orphaning deletion."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_the_owner_waits_for_what_takes_its_time(store: Store) -> None:
     assert store.find(OWNER) is None
 
 
-def test_the_owner_does_not_wait_for_whom_it_need_not(store: Store) -> None:
+def test_the_owner_waits_only_for_dependents_that_block_it(store: Store) -> None:
     slow = owned(store, "slow", owning(store), blocks=False, finalizers=["example.com/mine"])
     store.delete(OWNER, held_by=(FOREGROUND,))
     GarbageCollector(store).step()
@@ -119,7 +119,7 @@ def test_a_namesake_of_the_owner_is_another(store: Store) -> None:
     assert store.find(key) is None
 
 
-def test_who_has_another_owner_stays_with_that_one(store: Store) -> None:
+def test_a_dependent_with_another_owner_stays(store: Store) -> None:
     cascade = GarbageCollector(store)
     first = owning(store)
     second = store.create("configmaps", {"metadata": {"name": "second"}})
@@ -133,7 +133,7 @@ def test_who_has_another_owner_stays_with_that_one(store: Store) -> None:
     assert store.find(key) is None
 
 
-def test_who_has_another_owner_is_let_go_by_one_that_waits(store: Store) -> None:
+def test_a_foreground_deletion_releases_dependents_with_another_owner(store: Store) -> None:
     cascade = GarbageCollector(store)
     first = owning(store)
     second = store.create("configmaps", {"metadata": {"name": "second"}})

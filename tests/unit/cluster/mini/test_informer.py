@@ -1,4 +1,4 @@
-"""An observer knows everything, lists again where it must, and never goes back."""
+"""An informer reports every change, relists when its watch expires, and never goes back in time."""
 
 from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.store import Part, Store

@@ -1,4 +1,4 @@
-"""Namespaces go when what they hold has gone."""
+"""Namespaces go when their content is gone."""
 
 from reprieve.cluster.mini.namespace_controller import NAMESPACE_FINALIZER, NamespaceController
 from reprieve.cluster.mini.store import Store

@@ -1,4 +1,4 @@
-"""Quotas: who would exceed one is refused, and what is used follows what there is."""
+"""Quotas: requests that would exceed one are refused, and usage follows the objects."""
 
 import pytest
 
@@ -69,7 +69,7 @@ def test_every_container_must_say_what_is_limited() -> None:
     assert refusal(scene, pod("a")) == told
 
 
-def test_before_anybody_has_counted_nothing_is_known() -> None:
+def test_an_uncounted_quota_refuses() -> None:
     scene = Scene()
     scene.add(quota({"pods": "5"}))
     assert (

@@ -1,4 +1,4 @@
-"""Which clusters are up."""
+"""Which clusters run on this machine."""
 
 import subprocess
 import sys

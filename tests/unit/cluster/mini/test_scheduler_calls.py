@@ -1,4 +1,4 @@
-"""The scheduler's writes: the binding call and its refusals, conditions, events, volumes."""
+"""The scheduler's writes: binding and its refusals, conditions, events, volumes."""
 
 import pytest
 
@@ -104,7 +104,7 @@ def test_an_event_about_a_node_is_kept_in_the_default_namespace() -> None:
     assert made.key.namespace == "default"
 
 
-def test_a_kind_nobody_knows_is_refused() -> None:
+def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(ApiError, match="Unicorn"):
         call(Scene().store, Bind(Target("Unicorn", "a", "b", "c"), "n1"), NOON)
 

@@ -1,4 +1,4 @@
-"""A cluster from what was written down of another one."""
+"""A cluster from a snapshot of another one."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def store() -> Store:
     return Store(HandClock())
 
 
-def test_who_and_how_it_was(store: Store) -> None:
+def test_uid_times_and_status_are_restored(store: Store) -> None:
     assert not restore(store, POD)
     body = parsed(store.get(P))
     assert (body["metadata"]["uid"], body["metadata"]["creationTimestamp"]) == ("u-1", "2025-01-01T00:00:00Z")

@@ -1,4 +1,4 @@
-"""A cluster that is kept: it goes on where it was, and what cannot be kept does not happen."""
+"""A cluster with a backend: it continues after a restart, and a change that cannot be stored fails."""
 
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The rules of writing: versions, conflicts, preconditions, the status apart, deletion in two steps."""
+"""The rules of writing: versions, conflicts, preconditions, the status subresource, graceful deletion."""
 
 from collections.abc import Callable
 
@@ -192,7 +192,7 @@ def test_what_is_passed_on_raises_the_generation(store: Store, resource: str, ge
     assert parsed(noted)["metadata"]["generation"] == generation
 
 
-def test_who_wrote_what_is_not_kept(store: Store) -> None:
+def test_managed_fields_of_clients_are_dropped(store: Store) -> None:
     made = store.create("configmaps", config_map(managedFields=[{"manager": "me"}], selfLink="/x"))
     assert {"managedFields", "selfLink"}.isdisjoint(parsed(made)["metadata"])
 
@@ -212,7 +212,7 @@ def test_a_patch_may_refuse(store: Store) -> None:
 # --- deleting ------------------------------------------------------------------------------------
 
 
-def test_what_nobody_holds_goes_at_once(store: Store) -> None:
+def test_an_object_without_finalizers_goes_at_once(store: Store) -> None:
     store.create("configmaps", config_map())
     store.create("pods", pod("a"))
     assert store.delete(MAP) is None

@@ -1,4 +1,4 @@
-"""Watching: from any version that is kept, in order, for as many as like, at no cost to writers."""
+"""Watching from any version in the log, in order, for any number of watchers."""
 
 import asyncio
 

@@ -77,7 +77,7 @@ def _revision(versions: Versions, number: int) -> Json:
     }
 
 
-def forgotten(versions: Versions, in_use: Collection[str], limit: int) -> Iterable[Write]:
+def history_cleanup(versions: Versions, in_use: Collection[str], limit: int) -> Iterable[Write]:
     """Delete the oldest revisions that are not in use, beyond the history limit."""
     idle = [r for r in versions.known if r.metadata.name not in in_use]
     surplus = idle[: max(0, len(idle) - limit)]

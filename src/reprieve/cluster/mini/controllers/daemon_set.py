@@ -21,7 +21,7 @@ from reprieve.cluster.mini.controllers.controller_cache import (
 )
 from reprieve.cluster.mini.controllers.controller_revisions import (
     HASH_LABEL,
-    forgotten,
+    history_cleanup,
     recorded,
     versions_of,
 )
@@ -83,7 +83,7 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
         yield from _adoptions(cache, owner) or list(_one_per_node(cache, state)) or _rolling_update(state)
         in_use = {versions.update.name}
         in_use |= {f"{key.name}-{_hash(pod)}" for node in state.nodes for pod in node.pods}
-        yield from forgotten(versions, in_use, owner.spec.revision_history_limit)
+        yield from history_cleanup(versions, in_use, owner.spec.revision_history_limit)
         yield from _requeues(state)
     yield UpdateStatus(key, owner.metadata.uid, _status(state))
 

@@ -24,7 +24,7 @@ from reprieve.cluster.mini.controllers.controller_revisions import (
     HASH_LABEL,
     Version,
     Versions,
-    forgotten,
+    history_cleanup,
     recorded,
     versions_of,
 )
@@ -81,7 +81,7 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
         yield from recorded(state.versions)
         yield from _adoptions(cache, owner) or _steps(cache, state)
         yield from stateful_set_claims.retained(cache, owner, state.pods, state.numbers)
-        yield from forgotten(state.versions, state.revisions_in_use, owner.spec.revision_history_limit)
+        yield from history_cleanup(state.versions, state.revisions_in_use, owner.spec.revision_history_limit)
     yield UpdateStatus(key, owner.metadata.uid, _status(state))
     waits = (available_at(pod, owner.spec.min_ready_seconds) for pod in state.pods.values())
     yield from (RequeueAt(at) for at in waits if at is not None and at > now)
@@ -203,7 +203,7 @@ def _pod(state: StatefulSetState, number: int) -> Json:
 
 
 def _scale_down(state: StatefulSetState) -> Iterator[Write]:
-    """In order, one at a time: the highest, and only while every lower surplus pod is healthy."""
+    """In order, one at a time from the highest; an unhealthy pod waits for unhealthy ones below it."""
     unhealthy = [n for n in reversed(state.surplus) if not state.is_healthy(n)]
     for number in state.surplus:
         pod = state.pods[number]

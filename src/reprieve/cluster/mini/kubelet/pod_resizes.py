@@ -234,7 +234,7 @@ class PodResizes:
     def _grant(self, request: ResizeRequest, node: str, resources: NodeResources) -> None:
         def report(status: Json, now: float) -> None:
             _resolved(status, now)
-            # Clear it first: a condition of an earlier generation keeps its transition time.
+            # Clear it first: the new condition must not keep the transition time of an earlier one.
             clear_condition(status, IN_PROGRESS)
             in_progress = StatusCondition(IN_PROGRESS, "True", observed_generation=request.generation)
             set_condition(status, in_progress, now)

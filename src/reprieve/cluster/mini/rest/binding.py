@@ -22,7 +22,7 @@ def create_binding(call: ApiCall) -> ApiResponse:
     api = call.chosen
     stored = api.store.get(key)
     if assigned := peek(parsed(stored), "spec").get("nodeName"):
-        raise conflict(str(key), f"it is already assigned to node {assigned!r}")
+        raise conflict(str(key), f'it is already assigned to node "{assigned}"')
     uid = str(peek(body, "metadata").get("uid") or "")
     bind(api.store, Target("Pod", key.namespace, key.name, uid or stored.uid), node, api.clock())
     if annotations:

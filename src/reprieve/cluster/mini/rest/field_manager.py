@@ -36,7 +36,7 @@ _CONDITIONS = ("name", "namespace", "uid", "resourceVersion")
 
 @dataclass(frozen=True, slots=True)
 class FieldManager:
-    """For the object of one request."""
+    """Tracks ownership in the object of one request."""
 
     place: ResourcePath
     request: ApiRequest

@@ -1,4 +1,4 @@
-"""Tokens: whose they are, and until when."""
+"""Tokens: their users and their expiry."""
 
 import pytest
 
@@ -22,13 +22,13 @@ def test_the_owner_has_the_secret(store: Store) -> None:
     assert ISSUER.user_of("a secret", store, 0) is ADMIN
 
 
-def test_a_user_is_who_the_token_says(store: Store) -> None:
+def test_a_token_names_its_user(store: Store) -> None:
     token = ISSUER.token_of(UserInfo("alice", ("dev",)))
     assert ISSUER.user_of(token, store, 1e12) == UserInfo("alice", ("dev", AUTHENTICATED))
 
 
 @pytest.mark.parametrize("token", ["", "x", "a.b.c", "ä", "a secret2"])
-def test_tokens_of_others_are_nobody_s(store: Store, token: str) -> None:
+def test_foreign_tokens_are_refused(store: Store, token: str) -> None:
     assert ISSUER.user_of(token, store, 0) is None
     assert ISSUER.user_of(TokenIssuer("another").token_of(ADMIN), store, 0) is None
 

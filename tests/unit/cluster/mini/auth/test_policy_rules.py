@@ -1,4 +1,4 @@
-"""What a rule allows, and when rules cover others."""
+"""What a rule allows, and which rules cover another."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""CronJob: jobs at their times, one beside or instead of another, and not too many that are over."""
+"""CronJob: schedules, concurrency policies and history limits."""
 
 import pytest
 
@@ -85,7 +85,7 @@ def test_jobs_that_take_longer_than_the_time_between_them(policy: str, left: lis
     assert len(active(scene)) == running
 
 
-def test_who_was_forbidden_starts_when_the_other_has_ended() -> None:
+def test_a_forbidden_job_starts_when_the_other_has_finished() -> None:
     scene = scene_of(cron_job(seconds="780", concurrencyPolicy="Forbid"))
     pass_minutes(scene, 25)
     assert times(scene) == ["12:10", "12:20"]

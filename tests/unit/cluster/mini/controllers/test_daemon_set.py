@@ -1,4 +1,4 @@
-"""DaemonSet: one pod for each node that takes it, and new templates step by step."""
+"""DaemonSet: one pod on each eligible node, and rolling updates."""
 
 from collections import Counter
 
@@ -100,7 +100,7 @@ def test_labels_and_taints_say_where() -> None:
     assert scene.read(SET)["status"]["desiredNumberScheduled"] == 0
 
 
-def test_who_is_there_may_stay_when_others_may_no_longer_come() -> None:
+def test_running_pods_stay_when_a_taint_only_repels_new_ones() -> None:
     scene = scene_of(daemon_set(), node("n0"))
     settle(scene, 3)
     taint = {"key": "mine", "effect": "NoSchedule"}

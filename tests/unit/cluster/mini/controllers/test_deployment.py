@@ -1,4 +1,4 @@
-"""Deployment and ReplicaSet: as many pods as asked for, replaced when lost, renewed with their template."""
+"""Deployment and ReplicaSet: replicas, replacements, rollouts, adoption and progress."""
 
 from collections import Counter
 from itertools import pairwise
@@ -197,7 +197,7 @@ def test_a_cause_is_passed_on() -> None:
     assert scene.read(WEB)["metadata"]["generation"] == 2, "annotations count, the number does not"
 
 
-# --- who belongs to whom ---------------------------------------------------------------------------
+# --- adoption --------------------------------------------------------------------------------------
 
 
 def test_what_an_owner_let_go_is_adopted_by_the_next() -> None:
@@ -212,7 +212,7 @@ def test_what_an_owner_let_go_is_adopted_by_the_next() -> None:
     assert scene.read(WEB)["status"]["availableReplicas"] == 2
 
 
-def test_a_pod_without_an_owner_counts_for_whoever_selects_it() -> None:
+def test_an_orphan_pod_is_adopted_by_the_set_that_selects_it() -> None:
     scene = scene_of(deployment(2))
     settle(scene, 3)
     key = Key("pods", "default", scene.all("pods")[0]["metadata"]["name"])
@@ -291,7 +291,7 @@ def test_a_rollout_that_is_stuck_says_so() -> None:
     assert progress(scene) == ("True", "NewReplicaSetAvailable")
 
 
-def test_who_was_done_stays_so_when_pods_are_taken() -> None:
+def test_a_complete_rollout_stays_complete_when_pods_are_evicted() -> None:
     scene = scene_of(deployment(2, progressDeadlineSeconds=60))
     settle(scene, 3)
     scene.store.delete(Key("pods", "default", scene.all("pods")[0]["metadata"]["name"]), grace=0)

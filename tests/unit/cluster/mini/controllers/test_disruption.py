@@ -1,4 +1,4 @@
-"""PodDisruptionBudget status: who counts, how many must stay, and when a granted disruption is forgotten."""
+"""PodDisruptionBudget status: healthy pods, allowed disruptions, and how long a granted one counts."""
 
 import pytest
 
@@ -62,7 +62,7 @@ def test_a_pod_that_leaves_no_longer_counts() -> None:
     assert status(scene)[2:] == (3, 0)
 
 
-def test_a_budget_for_nobody_allows_nothing() -> None:
+def test_a_budget_without_pods_allows_nothing() -> None:
     scene = Scene()
     scene.add(budget(minAvailable=0), pod("other", labels={"app": "db"}))
     scene.pass_time(1)

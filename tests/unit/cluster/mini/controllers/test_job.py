@@ -1,4 +1,4 @@
-"""Job: parallel pods until enough succeeded; failures are counted, once each, and limited."""
+"""Job: parallel pods until enough succeeded; each failure is counted once, and limited."""
 
 import pytest
 

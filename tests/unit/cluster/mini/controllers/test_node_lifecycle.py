@@ -1,4 +1,4 @@
-"""Nodes that are told to fail, and pods that taints drive out."""
+"""Nodes that fail by annotation, and pods that taints evict."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Claims and volumes: who waits for a consumer, who is served at once, and what becomes of both."""
+"""Claims and volumes: binding modes, provisioning, reclaiming and protection."""
 
 import pytest
 
@@ -112,7 +112,7 @@ def test_a_volume_is_made_for_the_selected_node() -> None:
     assert scene.all("persistentvolumes") == []
 
 
-def test_nothing_is_made_where_nobody_provisions() -> None:
+def test_without_a_provisioner_no_volume_is_created() -> None:
     scene = scene_with(storage_class("kubernetes.io/no-provisioner"), claim())
     select_node(scene.store, target(scene, "PersistentVolumeClaim", CLAIM), "n1")
     scene.pass_time(5)
@@ -192,7 +192,7 @@ def test_a_volume_is_made_at_once_as_its_class_says() -> None:
     assert [body["status"]["phase"] for body in scene.all("persistentvolumes")] == ["Released"]
 
 
-def test_a_claim_whose_volume_is_gone_is_lost() -> None:
+def test_a_claim_that_lost_its_volume_is_lost() -> None:
     scene = scene_with(immediate("kubernetes.io/no-provisioner"), backend("only", "9Gi"), claim())
     scene.pass_time(5)
     scene.store.delete(Key("persistentvolumes", "", "only"))

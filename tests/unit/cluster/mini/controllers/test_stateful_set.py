@@ -1,4 +1,4 @@
-"""StatefulSet: numbered pods, in order, with claims of their own, renewed from the top."""
+"""StatefulSet: pods with ordinals, in order, with their own claims, and rolling updates."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def names(scene: Scene) -> list[str]:
 
 
 def settle(scene: Scene, seconds: float, blocked: str = "") -> list[list[str]]:
-    """Whatever is created gets a node, but who is blocked; the names that were there, one after another."""
+    """Bind every new pod except the blocked one; returns each set of names that existed, in order."""
     seen = [names(scene)]
     for _ in range(int(seconds * 5)):
         for body in scene.all("pods"):
@@ -77,7 +77,7 @@ def test_pods_come_one_after_another() -> None:
     assert (status["replicas"], status["observedGeneration"]) == (3, 1)
 
 
-def test_who_is_not_ready_holds_up_the_next() -> None:
+def test_an_unready_pod_blocks_the_next() -> None:
     scene = scene_of(stateful_set(3))
     settle(scene, 10, blocked="db-1")
     assert names(scene) == ["db-0", "db-1"]
@@ -209,7 +209,7 @@ def test_several_may_be_renewed_together() -> None:
     assert leaving == ["db-1", "db-2"]
 
 
-def test_on_delete_waits_for_somebody_to_delete() -> None:
+def test_on_delete_waits_for_a_client_to_delete() -> None:
     scene = scene_of(stateful_set(2, updateStrategy={"type": "OnDelete"}))
     settle(scene, 10)
     use(scene, "example/app:2")
@@ -229,7 +229,7 @@ def test_going_back_makes_no_new_revision() -> None:
     assert sorted(r["revision"] for r in scene.all("controllerrevisions.apps")) == [2, 3]
 
 
-def test_who_must_be_ready_for_a_while_is_waited_for() -> None:
+def test_min_ready_seconds_delay_availability() -> None:
     scene = scene_of(stateful_set(2, minReadySeconds=10))
     settle(scene, 8)
     assert names(scene) == ["db-0"]

@@ -1,4 +1,4 @@
-"""Groups: made from the templates of workloads, and protected while pods refer to them."""
+"""Workload: groups from its templates, protected while pods refer to them."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_an_older_workload_is_understood(scene: Scene) -> None:
     assert spec["workloadRef"] == {"workloadName": "job", "templateName": "workers"}
 
 
-def test_a_group_that_somebody_made_is_left_alone(scene: Scene) -> None:
+def test_a_group_of_another_client_is_left_alone(scene: Scene) -> None:
     spec = {
         "schedulingPolicy": {"gang": {"minCount": 2}},
         "workloadRef": {"workloadName": "job", "templateName": "workers"},
@@ -123,7 +123,7 @@ def test_a_pod_that_has_finished_holds_nothing(scene: Scene) -> None:
     assert scene.read(SOLO)["metadata"]["finalizers"] == ["example.com/mine"]
 
 
-def test_a_group_that_nobody_deletes_keeps_its_finalizer(scene: Scene) -> None:
+def test_a_group_that_is_not_deleted_keeps_its_finalizer(scene: Scene) -> None:
     scene.add(workload())
     scene.pass_time(5)
     assert scene.read(GROUP)["metadata"]["finalizers"] == [PROTECTION]

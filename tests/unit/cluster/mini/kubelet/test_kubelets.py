@@ -1,4 +1,4 @@
-"""Kubelets start, run, end, drain, reject and clean up, by the clock alone."""
+"""Kubelets start, finish, stop, reject and collect pods, by the clock alone."""
 
 import pytest
 
@@ -183,7 +183,7 @@ def test_a_draining_pod_still_takes_its_room(scene: Scene) -> None:
     assert phase(scene, "b") == "Failed"
 
 
-def test_a_pod_nobody_can_read_is_rejected(scene: Scene) -> None:
+def test_a_pod_that_cannot_be_decoded_is_rejected(scene: Scene) -> None:
     body = pod("a", on="n1")
     body["spec"]["containers"] = "none"
     scene.add(body)

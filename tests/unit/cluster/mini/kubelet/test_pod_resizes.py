@@ -1,4 +1,4 @@
-"""Kubelets grant resizes, or make them wait, by the room there is; and enforce them after a moment."""
+"""Kubelets allocate resizes or defer them, by the resources of the node, and enforce them later."""
 
 from typing import Any
 
@@ -191,7 +191,7 @@ def test_what_there_is_no_room_for_waits_and_says_why(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("how", ["deleted", "finished"])
-def test_it_is_granted_when_somebody_has_gone(scene: Scene, how: str) -> None:
+def test_it_is_allocated_when_another_pod_has_gone(scene: Scene, how: str) -> None:
     settle(scene, pod("a", on="n1"), pod("b", on="n1", cpu="2", annotations={RUN_SECONDS: "60"}))
     resize(scene, "a", "3")
     if how == "deleted":
@@ -213,7 +213,7 @@ def test_it_is_granted_when_the_node_has_grown(scene: Scene) -> None:
     assert cpus(scene, "a")[0] == "3"
 
 
-def test_who_takes_it_back_waits_no_more(scene: Scene) -> None:
+def test_a_reverted_resize_is_no_longer_pending(scene: Scene) -> None:
     settle(scene, pod("a", on="n1"), pod("b", on="n1", cpu="2"))
     resize(scene, "a", "3")
     resize(scene, "a", "1000m")
@@ -274,14 +274,14 @@ def test_a_pod_that_is_resized_before_it_runs_starts_with_what_it_was_admitted_w
     assert cpus(scene, "a") == ("3", "3")
 
 
-def test_a_pod_that_somebody_else_started_has_what_its_spec_said_before(scene: Scene) -> None:
+def test_a_pod_of_another_kubelet_has_the_resources_of_its_earlier_spec(scene: Scene) -> None:
     scene.add(pod("a", on="n1") | {"status": {"phase": "Running"}}, pod("b", on="n1", cpu="2"))
     scene.pass_time(1)
     resize(scene, "a", "3")
     assert (reason(scene, "a"), cpus(scene, "a")) == ("Deferred", ("1", "1"))
 
 
-def test_kubelets_that_restart_know_who_waits_and_what_is_under_way(scene: Scene) -> None:
+def test_restarted_kubelets_continue_pending_and_running_resizes(scene: Scene) -> None:
     settle(scene, pod("a", on="n1"), pod("b", on="n1"))
     resize(scene, "a", "2")
     resize(scene, "b", "3")
@@ -319,7 +319,7 @@ def test_claims_take_of_the_nodes_room(scene: Scene) -> None:
 
 
 def deferred(scene: Scene, *pods: Json) -> None:
-    """All of them want 2 more than they have; one who leaves holds what one of them needs."""
+    """All of them request 2 more than they have; a terminating pod holds what one of them needs."""
     settle(scene, pod("holds", on="n1", cpu="2"), *pods)
     for body in pods:
         resize(scene, body["metadata"]["name"], "2500m")
@@ -350,7 +350,7 @@ def test_of_equal_priority_the_guaranteed_are_served_first(scene: Scene) -> None
     assert granted_to(scene, "a", "b") == ["b"]
 
 
-def test_of_equals_who_waits_longest_is_served_first(scene: Scene) -> None:
+def test_of_equals_the_longest_wait_is_served_first(scene: Scene) -> None:
     deferred(scene, important("z", 1, "500m"), important("a", 1, "500m"))
     leave(scene, "holds")
     assert granted_to(scene, "a", "z") == ["z"]
@@ -398,7 +398,7 @@ def test_where_the_node_forbids_it_the_pod_says_so(scene: Scene, spec: Json, why
     assert reason(scene, "a") == "Deferred"
 
 
-def test_who_waits_already_hears_of_a_new_policy_and_of_its_end(scene: Scene) -> None:
+def test_a_pending_resize_follows_changes_of_the_node_policy(scene: Scene) -> None:
     settle(scene, pod("a", on="n1"), pod("b", on="n1", cpu="2"))
     resize(scene, "a", "3")
     assert disabled(scene, "a") is None

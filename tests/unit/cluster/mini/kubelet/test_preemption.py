@@ -1,4 +1,4 @@
-"""Kubelets make room for critical pods: whom they end, and what happens meanwhile."""
+"""Kubelets preempt for critical pods: the choice of victims, and what happens meanwhile."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ NODE = Key("nodes", "", "n1")
 POLICY = {"podPreemptionPolicy": {"disableResizePreemption": ["example.com/a"]}}
 
 
-# --- whom ----------------------------------------------------------------------------------------
+# --- victims -------------------------------------------------------------------------------------
 
 
 def standing(name: str, quality: str = "Burstable", priority: int = 0, **weight: int) -> RankedPod:
@@ -50,7 +50,7 @@ def test_the_better_served_are_ended_last() -> None:
     assert ended(others, cpu=4) == ["guaranteed"], "the burstable one would not be enough, nor help then"
 
 
-def test_nobody_is_ended_if_all_would_not_be_enough() -> None:
+def test_no_victims_if_all_candidates_are_not_enough() -> None:
     assert ended([standing("a", cpu=1)], cpu=2) is None
 
 
@@ -109,13 +109,13 @@ def test_static_pods_are_critical(scene: Scene) -> None:
     assert phases(scene) == {"a": "Failed", "b": "Running", "c": "Running", "static": "Running"}
 
 
-def test_a_critical_pod_for_which_not_all_are_enough_ends_nobody(scene: Scene) -> None:
+def test_a_critical_pod_that_cannot_fit_preempts_nothing(scene: Scene) -> None:
     scene.add(body("critical", SYSTEM_CRITICAL, "5"))
     scene.pass_time(60)
     assert phases(scene) == {"a": "Running", "b": "Running", "c": "Running", "critical": "Failed"}
 
 
-def test_who_leaves_anyway_counts_as_gone(scene: Scene) -> None:
+def test_terminating_pods_count_as_gone(scene: Scene) -> None:
     scene.store.delete(pod_key("b"), grace=10)
     scene.add(body("critical", SYSTEM_CRITICAL, "2"))
     scene.pass_time(11)
@@ -179,13 +179,15 @@ def test_a_critical_pod_grows_when_others_have_ended_for_it() -> None:
     grow(scene, "b", "1500m")
     grow(scene, "c", "1500m")
     scene.pass_time(29)
-    assert condition(scene.read(pod_key("critical")), "PodResizePending") is None, "nobody else shall help it"
+    assert condition(scene.read(pod_key("critical")), "PodResizePending") is None, (
+        "the scheduler must not preempt for it as well"
+    )
     assert condition(scene.read(pod_key("critical")), "DisruptionTarget") is None
     scene.pass_time(12)
     assert allocated(scene, "critical") == "2"
 
 
-def test_nobody_takes_what_is_freed_for_a_critical_pod() -> None:
+def test_freed_resources_are_reserved_for_the_critical_pod() -> None:
     scene = Scene()
     scene.add(node("n1"), body("critical", SYSTEM_CRITICAL, "1"), body("z", 9, "1"))
     scene.add(body("a", 5, "1", grace=10), body("b", 5, "1", grace=30))
@@ -201,7 +203,7 @@ def test_nobody_takes_what_is_freed_for_a_critical_pod() -> None:
     assert (allocated(scene, "critical"), allocated(scene, "z")) == ("3", "1")
 
 
-def test_where_the_node_forbids_it_nobody_is_ended_for_a_resize() -> None:
+def test_a_node_policy_forbids_preemption_for_resizes() -> None:
     scene = crowded(POLICY)
     grow(scene, "critical", "2")
     scene.pass_time(60)

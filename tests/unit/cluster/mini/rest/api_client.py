@@ -1,4 +1,4 @@
-"""Somebody who asks the front of a cluster, without a socket between them."""
+"""A client of the API server without a socket."""
 
 import json
 from typing import Any

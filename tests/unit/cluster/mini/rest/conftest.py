@@ -4,5 +4,5 @@ from tests.unit.cluster.mini.rest.api_client import ApiClient
 
 
 @pytest.fixture
-def asker() -> ApiClient:
+def client() -> ApiClient:
     return ApiClient()

@@ -1,4 +1,4 @@
-"""A kind of one's own, to be defined in a test."""
+"""A CustomResourceDefinition for tests."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Objects as clients that speak protobuf send them: the other direction of what the cluster reads."""
+"""Encodes objects in protobuf as clients send them."""
 
 import struct
 from base64 import b64decode

@@ -1,4 +1,4 @@
-"""What somebody may do, asked as a client would."""
+"""Authorization of requests by roles, reviews, tokens and impersonation."""
 
 from collections.abc import Mapping
 
@@ -22,22 +22,22 @@ REVIEWS = "/apis/authorization.k8s.io/v1"
 
 
 @pytest.fixture
-def asker() -> ApiClient:
-    """Alice, in a cluster in which she has no rights yet."""
-    asker = ApiClient()
+def client() -> ApiClient:
+    """A client as the user alice, without any rights."""
+    client = ApiClient()
     for body in standard_objects():
-        asker.store.create(BY_NAME[body["kind"]].resource, body)
-    put_together(asker)
-    asker.user = ALICE
-    return asker
+        client.store.create(BY_NAME[body["kind"]].resource, body)
+    put_together(client)
+    client.user = ALICE
+    return client
 
 
-def put_together(asker: ApiClient) -> None:
+def put_together(client: ApiClient) -> None:
     """Roles are made from others that are made from others."""
-    controllers = ControllerManager(asker.store, asker.clock)
+    controllers = ControllerManager(client.store, client.clock)
     for _ in range(8):
         controllers.step()
-        asker.clock.now += 1
+        client.clock.now += 1
 
 
 HOMELESS = {"kind": "ServiceAccount", "name": "x"}
@@ -51,10 +51,10 @@ def binding(role: str, kind: str = "ClusterRole", name: str = "b", subject: Json
     }
 
 
-def grant(asker: ApiClient, path: str, body: Json) -> None:
-    asker.user, before = ADMIN, asker.user
-    asker.post(path, body)
-    asker.user = before
+def grant(client: ApiClient, path: str, body: Json) -> None:
+    client.user, before = ADMIN, client.user
+    client.post(path, body)
+    client.user = before
 
 
 def refused(answer: ApiResponse) -> str:
@@ -64,204 +64,204 @@ def refused(answer: ApiResponse) -> str:
 # --- reading and writing -------------------------------------------------------------------------
 
 
-def test_without_rights_nothing_is_shown(asker: ApiClient) -> None:
+def test_without_rights_nothing_is_shown(client: ApiClient) -> None:
     cannot = 'User "alice" cannot {} resource "{}" in API group "{}" {}'
-    assert refused(asker.ask("GET", PODS)) == "pods is forbidden: " + cannot.format(
+    assert refused(client.ask("GET", PODS)) == "pods is forbidden: " + cannot.format(
         "list", "pods", "", 'in the namespace "default"'
     )
-    assert refused(asker.ask("GET", f"{NODES}/n")) == 'nodes "n" is forbidden: ' + cannot.format(
+    assert refused(client.ask("GET", f"{NODES}/n")) == 'nodes "n" is forbidden: ' + cannot.format(
         "get", "nodes", "", "at the cluster scope"
     )
-    assert "cannot watch resource" in refused(asker.ask("GET", PODS, watch="true"))
-    assert "cannot deletecollection resource" in refused(asker.ask("DELETE", PODS))
-    assert 'cannot create resource "pods/eviction"' in refused(asker.ask("POST", f"{PODS}/a/eviction", {}))
-    assert 'cannot create resource "bindings"' in refused(asker.ask("POST", OLDER_BINDINGS, {}))
-    assert refused(asker.ask("PATCH", "/apis/apps/v1/namespaces/default/deployments/d/scale", {})).startswith(
-        'deployments.apps "d" is forbidden'
-    )
-    assert refused(asker.ask("GET", "/nowhere")) == 'forbidden: User "alice" cannot get path "/nowhere"'
+    assert "cannot watch resource" in refused(client.ask("GET", PODS, watch="true"))
+    assert "cannot deletecollection resource" in refused(client.ask("DELETE", PODS))
+    assert 'cannot create resource "pods/eviction"' in refused(client.ask("POST", f"{PODS}/a/eviction", {}))
+    assert 'cannot create resource "bindings"' in refused(client.ask("POST", OLDER_BINDINGS, {}))
+    assert refused(
+        client.ask("PATCH", "/apis/apps/v1/namespaces/default/deployments/d/scale", {})
+    ).startswith('deployments.apps "d" is forbidden')
+    assert refused(client.ask("GET", "/nowhere")) == 'forbidden: User "alice" cannot get path "/nowhere"'
 
 
-def test_what_everybody_may_know(asker: ApiClient) -> None:
+def test_what_every_user_may_read(client: ApiClient) -> None:
     for page in ("/api", "/apis", "/api/v1", "/openapi/v3", "/version"):
-        asker.get(page)
+        client.get(page)
 
 
-def test_a_right_in_a_namespace_is_for_that_namespace(asker: ApiClient) -> None:
-    grant(asker, BINDINGS, binding("view"))
-    assert asker.get(PODS)["items"] == []
-    assert refused(asker.ask("GET", "/api/v1/pods"))
-    assert refused(asker.ask("GET", "/api/v1/namespaces/kube-system/pods"))
-    assert refused(asker.ask("GET", "/api/v1/namespaces/default/secrets"))
-    assert refused(asker.ask("POST", MAPS, {"metadata": {"name": "m"}}))
+def test_a_right_in_a_namespace_is_for_that_namespace(client: ApiClient) -> None:
+    grant(client, BINDINGS, binding("view"))
+    assert client.get(PODS)["items"] == []
+    assert refused(client.ask("GET", "/api/v1/pods"))
+    assert refused(client.ask("GET", "/api/v1/namespaces/kube-system/pods"))
+    assert refused(client.ask("GET", "/api/v1/namespaces/default/secrets"))
+    assert refused(client.ask("POST", MAPS, {"metadata": {"name": "m"}}))
 
 
-def test_a_right_everywhere(asker: ApiClient) -> None:
+def test_a_right_everywhere(client: ApiClient) -> None:
     grant(
-        asker, CLUSTER_BINDINGS, binding("edit", subject={"kind": "Group", "apiGroup": GROUP, "name": "dev"})
+        client, CLUSTER_BINDINGS, binding("edit", subject={"kind": "Group", "apiGroup": GROUP, "name": "dev"})
     )
-    asker.get("/api/v1/pods")
-    asker.post(MAPS, {"metadata": {"name": "m"}})
-    assert refused(asker.ask("GET", NODES))
+    client.get("/api/v1/pods")
+    client.post(MAPS, {"metadata": {"name": "m"}})
+    assert refused(client.ask("GET", NODES))
 
 
-def test_a_role_of_one_s_own_with_names(asker: ApiClient) -> None:
+def test_a_role_of_one_s_own_with_names(client: ApiClient) -> None:
     rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["m"]}
-    grant(asker, ROLES, {"metadata": {"name": "r"}, "rules": [rule]})
-    grant(asker, BINDINGS, binding("r", "Role"))
-    grant(asker, MAPS, {"metadata": {"name": "m"}})
-    asker.get(f"{MAPS}/m")
-    assert refused(asker.ask("GET", f"{MAPS}/n"))
-    assert refused(asker.ask("GET", MAPS))
+    grant(client, ROLES, {"metadata": {"name": "r"}, "rules": [rule]})
+    grant(client, BINDINGS, binding("r", "Role"))
+    grant(client, MAPS, {"metadata": {"name": "m"}})
+    client.get(f"{MAPS}/m")
+    assert refused(client.ask("GET", f"{MAPS}/n"))
+    assert refused(client.ask("GET", MAPS))
 
 
-def test_rights_end_with_their_binding(asker: ApiClient) -> None:
-    grant(asker, BINDINGS, binding("view"))
-    asker.get(PODS)
-    asker.user = ADMIN
-    said(asker.ask("DELETE", f"{BINDINGS}/b"), 200)
-    asker.user = ALICE
-    assert refused(asker.ask("GET", PODS))
+def test_rights_end_with_their_binding(client: ApiClient) -> None:
+    grant(client, BINDINGS, binding("view"))
+    client.get(PODS)
+    client.user = ADMIN
+    said(client.ask("DELETE", f"{BINDINGS}/b"), 200)
+    client.user = ALICE
+    assert refused(client.ask("GET", PODS))
 
 
-def test_a_role_that_is_put_together_grows_with_its_parts(asker: ApiClient) -> None:
+def test_a_role_that_is_put_together_grows_with_its_parts(client: ApiClient) -> None:
     label = f"{GROUP}/aggregate-to-view"
     rule = {"verbs": ["get"], "apiGroups": ["x.dev"], "resources": ["things"]}
     part = {"metadata": {"name": "p", "labels": {label: "true"}}, "rules": [rule]}
-    grant(asker, f"/apis/{GROUP}/v1/clusterroles", part)
-    put_together(asker)
-    asker.user = ADMIN
+    grant(client, f"/apis/{GROUP}/v1/clusterroles", part)
+    put_together(client)
+    client.user = ADMIN
     for role in ("view", "edit", "admin"):
-        assert rule in asker.get(f"/apis/{GROUP}/v1/clusterroles/{role}")["rules"]
+        assert rule in client.get(f"/apis/{GROUP}/v1/clusterroles/{role}")["rules"]
 
 
-# --- nobody gives what they do not have ----------------------------------------------------------
+# --- privilege escalation ------------------------------------------------------------------------
 
 
-def test_nobody_gives_what_they_do_not_have(asker: ApiClient) -> None:
-    grant(asker, BINDINGS, binding("admin"))
-    asker.post(BINDINGS, binding("edit", name="c", subject={"kind": "User", "name": "bob"}))
-    message = refused(asker.ask("POST", BINDINGS, binding("cluster-admin", name="d")))
+def test_a_role_cannot_grant_rights_that_its_author_lacks(client: ApiClient) -> None:
+    grant(client, BINDINGS, binding("admin"))
+    client.post(BINDINGS, binding("edit", name="c", subject={"kind": "User", "name": "bob"}))
+    message = refused(client.ask("POST", BINDINGS, binding("cluster-admin", name="d")))
     assert "it grants rights that the user does not have: * *.*" in message
     rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]}
     role = {"metadata": {"name": "r"}, "rules": [rule]}
-    assert "rights that the user does not have: get nodes" in refused(asker.ask("POST", ROLES, role))
-    grant(asker, ROLES, role)
-    assert refused(asker.ask("PUT", f"{ROLES}/r", {**role, "rules": [rule, {**rule, "verbs": ["list"]}]}))
+    assert "rights that the user does not have: get nodes" in refused(client.ask("POST", ROLES, role))
+    grant(client, ROLES, role)
+    assert refused(client.ask("PUT", f"{ROLES}/r", {**role, "rules": [rule, {**rule, "verbs": ["list"]}]}))
 
 
-def test_who_may_escalate_may(asker: ApiClient) -> None:
+def test_the_verb_escalate_allows_escalation(client: ApiClient) -> None:
     rule = {"verbs": ["escalate", "create"], "apiGroups": [GROUP], "resources": ["roles"]}
-    grant(asker, ROLES, {"metadata": {"name": "r"}, "rules": [rule]})
-    grant(asker, BINDINGS, binding("r", "Role"))
-    asker.post(ROLES, {"metadata": {"name": "s"}, "rules": [{**rule, "verbs": ["*"]}]})
+    grant(client, ROLES, {"metadata": {"name": "r"}, "rules": [rule]})
+    grant(client, BINDINGS, binding("r", "Role"))
+    client.post(ROLES, {"metadata": {"name": "s"}, "rules": [{**rule, "verbs": ["*"]}]})
 
 
-def test_a_binding_stays_with_its_role(asker: ApiClient) -> None:
-    asker.user = ADMIN
-    made = asker.post(BINDINGS, binding("view"))
-    answer = asker.ask("PUT", f"{BINDINGS}/b", {**made, "roleRef": {**made["roleRef"], "name": "edit"}})
+def test_a_binding_stays_with_its_role(client: ApiClient) -> None:
+    client.user = ADMIN
+    made = client.post(BINDINGS, binding("view"))
+    answer = client.ask("PUT", f"{BINDINGS}/b", {**made, "roleRef": {**made["roleRef"], "name": "edit"}})
     assert "roleRef" in said(answer, 422)["message"]
 
 
 # --- questions -----------------------------------------------------------------------------------
 
 
-def may(asker: ApiClient, kind: str, attributes: Mapping[str, str], **more: object) -> bool:
+def may(client: ApiClient, kind: str, attributes: Mapping[str, str], **more: object) -> bool:
     spec = {"resourceAttributes": attributes, **more}
-    return bool(asker.post(f"{REVIEWS}/{kind}", {"spec": spec})["status"]["allowed"])
+    return bool(client.post(f"{REVIEWS}/{kind}", {"spec": spec})["status"]["allowed"])
 
 
-def test_may_i(asker: ApiClient) -> None:
+def test_may_i(client: ApiClient) -> None:
     pods = {"verb": "list", "resource": "pods", "namespace": "default"}
-    assert not may(asker, "selfsubjectaccessreviews", pods)
-    grant(asker, BINDINGS, binding("view"))
-    assert may(asker, "selfsubjectaccessreviews", pods)
-    assert not may(asker, "selfsubjectaccessreviews", {**pods, "namespace": ""})
-    assert may(asker, "selfsubjectaccessreviews", {**pods, "subresource": "log", "verb": "get"})
+    assert not may(client, "selfsubjectaccessreviews", pods)
+    grant(client, BINDINGS, binding("view"))
+    assert may(client, "selfsubjectaccessreviews", pods)
+    assert not may(client, "selfsubjectaccessreviews", {**pods, "namespace": ""})
+    assert may(client, "selfsubjectaccessreviews", {**pods, "subresource": "log", "verb": "get"})
     path = {"nonResourceAttributes": {"verb": "get", "path": "/api"}}
-    assert asker.post(f"{REVIEWS}/selfsubjectaccessreviews", {"spec": path})["status"]["allowed"]
+    assert client.post(f"{REVIEWS}/selfsubjectaccessreviews", {"spec": path})["status"]["allowed"]
 
 
-def test_may_they(asker: ApiClient) -> None:
-    grant(asker, BINDINGS, binding("view"))
+def test_may_they(client: ApiClient) -> None:
+    grant(client, BINDINGS, binding("view"))
     pods = {"verb": "list", "resource": "pods", "namespace": "default"}
-    assert refused(asker.ask("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": {}}))
-    asker.user = ADMIN
-    assert may(asker, "subjectaccessreviews", pods, user="alice")
-    assert not may(asker, "subjectaccessreviews", pods, user="bob")
-    assert may(asker, "subjectaccessreviews", pods, groups=["system:masters"])
-    said(asker.ask("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": {"resourceAttributes": pods}}), 422)
-    said(asker.ask("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": {"user": "bob"}}), 422)
+    assert refused(client.ask("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": {}}))
+    client.user = ADMIN
+    assert may(client, "subjectaccessreviews", pods, user="alice")
+    assert not may(client, "subjectaccessreviews", pods, user="bob")
+    assert may(client, "subjectaccessreviews", pods, groups=["system:masters"])
+    said(client.ask("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": {"resourceAttributes": pods}}), 422)
+    said(client.ask("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": {"user": "bob"}}), 422)
 
 
-def test_what_may_i(asker: ApiClient) -> None:
-    grant(asker, BINDINGS, binding("view"))
-    status = asker.post(f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {"namespace": "default"}})["status"]
+def test_what_may_i(client: ApiClient) -> None:
+    grant(client, BINDINGS, binding("view"))
+    status = client.post(f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {"namespace": "default"}})["status"]
     assert any("pods" in rule["resources"] for rule in status["resourceRules"])
     assert any("/api/*" in rule["nonResourceURLs"] for rule in status["nonResourceRules"])
-    elsewhere = asker.post(f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {"namespace": "x"}})["status"]
+    elsewhere = client.post(f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {"namespace": "x"}})["status"]
     assert not any("pods" in rule["resources"] for rule in elsewhere["resourceRules"])
 
 
-def test_who_am_i(asker: ApiClient) -> None:
-    status = asker.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})["status"]
+def test_the_review_of_the_current_user(client: ApiClient) -> None:
+    status = client.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})["status"]
     assert status["userInfo"] == {"username": "alice", "groups": ["dev", AUTHENTICATED]}
 
 
-def test_questions_are_not_stored(asker: ApiClient) -> None:
-    version = asker.store.version
-    asker.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
-    assert asker.store.version == version
-    asker.user = ADMIN
-    said(asker.ask("GET", f"{REVIEWS}/selfsubjectaccessreviews"), 405)
+def test_questions_are_not_stored(client: ApiClient) -> None:
+    version = client.store.version
+    client.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+    assert client.store.version == version
+    client.user = ADMIN
+    said(client.ask("GET", f"{REVIEWS}/selfsubjectaccessreviews"), 405)
 
 
 # --- tokens --------------------------------------------------------------------------------------
 
 
-def test_a_token_for_a_service_account(asker: ApiClient) -> None:
+def test_a_token_for_a_service_account(client: ApiClient) -> None:
     path = "/api/v1/namespaces/default/serviceaccounts/default/token"
-    assert 'cannot create resource "serviceaccounts/token"' in refused(asker.ask("POST", path, {}))
-    asker.user = ADMIN
-    token = asker.post(path, {"spec": {"expirationSeconds": 600}})["status"]["token"]
+    assert 'cannot create resource "serviceaccounts/token"' in refused(client.ask("POST", path, {}))
+    client.user = ADMIN
+    token = client.post(path, {"spec": {"expirationSeconds": 600}})["status"]["token"]
     review = {"spec": {"token": token}}
-    status = asker.post("/apis/authentication.k8s.io/v1/tokenreviews", review)["status"]
+    status = client.post("/apis/authentication.k8s.io/v1/tokenreviews", review)["status"]
     assert status["user"]["username"] == "system:serviceaccount:default:default"
-    asker.clock.now += 601
-    assert not asker.post("/apis/authentication.k8s.io/v1/tokenreviews", review)["status"]["authenticated"]
-    said(asker.ask("POST", path, {"spec": {"expirationSeconds": 5}}), 422)
+    client.clock.now += 601
+    assert not client.post("/apis/authentication.k8s.io/v1/tokenreviews", review)["status"]["authenticated"]
+    said(client.ask("POST", path, {"spec": {"expirationSeconds": 5}}), 422)
 
 
-def test_a_service_account_has_what_it_is_bound_to(asker: ApiClient) -> None:
+def test_a_service_account_has_what_it_is_bound_to(client: ApiClient) -> None:
     account = {"kind": "ServiceAccount", "name": "default", "namespace": "default"}
-    grant(asker, BINDINGS, binding("view", subject=account))
-    asker.user = ADMIN
-    token = asker.post("/api/v1/namespaces/default/serviceaccounts/default/token", {})["status"]["token"]
-    asker.user = asker.front.authenticate("/", {"Authorization": f"Bearer {token}"})
-    asker.get(PODS)
-    assert 'User "system:serviceaccount:default:default"' in refused(asker.ask("GET", NODES))
+    grant(client, BINDINGS, binding("view", subject=account))
+    client.user = ADMIN
+    token = client.post("/api/v1/namespaces/default/serviceaccounts/default/token", {})["status"]["token"]
+    client.user = client.front.authenticate("/", {"Authorization": f"Bearer {token}"})
+    client.get(PODS)
+    assert 'User "system:serviceaccount:default:default"' in refused(client.ask("GET", NODES))
 
 
-# --- who asks ------------------------------------------------------------------------------------
+# --- authentication ------------------------------------------------------------------------------
 
 
-def test_strangers_are_sent_away(asker: ApiClient) -> None:
+def test_strangers_are_sent_away(client: ApiClient) -> None:
     for header in ("", "Bearer x", f"Basic {SECRET}", "Bearer"):
         with pytest.raises(ApiError) as error:
-            asker.front.authenticate("/api", {"Authorization": header})
+            client.front.authenticate("/api", {"Authorization": header})
         assert error.value.status == 401
-    assert asker.front.authenticate("/version", {}).name == "system:anonymous"
+    assert client.front.authenticate("/version", {}).name == "system:anonymous"
 
 
-def test_in_the_name_of_others(asker: ApiClient) -> None:
+def test_in_the_name_of_others(client: ApiClient) -> None:
     headers = {"Authorization": f"Bearer {SECRET}", "Impersonate-User": "alice", "Impersonate-Group": "a, b"}
-    assert asker.front.authenticate("/", headers) == UserInfo("alice", ("a", "b", AUTHENTICATED))
+    assert client.front.authenticate("/", headers) == UserInfo("alice", ("a", "b", AUTHENTICATED))
     account = {**headers, "Impersonate-User": "system:serviceaccount:ns:sa", "Impersonate-Group": ""}
-    assert "system:serviceaccounts:ns" in asker.front.authenticate("/", account).groups
+    assert "system:serviceaccounts:ns" in client.front.authenticate("/", account).groups
     token = TokenIssuer(SECRET).token_of(ALICE)
     with pytest.raises(ApiError, match='User "alice" cannot impersonate resource "users"'):
-        asker.front.authenticate(
+        client.front.authenticate(
             "/", {**headers, "Authorization": f"Bearer {token}", "Impersonate-User": "bob"}
         )
 
@@ -269,14 +269,14 @@ def test_in_the_name_of_others(asker: ApiClient) -> None:
 # --- mistakes ------------------------------------------------------------------------------------
 
 
-def test_the_group_of_a_role_and_of_people_goes_without_saying(asker: ApiClient) -> None:
-    asker.user = ADMIN
+def test_the_group_of_a_role_and_of_people_goes_without_saying(client: ApiClient) -> None:
+    client.user = ADMIN
     people = [
         {"kind": "User", "name": "bob"},
         {"kind": "ServiceAccount", "name": "s", "namespace": "default"},
     ]
     body = {"metadata": {"name": "x"}, "roleRef": {"kind": "Role", "name": "r"}, "subjects": people}
-    made = asker.post(BINDINGS, body)
+    made = client.post(BINDINGS, body)
     assert made["roleRef"]["apiGroup"] == GROUP
     assert [subject.get("apiGroup") for subject in made["subjects"]] == [GROUP, None]
 
@@ -294,7 +294,7 @@ def test_the_group_of_a_role_and_of_people_goes_without_saying(asker: ApiClient)
         (CLUSTER_BINDINGS, binding("r", subject=HOMELESS), "subjects[0].namespace"),
     ],
 )
-def test_roles_that_cannot_be(asker: ApiClient, path: str, body: Json, field: str) -> None:
-    asker.user = ADMIN
-    status = said(asker.ask("POST", path, {"metadata": {"name": "x"}, **body}), 422)
+def test_roles_that_cannot_be(client: ApiClient, path: str, body: Json, field: str) -> None:
+    client.user = ADMIN
+    status = said(client.ask("POST", path, {"metadata": {"name": "x"}, **body}), 422)
     assert field in [cause["field"] for cause in status["details"]["causes"]]

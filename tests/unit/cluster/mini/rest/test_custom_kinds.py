@@ -1,4 +1,4 @@
-"""Kinds of one's own: served as soon as they are defined, and held to their schema."""
+"""Custom kinds: served as soon as they are defined, and validated by their schema."""
 
 import json
 from pathlib import Path
@@ -22,24 +22,24 @@ STRICT = {"fieldValidation": "Strict"}
 
 
 @pytest.fixture
-def defined(asker: ApiClient) -> ApiClient:
-    asker.post(DEFINITIONS, definition())
-    return asker
+def defined(client: ApiClient) -> ApiClient:
+    client.post(DEFINITIONS, definition())
+    return client
 
 
 # --- serving ---------------------------------------------------------------------------------------
 
 
-def test_it_is_there_once_it_is_defined(asker: ApiClient) -> None:
-    assert asker.ask("GET", QUEUES).status == 404
-    asker.post(DEFINITIONS, definition())
-    assert asker.get(QUEUES)["kind"] == "QueueList"
-    made = asker.post(QUEUES, queue("a"))
-    assert asker.get(f"{QUEUES}/a") == made
+def test_it_is_there_once_it_is_defined(client: ApiClient) -> None:
+    assert client.ask("GET", QUEUES).status == 404
+    client.post(DEFINITIONS, definition())
+    assert client.get(QUEUES)["kind"] == "QueueList"
+    made = client.post(QUEUES, queue("a"))
+    assert client.get(f"{QUEUES}/a") == made
     assert made["metadata"]["generation"] == 1
-    assert asker.names("/apis/batch.example.com/v1/queues") == ["a"]
-    asker.delete(f"{QUEUES}/a")
-    assert asker.names(QUEUES) == []
+    assert client.names("/apis/batch.example.com/v1/queues") == ["a"]
+    client.delete(f"{QUEUES}/a")
+    assert client.names(QUEUES) == []
 
 
 def test_clients_can_find_it(defined: ApiClient) -> None:
@@ -97,28 +97,28 @@ def test_rights_are_given_by_its_name(defined: ApiClient) -> None:
     assert defined.refused("POST", QUEUES, queue("a"))[0] == 403
 
 
-def test_several_versions_are_the_same_objects(asker: ApiClient) -> None:
+def test_several_versions_are_the_same_objects(client: ApiClient) -> None:
     older = version("v1beta1", storage=False)
-    asker.post(DEFINITIONS, definition(older, version("v1")))
-    asker.post(QUEUES, queue("a"))
+    client.post(DEFINITIONS, definition(older, version("v1")))
+    client.post(QUEUES, queue("a"))
     older_queues = QUEUES.replace("/v1/", "/v1beta1/")
-    assert asker.get(f"{older_queues}/a")["apiVersion"] == "batch.example.com/v1beta1"
-    asker.patch(f"{older_queues}/a", {"spec": {"size": 9}})
-    assert asker.get(f"{QUEUES}/a")["spec"]["size"] == 9
-    assert [v["version"] for v in asker.get("/apis/batch.example.com")["versions"]] == ["v1", "v1beta1"]
+    assert client.get(f"{older_queues}/a")["apiVersion"] == "batch.example.com/v1beta1"
+    client.patch(f"{older_queues}/a", {"spec": {"size": 9}})
+    assert client.get(f"{QUEUES}/a")["spec"]["size"] == 9
+    assert [v["version"] for v in client.get("/apis/batch.example.com")["versions"]] == ["v1", "v1beta1"]
 
 
-def test_one_without_namespaces(asker: ApiClient) -> None:
-    asker.post(DEFINITIONS, definition(scope="Cluster"))
-    made = asker.post("/apis/batch.example.com/v1/queues", queue("a"))
+def test_one_without_namespaces(client: ApiClient) -> None:
+    client.post(DEFINITIONS, definition(scope="Cluster"))
+    made = client.post("/apis/batch.example.com/v1/queues", queue("a"))
     assert "namespace" not in made["metadata"]
-    assert asker.ask("GET", QUEUES).status == 404
+    assert client.ask("GET", QUEUES).status == 404
 
 
 # --- its schema ------------------------------------------------------------------------------------
 
 
-def test_what_nobody_says_is_filled_in(defined: ApiClient) -> None:
+def test_missing_fields_get_their_defaults(defined: ApiClient) -> None:
     made = defined.post(QUEUES, queue("a", rules=[{"name": "x"}]))
     assert made["spec"] == {"size": 3, "mode": "Fair", "rules": [{"name": "x", "weight": 0.5}]}
 
@@ -264,8 +264,8 @@ def with_schema(**schema: Any) -> Json:
         ),
     ],
 )
-def test_a_definition_that_cannot_be(asker: ApiClient, body: Json, named: str) -> None:
-    status, _, sentence = asker.refused("POST", DEFINITIONS, body)
+def test_a_definition_that_cannot_be(client: ApiClient, body: Json, named: str) -> None:
+    status, _, sentence = client.refused("POST", DEFINITIONS, body)
     assert (status, named in sentence) == (422, True), sentence
 
 
@@ -336,20 +336,20 @@ def test_what_it_owns_goes_with_it_and_it_goes_with_its_namespace(defined: ApiCl
     assert defined.names("/apis/batch.example.com/v1/queues") == []
 
 
-def test_it_survives_a_restart(asker: ApiClient, tmp_path: Path) -> None:
+def test_it_survives_a_restart(client: ApiClient, tmp_path: Path) -> None:
     def asked(store: Store, method: str, path: str, body: Json | None = None) -> ApiResponse:
         raw = json.dumps(body).encode() if body else b""
-        answer = ApiServer(store, asker.clock).answer(ApiRequest(method, path, body=raw))
+        answer = ApiServer(store, client.clock).answer(ApiRequest(method, path, body=raw))
         assert isinstance(answer, ApiResponse)
         return answer
 
     backend = SqliteBackend(tmp_path)
-    store = Store(asker.clock, backend=backend)
+    store = Store(client.clock, backend=backend)
     assert asked(store, "POST", DEFINITIONS, definition()).status == 201
     assert asked(store, "POST", QUEUES, queue("a")).status == 201
     backend.close()
     again = SqliteBackend(tmp_path)
-    store = Store(asker.clock, backend=again)
+    store = Store(client.clock, backend=again)
     assert json.loads(asked(store, "GET", f"{QUEUES}/a").body)["spec"]["size"] == 3
     assert asked(store, "POST", QUEUES, queue("b", size=0)).status == 422
     again.close()
@@ -358,20 +358,20 @@ def test_it_survives_a_restart(asker: ApiClient, tmp_path: Path) -> None:
 # --- scale -------------------------------------------------------------------------------------------
 
 
-def test_a_kind_of_ones_own_is_scaled(asker: ApiClient) -> None:
+def test_a_kind_of_ones_own_is_scaled(client: ApiClient) -> None:
     paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
-    asker.post(DEFINITIONS, definition(version(subresources={"scale": paths})))
-    asker.post(QUEUES, queue("q", size=3))
-    assert asker.get(f"{QUEUES}/q/scale")["spec"] == {"replicas": 3}
-    asker.patch(f"{QUEUES}/q/scale", {"spec": {"replicas": 5}})
-    assert asker.get(f"{QUEUES}/q")["spec"]["size"] == 5
-    status, _, told = asker.refused(
+    client.post(DEFINITIONS, definition(version(subresources={"scale": paths})))
+    client.post(QUEUES, queue("q", size=3))
+    assert client.get(f"{QUEUES}/q/scale")["spec"] == {"replicas": 3}
+    client.patch(f"{QUEUES}/q/scale", {"spec": {"replicas": 5}})
+    assert client.get(f"{QUEUES}/q")["spec"]["size"] == 5
+    status, _, told = client.refused(
         "PATCH", f"{QUEUES}/q/scale", {"spec": {"replicas": 0}}, content_type=MERGE
     )
     assert (status, "spec.size" in told) == (422, True), "its schema wants one at least"
 
 
-def test_a_kind_that_says_nothing_of_it_has_no_scale(asker: ApiClient) -> None:
-    asker.post(DEFINITIONS, definition())
-    asker.post(QUEUES, queue("q"))
-    assert asker.refused("GET", f"{QUEUES}/q/scale")[0] == 404
+def test_a_kind_that_says_nothing_of_it_has_no_scale(client: ApiClient) -> None:
+    client.post(DEFINITIONS, definition())
+    client.post(QUEUES, queue("q"))
+    assert client.refused("GET", f"{QUEUES}/q/scale")[0] == 404

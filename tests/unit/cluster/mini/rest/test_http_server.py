@@ -1,4 +1,4 @@
-"""The front on a socket: who gets in, what goes over the wire, and how it stops."""
+"""The HTTP server: authentication, streams over a socket, and shutdown."""
 
 import asyncio
 import json
@@ -158,7 +158,7 @@ def test_a_client_that_hangs_up_is_not_waited_for() -> None:
     run(main())
 
 
-def test_it_stops_while_somebody_watches() -> None:
+def test_it_stops_while_a_client_watches() -> None:
     async def main() -> float:
         async with served() as (server, cluster), calling(server) as session:
             cluster.apply([config_map("a")])
@@ -244,7 +244,7 @@ def test_tls_with_a_certificate_made_now(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_client_certificate_says_who_asks(tmp_path: Path) -> None:
+def test_a_client_certificate_authenticates_its_subject(tmp_path: Path) -> None:
     certificate, clients = new_certificate(("127.0.0.1",)), new_authority("ca")
     tls = certificate.context(clients.certificate)
 

@@ -1,4 +1,4 @@
-"""A request may be large, and must not keep the others waiting: its cost grows with it, and no faster."""
+"""Large requests: their cost grows with their size, and no faster."""
 
 import json
 from time import perf_counter
@@ -10,9 +10,9 @@ from tests.unit.cluster.mini.rest.api_client import JSON_PATCH, MAPS, PODS, ApiC
 PATIENCE = 10  # seconds: what is compared with everything else would take minutes
 
 
-def took(asker: ApiClient, method: str, path: str, body: bytes, **more: str) -> int:
+def took(client: ApiClient, method: str, path: str, body: bytes, **more: str) -> int:
     began = perf_counter()
-    status = asker.ask(method, path, body, **more).status
+    status = client.ask(method, path, body, **more).status
     assert perf_counter() - began < PATIENCE
     return status
 
@@ -31,21 +31,21 @@ def _map(**content: object) -> bytes:
         (b'{"data":{%b}}' % b",".join(b'"k%d":"v","k%d":"v"' % (i, i) for i in range(20_000)), 400),
     ],
 )
-def test_many_mistakes(asker: ApiClient, body: bytes, status: int) -> None:
-    assert took(asker, "POST", MAPS, body, fieldValidation="Strict") == status
+def test_many_mistakes(client: ApiClient, body: bytes, status: int) -> None:
+    assert took(client, "POST", MAPS, body, fieldValidation="Strict") == status
 
 
-def test_only_so_many_mistakes_are_told(asker: ApiClient) -> None:
+def test_only_so_many_mistakes_are_told(client: ApiClient) -> None:
     labels = {f"no key {i}": "x" for i in range(1000)}
-    answer = asker.ask("POST", MAPS, _map(metadata={"name": "a", "labels": labels}))
+    answer = client.ask("POST", MAPS, _map(metadata={"name": "a", "labels": labels}))
     assert len(json.loads(answer.body)["details"]["causes"]) == 100
 
 
-def test_a_pod_with_many_tolerations_gets_one_more(asker: ApiClient) -> None:
+def test_a_pod_with_many_tolerations_gets_one_more(client: ApiClient) -> None:
     many = [{"key": f"k{i}", "operator": "Exists"} for i in range(20_000)]
-    asker.post(PODS, pod("a", tolerations=many))
+    client.post(PODS, pod("a", tolerations=many))
     more = [{"op": "add", "path": "/spec/tolerations/-", "value": {"key": "z", "operator": "Exists"}}]
-    assert took(asker, "PATCH", f"{PODS}/a", json.dumps(more).encode(), content_type=JSON_PATCH) == 200
+    assert took(client, "PATCH", f"{PODS}/a", json.dumps(more).encode(), content_type=JSON_PATCH) == 200
 
 
 @pytest.mark.parametrize(
@@ -56,5 +56,5 @@ def test_a_pod_with_many_tolerations_gets_one_more(asker: ApiClient) -> None:
         b"a: &a " + b"x" * 100_000 + b"\nb: [" + b"*a," * 10_000 + b"]\n",
     ],
 )
-def test_little_that_unfolds_to_much(asker: ApiClient, bomb: bytes) -> None:
-    assert took(asker, "POST", MAPS, bomb, content_type="application/yaml") == 400
+def test_little_that_unfolds_to_much(client: ApiClient, bomb: bytes) -> None:
+    assert took(client, "POST", MAPS, bomb, content_type="application/yaml") == 400

@@ -1,4 +1,4 @@
-"""In which form an answer comes."""
+"""Content negotiation by the Accept header."""
 
 import pytest
 
@@ -23,33 +23,33 @@ PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io
         (f"{PARTIAL},application/json", "ConfigMapList"),
     ],
 )
-def test_a_list(asker: ApiClient, accept: str, kind: str) -> None:
-    asker.post(MAPS, config_map("a"))
-    assert asker.get(MAPS, accept=accept)["kind"] == kind
+def test_a_list(client: ApiClient, accept: str, kind: str) -> None:
+    client.post(MAPS, config_map("a"))
+    assert client.get(MAPS, accept=accept)["kind"] == kind
 
 
 @pytest.mark.parametrize(
     ("accept", "kind"), [("", "ConfigMap"), (TABLE, "Table"), (PARTIAL, "PartialObjectMetadata")]
 )
-def test_an_object(asker: ApiClient, accept: str, kind: str) -> None:
-    asker.post(MAPS, config_map("a"))
-    assert asker.get(f"{MAPS}/a", accept=accept)["kind"] == kind
+def test_an_object(client: ApiClient, accept: str, kind: str) -> None:
+    client.post(MAPS, config_map("a"))
+    assert client.get(f"{MAPS}/a", accept=accept)["kind"] == kind
 
 
 @pytest.mark.parametrize(
     "accept", ["text/html", "application/vnd.kubernetes.protobuf", "application/yaml", PARTIAL]
 )
-def test_a_form_that_is_not_served(asker: ApiClient, accept: str) -> None:
-    assert asker.refused("GET", MAPS, accept=accept)[:2] == (406, "NotAcceptable")
+def test_a_form_that_is_not_served(client: ApiClient, accept: str) -> None:
+    assert client.refused("GET", MAPS, accept=accept)[:2] == (406, "NotAcceptable")
 
 
-def test_nothing_is_written_for_whom_cannot_be_answered(asker: ApiClient) -> None:
-    assert asker.refused("POST", MAPS, config_map("a"), accept="text/html")[0] == 406
-    assert asker.refused("DELETE", MAPS, accept="text/html")[0] == 406
+def test_nothing_is_written_if_no_form_is_acceptable(client: ApiClient) -> None:
+    assert client.refused("POST", MAPS, config_map("a"), accept="text/html")[0] == 406
+    assert client.refused("DELETE", MAPS, accept="text/html")[0] == 406
 
 
-def test_metadata_alone(asker: ApiClient) -> None:
-    asker.post(MAPS, config_map("a", big="x" * 1000))
-    (item,) = asker.get(MAPS, accept=PARTIAL_LIST)["items"]
+def test_metadata_alone(client: ApiClient) -> None:
+    client.post(MAPS, config_map("a", big="x" * 1000))
+    (item,) = client.get(MAPS, accept=PARTIAL_LIST)["items"]
     assert set(item) == {"kind", "apiVersion", "metadata"}
     assert item["metadata"]["name"] == "a"

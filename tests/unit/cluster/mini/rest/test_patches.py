@@ -26,27 +26,27 @@ from tests.unit.cluster.mini.rest.api_client import (
         ([{"op": "remove", "path": "/data/x"}, {"op": "add", "path": "/data/y", "value": "2"}], JSON_PATCH),
     ],
 )
-def test_three_ways_to_say_the_same(asker: ApiClient, patch: object, content_type: str) -> None:
-    asker.post(MAPS, config_map("a", x="1"))
-    assert asker.patch(f"{MAPS}/a", patch, content_type)["data"] == {"y": "2"}
+def test_three_ways_to_say_the_same(client: ApiClient, patch: object, content_type: str) -> None:
+    client.post(MAPS, config_map("a", x="1"))
+    assert client.patch(f"{MAPS}/a", patch, content_type)["data"] == {"y": "2"}
 
 
-def test_a_patch_that_changes_nothing_writes_nothing(asker: ApiClient) -> None:
-    made = asker.post(MAPS, config_map("a", x="1"))
-    assert asker.patch(f"{MAPS}/a", {"data": {"x": "1"}}) == made
+def test_a_patch_that_changes_nothing_writes_nothing(client: ApiClient) -> None:
+    made = client.post(MAPS, config_map("a", x="1"))
+    assert client.patch(f"{MAPS}/a", {"data": {"x": "1"}}) == made
 
 
-def test_a_patch_for_another_uid_is_invalid(asker: ApiClient) -> None:
-    made = asker.post(MAPS, config_map("a"))
-    asker.patch(f"{MAPS}/a", {"metadata": {"uid": made["metadata"]["uid"]}, "data": {"x": "1"}})
+def test_a_patch_for_another_uid_is_invalid(client: ApiClient) -> None:
+    made = client.post(MAPS, config_map("a"))
+    client.patch(f"{MAPS}/a", {"metadata": {"uid": made["metadata"]["uid"]}, "data": {"x": "1"}})
     other = {"metadata": {"uid": "other"}, "data": {"x": "2"}}
-    assert asker.refused("PATCH", f"{MAPS}/a", other, content_type=MERGE)[:2] == (422, "Invalid")
+    assert client.refused("PATCH", f"{MAPS}/a", other, content_type=MERGE)[:2] == (422, "Invalid")
 
 
-def test_a_patch_may_name_the_version_that_it_is_for(asker: ApiClient) -> None:
-    asker.post(MAPS, config_map("a"))
+def test_a_patch_may_name_the_version_that_it_is_for(client: ApiClient) -> None:
+    client.post(MAPS, config_map("a"))
     old = {"metadata": {"resourceVersion": "999"}, "data": {"x": "1"}}
-    assert asker.refused("PATCH", f"{MAPS}/a", old, content_type=MERGE)[:2] == (409, "Conflict")
+    assert client.refused("PATCH", f"{MAPS}/a", old, content_type=MERGE)[:2] == (409, "Conflict")
 
 
 @pytest.mark.parametrize(
@@ -69,54 +69,54 @@ def test_a_patch_may_name_the_version_that_it_is_for(asker: ApiClient) -> None:
         ({"data": {}}, "application/apply-patch+yaml", 400),
     ],
 )
-def test_a_patch_that_cannot_be(asker: ApiClient, patch: object, content_type: str, status: int) -> None:
-    asker.post(MAPS, config_map("a", x="1"))
-    assert asker.refused("PATCH", f"{MAPS}/a", patch, content_type=content_type)[0] == status
+def test_a_patch_that_cannot_be(client: ApiClient, patch: object, content_type: str, status: int) -> None:
+    client.post(MAPS, config_map("a", x="1"))
+    assert client.refused("PATCH", f"{MAPS}/a", patch, content_type=content_type)[0] == status
 
 
-def test_a_patch_of_what_is_not_there(asker: ApiClient) -> None:
-    assert asker.refused("PATCH", f"{MAPS}/a", {}, content_type=MERGE)[:2] == (404, "NotFound")
+def test_a_patch_of_what_is_not_there(client: ApiClient) -> None:
+    assert client.refused("PATCH", f"{MAPS}/a", {}, content_type=MERGE)[:2] == (404, "NotFound")
 
 
-def test_a_container_is_found_by_its_name(asker: ApiClient) -> None:
-    asker.post(DEPLOYMENTS, deployment("web"))
+def test_a_container_is_found_by_its_name(client: ApiClient) -> None:
+    client.post(DEPLOYMENTS, deployment("web"))
     change = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "example/app:2"}]}}}}
-    spec = asker.patch(f"{DEPLOYMENTS}/web", change, STRATEGIC)["spec"]["template"]["spec"]
+    spec = client.patch(f"{DEPLOYMENTS}/web", change, STRATEGIC)["spec"]["template"]["spec"]
     assert [c["image"] for c in spec["containers"]] == ["example/app:2"]
     assert spec["containers"][0]["imagePullPolicy"]
-    assert asker.patch(f"{DEPLOYMENTS}/web", change, MERGE)["spec"]["template"]["spec"] == spec
+    assert client.patch(f"{DEPLOYMENTS}/web", change, MERGE)["spec"]["template"]["spec"] == spec
 
 
-def test_a_node_is_cordoned_and_tainted(asker: ApiClient) -> None:
-    asker.post(NODES, node("n"))
-    asker.patch(f"{NODES}/n", {"spec": {"unschedulable": True}}, STRATEGIC)
+def test_a_node_is_cordoned_and_tainted(client: ApiClient) -> None:
+    client.post(NODES, node("n"))
+    client.patch(f"{NODES}/n", {"spec": {"unschedulable": True}}, STRATEGIC)
     taints = [{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "NoSchedule"}]
-    asker.patch(f"{NODES}/n", {"spec": {"taints": taints}}, STRATEGIC)
-    spec = asker.patch(f"{NODES}/n", {"spec": {"taints": taints[:1]}}, STRATEGIC)["spec"]
+    client.patch(f"{NODES}/n", {"spec": {"taints": taints}}, STRATEGIC)
+    spec = client.patch(f"{NODES}/n", {"spec": {"taints": taints[:1]}}, STRATEGIC)["spec"]
     assert spec == {"unschedulable": True, "taints": taints[:1]}
 
 
-def test_a_condition_is_merged_into_a_status(asker: ApiClient) -> None:
-    asker.post(PODS, pod("a"))
+def test_a_condition_is_merged_into_a_status(client: ApiClient) -> None:
+    client.post(PODS, pod("a"))
     ready, warm = {"type": "Ready", "status": "False"}, {"type": "example.com/warm", "status": "True"}
-    asker.patch(f"{PODS}/a/status", {"status": {"conditions": [ready, warm]}}, STRATEGIC)
+    client.patch(f"{PODS}/a/status", {"status": {"conditions": [ready, warm]}}, STRATEGIC)
     better = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-    conditions = asker.patch(f"{PODS}/a/status", better, STRATEGIC)["status"]["conditions"]
+    conditions = client.patch(f"{PODS}/a/status", better, STRATEGIC)["status"]["conditions"]
     assert {c["type"]: c["status"] for c in conditions} == {"Ready": "True", "example.com/warm": "True"}
 
 
-def test_a_pod_is_resized(asker: ApiClient) -> None:
-    asker.post(PODS, pod("a"))
+def test_a_pod_is_resized(client: ApiClient) -> None:
+    client.post(PODS, pod("a"))
     grown = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
     change = {"spec": {"containers": [grown]}}
-    assert asker.refused("PATCH", f"{PODS}/a", change, content_type=STRATEGIC)[0] == 422
-    answer = asker.ask("PATCH", f"{PODS}/a/resize", change, content_type=STRATEGIC)
+    assert client.refused("PATCH", f"{PODS}/a", change, content_type=STRATEGIC)[0] == 422
+    answer = client.ask("PATCH", f"{PODS}/a/resize", change, content_type=STRATEGIC)
     # A pod without any request stays one: its quality of service must not change.
     assert answer.status == 422
-    asker.post(
+    client.post(
         PODS, pod("b", containers=[{"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}])
     )
-    resized = asker.patch(f"{PODS}/b/resize", change, STRATEGIC)
+    resized = client.patch(f"{PODS}/b/resize", change, STRATEGIC)
     assert resized["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "2"
     assert resized["metadata"]["generation"] == 2
-    assert asker.get(f"{PODS}/b/resize") == resized
+    assert client.get(f"{PODS}/b/resize") == resized

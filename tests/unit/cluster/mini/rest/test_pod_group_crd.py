@@ -1,4 +1,4 @@
-"""PodGroups of Reprieve's own, for clusters that have none: their definition, and what it lets through."""
+"""Reprieve's own PodGroup, for clusters without one: its definition, and what it admits."""
 
 from typing import Any
 
@@ -29,9 +29,9 @@ def definition() -> dict[str, Any]:
 
 
 @pytest.fixture
-def defined(asker: ApiClient) -> ApiClient:
-    asker.post(DEFINITIONS, definition())
-    return asker
+def defined(client: ApiClient) -> ApiClient:
+    client.post(DEFINITIONS, definition())
+    return client
 
 
 def group(**spec: object) -> dict[str, Any]:

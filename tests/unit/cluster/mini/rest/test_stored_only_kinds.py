@@ -1,4 +1,4 @@
-"""Kinds that nobody here acts upon: they are kept for those who come from outside."""
+"""Kinds that are stored for external clients, and that no component of the mini cluster acts upon."""
 
 import pytest
 
@@ -32,17 +32,17 @@ INGRESS = _thing(
 CONFIG: Json = {"requests": ["r"], "opaque": {"driver": "gpu.example.com", "parameters": {"a": 1}}}
 
 
-def test_what_a_scheduler_of_devices_needs(asker: ApiClient) -> None:
-    made = asker.post(CLAIMS, CLAIM)
+def test_what_a_scheduler_of_devices_needs(client: ApiClient) -> None:
+    made = client.post(CLAIMS, CLAIM)
     exactly = made["spec"]["devices"]["requests"][0]["exactly"]
     assert (exactly["allocationMode"], exactly["count"]) == ("ExactCount", 1)
     given = {"allocation": {"devices": {"results": []}}, "reservedFor": [{"resource": "pods", "name": "p"}]}
-    asker.patch(f"{CLAIMS}/it/status", {"status": given})
-    (row,) = asker.get(CLAIMS, accept=TABLE)["rows"]
+    client.patch(f"{CLAIMS}/it/status", {"status": given})
+    (row,) = client.get(CLAIMS, accept=TABLE)["rows"]
     assert row["cells"][1] == "allocated,reserved"
-    asker.post(SLICES, SLICE)
-    assert asker.names(SLICES, fieldSelector="spec.nodeName=a") == ["it"]
-    assert asker.names(SLICES, fieldSelector="spec.nodeName=b") == []
+    client.post(SLICES, SLICE)
+    assert client.names(SLICES, fieldSelector="spec.nodeName=a") == ["it"]
+    assert client.names(SLICES, fieldSelector="spec.nodeName=b") == []
 
 
 @pytest.mark.parametrize(
@@ -53,29 +53,29 @@ def test_what_a_scheduler_of_devices_needs(asker: ApiClient) -> None:
         (INGRESSES, {**INGRESS, "spec": {}}, "at least one of defaultBackend and rules"),
     ],
 )
-def test_what_cannot_be(asker: ApiClient, path: str, body: Json, sentence: str) -> None:
-    status, _, told = asker.refused("POST", path, body)
+def test_what_cannot_be(client: ApiClient, path: str, body: Json, sentence: str) -> None:
+    status, _, told = client.refused("POST", path, body)
     assert status == 422
     assert sentence in told
 
 
-def test_nobody_has_what_was_not_given_out(asker: ApiClient) -> None:
-    asker.post(CLAIMS, CLAIM)
+def test_an_unallocated_claim_cannot_be_reserved(client: ApiClient) -> None:
+    client.post(CLAIMS, CLAIM)
     had = {"status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "1"}]}}
-    status, _, told = asker.refused("PATCH", f"{CLAIMS}/it/status", had, content_type=MERGE)
+    status, _, told = client.refused("PATCH", f"{CLAIMS}/it/status", had, content_type=MERGE)
     assert (status, "status.reservedFor: Forbidden" in told) == (422, True)
 
 
-def test_ports_are_of_tcp(asker: ApiClient) -> None:
+def test_ports_are_of_tcp(client: ApiClient) -> None:
     subsets = [{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]
-    made = asker.post("/api/v1/namespaces/default/endpoints", _thing("v1", "Endpoints", subsets=subsets))
+    made = client.post("/api/v1/namespaces/default/endpoints", _thing("v1", "Endpoints", subsets=subsets))
     assert made["subsets"][0]["ports"] == [{"port": 80, "protocol": "TCP"}]
 
 
-def test_a_claim_stays_as_it_was(asker: ApiClient) -> None:
-    asker.post(CLAIMS, CLAIM)
+def test_a_claim_stays_as_it_was(client: ApiClient) -> None:
+    client.post(CLAIMS, CLAIM)
     other = {"spec": {"devices": {"requests": [{**ASKED, "name": "other"}]}}}
-    status, _, told = asker.refused("PATCH", f"{CLAIMS}/it", other, content_type=MERGE)
+    status, _, told = client.refused("PATCH", f"{CLAIMS}/it", other, content_type=MERGE)
     assert (status, "spec: Invalid value" in told) == (422, True)
 
 
@@ -86,14 +86,14 @@ def test_a_claim_stays_as_it_was(asker: ApiClient) -> None:
         (CLAIMS, {**CLAIM, "spec": {"devices": {"requests": [ASKED], "config": [CONFIG]}}}),
     ],
 )
-def test_messages_within_messages(asker: ApiClient, path: str, body: Json) -> None:
+def test_messages_within_messages(client: ApiClient, path: str, body: Json) -> None:
     """In protobuf, parts of an object are messages of their own that JSON knows nothing of."""
     content_type = "application/vnd.kubernetes.protobuf"
-    as_protobuf = asker.post(path, envelope(body), content_type=content_type, dryRun="All")
-    assert as_protobuf["spec"] == asker.post(path, body, dryRun="All")["spec"]
+    as_protobuf = client.post(path, envelope(body), content_type=content_type, dryRun="All")
+    assert as_protobuf["spec"] == client.post(path, body, dryRun="All")["spec"]
 
 
-def test_nothing_is_debugged(asker: ApiClient) -> None:
-    asker.post(PODS, pod("a"))
-    status, _, told = asker.refused("PATCH", f"{PODS}/a/ephemeralcontainers", {})
+def test_nothing_is_debugged(client: ApiClient) -> None:
+    client.post(PODS, pod("a"))
+    status, _, told = client.refused("PATCH", f"{PODS}/a/ephemeralcontainers", {})
     assert (status, "simulated kubelet" in told) == (400, True)

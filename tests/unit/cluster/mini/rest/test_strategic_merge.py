@@ -1,4 +1,4 @@
-"""Strategic merge patch: lists of named things, and directives."""
+"""Strategic merge patch: lists with merge keys, and directives."""
 
 from typing import Any
 

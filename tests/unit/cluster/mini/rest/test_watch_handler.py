@@ -1,4 +1,4 @@
-"""Watches: what there is, what changes, and how they end."""
+"""Watches: initial events, changes, and how they end."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -17,8 +17,8 @@ NEWER = "NotOlderThan"
 
 
 class Watcher:
-    def __init__(self, asker: ApiClient, path: str, accept: str = "", **query: str) -> None:
-        stream = asker.stream(path, accept, **query)
+    def __init__(self, client: ApiClient, path: str, accept: str = "", **query: str) -> None:
+        stream = client.stream(path, accept, **query)
         assert isinstance(stream, Stream)
         self._chunks = stream.chunks
 
@@ -43,39 +43,39 @@ def playing(play: Callable[[ApiClient], Awaitable[None]], kept_changes: int = 10
 
 
 def test_it_shows_what_there_is_and_then_what_changes() -> None:
-    async def play(asker: ApiClient) -> None:
-        asker.post(MAPS, config_map("a"))
-        asker.post(MAPS, config_map("b"))
-        watcher = Watcher(asker, MAPS)
+    async def play(client: ApiClient) -> None:
+        client.post(MAPS, config_map("a"))
+        client.post(MAPS, config_map("b"))
+        watcher = Watcher(client, MAPS)
         assert told(await watcher.lines()) == [("ADDED", "a"), ("ADDED", "b")]
-        asker.patch(f"{MAPS}/a", {"data": {"x": "1"}})
-        asker.delete(f"{MAPS}/b")
-        asker.post("/api/v1/namespaces/kube-system/configmaps", config_map("elsewhere"))
-        asker.post(MAPS, config_map("c"))
+        client.patch(f"{MAPS}/a", {"data": {"x": "1"}})
+        client.delete(f"{MAPS}/b")
+        client.post("/api/v1/namespaces/kube-system/configmaps", config_map("elsewhere"))
+        client.post(MAPS, config_map("c"))
         assert told(await watcher.lines()) == [("MODIFIED", "a"), ("DELETED", "b"), ("ADDED", "c")]
 
     playing(play)
 
 
 def test_it_goes_on_where_a_list_ended() -> None:
-    async def play(asker: ApiClient) -> None:
-        asker.post(MAPS, config_map("a"))
-        version = asker.get(MAPS)["metadata"]["resourceVersion"]
-        asker.post(MAPS, config_map("b"))
-        assert told(await Watcher(asker, MAPS, resourceVersion=version).lines()) == [("ADDED", "b")]
+    async def play(client: ApiClient) -> None:
+        client.post(MAPS, config_map("a"))
+        version = client.get(MAPS)["metadata"]["resourceVersion"]
+        client.post(MAPS, config_map("b"))
+        assert told(await Watcher(client, MAPS, resourceVersion=version).lines()) == [("ADDED", "b")]
 
     playing(play)
 
 
 def test_what_enters_and_leaves_a_selection() -> None:
-    async def play(asker: ApiClient) -> None:
-        asker.post(PODS, pod("a"))
-        watcher = Watcher(asker, PODS, fieldSelector="spec.nodeName=n1", resourceVersion="1")
-        labelled = Watcher(asker, PODS, labelSelector="app=a")
+    async def play(client: ApiClient) -> None:
+        client.post(PODS, pod("a"))
+        watcher = Watcher(client, PODS, fieldSelector="spec.nodeName=n1", resourceVersion="1")
+        labelled = Watcher(client, PODS, labelSelector="app=a")
         assert told(await labelled.lines()) == [("ADDED", "a")]
-        asker.post(f"{PODS}/a/binding", {"target": {"name": "n1"}})
-        asker.patch(f"{PODS}/a", {"metadata": {"labels": {"app": "other"}}})
-        asker.delete(f"{PODS}/a", gracePeriodSeconds="0")
+        client.post(f"{PODS}/a/binding", {"target": {"name": "n1"}})
+        client.patch(f"{PODS}/a", {"metadata": {"labels": {"app": "other"}}})
+        client.delete(f"{PODS}/a", gracePeriodSeconds="0")
         assert told(await watcher.lines()) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
         assert told(await labelled.lines()) == [("MODIFIED", "a"), ("DELETED", "a")]
 
@@ -83,38 +83,38 @@ def test_what_enters_and_leaves_a_selection() -> None:
 
 
 def test_it_ends_when_its_time_is_over_with_a_bookmark() -> None:
-    async def play(asker: ApiClient) -> None:
-        asker.post(MAPS, config_map("a"))
-        watcher = Watcher(asker, MAPS, timeoutSeconds="130", allowWatchBookmarks="true")
+    async def play(client: ApiClient) -> None:
+        client.post(MAPS, config_map("a"))
+        watcher = Watcher(client, MAPS, timeoutSeconds="130", allowWatchBookmarks="true")
         lines = await watcher.rest()
         assert [line["type"] for line in lines] == ["ADDED", "BOOKMARK", "BOOKMARK", "BOOKMARK"]
         assert lines[-1]["object"] == {
             "kind": "ConfigMap",
             "apiVersion": "v1",
-            "metadata": {"resourceVersion": str(asker.store.version)},
+            "metadata": {"resourceVersion": str(client.store.version)},
         }
 
     playing(play)
 
 
 def test_without_bookmarks_it_just_ends() -> None:
-    async def play(asker: ApiClient) -> None:
-        assert await Watcher(asker, MAPS, timeoutSeconds="5").rest() == []
+    async def play(client: ApiClient) -> None:
+        assert await Watcher(client, MAPS, timeoutSeconds="5").rest() == []
 
     playing(play)
 
 
 def test_a_list_as_a_stream() -> None:
-    async def play(asker: ApiClient) -> None:
-        asker.post(MAPS, config_map("a"))
+    async def play(client: ApiClient) -> None:
+        client.post(MAPS, config_map("a"))
         watcher = Watcher(
-            asker, MAPS, sendInitialEvents="true", resourceVersionMatch=NEWER, allowWatchBookmarks="true"
+            client, MAPS, sendInitialEvents="true", resourceVersionMatch=NEWER, allowWatchBookmarks="true"
         )
         assert told(await watcher.lines()) == [("ADDED", "a")]
         (end,) = await watcher.lines()
         assert end["type"] == "BOOKMARK"
         assert end["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
-        asker.post(MAPS, config_map("b"))
+        client.post(MAPS, config_map("b"))
         assert told(await watcher.lines()) == [("ADDED", "b")]
 
     playing(play)
@@ -131,7 +131,7 @@ def test_a_version_that_is_too_old_is_the_last_line() -> None:
     playing(play, kept_changes=5)
 
 
-def test_a_watcher_who_is_too_slow_is_told() -> None:
+def test_a_slow_watcher_gets_expired() -> None:
     async def play(slow: ApiClient) -> None:
         slow.post(MAPS, config_map("a"))
         watcher = Watcher(slow, MAPS)
@@ -144,11 +144,11 @@ def test_a_watcher_who_is_too_slow_is_told() -> None:
 
 
 def test_tables_are_watched_row_by_row() -> None:
-    async def play(asker: ApiClient) -> None:
-        asker.post(PODS, pod("a"))
-        watcher = Watcher(asker, PODS, TABLE)
+    async def play(client: ApiClient) -> None:
+        client.post(PODS, pod("a"))
+        watcher = Watcher(client, PODS, TABLE)
         (first,) = await watcher.lines()
-        asker.patch(f"{PODS}/a", {"metadata": {"labels": {"x": "y"}}})
+        client.patch(f"{PODS}/a", {"metadata": {"labels": {"x": "y"}}})
         (second,) = await watcher.lines()
         assert [len(line["object"]["rows"]) for line in (first, second)] == [1, 1]
         assert first["object"]["columnDefinitions"]
@@ -158,11 +158,11 @@ def test_tables_are_watched_row_by_row() -> None:
 
 
 def test_objects_are_watched_in_the_version_that_is_asked_for() -> None:
-    async def play(asker: ApiClient) -> None:
+    async def play(client: ApiClient) -> None:
         path = "/apis/scheduling.k8s.io/{}/namespaces/default/podgroups"
         spec: Json = {"schedulingPolicy": {"basic": {}}, "disruptionMode": {"all": {}}}
-        asker.post(path.format("v1beta1"), {"metadata": {"name": "g"}, "spec": spec})
-        (line,) = await Watcher(asker, path.format("v1alpha2")).lines()
+        client.post(path.format("v1beta1"), {"metadata": {"name": "g"}, "spec": spec})
+        (line,) = await Watcher(client, path.format("v1alpha2")).lines()
         assert line["object"]["apiVersion"] == "scheduling.k8s.io/v1alpha2"
         assert line["object"]["spec"]["disruptionMode"] == "PodGroup"
 
@@ -170,10 +170,10 @@ def test_objects_are_watched_in_the_version_that_is_asked_for() -> None:
 
 
 def test_a_long_history_comes_in_portions() -> None:
-    async def play(asker: ApiClient) -> None:
+    async def play(client: ApiClient) -> None:
         for i in range(1200):
-            asker.store.create("configmaps", config_map(f"m{i:04}"))
-        watcher = Watcher(asker, MAPS)
+            client.store.create("configmaps", config_map(f"m{i:04}"))
+        watcher = Watcher(client, MAPS)
         assert [len(await watcher.lines()) for _ in range(3)] == [500, 500, 200]
 
     playing(play)
@@ -191,22 +191,22 @@ def test_a_long_history_comes_in_portions() -> None:
         ({"sendInitialEvents": "true", "resourceVersionMatch": NEWER, "resourceVersion": "99"}, 504),
     ],
 )
-def test_a_watch_that_cannot_be(asker: ApiClient, query: dict[str, str], status: int) -> None:
-    answer = asker.stream(MAPS, **query)
+def test_a_watch_that_cannot_be(client: ApiClient, query: dict[str, str], status: int) -> None:
+    answer = client.stream(MAPS, **query)
     assert isinstance(answer, ApiResponse)
     assert answer.status == status
 
 
 def test_watchers_are_forgotten_when_they_leave() -> None:
-    async def play(asker: ApiClient) -> None:
-        stream = asker.stream(MAPS)
+    async def play(client: ApiClient) -> None:
+        stream = client.stream(MAPS)
         assert isinstance(stream, Stream)
-        asker.post(MAPS, config_map("a"))
+        client.post(MAPS, config_map("a"))
         await anext(stream.chunks)
         await stream.chunks.aclose()
-        asker.store.patch(
+        client.store.patch(
             Key("configmaps", "default", "a"), lambda body: {**body, "data": {"x": "y"}}, Part.MAIN
         )
-        assert asker.store._history._watches == {"configmaps": []}
+        assert client.store._history._watches == {"configmaps": []}
 
     playing(play)

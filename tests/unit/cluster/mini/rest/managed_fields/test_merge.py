@@ -1,4 +1,4 @@
-"""Merging, taking away and comparing hold together for any values."""
+"""Merging, removing and comparing are consistent for any values."""
 
 from typing import Any
 
