@@ -15,7 +15,7 @@ from typing import Any
 
 import aiohttp
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.bootstrap import SHAPES, nodes_of
 from reprieve.cluster.mini.cluster import MiniCluster

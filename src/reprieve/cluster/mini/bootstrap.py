@@ -5,7 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
-from reprieve.cluster.api.priority import SYSTEM_CLASSES
+from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.auth.bootstrap_policy import default_roles
 from reprieve.cluster.mini.kinds import Json, peek, section

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import get_args
 
 from reprieve.cluster.api.codec import Decoded, decode
-from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
+from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.control_loop import ControlLoop, run
 from reprieve.cluster.mini.controllers import ControllerManager, delays_at

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.auth.authentication import TokenIssuer
 from reprieve.cluster.mini.bootstrap import LocalCluster, known_authorities, nodes_of, standard_objects

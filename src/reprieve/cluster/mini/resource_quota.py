@@ -6,8 +6,8 @@ recount corrects a charge for an object that was not stored after all.
 
 from contextlib import suppress
 
-from reprieve.cluster.api.admission import Request
-from reprieve.cluster.api.quotas import (
+from reprieve.cluster.apiserver.admission import Request
+from reprieve.cluster.apiserver.quotas import (
     Amounts,
     Change,
     added,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
-from reprieve.cluster.api.admission import (
+from reprieve.cluster.apiserver.admission import (
     ALL_FEATURES,
     Answer,
     Features,

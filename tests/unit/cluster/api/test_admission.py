@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import pytest
 
-from reprieve.cluster.api.admission import Reason
+from reprieve.cluster.apiserver.admission import Reason
 from reprieve.cluster.api.codec import Unreadable, decode_value
 from tests.unit.cluster.api.admitting import (
     CLAIM,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from reprieve.cluster.api.admission import ALL_FEATURES, DEFAULT_FEATURES, Features
+from reprieve.cluster.apiserver.admission import ALL_FEATURES, DEFAULT_FEATURES, Features
 from tests.unit.cluster.api.admitting import (
     COMPOSITE,
     DEPLOYMENT,

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reprieve.cluster.api.admission import Operation
+from reprieve.cluster.apiserver.admission import Operation
 from tests.unit.cluster.api.admitting import EVERY_KIND, Json, ask, create, created, with_value
 from tests.unit.cluster.api.rich_pod import RICH_POD
 

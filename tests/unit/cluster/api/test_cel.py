@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.cluster.api.cel import Scope, SenselessError, UnreadError, read
+from reprieve.cluster.apiserver.cel import Scope, SenselessError, UnreadError, read
 
 OBJECT = {
     "n": 3,

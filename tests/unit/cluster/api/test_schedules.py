@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reprieve.cluster.api.schedules import ScheduleError, schedule_of, zone_of
+from reprieve.cluster.apiserver.cron_schedules import ScheduleError, schedule_of, zone_of
 
 
 def following(text: str, after: str, zone: str = "", count: int = 1) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.cluster.api.admission import Operation
+from reprieve.cluster.apiserver.admission import Operation
 from tests.unit.cluster.api.admitting import (
     ATTACHMENT,
     CAPACITY,

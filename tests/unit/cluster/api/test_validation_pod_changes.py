@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.cluster.api.admission import Answer, Operation
+from reprieve.cluster.apiserver.admission import Answer, Operation
 from tests.unit.cluster.api.admitting import (
     NODE,
     POD,

@@ -1,6 +1,6 @@
 """The initial content of a cluster."""
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.bootstrap import SHAPES, nodes_of, standard_objects
 from reprieve.cluster.mini.store import Store

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from reprieve.cluster.api.admission import DEFAULT_FEATURES, Features
+from reprieve.cluster.apiserver.admission import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.controllers import (
     cluster_role_aggregation,

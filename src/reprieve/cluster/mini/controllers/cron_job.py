@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from reprieve.cluster.api.schedules import Schedule, ScheduleError, schedule_of, zone_of
+from reprieve.cluster.apiserver.cron_schedules import Schedule, ScheduleError, schedule_of, zone_of
 from reprieve.cluster.api.timestamps import moment, stamp
 from reprieve.cluster.mini.controllers.api_writes import Create, Delete, RequeueAt, UpdateStatus, Write
 from reprieve.cluster.mini.controllers.controller_cache import (

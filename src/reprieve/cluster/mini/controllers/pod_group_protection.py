@@ -5,7 +5,7 @@ Admission adds a finalizer to new groups; this controller removes it.
 
 from collections.abc import Iterator
 
-from reprieve.cluster.api.plugins import PROTECTION
+from reprieve.cluster.apiserver.admission_plugins import PROTECTION
 from reprieve.cluster.mini.controllers.api_writes import Update, Write
 from reprieve.cluster.mini.controllers.controller_cache import (
     GROUPS,

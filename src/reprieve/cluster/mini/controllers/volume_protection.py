@@ -6,7 +6,7 @@ of ephemeral volumes, which are deleted with their pods.
 
 from collections.abc import Iterator
 
-from reprieve.cluster.api.plugins import CLAIM_PROTECTION, VOLUME_PROTECTION
+from reprieve.cluster.apiserver.admission_plugins import CLAIM_PROTECTION, VOLUME_PROTECTION
 from reprieve.cluster.mini.controllers.api_writes import Create, Update, Write
 from reprieve.cluster.mini.controllers.controller_cache import (
     CLAIMS,

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from reprieve.cluster.api.admission import Features, Operation
-from reprieve.cluster.api.admission import Request as Admission
-from reprieve.cluster.api.custom import Definition
+from reprieve.cluster.apiserver.admission import Features, Operation
+from reprieve.cluster.apiserver.admission import Request as Admission
+from reprieve.cluster.apiserver.custom_resources import Definition
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.admission import admitted_request
 from reprieve.cluster.mini.auth.authentication import TokenIssuer

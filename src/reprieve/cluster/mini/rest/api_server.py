@@ -6,7 +6,7 @@ Every refusal becomes a Status.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
+from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.certificates import Bearer
 from reprieve.cluster.mini.auth.authentication import ANONYMOUS, AUTHENTICATED, TokenIssuer, UserInfo

@@ -8,7 +8,7 @@ by a client is tracked. Writes of the built-in controllers and kubelets are not.
 from dataclasses import dataclass
 
 from reprieve.cluster.api.merging import Shape, shape_of
-from reprieve.cluster.api.structural import shape_in
+from reprieve.cluster.apiserver.structural_schemas import shape_in
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.kinds import Json, StatusSubresource, peek

@@ -7,7 +7,7 @@ without a warning, as the parameter ``fieldValidation`` says.
 from dataclasses import dataclass
 
 from reprieve.cluster.api import schema, structural
-from reprieve.cluster.api.rules import unread_rules
+from reprieve.cluster.apiserver.cel_rules import unread_rules
 from reprieve.cluster.api.schema import Finding, findings
 from reprieve.cluster.mini.custom_kinds import DEFINITIONS
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request

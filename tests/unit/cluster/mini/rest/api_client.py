@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.auth.authentication import ADMIN
 from reprieve.cluster.mini.rest.api_server import ApiServer
 from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, Stream

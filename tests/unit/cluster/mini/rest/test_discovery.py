@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from reprieve.cluster.api.features import ALL_FEATURES, Features
+from reprieve.cluster.apiserver.features import ALL_FEATURES, Features
 from reprieve.cluster.api.schema import Object, fields_of, is_listed
 from reprieve.cluster.mini.kinds import KINDS
 from reprieve.cluster.mini.rest.api_server import ApiServer

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.rest.api_server import ApiServer
 from tests.unit.cluster.mini.rest.api_client import MAPS, NODES, PODS, ApiClient, config_map, node, pod
 
