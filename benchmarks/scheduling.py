@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.clusters import PODS_PER_NODE, Json, cluster, container, pod, running_pod
-from reprieve.assembly import watched
+from reprieve.assembly.observed_scheduler import watched
 from reprieve.cluster.api.codec import Decoded, decode
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.model.effects import Bind, Effect

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from reprieve.assembly import EVERYTHING, scheduling
+from reprieve.assembly.kube_cluster import scheduling
+from reprieve.assembly.scheduler_settings import EVERYTHING
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.config import default_configuration
 from reprieve.runtime.virtual_time import clock, run

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reprieve.assembly import scheduling
+from reprieve.assembly.kube_cluster import scheduling
 from reprieve.config import default_configuration
 from reprieve.runtime import virtual_time
 from tests.contract.http import MiniOperator, living_cluster

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from reprieve.assembly import DEFAULT_GATES, cluster_in_process, limits_of, pace_of, profile_of, settings_of
+from reprieve.assembly.mini_cluster import cluster_in_process
+from reprieve.assembly.placement_profiles import profile_of
+from reprieve.assembly.scheduler_settings import DEFAULT_GATES, limits_of, pace_of, settings_of
 from reprieve.config import default_configuration
 from reprieve.model.build import build
 from reprieve.model.objects import Node, NodeSpec, NodeStatus, ObjectMeta, Pod

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reprieve.assembly import settings_of
+from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.config import Gates, InvalidConfigurationError, parse_feature_gates
 from reprieve.model.objects import (
     CompositePodGroup,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from reprieve.assembly import policy_of, settings_of
+from reprieve.assembly.scheduler_settings import policy_of, settings_of
 from reprieve.config import Configuration, parse_feature_gates
 from reprieve.model.effects import Evict, SetCondition
 from reprieve.model.events import Seen, Synced

@@ -10,8 +10,8 @@ from http import HTTPStatus
 from typing import Any
 
 from reprieve import config
-from reprieve.assembly import settings_of
 from reprieve.assembly.daemon import DaemonError, answered_rights, needed_rights, places, server_version
+from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.timestamps import moment, stamp
 from reprieve.cluster.kube import client, rights
 from reprieve.cluster.kube.auth import Access, find_access

@@ -16,16 +16,11 @@ from http import HTTPStatus
 from pathlib import Path
 
 from reprieve import config
-from reprieve.assembly import (
-    DEFAULT_GATES,
-    journal_in,
-    reached,
-    scheduled,
-    scheduling,
-    settings_of,
-    watched,
-)
 from reprieve.assembly.endpoints import USUALLY, Endpoint, Judges, Judging, served
+from reprieve.assembly.journals import journal_in
+from reprieve.assembly.kube_cluster import reached, scheduled, scheduling
+from reprieve.assembly.observed_scheduler import watched
+from reprieve.assembly.scheduler_settings import DEFAULT_GATES, settings_of
 from reprieve.cluster.kube import client, lease, rights
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError

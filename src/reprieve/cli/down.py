@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from reprieve.assembly import Running, ask_to_stop
+from reprieve.assembly.running_clusters import Running, ask_to_stop
 from reprieve.cli.status import running_clusters
 
 PATIENCE = 30.0

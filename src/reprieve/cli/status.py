@@ -6,7 +6,7 @@ import time
 import click
 import msgspec
 
-from reprieve.assembly import RegistryError, Running, clusters_that_are_up
+from reprieve.assembly.running_clusters import RegistryError, Running, clusters_that_are_up
 from reprieve.cli.screen import show
 from reprieve.report.text import table
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from reprieve import config
-from reprieve.assembly import cluster_in_process
+from reprieve.assembly.mini_cluster import cluster_in_process
 from reprieve.cli.scenes import Pace
 from reprieve.cli.screen import show
 from reprieve.cluster.api.codec import Decoded, decode_value

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any, Protocol
 
 from reprieve import config
-from reprieve.assembly import Cluster, change, cluster_in_process, submit
+from reprieve.assembly.mini_cluster import Cluster, change, cluster_in_process, submit
 from reprieve.cli.scenes import Pace
 from reprieve.cli.screen import show
 from reprieve.cluster.api.codec import Decoded, decode_value

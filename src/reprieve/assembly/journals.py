@@ -1,0 +1,45 @@
+"""The journal of a scheduler, as its runs write it, and its replay: each run as it was configured."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from reprieve import config
+from reprieve.assembly.scheduler_settings import settings_of
+from reprieve.runtime.journal import Headless, Journal, JournalError, Replayed, replay
+from reprieve.scheduler.core import Scheduler
+
+JOURNAL = "journal"  # below the directory in which a cluster is kept
+
+
+@contextmanager
+def journal_in(
+    directory: Path | None,
+    configured: config.Configuration,
+    gates: config.Gates,
+    complain: Callable[[str], None],
+) -> Iterator[Journal | None]:
+    """A journal for as long as the context is open; none without a directory."""
+    if directory is None:
+        yield None
+        return
+    head = {"configuration": msgspec.to_builtins(configured), "gates": msgspec.to_builtins(gates)}
+    with closing(Journal(directory, head, complain)) as journal:
+        yield journal
+
+
+def replayed(directory: Path) -> Iterator[Replayed | Headless]:
+    """Repeats every run of a journal, each as it was configured; raises JournalError."""
+    return replay(directory, _scheduler_of)
+
+
+def _scheduler_of(head: dict[str, Any]) -> Scheduler:
+    try:
+        configured = msgspec.convert(head.get("configuration"), config.Configuration)
+        gates = msgspec.convert(head.get("gates"), config.Gates)
+    except msgspec.ValidationError as error:
+        raise JournalError(f"the configuration of a run cannot be read: {error}") from error
+    return Scheduler(settings_of(configured, gates))

@@ -1,0 +1,112 @@
+"""The mini cluster with a scheduler: in this process, or on this machine where kubectl can reach it.
+
+Every feature is on: it is for trying things. It must not know the side of a real API server.
+"""
+
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from reprieve import config
+from reprieve.assembly.journals import JOURNAL, journal_in
+from reprieve.assembly.observed_scheduler import watched
+from reprieve.assembly.scheduler_settings import EVERYTHING, limits_of, settings_of
+from reprieve.cluster.mini import disk, registry, restoring, setup
+from reprieve.cluster.mini.admitted import admitted
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.kinds import BY_NAME, Json
+from reprieve.cluster.mini.rights import users
+from reprieve.cluster.mini.store import Part
+from reprieve.runtime.loop import Loop, ignore
+from reprieve.runtime.telemetry import Telemetry
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Decision
+
+# In these words commands say what they want.
+Cluster = MiniCluster
+LocalCluster = setup.LocalCluster
+SHAPES = setup.SHAPES
+User = users.User
+DiskError = disk.DiskError
+SnapshotError = restoring.SnapshotError
+
+
+@asynccontextmanager
+async def cluster_in_process(
+    configured: config.Configuration,
+    clock: Callable[[], float],
+    record: Callable[[Decision], None] = ignore,
+    telemetry: Telemetry | None = None,
+) -> AsyncIterator[MiniCluster]:
+    """A cluster that lives in this process, and is scheduled, for as long as the context is open.
+
+    It is for trying things: every feature is on.
+    """
+    cluster, scheduler = MiniCluster(clock), Scheduler(settings_of(configured, EVERYTHING))
+    loop = Loop(watched(scheduler, clock, telemetry), cluster, clock, record, limits_of(EVERYTHING))
+    cluster.start()
+    try:
+        async with loop.running():
+            yield cluster
+    finally:
+        await cluster.stop()
+
+
+def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:
+    """Creates objects as a client would: priority classes are resolved, and mistakes are refused."""
+    for body in objects:
+        resource = BY_NAME[body["kind"]].resource
+        cluster.apply([admitted(cluster.store, resource, body, cluster.features)])
+
+
+def change(cluster: MiniCluster, kind: str, name: tuple[str, str], patch: Json) -> None:
+    """Changes an object as kubectl patch does."""
+    from reprieve.cluster.mini.rest.patches.strategic import merge_strategically  # as above
+
+    known = BY_NAME[kind]
+    key = Key(known.resource, *name)
+    cluster.store.patch(key, lambda body: merge_strategically(known, body, patch), Part.MAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """A cluster that has just begun; and, by kind, what of a snapshot it could not begin with."""
+
+    address: str
+    nodes: int
+    left_out: Mapping[str, int]
+
+
+@asynccontextmanager
+async def cluster_up(
+    wanted: LocalCluster, complain: Callable[[str], None], *, scheduled: bool
+) -> AsyncIterator[Up]:
+    """A cluster that kubectl can reach, for as long as the context is open.
+
+    It is for trying things: every feature is on. Where there is no other scheduler, ours also takes the pods
+    that name none. If the cluster is kept, so is the journal; ``complain`` is told when that ends.
+    """
+    from reprieve.cluster.mini.local import served  # a web server, which most who come here do not need
+
+    profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    configured = config.parse_configuration({**head, "profiles": profiles})
+    scheduler = Scheduler(settings_of(configured, EVERYTHING))
+    async with served(wanted) as there, AsyncExitStack() as more:
+        cluster = there.cluster
+        more.enter_context(_entered(wanted, there.address))
+        if scheduled:
+            kept = wanted.data_dir / JOURNAL if wanted.data_dir is not None else None
+            journal = more.enter_context(journal_in(kept, configured, EVERYTHING, complain))
+            machine = watched(scheduler, cluster.clock, journal=journal)
+            loop = Loop(machine, cluster, cluster.clock, limits=limits_of(EVERYTHING))
+            await more.enter_async_context(loop.running())
+        yield Up(there.address, len(cluster.store.list(("nodes",)).items), there.left_out)
+
+
+def _entered(wanted: LocalCluster, address: str) -> AbstractContextManager[None]:
+    where = str(wanted.data_dir.resolve()) if wanted.data_dir is not None else ""
+    return registry.entered(registry.Entry(os.getpid(), address, str(wanted.kubeconfig), where, time.time()))
