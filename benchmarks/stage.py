@@ -14,8 +14,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from benchmarks.serving import filled, new_pod
-from reprieve.cluster.api.features import ALL_FEATURES
 from reprieve.cluster.api.timestamps import stamp
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.certificates import Certificate, new_certificate
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster

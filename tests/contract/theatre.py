@@ -18,7 +18,7 @@ import msgspec
 import yaml
 
 from reprieve.cluster.api.documents import documents
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import find_login

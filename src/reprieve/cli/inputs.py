@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from reprieve.cluster.api.codec import Decoded, UnknownKind, Unreadable, decode_documents
-from reprieve.cluster.api.defaults import default
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.defaults import default
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.model.objects import KubernetesObject, ref_of
 
 STDIN = "-"

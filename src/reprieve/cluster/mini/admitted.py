@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from reprieve.cluster.api.admission import (
+from reprieve.cluster.apiserver.admission import (
     Features,
     Operation,
     Refusal,
@@ -11,7 +11,7 @@ from reprieve.cluster.api.admission import (
     Request,
     admit,
 )
-from reprieve.cluster.api.custom import Definition, admit_custom
+from reprieve.cluster.apiserver.custom_resources import Definition, admit_custom
 from reprieve.cluster.mini.errors import ApiError, Cause
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, Json, peek

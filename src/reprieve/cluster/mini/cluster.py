@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import get_args
 
 from reprieve.cluster.api.codec import Decoded, decode
-from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.mini.calls import call, key_of_target
 from reprieve.cluster.mini.cascade import Cascade
 from reprieve.cluster.mini.controllers import Controllers, delays_at

@@ -6,8 +6,10 @@ stored after all is put right by the next count.
 
 from contextlib import suppress
 
-from reprieve.cluster.api.admission import Request
-from reprieve.cluster.api.quotas import (
+from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.api.values import Json, part, text_in
+from reprieve.cluster.apiserver.admission import Request
+from reprieve.cluster.apiserver.quotas import (
     Amounts,
     Change,
     added,
@@ -17,8 +19,6 @@ from reprieve.cluster.api.quotas import (
     is_counted,
     usage_of,
 )
-from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.api.values import Json, part, text_in
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key, Stored
 from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE

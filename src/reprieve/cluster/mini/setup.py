@@ -5,7 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
-from reprieve.cluster.api.priority import SYSTEM_CLASSES
+from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES
 from reprieve.cluster.mini.kinds import Json, peek, section
 from reprieve.cluster.mini.namespaces import STANDARD
 from reprieve.cluster.mini.rights.defaults import default_roles

@@ -14,8 +14,8 @@ from reprieve.cluster.api.schema import (
     is_listed,
 )
 from reprieve.cluster.mini.kinds import KINDS
-from tests.unit.cluster.api.admitting import DEPLOYMENT, POD, with_value
 from tests.unit.cluster.api.rich_pod import RICH_POD
+from tests.unit.cluster.apiserver.admitting import DEPLOYMENT, POD, with_value
 
 OLDER = "scheduling.k8s.io/v1alpha2"
 

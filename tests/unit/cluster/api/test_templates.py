@@ -3,7 +3,7 @@
 import pytest
 
 from reprieve.cluster.api.templates import groups_of, pods_of
-from tests.unit.cluster.api.admitting import (
+from tests.unit.cluster.apiserver.admitting import (
     DEPLOYMENT,
     GANG,
     JOB,

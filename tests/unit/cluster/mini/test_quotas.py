@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from reprieve.cluster.api.schedules import Schedule, ScheduleError, schedule_of, zone_of
 from reprieve.cluster.api.timestamps import moment, stamp
+from reprieve.cluster.apiserver.cron_schedules import Schedule, ScheduleError, schedule_of, zone_of
 from reprieve.cluster.mini.controllers.mirror import CRON_JOBS, JOBS, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import CronJob, Job, controller_uid
 from reprieve.cluster.mini.controllers.templates import maker

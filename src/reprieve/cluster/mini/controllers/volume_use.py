@@ -6,7 +6,7 @@ that pods bring along as templates, which go with their pods.
 
 from collections.abc import Iterator
 
-from reprieve.cluster.api.plugins import CLAIM_PROTECTION, VOLUME_PROTECTION
+from reprieve.cluster.apiserver.admission_plugins import CLAIM_PROTECTION, VOLUME_PROTECTION
 from reprieve.cluster.mini.controllers.mirror import CLAIMS, PODS, VOLUMES, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import (
     PersistentVolume,

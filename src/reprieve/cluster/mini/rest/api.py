@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from reprieve.cluster.api.admission import Features, Operation
-from reprieve.cluster.api.admission import Request as Admission
-from reprieve.cluster.api.custom import Definition
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.apiserver.admission import Features, Operation
+from reprieve.cluster.apiserver.admission import Request as Admission
+from reprieve.cluster.apiserver.custom_resources import Definition
 from reprieve.cluster.mini.admitted import admitted_request
 from reprieve.cluster.mini.kinds import Json, Status
 from reprieve.cluster.mini.rest.reading import Lists

@@ -8,8 +8,8 @@ controllers and kubelets do inside the cluster has no owner.
 from dataclasses import dataclass
 
 from reprieve.cluster.api.merging import Shape, shape_of
-from reprieve.cluster.api.structural import shape_in
 from reprieve.cluster.api.timestamps import stamp
+from reprieve.cluster.apiserver.structural_schemas import shape_in
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.kinds import Json, Status, peek
 from reprieve.cluster.mini.metadata import metadata_of

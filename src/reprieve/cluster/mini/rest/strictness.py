@@ -6,9 +6,10 @@ refused, or dropped with a warning or without, as the client wants it.
 
 from dataclasses import dataclass
 
-from reprieve.cluster.api import schema, structural
-from reprieve.cluster.api.rules import unread_rules
+from reprieve.cluster.api import schema
 from reprieve.cluster.api.schema import Finding, findings
+from reprieve.cluster.apiserver import structural_schemas
+from reprieve.cluster.apiserver.cel_rules import unread_rules
 from reprieve.cluster.mini.custom import DEFINITIONS
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.kinds import Json
@@ -72,7 +73,7 @@ def _known(place: Place, body: Json) -> Json:
 def _findings(place: Place, body: Json) -> list[Finding]:
     if place.kind.custom is None:
         return findings(place.api_version, place.kind.kind, body)
-    _, unknown = structural.pruned(body, place.kind.custom.schemas[place.version])
+    _, unknown = structural_schemas.pruned(body, place.kind.custom.schemas[place.version])
     return [Finding(path) for path in unknown]
 
 

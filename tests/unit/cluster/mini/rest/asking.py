@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.rest.exchange import Request, Response, Stream
 from reprieve.cluster.mini.rest.front import Front
 from reprieve.cluster.mini.rights.users import ADMIN

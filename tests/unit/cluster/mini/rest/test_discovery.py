@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from reprieve.cluster.api.features import ALL_FEATURES, Features
 from reprieve.cluster.api.schema import Object, fields_of, is_listed
+from reprieve.cluster.apiserver.features import ALL_FEATURES, Features
 from reprieve.cluster.mini.kinds import KINDS
 from reprieve.cluster.mini.rest.explanations import FIELDS, TYPES
 from reprieve.cluster.mini.rest.explanations import KINDS as EXPLAINED

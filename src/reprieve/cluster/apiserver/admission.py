@@ -1,0 +1,268 @@
+"""What becomes of an object that a client sends, before it is stored: completed, or refused, and why.
+
+``admit`` is the entry point of whoever serves the API, and a pure function of plain JSON values. Call it
+
+- on CREATE with the object as it was sent, and with the UID that it will have; metadata.name may still be
+  missing if metadata.generateName is there, and metadata.namespace where ``Request.namespace`` says it;
+- on UPDATE with the whole object as it will be (patches are applied before) and the stored one as ``old``;
+- with a subresource for ``status`` and ``resize``, both of them updates of the whole object; a change of
+  scale is an update of the object itself. Binding and eviction are no business of admission.
+
+``new`` and ``old`` are both in the spelling of ``Request.version``: conversion comes before. Neither is
+changed. The answer is the object to be stored (with nulls removed, defaults filled in, priorities resolved
+and fields behind missing features dropped), or the field errors for a 422, or a refusal for a 403 or 404. Of
+the metadata, what the server itself owns (uid, generation, resourceVersion, times) is taken as it comes.
+
+What was wrong with the stored object already is not held against an update. HTTP, storage, and where the
+gates come from are not known here.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from reprieve.cluster.api.codec import Unreadable, decode_value
+from reprieve.cluster.api.values import Json, TooDeepError, made, name_of, part, text_in, without_nulls
+from reprieve.cluster.apiserver import admission_plugins
+from reprieve.cluster.apiserver.admission_plugins import Lookup, Refusal, RefusalReason
+from reprieve.cluster.apiserver.defaults import default
+from reprieve.cluster.apiserver.features import (
+    ALL_FEATURES,
+    DEFAULT_FEATURES,
+    Features,
+    drop_unserved,
+    serves,
+)
+from reprieve.cluster.apiserver.field_errors import At, FieldError, Reason
+from reprieve.cluster.apiserver.limit_ranges import default_from_ranges, range_refusal
+from reprieve.cluster.apiserver.pod_defaults import default_pod_resources, merge_label_keys
+from reprieve.cluster.apiserver.resize_validator import resize_refusal
+from reprieve.cluster.apiserver.status_writes import with_status_of
+from reprieve.cluster.apiserver.validation import Rules, rules_of
+from reprieve.cluster.apiserver.validation.metadata import (
+    check_metadata,
+    check_metadata_change,
+    check_new_metadata,
+)
+from reprieve.cluster.apiserver.validation.pod_changes import check_resize, resized
+from reprieve.cluster.apiserver.validation.resources import quality_of
+
+__all__ = [
+    "ALL_FEATURES",
+    "DEFAULT_FEATURES",
+    "Answer",
+    "Features",
+    "FieldError",
+    "Lookup",
+    "Operation",
+    "Reason",
+    "Refusal",
+    "RefusalReason",
+    "Request",
+    "admit",
+]
+
+
+class Operation(Enum):
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """``name`` and ``namespace`` are those of the URL; empty where it has none."""
+
+    operation: Operation
+    group: str
+    version: str
+    kind: str
+    new: Json
+    old: Json | None = None
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    features: Features = DEFAULT_FEATURES
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def creates(self) -> bool:
+        return self.operation is Operation.CREATE
+
+
+Answer = Json | tuple[FieldError, ...] | Refusal
+
+
+def admit(request: Request, lookup: Lookup) -> Answer:
+    if not serves(request.features, request.kind):
+        return Refusal(RefusalReason.NOT_FOUND, f"this cluster does not serve the kind {request.kind}")
+    try:
+        sent, old = without_nulls(request.new), without_nulls(request.old or {})
+    except TooDeepError:
+        return (FieldError("", Reason.INVALID, None, "the object must have fewer levels of nesting"),)
+    if request.subresource == "status":
+        return _admit_status(request, sent, old)
+    body = _started(request, resized(sent, old) if request.subresource == "resize" else sent)
+    default(body, request.version, request.features)
+    if old:
+        # What was stored before a field had a default has it now: a default is not a change.
+        default(old, request.version, request.features)
+    refusal = _complete(request, body, old, lookup)
+    if refusal is not None:
+        return refusal
+    drop_unserved(body, old, request.features)
+    _finish(request, body)
+    errors = _errors(request, body, old)
+    if errors:
+        return tuple(errors)
+    return _last_refusal(request, body, old, lookup) or body
+
+
+def _last_refusal(request: Request, body: Json, old: Json, lookup: Lookup) -> Refusal | None:
+    refusal = resize_refusal(body, old, lookup) if request.subresource == "resize" else None
+    match request.kind:
+        case "Pod" if request.creates or request.subresource == "resize":
+            return refusal or range_refusal(request.kind, body, lookup)
+        case "PersistentVolumeClaim" if "deletionTimestamp" not in part(old, "metadata"):
+            refusal = admission_plugins.claim_growth(body, old, lookup) if old else None
+            return refusal or range_refusal(request.kind, body, lookup)
+        case "PriorityClass":
+            return admission_plugins.one_default_priority(body, lookup)
+    return refusal
+
+
+def _started(request: Request, sent: Json) -> Json:
+    """With the kind, the version and the namespace that the request is about."""
+    body = {**sent, "apiVersion": request.api_version, "kind": request.kind}
+    meta = made(body, "metadata")
+    if _rules(request).namespaced and not meta.get("namespace"):
+        meta["namespace"] = request.namespace or "default"
+    return body
+
+
+def _rules(request: Request) -> Rules:
+    return rules_of(request.group, request.version, request.kind)
+
+
+# --- completing ----------------------------------------------------------------------------------
+
+
+def _complete(request: Request, body: Json, old: Json, lookup: Lookup) -> Refusal | None:
+    if request.subresource:
+        return None
+    if not request.creates:
+        if request.kind == "Pod":
+            admission_plugins.keep_resolved(body, old)
+            admission_plugins.default_toleration_seconds(body)
+        return None
+    if _rules(request).namespaced:
+        refusal = admission_plugins.namespace_lifecycle(text_in(part(body, "metadata"), "namespace"), lookup)
+        if refusal is not None:
+            return refusal
+    return _complete_new(request, body, lookup)
+
+
+def _complete_new(request: Request, body: Json, lookup: Lookup) -> Refusal | None:
+    match request.kind:
+        case "Pod":
+            admission_plugins.service_account(body)
+            admission_plugins.default_toleration_seconds(body)
+            default_from_ranges(body, lookup)
+            return admission_plugins.priority_of_pod(body, lookup)
+        case "PodGroup":
+            admission_plugins.protect(body, admission_plugins.PROTECTION)
+            return admission_plugins.priority_of_group(body, request.version, request.features, lookup)
+        case "CompositePodGroup":
+            return admission_plugins.priority_of_group(body, request.version, request.features, lookup)
+        case "Job":
+            admission_plugins.job_selector(body)
+        case "PersistentVolumeClaim":
+            admission_plugins.default_storage_class(body, lookup)
+            admission_plugins.protect(body, admission_plugins.CLAIM_PROTECTION)
+        case "PersistentVolume":
+            admission_plugins.protect(body, admission_plugins.VOLUME_PROTECTION)
+    return None
+
+
+def _finish(request: Request, body: Json) -> None:
+    if request.kind != "Pod":
+        return
+    if request.creates:
+        merge_label_keys(body)
+    if request.creates or request.subresource == "resize":
+        default_pod_resources(made(body, "spec"))
+    if request.creates:
+        body["status"] = _first_status(made(body, "spec"))
+
+
+def _first_status(spec: Json) -> Json:
+    """What is clear before anybody has looked at a pod."""
+    status: Json = {"phase": "Pending", "qosClass": quality_of(spec)}
+    if spec.get("schedulingGates"):
+        status["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "SchedulingGated",
+                "message": "spec.schedulingGates holds it back",
+            }
+        ]
+    return status
+
+
+# --- checking ------------------------------------------------------------------------------------
+
+
+def _errors(request: Request, body: Json, old: Json) -> list[FieldError]:
+    errors = _standing_errors(request, body)
+    rules, thing = _rules(request), At(body)
+    if request.creates:
+        check_new_metadata(thing["metadata"], rules.name)
+        rules.new(thing)
+    else:
+        if errors:
+            known = _standing_errors(request, old)
+            errors = [error for error in errors if error not in known]
+        check_metadata_change(thing["metadata"], part(old, "metadata"))
+        change = check_resize if request.subresource == "resize" else rules.change
+        change(thing, old)
+    _check_address(request, thing)
+    return [*errors, *thing.errors] or _decoding_errors(body, old)
+
+
+def _standing_errors(request: Request, body: Json) -> list[FieldError]:
+    """What is wrong with an object, wherever it comes from."""
+    rules, thing = _rules(request), At(body)
+    if thing["metadata"].is_object():
+        check_metadata(thing["metadata"], rules.name, rules.namespaced)
+    rules.whole(thing)
+    return thing.errors
+
+
+def _check_address(request: Request, thing: At) -> None:
+    meta = thing["metadata"]
+    if request.namespace and meta["namespace"].given:
+        meta["namespace"].unchanged(request.namespace, f"must be that of the request, {request.namespace}")
+    if request.name and name_of(thing.value):
+        meta["name"].unchanged(request.name, f"must be that of the request, {request.name}")
+
+
+def _decoding_errors(body: Json, old: Json) -> list[FieldError]:
+    """Nothing is stored that the scheduler could not read, unless it could not read it before."""
+    read = decode_value(body)
+    if not isinstance(read, Unreadable) or (old and isinstance(decode_value(old), Unreadable)):
+        return []
+    return [FieldError(read.problem.path, Reason.TYPE, None, read.problem.expected)]
+
+
+def _admit_status(request: Request, sent: Json, old: Json) -> Answer:
+    body = with_status_of(request.kind, sent, old)
+    rules, thing = _rules(request), At(body)
+    if thing["status"].is_object():
+        rules.status(thing, old)
+    meta, before = thing["metadata"], part(old, "metadata")
+    if meta.value != before:
+        check_metadata(meta, rules.name, rules.namespaced)
+        check_metadata_change(meta, before)
+    return tuple(thing.errors or _decoding_errors(body, old)) or body

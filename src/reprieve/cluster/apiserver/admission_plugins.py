@@ -1,0 +1,159 @@
+"""What an API server adds to objects, or holds against them, by looking at others: one function for each.
+
+They are named after the admission plugins of Kubernetes that do the same. A function changes the object it is
+given, which is a copy, and answers with a refusal or with nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from reprieve.cluster.api.templates import CONTROLLER_UID, Owner, job_labels
+from reprieve.cluster.api.values import Json, amount_of, made, name_of, part, text_in, texts
+from reprieve.cluster.apiserver import priority_classes
+from reprieve.cluster.apiserver.features import Features
+from reprieve.cluster.apiserver.pod_defaults import default_tolerations
+
+PROTECTION = "scheduling.k8s.io/podgroup-protection"
+CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION = "kubernetes.io/pv-protection"
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+_OLDER_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
+_OLDER_CLASS = "volume.beta.kubernetes.io/storage-class"
+_OLDER = "v1alpha2"
+# Those that every cluster has, whether or not somebody has written them down yet.
+_ETERNAL = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+class Lookup(Protocol):
+    """What admission must read. Objects of kinds with several spellings are not asked for."""
+
+    def find(self, kind: str, namespace: str, name: str) -> Json | None: ...
+
+    def all(self, kind: str) -> Iterable[Json]: ...
+
+
+class RefusalReason(StrEnum):
+    FORBIDDEN = "Forbidden"  # 403
+    NOT_FOUND = "NotFound"  # 404
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A refusal of the whole request, with the ``reason`` of a ``Status`` and a sentence."""
+
+    reason: RefusalReason
+    sentence: str
+
+
+def _forbidden(sentence: str) -> Refusal | None:
+    return Refusal(RefusalReason.FORBIDDEN, sentence) if sentence else None
+
+
+def namespace_lifecycle(namespace: str, lookup: Lookup) -> Refusal | None:
+    """Nothing is made in a namespace that is not there, or is going."""
+    if namespace in _ETERNAL:
+        return None
+    found = lookup.find("Namespace", "", namespace)
+    if found is None:
+        return Refusal(RefusalReason.NOT_FOUND, f'namespaces "{namespace}" not found')
+    leaving = "deletionTimestamp" in part(found, "metadata")
+    if leaving or text_in(part(found, "status"), "phase") == "Terminating":
+        return _forbidden(f"the namespace {namespace} is being deleted: nothing new can be made in it")
+    return None
+
+
+def service_account(pod: Json) -> None:
+    spec = made(pod, "spec")
+    if not spec.get("serviceAccountName"):
+        spec["serviceAccountName"] = spec["serviceAccount"] = "default"
+
+
+def priority_of_pod(pod: Json, lookup: Lookup) -> Refusal | None:
+    return _forbidden(priority_classes.resolve(pod, _classes(lookup), with_policy=True))
+
+
+def priority_of_group(group: Json, version: str, features: Features, lookup: Lookup) -> Refusal | None:
+    with_policy = features.pod_group_preemption_policy and version != _OLDER
+    return _forbidden(priority_classes.resolve(group, _classes(lookup), with_policy))
+
+
+def keep_resolved(pod: Json, old: Json) -> None:
+    """What was filled in when the pod was created stays in an update that leaves it out."""
+    before = part(old, "spec")
+    for field in ("priority", "preemptionPolicy", "resources"):
+        if field in before:
+            made(pod, "spec").setdefault(field, before[field])
+
+
+def _classes(lookup: Lookup) -> list[priority_classes.Class]:
+    return [priority_classes.read_class(body) for body in lookup.all("PriorityClass")]
+
+
+def one_default_priority(thing: Json, lookup: Lookup) -> Refusal | None:
+    if thing.get("globalDefault") is not True:
+        return None
+    others = (known for known in _classes(lookup) if known.name != name_of(thing))
+    default = priority_classes.default_class(others)
+    if default is None:
+        return None
+    return _forbidden(f"the PriorityClass {default.name} is the global default already: only one can be")
+
+
+def default_toleration_seconds(pod: Json) -> None:
+    default_tolerations(made(pod, "spec"))
+
+
+def default_storage_class(claim: Json, lookup: Lookup) -> None:
+    """The newest of those that are marked as the default."""
+    spec = made(claim, "spec")
+    if "storageClassName" in spec or _OLDER_CLASS in part(claim, "metadata", "annotations"):
+        return
+    marked = [known for known in lookup.all("StorageClass") if _is_default(known)]
+    marked.sort(key=name_of)
+    marked.sort(key=lambda known: text_in(part(known, "metadata"), "creationTimestamp"), reverse=True)
+    if marked:
+        spec["storageClassName"] = name_of(marked[0])
+
+
+def claim_growth(claim: Json, old: Json, lookup: Lookup) -> Refusal | None:
+    """Only where the class of a claim allows it."""
+    now, before = (amount_of(_storage(body), otherwise=0) for body in (claim, old))
+    if now <= before:
+        return None
+    storage_class = lookup.find("StorageClass", "", text_in(part(claim, "spec"), "storageClassName"))
+    if storage_class is not None and storage_class.get("allowVolumeExpansion") is True:
+        return None
+    return _forbidden(
+        f'persistentvolumeclaims "{name_of(claim)}" is forbidden: a claim can grow only where its class '
+        "has allowVolumeExpansion"
+    )
+
+
+def _storage(claim: Json) -> object:
+    return part(claim, "spec", "resources", "requests").get("storage")
+
+
+def _is_default(storage_class: Json) -> bool:
+    annotations = part(storage_class, "metadata", "annotations")
+    return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(_OLDER_DEFAULT_CLASS))
+
+
+def job_selector(job: Json) -> None:
+    """A job knows its pods by its own UID, unless its maker wants to tell them apart otherwise."""
+    spec, meta = made(job, "spec"), part(job, "metadata")
+    if spec.get("manualSelector") is True or not isinstance(spec.get("template"), dict):
+        return
+    labels = job_labels(Owner("batch/v1", "Job", "", text_in(meta, "name"), text_in(meta, "uid")))
+    made(made(spec["template"], "metadata"), "labels").update(labels)
+    made(made(spec, "selector"), "matchLabels")[CONTROLLER_UID] = labels[CONTROLLER_UID]
+
+
+def protect(thing: Json, finalizer: str) -> None:
+    """What is in use does not go: a controller takes the finalizer off when nobody needs it any more."""
+    meta = made(thing, "metadata")
+    if finalizer not in texts(meta, "finalizers"):
+        finalizers = meta.setdefault("finalizers", [])
+        if isinstance(finalizers, list):
+            finalizers.append(finalizer)
