@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from reprieve.cli.inputs import text_of
+from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import Unparsed, documents, repeated_keys
 
 Json = dict[str, Any]

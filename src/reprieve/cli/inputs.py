@@ -1,22 +1,17 @@
-"""Objects from files that somebody names on the command line, `-` being stdin.
+"""Which objects are in the files that the command line names?
 
-A file that cannot be opened ends the command with a sentence. What cannot be read inside one is reported,
-and everything else goes on.
+What cannot be read inside a file is reported, and everything else goes on. Objects get the defaults that an
+API server would give them.
 """
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-import click
-
+from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.codec import Decoded, UnknownKind, Unreadable, decode_documents
 from reprieve.cluster.apiserver.defaults import default
 from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.model.objects import KubernetesObject, ref_of
-
-STDIN = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +33,10 @@ def read_input(filename: str) -> Input:
 
 
 def _filled(body: object) -> object:
-    """As a server would keep it: what limits alone were given for is asked for, too."""
+    """As an API server would store it: a container with limits alone requests the same amounts."""
     if isinstance(body, dict):
         default(body, str(body.get("apiVersion")).rpartition("/")[2], ALL_FEATURES)
     return body
-
-
-def text_of(filename: str) -> str:
-    try:
-        if filename == STDIN:
-            return sys.stdin.buffer.read().decode() if sys.stdin is not None else ""
-        return Path(filename).read_text(encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{filename}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise click.ClickException(f"{filename}: expected text in UTF-8") from error
 
 
 def latest(objects: Iterable[KubernetesObject]) -> list[KubernetesObject]:

@@ -23,9 +23,9 @@ from reprieve.assembly.mini_cluster import (
     cluster_up,
 )
 from reprieve.assembly.running_clusters import RegistryError
-from reprieve.cli.inputs import text_of
 from reprieve.cli.screen import note
 from reprieve.cli.signals import interruption
+from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import documents
 
 
