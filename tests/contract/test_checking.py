@@ -3,7 +3,6 @@
 import base64
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -15,10 +14,10 @@ from reprieve.cluster.certificates import new_certificate
 from reprieve.cluster.mini.rest.server import Endpoint, Server
 from reprieve.config.configuration import KIND
 from reprieve.config.plugin_args import API_VERSION
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import TOKEN, living_cluster
 
-Json = dict[str, Any]
 CERTIFICATE = new_certificate(("127.0.0.1",))
 NOTHING_WRITTEN = {"apiVersion": API_VERSION, "kind": KIND}
 TREES = "TopologyAwareWorkloadScheduling=true,CompositePodGroup=true"

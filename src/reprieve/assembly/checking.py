@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
-from typing import Any
 
 from reprieve import config
 from reprieve.assembly.daemon import DaemonError, answered_rights, needed_rights, places, server_version
@@ -19,8 +18,6 @@ from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
 from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.requests import Request
 from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place
-
-Json = dict[str, Any]
 
 _OLDEST = (1, 28)
 # What servers may lack: the features that need it are then of no use.

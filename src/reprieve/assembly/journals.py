@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from reprieve import config
 from reprieve.assembly.scheduler_settings import settings_of
+from reprieve.model.json import Json
 from reprieve.runtime.journal import Headless, Journal, JournalError, Replayed, replay
 from reprieve.scheduler.core import Scheduler
 
@@ -36,7 +36,7 @@ def replayed(directory: Path) -> Iterator[Replayed | Headless]:
     return replay(directory, _scheduler_of)
 
 
-def _scheduler_of(head: dict[str, Any]) -> Scheduler:
+def _scheduler_of(head: Json) -> Scheduler:
     try:
         configured = msgspec.convert(head.get("configuration"), config.Configuration)
         gates = msgspec.convert(head.get("gates"), config.Gates)

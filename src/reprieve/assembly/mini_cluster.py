@@ -17,9 +17,10 @@ from reprieve.cluster.mini import disk, registry, restoring, setup
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import BY_NAME, Json
+from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.rights import users
 from reprieve.cluster.mini.store import Part
+from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop, ignore
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler

@@ -3,14 +3,11 @@
 Whether it is right is not known here.
 """
 
-from typing import Any
-
 import click
 
 from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import Unparsed, documents, repeated_keys
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 WRONG = 2  # exit code: another start would end the same
 _NOTHING_WRITTEN = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reprieve.cluster.api.groups import OLDER, GroupApi
-from reprieve.cluster.api.values import Json, items, part, text_in
+from reprieve.cluster.api.values import items, part, text_in
+from reprieve.model.json import Json
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 _TEMPLATE_LISTS = ("podGroupTemplates", "compositePodGroupTemplates")

@@ -6,9 +6,8 @@ Nothing here raises, whatever stands where an object or a list is expected. No k
 from collections.abc import Iterator
 from typing import Any
 
+from reprieve.model.json import Json
 from reprieve.model.resources import milli
-
-Json = dict[str, Any]
 
 _QUANTITIES = frozenset({"requests", "limits", "capacity", "overhead", "allocatable"})
 # Mappings of the user's own keys: without any entry they are as good as absent. An empty object elsewhere

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from reprieve.cluster.api.codec import Unreadable, decode_value
-from reprieve.cluster.api.values import Json, TooDeepError, made, name_of, part, text_in, without_nulls
+from reprieve.cluster.api.values import TooDeepError, made, name_of, part, text_in, without_nulls
 from reprieve.cluster.apiserver import admission_plugins
 from reprieve.cluster.apiserver.admission_plugins import Lookup, Refusal, RefusalReason
 from reprieve.cluster.apiserver.defaults import default
@@ -45,6 +45,7 @@ from reprieve.cluster.apiserver.validation.metadata import (
 )
 from reprieve.cluster.apiserver.validation.pod_changes import check_resize, resized
 from reprieve.cluster.apiserver.validation.resources import quality_of
+from reprieve.model.json import Json
 
 __all__ = [
     "ALL_FEATURES",

@@ -10,10 +10,11 @@ from enum import StrEnum
 from typing import Protocol
 
 from reprieve.cluster.api.templates import CONTROLLER_UID, Owner, job_labels
-from reprieve.cluster.api.values import Json, amount_of, made, name_of, part, text_in, texts
+from reprieve.cluster.api.values import amount_of, made, name_of, part, text_in, texts
 from reprieve.cluster.apiserver import priority_classes
 from reprieve.cluster.apiserver.features import Features
 from reprieve.cluster.apiserver.pod_defaults import default_tolerations
+from reprieve.model.json import Json
 
 PROTECTION = "scheduling.k8s.io/podgroup-protection"
 CLAIM_PROTECTION = "kubernetes.io/pvc-protection"

@@ -6,10 +6,11 @@ A rule that cannot be read here is not followed, and whoever writes the definiti
 from collections.abc import Iterator
 from functools import lru_cache
 
-from reprieve.cluster.api.values import Json, items, part, text_in
+from reprieve.cluster.api.values import items, part, text_in
 from reprieve.cluster.apiserver.cel import Eval, Scope, SenselessError, UnreadError, read
 from reprieve.cluster.apiserver.field_errors import At, Reason
 from reprieve.cluster.apiserver.structural_schemas import below
+from reprieve.model.json import Json
 
 RULES = "x-kubernetes-validations"
 _BEFORE = "oldSelf"

@@ -7,7 +7,7 @@ with the stored object already is not held against an update.
 from dataclasses import dataclass
 
 from reprieve.cluster.api.names import dns_subdomain
-from reprieve.cluster.api.values import Json, part, text_in, without_nulls
+from reprieve.cluster.api.values import part, text_in, without_nulls
 from reprieve.cluster.apiserver.admission import Answer, Request
 from reprieve.cluster.apiserver.admission_plugins import Lookup, namespace_lifecycle
 from reprieve.cluster.apiserver.cel_rules import check_rules
@@ -18,6 +18,7 @@ from reprieve.cluster.apiserver.validation.metadata import (
     check_metadata_change,
     check_new_metadata,
 )
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)

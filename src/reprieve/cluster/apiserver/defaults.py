@@ -7,9 +7,10 @@ validation to refuse. Doing it twice changes nothing.
 import base64
 from collections.abc import Callable, Mapping
 
-from reprieve.cluster.api.values import Json, items, made, part, sized, text_in
+from reprieve.cluster.api.values import items, made, part, sized, text_in
 from reprieve.cluster.apiserver.features import Features
 from reprieve.cluster.apiserver.pod_defaults import default_pod, default_pod_spec
+from reprieve.model.json import Json
 
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 _OLDER = "v1alpha2"

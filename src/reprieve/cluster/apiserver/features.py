@@ -6,7 +6,8 @@ Such a field is dropped from what a client sends, unless the object that is stor
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reprieve.cluster.api.values import Json, items, part, text_in
+from reprieve.cluster.api.values import items, part, text_in
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ Named ``LimitRanger`` by Kubernetes. The ranges of a namespace count one after a
 
 from collections.abc import Iterator, Mapping
 
-from reprieve.cluster.api.values import Json, amount_of, items, made, name_of, part, text_in
+from reprieve.cluster.api.values import amount_of, items, made, name_of, part, text_in
 from reprieve.cluster.apiserver.admission_plugins import Lookup, Refusal, RefusalReason
 from reprieve.cluster.apiserver.quotas import shown, total
+from reprieve.model.json import Json
 
 NOTE = "kubernetes.io/limit-ranger"
 _PLURALS = {"Pod": "pods", "PersistentVolumeClaim": "persistentvolumeclaims"}

@@ -6,8 +6,9 @@ Whatever stands where an object or a list belongs is left for validation to refu
 from collections.abc import Iterable, Iterator
 
 from reprieve.cluster.api.pod_fields import VOLUME
-from reprieve.cluster.api.values import Json, amount_of, items, made, part, sized, text_in, texts, written
+from reprieve.cluster.api.values import amount_of, items, made, part, sized, text_in, texts, written
 from reprieve.cluster.apiserver.validation.resources import is_huge, together
+from reprieve.model.json import Json
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 TOLERATION_SECONDS = 300

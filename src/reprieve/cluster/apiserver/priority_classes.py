@@ -7,7 +7,8 @@ priority is good for is not known here.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reprieve.cluster.api.values import Json, made, name_of, text_in
+from reprieve.cluster.api.values import made, name_of, text_in
+from reprieve.model.json import Json
 
 SYSTEM_PREFIX = "system-"
 PREEMPT_LOWER = "PreemptLowerPriority"

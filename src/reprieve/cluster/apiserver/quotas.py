@@ -7,10 +7,10 @@ quotas are stored, is not known here. Amounts are in thousandths.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from reprieve.cluster.api.values import Json, amount_of, items, part, text_in, texts, written
+from reprieve.cluster.api.values import amount_of, items, part, text_in, texts, written
 from reprieve.cluster.apiserver.validation.resources import is_huge, is_native, quality_of, together
-
-Amounts = dict[str, int]
+from reprieve.model.json import Json
+from reprieve.model.resources import Amounts
 
 ONE = 1000
 _COUNTED = ("configmaps", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas", "secrets")

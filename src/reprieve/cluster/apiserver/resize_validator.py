@@ -6,9 +6,10 @@ Named ``PodResizeValidator`` by Kubernetes. How a resize may change a pod's spec
 from collections.abc import Iterator
 
 from reprieve.cluster.api.codec import Decoded, decode_value
-from reprieve.cluster.api.values import Json, part, same, text_in
+from reprieve.cluster.api.values import part, same, text_in
 from reprieve.cluster.apiserver.admission_plugins import Lookup, Refusal, RefusalReason
 from reprieve.model.footprint import footprint
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Node, Pod, ref_of
 from reprieve.model.resources import CPU, MEMORY, Problems, node_capacity
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from reprieve.cluster.api.values import Json, part, text_in
+from reprieve.cluster.api.values import part, text_in
+from reprieve.model.json import Json
 
 _OWN_WORDS = ("labels", "annotations", "finalizers", "ownerReferences")
 # What stays as it was, where not all metadata are taken.

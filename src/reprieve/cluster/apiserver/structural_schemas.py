@@ -11,8 +11,9 @@ from typing import Any
 
 from reprieve.cluster.api.merging import OBJECT_META, UNKNOWN, VALUES, WHOLE, Fields, Items, Shape
 from reprieve.cluster.api.timestamps import moment
-from reprieve.cluster.api.values import Json, part
+from reprieve.cluster.api.values import part
 from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.model.json import Json
 
 PRESERVE, EITHER = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"
 _EMBEDDED, _LIST, _KEYS = (

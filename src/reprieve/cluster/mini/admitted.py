@@ -14,11 +14,12 @@ from reprieve.cluster.apiserver.admission import (
 from reprieve.cluster.apiserver.custom_resources import Definition, admit_custom
 from reprieve.cluster.mini.errors import ApiError, Cause
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, Json, peek
+from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, peek
 from reprieve.cluster.mini.metadata import named, uid_at
 from reprieve.cluster.mini.quotas import charge
 from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Store, parsed
+from reprieve.model.json import Json
 
 
 class StoreLookup:

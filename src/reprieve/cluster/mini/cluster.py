@@ -20,7 +20,7 @@ from reprieve.cluster.mini.event_recorder import Teller
 from reprieve.cluster.mini.faults import NO_FAULTS, CallFault, FaultPlan, WatchFault
 from reprieve.cluster.mini.faulty_watch import Line
 from reprieve.cluster.mini.history import Change, Key, Stored, Verb
-from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, KINDS, Json, Kind, Status
+from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, KINDS, Kind, Status
 from reprieve.cluster.mini.kubelet import DEFAULT_PACE, Kubelets, Pace
 from reprieve.cluster.mini.life import Inhabitant, live
 from reprieve.cluster.mini.metadata import key_of, metadata_of
@@ -31,6 +31,7 @@ from reprieve.cluster.mini.store import Part, Store, parsed, without_status
 from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
 from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 
 _READ = {kind.__name__ for kind in get_args(KubernetesObject)}

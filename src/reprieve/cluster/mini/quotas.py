@@ -7,7 +7,7 @@ stored after all is put right by the next count.
 from contextlib import suppress
 
 from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.api.values import Json, part, text_in
+from reprieve.cluster.api.values import part, text_in
 from reprieve.cluster.apiserver.admission import Request
 from reprieve.cluster.apiserver.quotas import (
     Amounts,
@@ -24,6 +24,7 @@ from reprieve.cluster.mini.history import Key, Stored
 from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE
 from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.model.json import Json
 
 QUOTAS = "resourcequotas"
 _COUNTED = tuple(k.resource for k in BY_RESOURCE.values() if k.namespaced and is_counted(k.resource))

@@ -3,6 +3,7 @@
 import pytest
 
 from reprieve.cluster.api.templates import groups_of, pods_of
+from reprieve.model.json import Json
 from tests.unit.cluster.apiserver.admitting import (
     DEPLOYMENT,
     GANG,
@@ -12,7 +13,6 @@ from tests.unit.cluster.apiserver.admitting import (
     STATEFUL_SET,
     TREE,
     WORKLOAD,
-    Json,
     create,
     created,
     named,

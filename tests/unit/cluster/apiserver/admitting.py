@@ -14,8 +14,7 @@ from reprieve.cluster.apiserver.admission import (
     Request,
     admit,
 )
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 
 class Known:

@@ -6,6 +6,7 @@ import pytest
 
 from reprieve.cluster.api.codec import Unreadable, decode_value
 from reprieve.cluster.apiserver.admission import Reason
+from reprieve.model.json import Json
 from tests.unit.cluster.apiserver.admitting import (
     CLAIM,
     EVERY_KIND,
@@ -13,7 +14,6 @@ from tests.unit.cluster.apiserver.admitting import (
     OLDER_GROUP,
     POD,
     STORAGE_CLASS,
-    Json,
     admitted,
     create,
     created,

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reprieve.cluster.apiserver.admission import ALL_FEATURES, DEFAULT_FEATURES, Features
+from reprieve.model.json import Json
 from tests.unit.cluster.apiserver.admitting import (
     COMPOSITE,
     DEPLOYMENT,
@@ -13,7 +14,6 @@ from tests.unit.cluster.apiserver.admitting import (
     POD,
     TREE,
     WORKLOAD,
-    Json,
     admitted,
     create,
     created,

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reprieve.cluster.apiserver.admission import Operation
+from reprieve.model.json import Json
 from tests.unit.cluster.api.rich_pod import RICH_POD
-from tests.unit.cluster.apiserver.admitting import EVERY_KIND, Json, ask, create, created, with_value
+from tests.unit.cluster.apiserver.admitting import EVERY_KIND, ask, create, created, with_value
 
 HEAD = ("kind", "apiVersion")
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from reprieve.model.json import Json
 from tests.unit.cluster.apiserver.admitting import (
     COMPOSITE,
     GROUP,
     OLDER_GROUP,
     POD,
     PRIORITY_CLASS,
-    Json,
     admitted,
     create,
     created,

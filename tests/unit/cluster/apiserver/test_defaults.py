@@ -2,6 +2,7 @@
 
 import pytest
 
+from reprieve.model.json import Json
 from tests.unit.cluster.api.rich_pod import RICH_POD
 from tests.unit.cluster.apiserver.admitting import (
     CLAIM,
@@ -17,7 +18,6 @@ from tests.unit.cluster.apiserver.admitting import (
     STATEFUL_SET,
     STORAGE_CLASS,
     VOLUME,
-    Json,
     created,
     named,
     with_value,

@@ -2,10 +2,10 @@
 
 import pytest
 
+from reprieve.model.json import Json
 from tests.unit.cluster.apiserver.admitting import (
     CLAIM,
     POD,
-    Json,
     create,
     created,
     refusal,

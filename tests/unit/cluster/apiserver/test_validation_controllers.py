@@ -2,12 +2,12 @@
 
 import pytest
 
+from reprieve.model.json import Json
 from tests.unit.cluster.apiserver.admitting import (
     DEPLOYMENT,
     JOB,
     REPLICA_SET,
     STATEFUL_SET,
-    Json,
     admitted,
     create,
     created,

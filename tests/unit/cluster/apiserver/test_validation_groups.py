@@ -2,6 +2,7 @@
 
 import pytest
 
+from reprieve.model.json import Json
 from tests.unit.cluster.apiserver.admitting import (
     COMPOSITE,
     GROUP,
@@ -9,7 +10,6 @@ from tests.unit.cluster.apiserver.admitting import (
     OLDER_WORKLOAD,
     TREE,
     WORKLOAD,
-    Json,
     admitted,
     create,
     created,

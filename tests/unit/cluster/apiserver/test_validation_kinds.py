@@ -3,6 +3,7 @@
 import pytest
 
 from reprieve.cluster.apiserver.admission import Operation
+from reprieve.model.json import Json
 from tests.unit.cluster.apiserver.admitting import (
     ATTACHMENT,
     CAPACITY,
@@ -13,7 +14,6 @@ from tests.unit.cluster.apiserver.admitting import (
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
     STORAGE_CLASS,
-    Json,
     ask,
     create,
     created,

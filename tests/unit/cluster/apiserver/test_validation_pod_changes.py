@@ -3,11 +3,11 @@
 import pytest
 
 from reprieve.cluster.apiserver.admission import Answer, Operation
+from reprieve.model.json import Json
 from tests.unit.cluster.api.rich_pod import RICH_POD
 from tests.unit.cluster.apiserver.admitting import (
     NODE,
     POD,
-    Json,
     admitted,
     ask,
     created,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from reprieve.model.json import Json
 from tests.unit.cluster.apiserver.admitting import (
     BUDGET,
     CLAIM,
@@ -16,7 +17,6 @@ from tests.unit.cluster.apiserver.admitting import (
     SERVICE,
     STORAGE_CLASS,
     VOLUME,
-    Json,
     admitted,
     create,
     created,

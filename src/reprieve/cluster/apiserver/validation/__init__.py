@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from reprieve.cluster.api.names import Form, dns_label, dns_subdomain, path_segment
-from reprieve.cluster.api.values import Json
 from reprieve.cluster.apiserver.field_errors import At
 from reprieve.cluster.apiserver.validation import (
     controllers,
@@ -24,6 +23,7 @@ from reprieve.cluster.apiserver.validation import (
     stored_only,
     volumes,
 )
+from reprieve.model.json import Json
 
 __all__ = ["Rules", "rules_of"]
 

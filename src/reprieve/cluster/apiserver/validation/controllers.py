@@ -3,11 +3,12 @@
 import re
 
 from reprieve.cluster.api.names import dns_label, label_key
-from reprieve.cluster.api.values import Json, items, part, same, text_in
+from reprieve.cluster.api.values import items, part, same, text_in
 from reprieve.cluster.apiserver.field_errors import At, Reason
 from reprieve.cluster.apiserver.validation.metadata import check_labels, check_selector, selects
 from reprieve.cluster.apiserver.validation.pods import check_template
 from reprieve.cluster.apiserver.validation.volumes import check_claim
+from reprieve.model.json import Json
 
 _PERCENT = re.compile(r"0*(\d+)%", re.ASCII)
 _MOST_RULES = 20

@@ -1,10 +1,11 @@
 """What makes jobs by the clock: CronJob."""
 
-from reprieve.cluster.api.values import Json, part, text_in
+from reprieve.cluster.api.values import part, text_in
 from reprieve.cluster.apiserver.cron_schedules import ScheduleError, schedule_of, zone_of
 from reprieve.cluster.apiserver.field_errors import At
 from reprieve.cluster.apiserver.validation.controllers import check_job_spec
 from reprieve.cluster.apiserver.validation.metadata import check_notes
+from reprieve.model.json import Json
 
 _LONGEST_NAME = 52  # jobs get the minute of their time after it
 

@@ -1,9 +1,10 @@
 """What storage drivers tell and are told: CSIDriver, CSIStorageCapacity, VolumeAttachment."""
 
 from reprieve.cluster.api.names import dns_subdomain
-from reprieve.cluster.api.values import Json, part, same
+from reprieve.cluster.api.values import part, same
 from reprieve.cluster.apiserver.field_errors import At, Reason
 from reprieve.cluster.apiserver.validation.metadata import check_selector
+from reprieve.model.json import Json
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 2**32
 _SHORTEST_PERIOD = 10

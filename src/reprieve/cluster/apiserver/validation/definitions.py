@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from reprieve.cluster.api.names import dns_label, dns_subdomain
-from reprieve.cluster.api.values import Json, name_of, part
+from reprieve.cluster.api.values import name_of, part
 from reprieve.cluster.apiserver.field_errors import At, Reason
 from reprieve.cluster.apiserver.structural_schemas import EITHER, PRESERVE, check_value, compiled
+from reprieve.model.json import Json
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _NOT_STRUCTURAL = ("$ref", "definitions", "dependencies", "deprecated", "id", "patternProperties", "readOnly")

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reprieve.cluster.api.names import dns_label, dns_subdomain, label_key, path_segment
-from reprieve.cluster.api.values import Json, items, part, same, text_in
+from reprieve.cluster.api.values import items, part, same, text_in
 from reprieve.cluster.apiserver.field_errors import At, Reason
 from reprieve.cluster.apiserver.validation.metadata import check_conditions
 from reprieve.cluster.apiserver.validation.pods import PREEMPTION_POLICIES
+from reprieve.model.json import Json
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 

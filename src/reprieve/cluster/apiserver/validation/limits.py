@@ -1,9 +1,10 @@
 """What namespaces are held to: ResourceQuota and LimitRange."""
 
 from reprieve.cluster.api.names import label_key
-from reprieve.cluster.api.values import Json, amount_of, part, texts
+from reprieve.cluster.api.values import amount_of, part, texts
 from reprieve.cluster.apiserver.field_errors import At, Reason
 from reprieve.cluster.apiserver.validation.resources import check_container_resource, is_huge
+from reprieve.model.json import Json
 
 _PODS = {"pods", "cpu", "memory", "ephemeral-storage"} | {
     f"{prefix}.{name}" for prefix in ("requests", "limits") for name in ("cpu", "memory", "ephemeral-storage")

@@ -13,8 +13,9 @@ from reprieve.cluster.api.names import (
     label_key,
     label_value,
 )
-from reprieve.cluster.api.values import Json, texts
+from reprieve.cluster.api.values import texts
 from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import compile_selector

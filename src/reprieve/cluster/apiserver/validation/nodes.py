@@ -1,11 +1,12 @@
 """Nodes: taints, what they offer, and who has forbidden preemption for resizes on them."""
 
 from reprieve.cluster.api.names import declared_feature, label_key
-from reprieve.cluster.api.values import Json, part, same
+from reprieve.cluster.api.values import part, same
 from reprieve.cluster.apiserver.field_errors import At
 from reprieve.cluster.apiserver.validation.placement import check_taints
 from reprieve.cluster.apiserver.validation.resources import check_amounts
 from reprieve.cluster.apiserver.validation.volumes import check_distinct
+from reprieve.model.json import Json
 
 _MOST_OWNERS = 20
 

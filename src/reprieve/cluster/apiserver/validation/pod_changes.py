@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
-from reprieve.cluster.api.values import Json, items, made, part, same, text_in
+from reprieve.cluster.api.values import items, made, part, same, text_in
 from reprieve.cluster.apiserver.field_errors import At
 from reprieve.cluster.apiserver.validation.placement import REQUIRED
 from reprieve.cluster.apiserver.validation.resources import quality_of
+from reprieve.model.json import Json
 
 _MIRROR = "kubernetes.io/config.mirror"  # what the kubelet shows of a pod that it was not given by the API
 _CONTAINERS = ("containers", "initContainers")

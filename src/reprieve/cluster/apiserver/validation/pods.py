@@ -1,7 +1,7 @@
 """Pods and pod templates: what must hold for a spec. What may change of a pod is not known here."""
 
 from reprieve.cluster.api.names import dns_label, dns_subdomain
-from reprieve.cluster.api.values import Json, text_in
+from reprieve.cluster.api.values import text_in
 from reprieve.cluster.apiserver.field_errors import At
 from reprieve.cluster.apiserver.validation.containers import check_containers
 from reprieve.cluster.apiserver.validation.metadata import check_labels, check_notes
@@ -13,6 +13,7 @@ from reprieve.cluster.apiserver.validation.placement import (
 )
 from reprieve.cluster.apiserver.validation.resources import check_amounts, check_pod_resources
 from reprieve.cluster.apiserver.validation.volumes import check_pod_volumes
+from reprieve.model.json import Json
 
 PREEMPTION_POLICIES = ("Never", "PreemptLowerPriority")
 _LARGEST_INT32 = 2**31 - 1

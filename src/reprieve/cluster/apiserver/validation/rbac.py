@@ -1,7 +1,7 @@
 """Roles and their bindings."""
 
-from reprieve.cluster.api.values import Json
 from reprieve.cluster.apiserver.field_errors import At
+from reprieve.model.json import Json
 
 _GROUP = "rbac.authorization.k8s.io"
 _OF_PEOPLE = ("User", "Group")

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from reprieve.cluster.api.names import dns_label, label_key
-from reprieve.cluster.api.values import Json, amount_of, items, part
+from reprieve.cluster.api.values import amount_of, items, part
 from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.model.json import Json
 
 _OWN = ("cpu", "memory", "ephemeral-storage")
 _HUGE = "hugepages-"

@@ -4,7 +4,7 @@ import base64
 import binascii
 
 from reprieve.cluster.api.names import data_key, dns_label, dns_subdomain, label_key
-from reprieve.cluster.api.values import Json, part, same, text_in
+from reprieve.cluster.api.values import part, same, text_in
 from reprieve.cluster.apiserver.field_errors import At, Reason
 from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES, SYSTEM_PREFIX
 from reprieve.cluster.apiserver.validation.containers import LAST_PORT, PROTOCOLS, check_port_or_name
@@ -12,6 +12,7 @@ from reprieve.cluster.apiserver.validation.controllers import check_share
 from reprieve.cluster.apiserver.validation.groups import HIGHEST_USER_PRIORITY
 from reprieve.cluster.apiserver.validation.metadata import check_conditions, check_labels, check_selector
 from reprieve.cluster.apiserver.validation.pods import PREEMPTION_POLICIES
+from reprieve.model.json import Json
 
 _LARGEST_DATA = 1024 * 1024
 _LARGEST_INT32 = 2**31 - 1

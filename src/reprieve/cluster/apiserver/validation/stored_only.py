@@ -1,8 +1,9 @@
 """Kinds that are kept for those who read them: devices, networks, autoscalers. Only the plainest rules."""
 
 from reprieve.cluster.api.names import dns_subdomain
-from reprieve.cluster.api.values import Json, part, same
+from reprieve.cluster.api.values import part, same
 from reprieve.cluster.apiserver.field_errors import At
+from reprieve.model.json import Json
 
 _MODES = ("All", "ExactCount")
 

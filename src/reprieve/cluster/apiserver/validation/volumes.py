@@ -2,10 +2,11 @@
 
 from reprieve.cluster.api.names import dns_label, dns_subdomain, label_key
 from reprieve.cluster.api.pod_fields import VOLUME
-from reprieve.cluster.api.values import Json, amount_of, items, part, same, text_in
+from reprieve.cluster.api.values import amount_of, items, part, same, text_in
 from reprieve.cluster.apiserver.field_errors import At, Reason
 from reprieve.cluster.apiserver.validation.metadata import check_selector
 from reprieve.cluster.apiserver.validation.placement import check_node_selector
+from reprieve.model.json import Json
 
 VOLUME_TYPES = VOLUME.known - {"name"}
 

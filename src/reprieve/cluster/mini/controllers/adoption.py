@@ -8,7 +8,7 @@ import msgspec
 from reprieve.cluster.api.templates import Owner
 from reprieve.cluster.mini.controllers.mirror import Described, key_in
 from reprieve.cluster.mini.controllers.writes import Amend, Write
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import Selector, compile_selector

@@ -15,7 +15,8 @@ from reprieve.cluster.mini.controllers.objects import CronJob, Job, controller_u
 from reprieve.cluster.mini.controllers.templates import maker
 from reprieve.cluster.mini.controllers.writes import Create, LookAgain, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
+from reprieve.model.json import Json
 
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 

@@ -24,7 +24,7 @@ from reprieve.cluster.mini.controllers.revisions import HASH_LABEL, forgotten, r
 from reprieve.cluster.mini.controllers.templates import maker, scaled
 from reprieve.cluster.mini.controllers.writes import Create, LookAgain, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 from reprieve.model.objects import Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import (

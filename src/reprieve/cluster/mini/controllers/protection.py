@@ -10,7 +10,7 @@ from reprieve.cluster.mini.controllers.mirror import GROUPS, Described, Mirror, 
 from reprieve.cluster.mini.controllers.objects import Composite, Group, PodFacts
 from reprieve.cluster.mini.controllers.writes import Amend, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 
 
 def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:

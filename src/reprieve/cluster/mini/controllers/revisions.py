@@ -12,7 +12,8 @@ from reprieve.cluster.mini.controllers.mirror import REVISIONS, Mirror, key_in
 from reprieve.cluster.mini.controllers.objects import Revision
 from reprieve.cluster.mini.controllers.templates import template_hash
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Write
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
+from reprieve.model.json import Json
 
 HASH_LABEL = "controller-revision-hash"
 

@@ -38,7 +38,7 @@ from reprieve.cluster.mini.controllers.revisions import (
 from reprieve.cluster.mini.controllers.templates import maker, scaled
 from reprieve.cluster.mini.controllers.writes import Create, LookAgain, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 
 _NUMBERED = re.compile(r"(.+)-(0|[1-9]\d{0,9})", re.ASCII)
 

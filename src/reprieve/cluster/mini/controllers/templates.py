@@ -6,7 +6,7 @@ import re
 import msgspec
 
 from reprieve.cluster.api.templates import Owner
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 from reprieve.model.objects import ObjectMeta
 
 _PERCENT = re.compile(r"(\d+)%", re.ASCII)

@@ -17,7 +17,8 @@ from reprieve.cluster.mini.controllers.objects import (
 from reprieve.cluster.mini.controllers.templates import maker
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
+from reprieve.model.json import Json
 
 
 def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:

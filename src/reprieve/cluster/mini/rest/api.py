@@ -7,12 +7,13 @@ from reprieve.cluster.apiserver.admission import Features, Operation
 from reprieve.cluster.apiserver.admission import Request as Admission
 from reprieve.cluster.apiserver.custom_resources import Definition
 from reprieve.cluster.mini.admitted import admitted_request
-from reprieve.cluster.mini.kinds import Json, Status
+from reprieve.cluster.mini.kinds import Status
 from reprieve.cluster.mini.rest.reading import Lists
 from reprieve.cluster.mini.rest.routes import Place
 from reprieve.cluster.mini.rights.roles import Rights
 from reprieve.cluster.mini.rights.users import Issuer
 from reprieve.cluster.mini.store import Store
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from reprieve.cluster.apiserver import structural_schemas
 from reprieve.cluster.apiserver.cel_rules import unread_rules
 from reprieve.cluster.mini.custom import DEFINITIONS
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.bodies import media_type, repeated_fields
 from reprieve.cluster.mini.rest.exchange import Request
 from reprieve.cluster.mini.rest.query import FieldValidation
 from reprieve.cluster.mini.rest.routes import Place
+from reprieve.model.json import Json
 
 _MOST_TOLD = 100
 

@@ -10,7 +10,8 @@ from reprieve.cluster.mini.kinds import KINDS
 from reprieve.cluster.mini.rest.explanations import FIELDS, TYPES
 from reprieve.cluster.mini.rest.explanations import KINDS as EXPLAINED
 from reprieve.cluster.mini.rest.front import Front
-from tests.unit.cluster.mini.rest.asking import Asker, Json
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.asking import Asker
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 

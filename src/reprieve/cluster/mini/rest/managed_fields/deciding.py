@@ -6,7 +6,6 @@ from enum import Enum
 from typing import Final, Literal
 
 from reprieve.cluster.api.merging import Shape
-from reprieve.cluster.api.values import Json
 from reprieve.cluster.mini.errors import ApiError, Cause
 from reprieve.cluster.mini.rest.managed_fields.paths import Path, owned, shown
 from reprieve.cluster.mini.rest.managed_fields.values import Difference, difference, merged, without
@@ -19,6 +18,7 @@ from reprieve.cluster.mini.rest.managed_fields.writers import (
     taken_from_others,
     with_share,
 )
+from reprieve.model.json import Json
 
 _NOT_SHARED = (
     *("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"),

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from reprieve.cluster.api.merging import Fields, Items, Shape, Values
-from reprieve.cluster.api.values import Json
+from reprieve.model.json import Json
 
 Path = tuple[str, ...]
 _HERE = "."

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reprieve.cluster.api.merging import Fields, Items, Shape, Values
-from reprieve.cluster.api.values import Json
 from reprieve.cluster.mini.rest.managed_fields.paths import Path, owned, step_of
+from reprieve.model.json import Json
 
 
 def merged(there: Any, applied: Any, shape: Shape) -> Any:
