@@ -10,7 +10,6 @@ from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.api.values import part, text_in
 from reprieve.cluster.apiserver.admission import Request
 from reprieve.cluster.apiserver.quotas import (
-    Amounts,
     Change,
     added,
     applies,
@@ -25,6 +24,7 @@ from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE
 from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.model.json import Json
+from reprieve.model.resources import Amounts
 
 QUOTAS = "resourcequotas"
 _COUNTED = tuple(k.resource for k in BY_RESOURCE.values() if k.namespaced and is_counted(k.resource))
