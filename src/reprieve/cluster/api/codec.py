@@ -32,8 +32,8 @@ from reprieve.cluster.api.reader import (
     HEADER,
     NOBODY,
     Decoded,
+    KindReader,
     Raw,
-    Reader,
     Unreadable,
     W,
     header_values,
@@ -68,11 +68,11 @@ from reprieve.model.template_interning import sharing
 
 __all__ = [
     "READERS",
+    "DecodeResult",
     "Decoded",
-    "Listing",
+    "DecodedList",
+    "KindReader",
     "Raw",
-    "Reader",
-    "Result",
     "UnknownKind",
     "Unreadable",
     "decode",
@@ -93,13 +93,13 @@ class UnknownKind(Record, frozen=True):
     problem: Problem
 
 
-Result = Decoded[KubernetesObject] | Unreadable | UnknownKind
+DecodeResult = Decoded[KubernetesObject] | Unreadable | UnknownKind
 
 
-class Listing(Record, frozen=True):
+class DecodedList(Record, frozen=True):
     """What one page of a list holds: a result per item, and where the list goes on."""
 
-    items: tuple[Result, ...]
+    items: tuple[DecodeResult, ...]
     resource_version: str = ""
     continue_token: str = ""
 
@@ -131,8 +131,8 @@ def _decoded_workload(workload: NewerWorkload | OlderWorkload | OldestWorkload) 
     return Decoded(object=keep_workload(workload), unserved=unserved_in(workload))
 
 
-def _reader(kind: str, spelling: type[W], finish: Callable[[W], Decoded[T]]) -> Reader[W, T]:
-    return Reader(kind, kind not in _CLUSTER_SCOPED, msgspec.json.Decoder(spelling), finish)
+def _reader(kind: str, spelling: type[W], finish: Callable[[W], Decoded[T]]) -> KindReader[W, T]:
+    return KindReader(kind, kind not in _CLUSTER_SCOPED, msgspec.json.Decoder(spelling), finish)
 
 
 _CLUSTER_SCOPED = frozenset(
@@ -156,7 +156,7 @@ _PLAIN: dict[str, tuple[type[KubernetesObject], ...]] = {
 }
 _POD = _reader("Pod", Pod, _decoded_pod)
 
-AnyReader = Reader[Any, KubernetesObject]
+AnyReader = KindReader[Any, KubernetesObject]
 
 READERS: dict[tuple[str, str], AnyReader] = {
     ("v1", "Pod"): _POD,
@@ -181,7 +181,7 @@ READERS: dict[tuple[str, str], AnyReader] = {
 # --- one object ----------------------------------------------------------------------------------
 
 
-def decode(raw: Raw) -> Result:
+def decode(raw: Raw) -> DecodeResult:
     """One object of any kind, by its apiVersion and kind."""
     try:
         header = HEADER.decode(raw)
@@ -196,7 +196,7 @@ def decode_pod(raw: Raw) -> Decoded[Pod] | Unreadable:
     return _POD.read(raw)
 
 
-def decode_value(value: object) -> Result:
+def decode_value(value: object) -> DecodeResult:
     """One object of any kind that is parsed already."""
     if not isinstance(value, dict):
         return _unreadable(NOBODY, "", f"expected an object, got {described(value)}")
@@ -219,7 +219,7 @@ def unknown_pod_fields(raw: Raw) -> tuple[str, ...]:
     return unknown_fields(pod.get("spec")) if isinstance(pod, dict) else ()
 
 
-def _decode_slowly(raw: Raw) -> Result:
+def _decode_slowly(raw: Raw) -> DecodeResult:
     try:
         value = msgspec.json.decode(raw)
     except UNDECODABLE as error:
@@ -254,7 +254,7 @@ class _Page(Record, frozen=True):
 _PAGE = msgspec.json.Decoder(_Page)
 
 
-def decode_list(raw: Raw) -> Listing | Unreadable | UnknownKind:
+def decode_list(raw: Raw) -> DecodedList | Unreadable | UnknownKind:
     """A List, or a list of one kind such as PodList. An item that cannot be read does not spoil the rest."""
     try:
         page = _PAGE.decode(raw)
@@ -265,10 +265,12 @@ def decode_list(raw: Raw) -> Listing | Unreadable | UnknownKind:
         return read
     meta = page.metadata or _PageMeta()
     items = (_placed(read(item), f"items[{i}]") for i, item in enumerate(page.items or ()))
-    return Listing(items=tuple(items), resource_version=meta.resource_version, continue_token=meta.continue_)
+    return DecodedList(
+        items=tuple(items), resource_version=meta.resource_version, continue_token=meta.continue_
+    )
 
 
-def _item_reader(page: _Page) -> Callable[[Raw], Result] | Unreadable | UnknownKind:
+def _item_reader(page: _Page) -> Callable[[Raw], DecodeResult] | Unreadable | UnknownKind:
     """Items of a list of one kind do not say their kind themselves."""
     if page.kind == "List":
         return decode
@@ -279,14 +281,14 @@ def _item_reader(page: _Page) -> Callable[[Raw], Result] | Unreadable | UnknownK
     return reader.read if reader is not None else _unknown_kind(page.api_version, ref)
 
 
-def _placed(result: Result, path: str) -> Result:
+def _placed(result: DecodeResult, path: str) -> DecodeResult:
     """A nameless object is found by its place in the list, others by their name."""
     if isinstance(result, Decoded) or result.problem.ref.name:
         return result
     return _under(result, path)
 
 
-def _under(result: Result, path: str) -> Result:
+def _under(result: DecodeResult, path: str) -> DecodeResult:
     if isinstance(result, Decoded):
         return result
     inner = result.problem.path
@@ -298,7 +300,7 @@ def _as_it_is(body: object) -> object:
     return body
 
 
-def decode_documents(text: str, fill: Callable[[object], object] = _as_it_is) -> tuple[Result, ...]:
+def decode_documents(text: str, fill: Callable[[object], object] = _as_it_is) -> tuple[DecodeResult, ...]:
     """All objects of a YAML or JSON text, those in lists too; a problem's path begins with its document.
 
     ``fill`` writes into an object what it does not say.
@@ -310,7 +312,7 @@ def decode_documents(text: str, fill: Callable[[object], object] = _as_it_is) ->
     )
 
 
-def _in_document(document: object, path: str, fill: Callable[[object], object]) -> Iterator[Result]:
+def _in_document(document: object, path: str, fill: Callable[[object], object]) -> Iterator[DecodeResult]:
     match document:
         case Unparsed(expected):
             yield _unreadable(NOBODY, path, expected)

@@ -41,45 +41,45 @@ _SENTENCES = {
 }
 
 
-class Fault(NamedTuple):
+class DecodeFault(NamedTuple):
     path: str
     expected: str
 
 
-def fault_of(error: Exception, value: object = None) -> Fault:
+def fault_of(error: Exception, value: object = None) -> DecodeFault:
     """``value`` is what was decoded, if it is known: it tells which key of a mapping is meant."""
     match error:
         case RecursionError():
-            return Fault("", "expected fewer levels of nesting")
+            return DecodeFault("", "expected fewer levels of nesting")
         case UnicodeDecodeError():
-            return Fault("", "expected JSON in UTF-8")
+            return DecodeFault("", "expected JSON in UTF-8")
         case msgspec.ValidationError():
             return _invalid(str(error), value)
     reason = str(error).removeprefix("JSON is malformed: ")
-    return Fault("", f"expected JSON, got something else: {reason[:1].lower()}{reason[1:]}")
+    return DecodeFault("", f"expected JSON, got something else: {reason[:1].lower()}{reason[1:]}")
 
 
-def _invalid(message: str, value: object) -> Fault:
+def _invalid(message: str, value: object) -> DecodeFault:
     located = _LOCATED.fullmatch(message)
     if located is None:
         return _complaint("", message)
     path = located["path"].removeprefix(".")
     if located["key"]:
-        return Fault(path, "expected only strings as keys")
+        return DecodeFault(path, "expected only strings as keys")
     fault = _complaint(path, located["what"])
     if not fault.path.endswith(_SOME_KEY):
         return fault
     return fault._replace(path=_named(fault.path.removesuffix(_SOME_KEY), located["what"], value))
 
 
-def _complaint(path: str, what: str) -> Fault:
+def _complaint(path: str, what: str) -> DecodeFault:
     if (missing := _MISSING.fullmatch(what)) is not None:
-        return Fault(
+        return DecodeFault(
             f"{path}.{missing['field']}".removeprefix("."), "expected a value, because it is required"
         )
     if (expected := _EXPECTED.fullmatch(what)) is not None:
-        return Fault(path, _sentence(expected["types"].split(" | "), expected["got"], expected["rest"]))
-    return Fault(path, _SENTENCES.get(what, what))
+        return DecodeFault(path, _sentence(expected["types"].split(" | "), expected["got"], expected["rest"]))
+    return DecodeFault(path, _SENTENCES.get(what, what))
 
 
 def _sentence(types: list[str], got: str | None, rest: str) -> str:

@@ -15,73 +15,73 @@ _WHOLE, _SET = "whole", "set"
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Atomic:
     """Nobody owns a part of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fields:
+class GranularMap:
     """Each field has an owner of its own; ``below`` is the shape of one."""
 
-    below: Callable[[str], "Shape"]
+    below: Callable[[str], "MergeShape"]
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class KeyedList:
     """A list of things that are told apart by the values of ``keys``, or by what these are if nobody says."""
 
     keys: tuple[tuple[str, str | None], ...]
-    item: "Shape"
+    item: "MergeShape"
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ValueSet:
     """A list of plain values, each of which is there once."""
 
 
-Shape = Whole | Fields | Items | Values
+MergeShape = Atomic | GranularMap | KeyedList | ValueSet
 
-WHOLE, VALUES = Whole(), Values()
+ATOMIC, VALUE_SET = Atomic(), ValueSet()
 # Of what nobody knows, mappings are shared and lists are not.
-UNKNOWN: Shape = Fields(lambda name: UNKNOWN)
+UNKNOWN: MergeShape = GranularMap(lambda name: UNKNOWN)
 
 
 @cache
-def shape_of(api_version: str, kind: str) -> Shape:
+def shape_of(api_version: str, kind: str) -> MergeShape:
     thing = root(api_version, kind)
     return _of(thing, "") if is_listed(thing) else UNKNOWN
 
 
-def _of(kind: Type, mark: str) -> Shape:
+def _of(kind: Type, mark: str) -> MergeShape:
     match kind:
         case Plain():
-            return WHOLE
+            return ATOMIC
         case MapOf(value):
             below = _of(value, "")
-            return WHOLE if mark == _WHOLE else Fields(lambda name: below)
+            return ATOMIC if mark == _WHOLE else GranularMap(lambda name: below)
         case ListOf(item):
             return _of_list(item, mark)
         case Object(name):
-            return WHOLE if _marks().get(name) == _WHOLE else _of_object(name)
+            return ATOMIC if _marks().get(name) == _WHOLE else _of_object(name)
 
 
-def _of_list(item: Type, mark: str) -> Shape:
+def _of_list(item: Type, mark: str) -> MergeShape:
     if not mark:
-        return WHOLE
+        return ATOMIC
     if mark == _SET:
-        return VALUES
+        return VALUE_SET
     keys = (word.partition("=") for word in mark.split())
-    return Items(tuple((key, default or None) for key, _, default in keys), _of(item, ""))
+    return KeyedList(tuple((key, default or None) for key, _, default in keys), _of(item, ""))
 
 
 @cache
-def _of_object(name: str) -> Shape:
+def _of_object(name: str) -> MergeShape:
     @cache
-    def below(field: str) -> Shape:
+    def below(field: str) -> MergeShape:
         kind = fields_of(Object(name)).get(field)
         return UNKNOWN if kind is None else _of(kind, _marks().get(f"{name}.{field}", ""))
 
-    return Fields(below)
+    return GranularMap(below)
 
 
 OBJECT_META = _of_object("ObjectMeta")

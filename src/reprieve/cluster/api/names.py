@@ -7,7 +7,7 @@ which form is not known here.
 import re
 from collections.abc import Callable
 
-Form = Callable[[str], str | None]
+TextForm = Callable[[str], str | None]
 
 LONGEST_LABEL = 63
 LONGEST_SUBDOMAIN = 253
@@ -95,7 +95,7 @@ def declared_feature(text: str) -> str | None:
     return None
 
 
-def before_suffix(form: Form) -> Form:
+def before_suffix(form: TextForm) -> TextForm:
     """The form of a text to which something will still be added: it may end with a '-'."""
 
     def prefix(text: str) -> str | None:

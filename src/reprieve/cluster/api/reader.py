@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from reprieve.cluster.api.faults import UNDECODABLE, Fault, fault_of
+from reprieve.cluster.api.faults import UNDECODABLE, DecodeFault, fault_of
 from reprieve.cluster.api.groups import Spelling
 from reprieve.model.objects import KubernetesObject, Problem, Record, Ref
 
@@ -56,7 +56,7 @@ def header_values(raw: Raw) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader(Generic[W, T_co]):
+class KindReader(Generic[W, T_co]):
     """How one kind of object is read in one version of the API. ``finish`` cannot fail."""
 
     kind: str
@@ -106,7 +106,7 @@ class Reader(Generic[W, T_co]):
         notes = {key: value for key, value in meta.annotations.items() if key != _LAST_APPLIED}
         return msgspec.structs.replace(thing, metadata=msgspec.structs.replace(meta, annotations=notes))
 
-    def _unreadable(self, value: object, fault: Fault) -> Unreadable:
+    def _unreadable(self, value: object, fault: DecodeFault) -> Unreadable:
         ref = ref_in(value)
         namespace = (ref.namespace or _DEFAULT_NAMESPACE) if self.namespaced else ""
         known = Ref(kind=self.kind, namespace=namespace, name=ref.name)

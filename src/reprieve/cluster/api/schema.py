@@ -46,7 +46,7 @@ Type = Plain | ListOf | MapOf | Object
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SchemaFinding:
     """A field that nobody knows, or, if something was ``expected``, one of another type than it should be."""
 
     path: str
@@ -132,31 +132,31 @@ def fields_of(thing: Object) -> Mapping[str, Type]:
 # --- looking ---------------------------------------------------------------------------------------
 
 
-def findings(api_version: str, kind: str, body: object) -> list[Finding]:
+def findings(api_version: str, kind: str, body: object) -> list[SchemaFinding]:
     """In the order of the body. Of a kind that is not listed, nothing is said."""
     thing = root(api_version, kind)
-    found: list[Finding] = []
+    found: list[SchemaFinding] = []
     if is_listed(thing):
         _look(thing, body, "", found)
     return found
 
 
-def _look(expected: Type, value: object, path: str, found: list[Finding]) -> None:
+def _look(expected: Type, value: object, path: str, found: list[SchemaFinding]) -> None:
     """What is null counts as not given."""
     match expected:
         case _ if value is None:
             return
         case Plain():
             if not expected.fits(value):
-                found.append(Finding(path, expected.expected, described(value)))
+                found.append(SchemaFinding(path, expected.expected, described(value)))
         case ListOf(item):
             if isinstance(value, list):
                 for number, one in enumerate(value):
                     _look(item, one, f"{path}[{number}]", found)
             else:
-                found.append(Finding(path, "a list", described(value)))
+                found.append(SchemaFinding(path, "a list", described(value)))
         case Object() | MapOf() if not isinstance(value, dict):
-            found.append(Finding(path, "an object", described(value)))
+            found.append(SchemaFinding(path, "an object", described(value)))
         case MapOf(below):
             for name, one in value.items():
                 _look(below, one, f"{path}.{name}", found)
@@ -165,7 +165,7 @@ def _look(expected: Type, value: object, path: str, found: list[Finding]) -> Non
 
 
 def _look_into(
-    fields: Mapping[str, Type], value: Mapping[str, object], prefix: str, found: list[Finding]
+    fields: Mapping[str, Type], value: Mapping[str, object], prefix: str, found: list[SchemaFinding]
 ) -> None:
     for name, one in value.items():
         field = fields.get(name)
@@ -174,7 +174,7 @@ def _look_into(
         if field is not None:
             _look(field, one, prefix + name, found)
         else:
-            found.append(Finding(prefix + name))
+            found.append(SchemaFinding(prefix + name))
 
 
 # --- keeping what is known -------------------------------------------------------------------------

@@ -16,7 +16,7 @@ _TEMPLATE_LISTS = ("podGroupTemplates", "compositePodGroupTemplates")
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class ControllerOwner:
     """Whoever makes something: the object that a reference will name."""
 
     api_version: str
@@ -36,17 +36,17 @@ class Owner:
         }
 
 
-def owner_in(body: Json) -> Owner:
+def owner_in(body: Json) -> ControllerOwner:
     meta = part(body, "metadata")
     namespace = text_in(meta, "namespace") or "default"
     texts = (text_in(body, "apiVersion"), text_in(body, "kind"), namespace)
-    return Owner(*texts, text_in(meta, "name"), text_in(meta, "uid"))
+    return ControllerOwner(*texts, text_in(meta, "name"), text_in(meta, "uid"))
 
 
 # --- pods ----------------------------------------------------------------------------------------
 
 
-def pod_of(template: Json, owner: Owner, labels: dict[str, str] | None = None) -> Json:
+def pod_of(template: Json, owner: ControllerOwner, labels: dict[str, str] | None = None) -> Json:
     """A pod that still has to be given a name."""
     meta = part(template, "metadata")
     return {
@@ -76,7 +76,7 @@ _NO_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def daemon_pod(template: Json, owner: Owner, node: str) -> Json:
+def daemon_pod(template: Json, owner: ControllerOwner, node: str) -> Json:
     """The pod of a DaemonSet for one node; or, without a node, as it says itself where it can be."""
     pod = pod_of(template, owner)
     spec = dict(pod["spec"])
@@ -92,7 +92,7 @@ def daemon_pod(template: Json, owner: Owner, node: str) -> Json:
     return {**pod, "spec": spec}
 
 
-def job_labels(job: Owner) -> dict[str, str]:
+def job_labels(job: ControllerOwner) -> dict[str, str]:
     return {
         "batch.kubernetes.io/job-name": job.name,
         CONTROLLER_UID: job.uid,
@@ -117,7 +117,7 @@ def pods_of(body: Json) -> Iterator[Json]:
         case "Job":
             yield from _pods_of_job(spec, owner)
         case "CronJob":
-            job = Owner("batch/v1", "Job", owner.namespace, owner.name)
+            job = ControllerOwner("batch/v1", "Job", owner.namespace, owner.name)
             yield from _pods_of_job(part(spec, "jobTemplate", "spec"), job)
 
 
@@ -128,12 +128,12 @@ def _count(value: object, otherwise: int = 1) -> int:
     return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def _named(pod: Json, owner: Owner, number: int) -> Json:
+def _named(pod: Json, owner: ControllerOwner, number: int) -> Json:
     kept = {name: value for name, value in pod["metadata"].items() if name != "generateName"}
     return {**pod, "metadata": {"name": f"{owner.name}-{number}", **kept}}
 
 
-def _pods_of_job(spec: Json, job: Owner) -> Iterator[Json]:
+def _pods_of_job(spec: Json, job: ControllerOwner) -> Iterator[Json]:
     if spec.get("suspend") is True:
         return
     parallelism = _count(spec.get("parallelism"))
@@ -152,7 +152,7 @@ def claim_name(template: str, pod: str) -> str:
     return f"{template}-{pod}"
 
 
-def pod_of_set(spec: Json, owner: Owner, number: int) -> Json:
+def pod_of_set(spec: Json, owner: ControllerOwner, number: int) -> Json:
     """The pod of a StatefulSet that has a number."""
     name = f"{owner.name}-{number}"
     labels = {"apps.kubernetes.io/pod-index": str(number), "statefulset.kubernetes.io/pod-name": name}
@@ -176,7 +176,7 @@ def groups_of(workload: Json) -> Iterator[Json]:
     yield from _groups_below(part(workload, "spec"), owner_in(workload), "")
 
 
-def _groups_below(parent: Json, workload: Owner, parent_name: str) -> Iterator[Json]:
+def _groups_below(parent: Json, workload: ControllerOwner, parent_name: str) -> Iterator[Json]:
     for template in items(parent, "podGroupTemplates"):
         yield _group(template, workload, parent_name, "PodGroup")
     for template in items(parent, "compositePodGroupTemplates"):
@@ -185,7 +185,7 @@ def _groups_below(parent: Json, workload: Owner, parent_name: str) -> Iterator[J
         yield from _groups_below(template, workload, composite["metadata"]["name"])
 
 
-def _group(template: Json, workload: Owner, parent: str, kind: str) -> Json:
+def _group(template: Json, workload: ControllerOwner, parent: str, kind: str) -> Json:
     name = text_in(template, "name")
     spec = {field: value for field, value in template.items() if field not in ("name", *_TEMPLATE_LISTS)}
     spec.update(_template_ref(workload, name))
@@ -203,7 +203,7 @@ def _group(template: Json, workload: Owner, parent: str, kind: str) -> Json:
     }
 
 
-def _template_ref(workload: Owner, template: str) -> Json:
+def _template_ref(workload: ControllerOwner, template: str) -> Json:
     if workload.api_version == OLDER:
         names = {"workloadName": workload.name, "podGroupTemplateName": template}
         return {"podGroupTemplateRef": {"workload": names}}

@@ -23,7 +23,7 @@ from enum import Enum
 from reprieve.cluster.api.codec import Unreadable, decode_value
 from reprieve.cluster.api.values import TooDeepError, made, name_of, part, text_in, without_nulls
 from reprieve.cluster.apiserver import admission_plugins
-from reprieve.cluster.apiserver.admission_plugins import Lookup, Refusal, RefusalReason
+from reprieve.cluster.apiserver.admission_plugins import AdmissionRefusal, Lookup, RefusalReason
 from reprieve.cluster.apiserver.defaults import default
 from reprieve.cluster.apiserver.features import (
     ALL_FEATURES,
@@ -32,7 +32,7 @@ from reprieve.cluster.apiserver.features import (
     drop_unserved,
     serves,
 )
-from reprieve.cluster.apiserver.field_errors import At, FieldError, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType, FieldError
 from reprieve.cluster.apiserver.limit_ranges import default_from_ranges, range_refusal
 from reprieve.cluster.apiserver.pod_defaults import default_pod_resources, merge_label_keys
 from reprieve.cluster.apiserver.resize_validator import resize_refusal
@@ -50,15 +50,15 @@ from reprieve.model.json import Json
 __all__ = [
     "ALL_FEATURES",
     "DEFAULT_FEATURES",
-    "Answer",
+    "AdmissionAnswer",
+    "AdmissionRefusal",
+    "AdmissionRequest",
+    "ErrorType",
     "Features",
     "FieldError",
     "Lookup",
     "Operation",
-    "Reason",
-    "Refusal",
     "RefusalReason",
-    "Request",
     "admit",
 ]
 
@@ -69,7 +69,7 @@ class Operation(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AdmissionRequest:
     """``name`` and ``namespace`` are those of the URL; empty where it has none."""
 
     operation: Operation
@@ -92,16 +92,18 @@ class Request:
         return self.operation is Operation.CREATE
 
 
-Answer = Json | tuple[FieldError, ...] | Refusal
+AdmissionAnswer = Json | tuple[FieldError, ...] | AdmissionRefusal
 
 
-def admit(request: Request, lookup: Lookup) -> Answer:
+def admit(request: AdmissionRequest, lookup: Lookup) -> AdmissionAnswer:
     if not serves(request.features, request.kind):
-        return Refusal(RefusalReason.NOT_FOUND, f"this cluster does not serve the kind {request.kind}")
+        return AdmissionRefusal(
+            RefusalReason.NOT_FOUND, f"this cluster does not serve the kind {request.kind}"
+        )
     try:
         sent, old = without_nulls(request.new), without_nulls(request.old or {})
     except TooDeepError:
-        return (FieldError("", Reason.INVALID, None, "the object must have fewer levels of nesting"),)
+        return (FieldError("", ErrorType.INVALID, None, "the object must have fewer levels of nesting"),)
     if request.subresource == "status":
         return _admit_status(request, sent, old)
     body = _started(request, resized(sent, old) if request.subresource == "resize" else sent)
@@ -120,7 +122,9 @@ def admit(request: Request, lookup: Lookup) -> Answer:
     return _last_refusal(request, body, old, lookup) or body
 
 
-def _last_refusal(request: Request, body: Json, old: Json, lookup: Lookup) -> Refusal | None:
+def _last_refusal(
+    request: AdmissionRequest, body: Json, old: Json, lookup: Lookup
+) -> AdmissionRefusal | None:
     refusal = resize_refusal(body, old, lookup) if request.subresource == "resize" else None
     match request.kind:
         case "Pod" if request.creates or request.subresource == "resize":
@@ -133,7 +137,7 @@ def _last_refusal(request: Request, body: Json, old: Json, lookup: Lookup) -> Re
     return refusal
 
 
-def _started(request: Request, sent: Json) -> Json:
+def _started(request: AdmissionRequest, sent: Json) -> Json:
     """With the kind, the version and the namespace that the request is about."""
     body = {**sent, "apiVersion": request.api_version, "kind": request.kind}
     meta = made(body, "metadata")
@@ -142,14 +146,14 @@ def _started(request: Request, sent: Json) -> Json:
     return body
 
 
-def _rules(request: Request) -> Rules:
+def _rules(request: AdmissionRequest) -> Rules:
     return rules_of(request.group, request.version, request.kind)
 
 
 # --- completing ----------------------------------------------------------------------------------
 
 
-def _complete(request: Request, body: Json, old: Json, lookup: Lookup) -> Refusal | None:
+def _complete(request: AdmissionRequest, body: Json, old: Json, lookup: Lookup) -> AdmissionRefusal | None:
     if request.subresource:
         return None
     if not request.creates:
@@ -164,7 +168,7 @@ def _complete(request: Request, body: Json, old: Json, lookup: Lookup) -> Refusa
     return _complete_new(request, body, lookup)
 
 
-def _complete_new(request: Request, body: Json, lookup: Lookup) -> Refusal | None:
+def _complete_new(request: AdmissionRequest, body: Json, lookup: Lookup) -> AdmissionRefusal | None:
     match request.kind:
         case "Pod":
             admission_plugins.service_account(body)
@@ -186,7 +190,7 @@ def _complete_new(request: Request, body: Json, lookup: Lookup) -> Refusal | Non
     return None
 
 
-def _finish(request: Request, body: Json) -> None:
+def _finish(request: AdmissionRequest, body: Json) -> None:
     if request.kind != "Pod":
         return
     if request.creates:
@@ -215,7 +219,7 @@ def _first_status(spec: Json) -> Json:
 # --- checking ------------------------------------------------------------------------------------
 
 
-def _errors(request: Request, body: Json, old: Json) -> list[FieldError]:
+def _errors(request: AdmissionRequest, body: Json, old: Json) -> list[FieldError]:
     errors = _standing_errors(request, body)
     rules, thing = _rules(request), At(body)
     if request.creates:
@@ -232,7 +236,7 @@ def _errors(request: Request, body: Json, old: Json) -> list[FieldError]:
     return [*errors, *thing.errors] or _decoding_errors(body, old)
 
 
-def _standing_errors(request: Request, body: Json) -> list[FieldError]:
+def _standing_errors(request: AdmissionRequest, body: Json) -> list[FieldError]:
     """What is wrong with an object, wherever it comes from."""
     rules, thing = _rules(request), At(body)
     if thing["metadata"].is_object():
@@ -241,7 +245,7 @@ def _standing_errors(request: Request, body: Json) -> list[FieldError]:
     return thing.errors
 
 
-def _check_address(request: Request, thing: At) -> None:
+def _check_address(request: AdmissionRequest, thing: At) -> None:
     meta = thing["metadata"]
     if request.namespace and meta["namespace"].given:
         meta["namespace"].unchanged(request.namespace, f"must be that of the request, {request.namespace}")
@@ -254,10 +258,10 @@ def _decoding_errors(body: Json, old: Json) -> list[FieldError]:
     read = decode_value(body)
     if not isinstance(read, Unreadable) or (old and isinstance(decode_value(old), Unreadable)):
         return []
-    return [FieldError(read.problem.path, Reason.TYPE, None, read.problem.expected)]
+    return [FieldError(read.problem.path, ErrorType.TYPE, None, read.problem.expected)]
 
 
-def _admit_status(request: Request, sent: Json, old: Json) -> Answer:
+def _admit_status(request: AdmissionRequest, sent: Json, old: Json) -> AdmissionAnswer:
     body = with_status_of(request.kind, sent, old)
     rules, thing = _rules(request), At(body)
     if thing["status"].is_object():

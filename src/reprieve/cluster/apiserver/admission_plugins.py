@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from reprieve.cluster.api.templates import CONTROLLER_UID, Owner, job_labels
+from reprieve.cluster.api.templates import CONTROLLER_UID, ControllerOwner, job_labels
 from reprieve.cluster.api.values import amount_of, made, name_of, part, text_in, texts
 from reprieve.cluster.apiserver import priority_classes
 from reprieve.cluster.apiserver.features import Features
@@ -41,24 +41,24 @@ class RefusalReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class AdmissionRefusal:
     """A refusal of the whole request, with the ``reason`` of a ``Status`` and a sentence."""
 
     reason: RefusalReason
     sentence: str
 
 
-def _forbidden(sentence: str) -> Refusal | None:
-    return Refusal(RefusalReason.FORBIDDEN, sentence) if sentence else None
+def _forbidden(sentence: str) -> AdmissionRefusal | None:
+    return AdmissionRefusal(RefusalReason.FORBIDDEN, sentence) if sentence else None
 
 
-def namespace_lifecycle(namespace: str, lookup: Lookup) -> Refusal | None:
+def namespace_lifecycle(namespace: str, lookup: Lookup) -> AdmissionRefusal | None:
     """Nothing is made in a namespace that is not there, or is going."""
     if namespace in _ETERNAL:
         return None
     found = lookup.find("Namespace", "", namespace)
     if found is None:
-        return Refusal(RefusalReason.NOT_FOUND, f'namespaces "{namespace}" not found')
+        return AdmissionRefusal(RefusalReason.NOT_FOUND, f'namespaces "{namespace}" not found')
     leaving = "deletionTimestamp" in part(found, "metadata")
     if leaving or text_in(part(found, "status"), "phase") == "Terminating":
         return _forbidden(f"the namespace {namespace} is being deleted: nothing new can be made in it")
@@ -71,11 +71,13 @@ def service_account(pod: Json) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"] = "default"
 
 
-def priority_of_pod(pod: Json, lookup: Lookup) -> Refusal | None:
+def priority_of_pod(pod: Json, lookup: Lookup) -> AdmissionRefusal | None:
     return _forbidden(priority_classes.resolve(pod, _classes(lookup), with_policy=True))
 
 
-def priority_of_group(group: Json, version: str, features: Features, lookup: Lookup) -> Refusal | None:
+def priority_of_group(
+    group: Json, version: str, features: Features, lookup: Lookup
+) -> AdmissionRefusal | None:
     with_policy = features.pod_group_preemption_policy and version != _OLDER
     return _forbidden(priority_classes.resolve(group, _classes(lookup), with_policy))
 
@@ -92,7 +94,7 @@ def _classes(lookup: Lookup) -> list[priority_classes.Class]:
     return [priority_classes.read_class(body) for body in lookup.all("PriorityClass")]
 
 
-def one_default_priority(thing: Json, lookup: Lookup) -> Refusal | None:
+def one_default_priority(thing: Json, lookup: Lookup) -> AdmissionRefusal | None:
     if thing.get("globalDefault") is not True:
         return None
     others = (known for known in _classes(lookup) if known.name != name_of(thing))
@@ -118,7 +120,7 @@ def default_storage_class(claim: Json, lookup: Lookup) -> None:
         spec["storageClassName"] = name_of(marked[0])
 
 
-def claim_growth(claim: Json, old: Json, lookup: Lookup) -> Refusal | None:
+def claim_growth(claim: Json, old: Json, lookup: Lookup) -> AdmissionRefusal | None:
     """Only where the class of a claim allows it."""
     now, before = (amount_of(_storage(body), otherwise=0) for body in (claim, old))
     if now <= before:
@@ -146,7 +148,7 @@ def job_selector(job: Json) -> None:
     spec, meta = made(job, "spec"), part(job, "metadata")
     if spec.get("manualSelector") is True or not isinstance(spec.get("template"), dict):
         return
-    labels = job_labels(Owner("batch/v1", "Job", "", text_in(meta, "name"), text_in(meta, "uid")))
+    labels = job_labels(ControllerOwner("batch/v1", "Job", "", text_in(meta, "name"), text_in(meta, "uid")))
     made(made(spec["template"], "metadata"), "labels").update(labels)
     made(made(spec, "selector"), "matchLabels")[CONTROLLER_UID] = labels[CONTROLLER_UID]
 

@@ -8,16 +8,16 @@ from functools import lru_cache
 
 from reprieve.cluster.api.values import items, part, text_in
 from reprieve.cluster.apiserver.cel import Eval, Scope, SenselessError, UnreadError, read
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.structural_schemas import below
 from reprieve.model.json import Json
 
 RULES = "x-kubernetes-validations"
 _BEFORE = "oldSelf"
 _REASONS = {
-    "FieldValueForbidden": Reason.FORBIDDEN,
-    "FieldValueRequired": Reason.REQUIRED,
-    "FieldValueDuplicate": Reason.DUPLICATE,
+    "FieldValueForbidden": ErrorType.FORBIDDEN,
+    "FieldValueRequired": ErrorType.REQUIRED,
+    "FieldValueDuplicate": ErrorType.DUPLICATE,
 }
 
 
@@ -60,7 +60,7 @@ def _check(at: At, rule: Json, old: object) -> None:
         return
     if holds is not True:
         sentence = text_in(rule, "message") or f"failed rule: {text}"
-        _place(at, rule).refuse(_REASONS.get(text_in(rule, "reason"), Reason.INVALID), sentence)
+        _place(at, rule).refuse(_REASONS.get(text_in(rule, "reason"), ErrorType.INVALID), sentence)
 
 
 def _place(at: At, rule: Json) -> At:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.api.names import dns_subdomain
 from reprieve.cluster.api.values import part, text_in, without_nulls
-from reprieve.cluster.apiserver.admission import Answer, Request
+from reprieve.cluster.apiserver.admission import AdmissionAnswer, AdmissionRequest
 from reprieve.cluster.apiserver.admission_plugins import Lookup, namespace_lifecycle
 from reprieve.cluster.apiserver.cel_rules import check_rules
 from reprieve.cluster.apiserver.field_errors import At, FieldError
@@ -30,7 +30,7 @@ class Definition:
     status_apart: bool
 
 
-def admit_custom(request: Request, definition: Definition, lookup: Lookup) -> Answer:
+def admit_custom(request: AdmissionRequest, definition: Definition, lookup: Lookup) -> AdmissionAnswer:
     old = request.old or {}
     body, _ = pruned(_started(request, definition, old), definition.schema)
     body = defaulted(body, definition.schema)
@@ -41,7 +41,7 @@ def admit_custom(request: Request, definition: Definition, lookup: Lookup) -> An
     return tuple(_errors(request, definition, body, old)) or body
 
 
-def _started(request: Request, definition: Definition, old: Json) -> Json:
+def _started(request: AdmissionRequest, definition: Definition, old: Json) -> Json:
     if request.subresource == "status":
         return _with_status(old, request.new)
     meta = without_nulls(part(request.new, "metadata"))
@@ -56,7 +56,7 @@ def _with_status(body: Json, other: Json) -> Json:
     return {**rest, "status": other["status"]} if "status" in other else rest
 
 
-def _errors(request: Request, definition: Definition, body: Json, old: Json) -> list[FieldError]:
+def _errors(request: AdmissionRequest, definition: Definition, body: Json, old: Json) -> list[FieldError]:
     errors = _standing_errors(definition, body)
     thing = At(body)
     meta = thing["metadata"]

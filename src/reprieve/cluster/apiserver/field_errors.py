@@ -10,14 +10,14 @@ from enum import Enum
 from typing import Any
 
 from reprieve.cluster.api.faults import described
-from reprieve.cluster.api.names import Form
+from reprieve.cluster.api.names import TextForm
 from reprieve.cluster.api.values import amount_of
 
 _SHOWN = 80  # of a value, in a sentence
 _MOST_COMPLAINTS = 100  # about one object: who has made more mistakes will not read them all
 
 
-class Reason(Enum):
+class ErrorType(Enum):
     """Why a field is refused, and with it the cause that a ``Status`` names and the words that open it."""
 
     INVALID = ("FieldValueInvalid", "Invalid value")
@@ -38,7 +38,13 @@ class Reason(Enum):
         return self.value[1]
 
 
-_WITHOUT_VALUE = (Reason.REQUIRED, Reason.FORBIDDEN, Reason.TOO_LONG, Reason.TOO_MANY, Reason.TYPE)
+_WITHOUT_VALUE = (
+    ErrorType.REQUIRED,
+    ErrorType.FORBIDDEN,
+    ErrorType.TOO_LONG,
+    ErrorType.TOO_MANY,
+    ErrorType.TYPE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ class FieldError:
     """One thing that is wrong with one field. As text it reads like a cause in a ``Status``."""
 
     path: str
-    reason: Reason
+    reason: ErrorType
     value: object
     sentence: str
 
@@ -156,27 +162,27 @@ class At:
         if isinstance(self.value, kind) and not wrong:
             return True
         example: object = kind()
-        self.refuse(Reason.TYPE, f"expected {described(example)}, got {described(self.value)}")
+        self.refuse(ErrorType.TYPE, f"expected {described(example)}, got {described(self.value)}")
         return False
 
     # --- complaining -----------------------------------------------------------------------------
 
-    def refuse(self, reason: Reason, sentence: str) -> None:
+    def refuse(self, reason: ErrorType, sentence: str) -> None:
         """One complaint about one field in one way is enough, and not too many about all of them."""
         error = FieldError(self.path, reason, self.value, sentence)
         if len(self.errors) < _MOST_COMPLAINTS and error not in self.errors:
             self.errors.append(error)
 
     def invalid(self, sentence: str) -> None:
-        self.refuse(Reason.INVALID, sentence)
+        self.refuse(ErrorType.INVALID, sentence)
 
     def forbid(self, sentence: str) -> None:
-        self.refuse(Reason.FORBIDDEN, sentence)
+        self.refuse(ErrorType.FORBIDDEN, sentence)
 
     def require(self, sentence: str = "must be given") -> bool:
         """Whether it is there and not empty; if not, that is the complaint."""
         if self.empty:
-            self.refuse(Reason.REQUIRED, sentence)
+            self.refuse(ErrorType.REQUIRED, sentence)
         return not self.empty
 
     def one_of(self, allowed: Collection[str]) -> None:
@@ -184,15 +190,15 @@ class At:
         text = self.value
         if self.is_text() and text not in allowed:
             choices = ", ".join(f'"{choice}"' for choice in sorted(allowed))
-            self.refuse(Reason.UNSUPPORTED, f"supported values: {choices}")
+            self.refuse(ErrorType.UNSUPPORTED, f"supported values: {choices}")
 
-    def must_be(self, *forms: Form) -> None:
+    def must_be(self, *forms: TextForm) -> None:
         """A text that is given must have these forms."""
         if self.is_text():
             for complaint in filter(None, (form(self.value) for form in forms)):
                 self.invalid(complaint)
 
-    def must_name(self, form: Form) -> None:
+    def must_name(self, form: TextForm) -> None:
         """A text that must be given, and in this form."""
         if self.require():
             self.must_be(form)
@@ -209,7 +215,7 @@ class At:
 
     def at_most_items(self, most: int) -> None:
         if isinstance(self.value, list | dict) and len(self.value) > most:
-            self.refuse(Reason.TOO_MANY, f"must have at most {most} items, has {len(self.value)}")
+            self.refuse(ErrorType.TOO_MANY, f"must have at most {most} items, has {len(self.value)}")
 
     def unchanged(self, old: object, sentence: str = "the field is immutable") -> None:
         if self.value != old:

@@ -6,7 +6,7 @@ Named ``LimitRanger`` by Kubernetes. The ranges of a namespace count one after a
 from collections.abc import Iterator, Mapping
 
 from reprieve.cluster.api.values import amount_of, items, made, name_of, part, text_in
-from reprieve.cluster.apiserver.admission_plugins import Lookup, Refusal, RefusalReason
+from reprieve.cluster.apiserver.admission_plugins import AdmissionRefusal, Lookup, RefusalReason
 from reprieve.cluster.apiserver.quotas import shown, total
 from reprieve.model.json import Json
 
@@ -52,13 +52,13 @@ def _filled_container(container: Json, limit: Json, word: str) -> Iterator[str]:
 # --- bounds --------------------------------------------------------------------------------------
 
 
-def range_refusal(kind: str, body: Json, lookup: Lookup) -> Refusal | None:
+def range_refusal(kind: str, body: Json, lookup: Lookup) -> AdmissionRefusal | None:
     for limits in _ranges(body, lookup):
         found = [w for limit in items(part(limits, "spec"), "limits") for w in _violations(kind, body, limit)]
         if found:
             told = found[0] if len(found) == 1 else f"[{', '.join(dict.fromkeys(found))}]"
             sentence = f'{_PLURALS[kind]} "{name_of(body)}" is forbidden: {told}'
-            return Refusal(RefusalReason.FORBIDDEN, sentence)
+            return AdmissionRefusal(RefusalReason.FORBIDDEN, sentence)
     return None
 
 

@@ -180,7 +180,7 @@ def _looks_abroad(spec: Json) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class UsageChange:
     """An object that is to be stored, and as it was before; ``resource`` as in quotas."""
 
     resource: str
@@ -188,7 +188,7 @@ class Change:
     old: Json
 
 
-def is_charged(change: Change, subresource: str) -> bool:
+def is_charged(change: UsageChange, subresource: str) -> bool:
     """Whether quotas have to do with a write at all."""
     if not is_counted(change.resource) or subresource not in ("", "resize"):
         return False
@@ -200,7 +200,7 @@ def is_charged(change: Change, subresource: str) -> bool:
     return change.resource in ("services", "persistentvolumeclaims")
 
 
-def charged(quota: Json, change: Change) -> Json | str:
+def charged(quota: Json, change: UsageChange) -> Json | str:
     """What ``status.used`` of the quota will be, or why there is no room."""
     status, name = part(quota, "status"), text_in(part(quota, "metadata"), "name")
     hard, before = part(status, "hard"), part(status, "used")
@@ -223,7 +223,7 @@ def charged(quota: Json, change: Change) -> Json | str:
     return {**before, **{k: shown(k, amount) for k, amount in used.items()}}
 
 
-def _increase(quota: Json, change: Change) -> Amounts:
+def _increase(quota: Json, change: UsageChange) -> Amounts:
     used = usage_of(change.resource, change.body)
     if not change.old or not applies(quota, change.resource, change.old):
         return used

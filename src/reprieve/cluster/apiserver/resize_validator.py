@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.values import part, same, text_in
-from reprieve.cluster.apiserver.admission_plugins import Lookup, Refusal, RefusalReason
+from reprieve.cluster.apiserver.admission_plugins import AdmissionRefusal, Lookup, RefusalReason
 from reprieve.model.footprint import footprint
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Node, Pod, ref_of
@@ -16,13 +16,13 @@ from reprieve.model.resources import CPU, MEMORY, Problems, node_capacity
 _OS_LABEL = "kubernetes.io/os"
 
 
-def resize_refusal(pod: Json, old: Json, lookup: Lookup) -> Refusal | None:
+def resize_refusal(pod: Json, old: Json, lookup: Lookup) -> AdmissionRefusal | None:
     """Of pods that have a node already: others can still find one that is large enough."""
     name = text_in(part(pod, "spec"), "nodeName")
     if not name or same(part(pod, "spec"), part(old, "spec")):
         return None
     sentence = "; ".join(_complaints(pod, lookup.find("Node", "", name), name))
-    return Refusal(RefusalReason.FORBIDDEN, sentence) if sentence else None
+    return AdmissionRefusal(RefusalReason.FORBIDDEN, sentence) if sentence else None
 
 
 def _complaints(pod: Json, node: Json | None, name: str) -> Iterator[str]:

@@ -9,10 +9,18 @@ from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
-from reprieve.cluster.api.merging import OBJECT_META, UNKNOWN, VALUES, WHOLE, Fields, Items, Shape
+from reprieve.cluster.api.merging import (
+    ATOMIC,
+    OBJECT_META,
+    UNKNOWN,
+    VALUE_SET,
+    GranularMap,
+    KeyedList,
+    MergeShape,
+)
 from reprieve.cluster.api.timestamps import moment
 from reprieve.cluster.api.values import part
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.model.json import Json
 
 PRESERVE, EITHER = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"
@@ -103,12 +111,12 @@ def check_value(at: At, schema: Json) -> None:
     if at.value is None:
         return
     if not _fits(at.value, schema):
-        at.refuse(Reason.TYPE, f"must be of type {schema.get('type', 'integer or string')}")
+        at.refuse(ErrorType.TYPE, f"must be of type {schema.get('type', 'integer or string')}")
         return
     allowed = schema.get("enum")
     if isinstance(allowed, list) and at.value not in allowed:
         choices = ", ".join(f'"{choice}"' for choice in allowed)
-        at.refuse(Reason.UNSUPPORTED, f"supported values: {choices}")
+        at.refuse(ErrorType.UNSUPPORTED, f"supported values: {choices}")
     match at.value:
         case dict():
             _check_object(at, schema)
@@ -131,7 +139,7 @@ def _fits(value: object, schema: Json) -> bool:
 def _check_object(at: At, schema: Json) -> None:
     for name in schema.get("required") or ():
         if name not in at.value:
-            at[name].refuse(Reason.REQUIRED, "must be given")
+            at[name].refuse(ErrorType.REQUIRED, "must be given")
     _check_size(at, len(at.value), schema, "Properties", "fields")
     for name in at.value:
         known = part(schema, "properties").get(name)
@@ -148,7 +156,7 @@ def _check_list(at: At, schema: Json) -> None:
         check_value(item, part(schema, "items"))
         mark = _told_apart(item.value, schema)
         if mark is not None and mark in seen:
-            item.refuse(Reason.DUPLICATE, "must be there once")
+            item.refuse(ErrorType.DUPLICATE, "must be there once")
         seen.append(mark)
 
 
@@ -210,7 +218,7 @@ def _check_size(at: At, size: int, schema: Json, of: str, what: str) -> None:
     if type(least) is int and size < least:
         at.invalid(f"must have at least {least} {what}")
     if type(most) is int and size > most:
-        reason = Reason.TOO_LONG if what == "characters" else Reason.TOO_MANY
+        reason = ErrorType.TOO_LONG if what == "characters" else ErrorType.TOO_MANY
         at.refuse(reason, f"must have at most {most} {what}, has {size}")
 
 
@@ -235,36 +243,36 @@ def _holds(value: Any, schema: Json) -> bool:
 # --- sharing ---------------------------------------------------------------------------------------
 
 
-def shape_in(schema: Json, *, is_root: bool = False) -> Shape:
+def shape_in(schema: Json, *, is_root: bool = False) -> MergeShape:
     """How several writers share what the schema describes."""
     match schema.get("type"):
         case "object":
             return _shape_of_object(schema, is_root=is_root)
         case "array":
             return _shape_of_list(schema)
-    return UNKNOWN if schema.get(PRESERVE) is True else WHOLE
+    return UNKNOWN if schema.get(PRESERVE) is True else ATOMIC
 
 
-def _shape_of_object(schema: Json, *, is_root: bool) -> Shape:
+def _shape_of_object(schema: Json, *, is_root: bool) -> MergeShape:
     if schema.get(_MAP) == "atomic":
-        return WHOLE
+        return ATOMIC
 
-    def of_field(name: str) -> Shape:
+    def of_field(name: str) -> MergeShape:
         if is_root and name == "metadata":
             return OBJECT_META
         known = below(schema, name)
         return UNKNOWN if known is None or known == {PRESERVE: True} else shape_in(known)
 
-    return Fields(of_field)
+    return GranularMap(of_field)
 
 
-def _shape_of_list(schema: Json) -> Shape:
+def _shape_of_list(schema: Json) -> MergeShape:
     items = part(schema, "items")
     match schema.get(_LIST):
         case "set":
-            return VALUES
+            return VALUE_SET
         case "map":
             fields = part(items, "properties")
             keys = ((key, part(fields, key).get("default")) for key in schema.get(_KEYS) or ())
-            return Items(tuple(keys), shape_in(items))
-    return WHOLE
+            return KeyedList(tuple(keys), shape_in(items))
+    return ATOMIC

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from reprieve.cluster.apiserver.admission import (
+    AdmissionRefusal,
+    AdmissionRequest,
     Features,
     Operation,
-    Refusal,
     RefusalReason,
-    Request,
     admit,
 )
 from reprieve.cluster.apiserver.custom_resources import Definition, admit_custom
@@ -42,13 +42,13 @@ def admitted(store: Store, resource: str, body: Json, features: Features) -> Jso
     api_version = str(body.get("apiVersion") or kind.api_version)
     group, _, version = api_version.rpartition("/")
     namespace = str(peek(body, "metadata").get("namespace") or "")
-    request = Request(
+    request = AdmissionRequest(
         Operation.CREATE, group, version, kind.kind, body, namespace=namespace, features=features
     )
     return stored_form(kind, api_version, admitted_request(store, request))
 
 
-def admitted_request(store: Store, request: Request, definition: Definition | None = None) -> Json:
+def admitted_request(store: Store, request: AdmissionRequest, definition: Definition | None = None) -> Json:
     """The object of a request as it may be stored, in the spelling of the request, and charged to quotas.
 
     ``definition``: that of its kind, if it is one that somebody has defined.
@@ -60,7 +60,7 @@ def admitted_request(store: Store, request: Request, definition: Definition | No
     return body
 
 
-def _answered(store: Store, request: Request, definition: Definition | None) -> Json:
+def _answered(store: Store, request: AdmissionRequest, definition: Definition | None) -> Json:
     if request.creates:
         request = replace(request, new=_foreseen(store, request))
     lookup = StoreLookup(store)
@@ -68,14 +68,14 @@ def _answered(store: Store, request: Request, definition: Definition | None) -> 
     match answer:
         case dict():
             return answer
-        case Refusal(reason, sentence):
+        case AdmissionRefusal(reason, sentence):
             raise ApiError(404 if reason is RefusalReason.NOT_FOUND else 403, reason.value, sentence)
         case errors:
             causes = tuple(Cause(error.reason.cause, error.message, error.path) for error in errors)
             raise _invalid(request, causes)
 
 
-def _foreseen(store: Store, request: Request) -> Json:
+def _foreseen(store: Store, request: AdmissionRequest) -> Json:
     """With the identity that the store will give it: some objects speak of their own."""
     meta, version = request.new.get("metadata"), store.version + 1
     if not isinstance(meta, dict):
@@ -86,7 +86,7 @@ def _foreseen(store: Store, request: Request) -> Json:
     return {**request.new, "metadata": meta}
 
 
-def _invalid(request: Request, causes: tuple[Cause, ...]) -> ApiError:
+def _invalid(request: AdmissionRequest, causes: tuple[Cause, ...]) -> ApiError:
     name = str(request.name or peek(request.new, "metadata").get("name") or "")
     complaints = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
     told = complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"

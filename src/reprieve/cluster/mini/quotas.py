@@ -8,9 +8,9 @@ from contextlib import suppress
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.api.values import part, text_in
-from reprieve.cluster.apiserver.admission import Request
+from reprieve.cluster.apiserver.admission import AdmissionRequest
 from reprieve.cluster.apiserver.quotas import (
-    Change,
+    UsageChange,
     added,
     applies,
     charged,
@@ -35,7 +35,7 @@ _DELAY = 0.1  # seconds from a change to the count, so that a burst of changes c
 # --- charging ------------------------------------------------------------------------------------
 
 
-def charge(store: Store, request: Request, body: Json) -> bool:
+def charge(store: Store, request: AdmissionRequest, body: Json) -> bool:
     """Adds an object that is about to be stored to the quotas it counts for, and tells whether there are any.
 
     An ApiError 403 if one of them is full.
@@ -43,7 +43,7 @@ def charge(store: Store, request: Request, body: Json) -> bool:
     namespace, kind = text_in(part(body, "metadata"), "namespace"), BY_NAME[request.kind]
     if not kind.namespaced or kind.asked:
         return False
-    change = Change(kind.resource, body, request.old or {})
+    change = UsageChange(kind.resource, body, request.old or {})
     if not is_charged(change, request.subresource):
         return False
     bills: list[tuple[Stored, Json]] = []

@@ -1,14 +1,23 @@
 """How the kinds are shared among several writers."""
 
-from reprieve.cluster.api.merging import UNKNOWN, VALUES, WHOLE, Fields, Items, Shape, _marks, shape_of
+from reprieve.cluster.api.merging import (
+    ATOMIC,
+    UNKNOWN,
+    VALUE_SET,
+    GranularMap,
+    KeyedList,
+    MergeShape,
+    _marks,
+    shape_of,
+)
 from reprieve.cluster.api.schema import ListOf, Object, Plain, fields_of, is_listed
 
 
-def at(shape: Shape, path: str) -> Shape:
+def at(shape: MergeShape, path: str) -> MergeShape:
     for name in path.split("."):
-        if isinstance(shape, Items):
+        if isinstance(shape, KeyedList):
             shape = shape.item
-        assert isinstance(shape, Fields)
+        assert isinstance(shape, GranularMap)
         shape = shape.below(name)
     return shape
 
@@ -16,15 +25,15 @@ def at(shape: Shape, path: str) -> Shape:
 def test_some_of_a_pod() -> None:
     pod = shape_of("v1", "Pod")
     containers = at(pod, "spec.containers")
-    assert isinstance(containers, Items)
+    assert isinstance(containers, KeyedList)
     assert containers.keys == (("name", None),)
     ports = at(pod, "spec.containers.ports")
-    assert isinstance(ports, Items)
+    assert isinstance(ports, KeyedList)
     assert ports.keys == (("containerPort", None), ("protocol", "TCP"))
-    assert isinstance(at(pod, "metadata.labels"), Fields)
-    assert at(pod, "metadata.finalizers") == VALUES
+    assert isinstance(at(pod, "metadata.labels"), GranularMap)
+    assert at(pod, "metadata.finalizers") == VALUE_SET
     for path in ("spec.nodeSelector", "spec.tolerations", "spec.containers.command", "spec.priority"):
-        assert at(pod, path) == WHOLE
+        assert at(pod, path) == ATOMIC
 
 
 def test_what_nobody_knows() -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 from reprieve.cluster.apiserver.admission import (
     ALL_FEATURES,
-    Answer,
+    AdmissionAnswer,
+    AdmissionRefusal,
+    AdmissionRequest,
     Features,
     FieldError,
     Operation,
-    Refusal,
-    Request,
     admit,
 )
 from reprieve.model.json import Json
@@ -31,22 +31,22 @@ class Known:
         return [body for body in self._bodies if body["kind"] == kind]
 
 
-def ask(operation: Operation, new: Json, *beside: Json, **more: Any) -> Answer:
+def ask(operation: Operation, new: Json, *beside: Json, **more: Any) -> AdmissionAnswer:
     group, _, version = new.get("apiVersion", "v1").rpartition("/")
     features: Features = more.pop("features", ALL_FEATURES)
-    request = Request(operation, group, version, new["kind"], new, features=features, **more)
+    request = AdmissionRequest(operation, group, version, new["kind"], new, features=features, **more)
     return admit(request, Known(*beside))
 
 
-def create(new: Json, *beside: Json, **more: Any) -> Answer:
+def create(new: Json, *beside: Json, **more: Any) -> AdmissionAnswer:
     return ask(Operation.CREATE, new, *beside, **more)
 
 
-def update(new: Json, old: Json, **more: Any) -> Answer:
+def update(new: Json, old: Json, **more: Any) -> AdmissionAnswer:
     return ask(Operation.UPDATE, new, old=old, **more)
 
 
-def admitted(answer: Answer) -> Json:
+def admitted(answer: AdmissionAnswer) -> Json:
     assert isinstance(answer, dict), answer
     return answer
 
@@ -55,18 +55,18 @@ def created(new: Json, *beside: Json, **more: Any) -> Json:
     return admitted(create(new, *beside, **more))
 
 
-def errors(answer: Answer) -> tuple[FieldError, ...]:
+def errors(answer: AdmissionAnswer) -> tuple[FieldError, ...]:
     assert isinstance(answer, tuple), answer
     return answer
 
 
-def refused_at(answer: Answer) -> list[str]:
+def refused_at(answer: AdmissionAnswer) -> list[str]:
     """The paths of what is wrong; none where nothing is."""
     return [] if isinstance(answer, dict) else [error.path for error in errors(answer)]
 
 
-def refusal(answer: Answer) -> Refusal:
-    assert isinstance(answer, Refusal), answer
+def refusal(answer: AdmissionAnswer) -> AdmissionRefusal:
+    assert isinstance(answer, AdmissionRefusal), answer
     return answer
 
 

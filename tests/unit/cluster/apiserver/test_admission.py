@@ -5,7 +5,7 @@ from copy import deepcopy
 import pytest
 
 from reprieve.cluster.api.codec import Unreadable, decode_value
-from reprieve.cluster.apiserver.admission import Reason
+from reprieve.cluster.apiserver.admission import ErrorType
 from reprieve.model.json import Json
 from tests.unit.cluster.apiserver.admitting import (
     CLAIM,
@@ -142,7 +142,7 @@ def test_what_was_wrong_before_is_not_held_against_an_update() -> None:
 
 def test_an_error_reads_as_a_cause_of_a_status() -> None:
     (error,) = errors(create(with_value(POD, "spec.restartPolicy", "Sometimes")))
-    assert error.reason is Reason.UNSUPPORTED
+    assert error.reason is ErrorType.UNSUPPORTED
     assert error.reason.cause == "FieldValueNotSupported"
     assert str(error) == (
         'spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "Never", "OnFailure"'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.cluster.apiserver.admission import Answer, Operation
+from reprieve.cluster.apiserver.admission import AdmissionAnswer, Operation
 from reprieve.model.json import Json
 from tests.unit.cluster.api.rich_pod import RICH_POD
 from tests.unit.cluster.apiserver.admitting import (
@@ -236,7 +236,7 @@ SMALL = with_value(
 )
 
 
-def resize_on(node: Json, cpu: str) -> Answer:
+def resize_on(node: Json, cpu: str) -> AdmissionAnswer:
     new = with_value(BOUND, RESOURCES, {**BOUND["spec"]["containers"][0]["resources"]})
     for field in ("requests", "limits"):
         new = with_value(new, f"{RESOURCES}.{field}.cpu", cpu)

@@ -6,7 +6,7 @@ The checks are functions that complain through a cursor; none of them raises or 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from reprieve.cluster.api.names import Form, dns_label, dns_subdomain, path_segment
+from reprieve.cluster.api.names import TextForm, dns_label, dns_subdomain, path_segment
 from reprieve.cluster.apiserver.field_errors import At
 from reprieve.cluster.apiserver.validation import (
     controllers,
@@ -47,7 +47,7 @@ class Rules:
     change: Callable[[At, Json], None] = _any_change
     status: Callable[[At, Json], None] = _any_change
     new: Callable[[At], None] = _anything
-    name: Form = dns_subdomain
+    name: TextForm = dns_subdomain
     namespaced: bool = True
 
 

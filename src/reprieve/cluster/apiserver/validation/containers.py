@@ -2,7 +2,7 @@
 
 from reprieve.cluster.api.names import data_key, dns_label, dns_subdomain, port_name, variable_name
 from reprieve.cluster.api.values import items, text_in
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.validation.resources import check_requirements
 
 LAST_PORT = 65535
@@ -36,7 +36,7 @@ def _check_container(container: At, spec: At, volumes: set[str], names: set[str]
     container["name"].must_name(dns_label)
     name = container["name"].text()
     if name and name in names:
-        container["name"].refuse(Reason.DUPLICATE, "must be there only once")
+        container["name"].refuse(ErrorType.DUPLICATE, "must be there only once")
     names.add(name)
     container["image"].require()
     container["image"].is_text()
@@ -92,7 +92,7 @@ def _check_resize_policy(policies: At, restart: str) -> None:
         needs.require()
         needs.one_of(("NotRequired", "RestartContainer"))
         if resource.text() in seen:
-            resource.refuse(Reason.DUPLICATE, "must be there only once")
+            resource.refuse(ErrorType.DUPLICATE, "must be there only once")
         seen.add(resource.text())
         if restart == "Never" and needs.value == "RestartContainer":
             needs.invalid("must be NotRequired where the pod is never restarted")
@@ -112,7 +112,7 @@ def _check_ports(ports: At) -> None:
             continue
         port["name"].must_be(port_name)
         if port["name"].text() in names:
-            port["name"].refuse(Reason.DUPLICATE, "must be there only once")
+            port["name"].refuse(ErrorType.DUPLICATE, "must be there only once")
         names.add(port["name"].text())
 
 
@@ -125,7 +125,9 @@ def _check_host_ports(containers: list[At]) -> None:
                 continue
             place = (port["protocol"].text(), port["hostIP"].text(), number)
             if place in taken:
-                port["hostPort"].refuse(Reason.DUPLICATE, "must be there only once with this protocol and IP")
+                port["hostPort"].refuse(
+                    ErrorType.DUPLICATE, "must be there only once with this protocol and IP"
+                )
             taken.add(place)
 
 

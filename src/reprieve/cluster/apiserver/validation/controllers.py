@@ -4,7 +4,7 @@ import re
 
 from reprieve.cluster.api.names import dns_label, label_key
 from reprieve.cluster.api.values import items, part, same, text_in
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.validation.metadata import check_labels, check_selector, selects
 from reprieve.cluster.apiserver.validation.pods import check_template
 from reprieve.cluster.apiserver.validation.volumes import check_claim
@@ -103,7 +103,7 @@ def check_daemon_set(daemon_set: At) -> None:
     check_share(surge)
     check_share(unavailable)
     if _is_zero(surge) and _is_zero(unavailable):
-        unavailable.refuse(Reason.REQUIRED, "must not be 0 where maxSurge is 0")
+        unavailable.refuse(ErrorType.REQUIRED, "must not be 0 where maxSurge is 0")
     elif not _is_zero(surge) and not _is_zero(unavailable):
         surge.invalid("must be 0 where maxUnavailable is not")
 
@@ -255,7 +255,7 @@ def _check_job_template(spec: At) -> None:
     _check_selected(spec["selector"], template)
     restart = template["spec"]["restartPolicy"]
     if restart.value == "Always":
-        restart.refuse(Reason.REQUIRED, "must be given: OnFailure or Never")
+        restart.refuse(ErrorType.REQUIRED, "must be given: OnFailure or Never")
     elif spec["podFailurePolicy"].given and restart.value != "Never":
         restart.invalid("must be Never where podFailurePolicy is given")
 

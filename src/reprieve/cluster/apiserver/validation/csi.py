@@ -2,7 +2,7 @@
 
 from reprieve.cluster.api.names import dns_subdomain
 from reprieve.cluster.api.values import part, same
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.validation.metadata import check_selector
 from reprieve.model.json import Json
 
@@ -14,7 +14,7 @@ _LONGEST_DRIVER = 63
 def check_driver(driver: At) -> None:
     name, spec = driver["metadata"]["name"], driver["spec"]
     if len(name.text()) > _LONGEST_DRIVER:
-        name.refuse(Reason.TOO_LONG, f"must be no longer than {_LONGEST_DRIVER} characters")
+        name.refuse(ErrorType.TOO_LONG, f"must be no longer than {_LONGEST_DRIVER} characters")
     spec["fsGroupPolicy"].one_of(("File", "None", "ReadWriteOnceWithFSType"))
     for mode in spec["volumeLifecycleModes"].items():
         mode.one_of(("Ephemeral", "Persistent"))
@@ -27,7 +27,7 @@ def _check_tokens(spec: At) -> None:
     for request in spec["tokenRequests"].items():
         audience = request["audience"]
         if audience.text() in seen:
-            audience.refuse(Reason.DUPLICATE, "must be there only once")
+            audience.refuse(ErrorType.DUPLICATE, "must be there only once")
         seen.add(audience.text())
         request["expirationSeconds"].within(_SHORTEST_TOKEN, _LONGEST_TOKEN)
     if spec["serviceAccountTokenInSecrets"].given and not seen:

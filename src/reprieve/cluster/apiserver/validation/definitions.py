@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from reprieve.cluster.api.names import dns_label, dns_subdomain
 from reprieve.cluster.api.values import name_of, part
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.structural_schemas import EITHER, PRESERVE, check_value, compiled
 from reprieve.model.json import Json
 
@@ -66,7 +66,7 @@ def _check_versions(versions: At) -> None:
         name = version["name"]
         name.must_name(dns_label)
         if name.value in seen:
-            name.refuse(Reason.DUPLICATE, "must be there once")
+            name.refuse(ErrorType.DUPLICATE, "must be there once")
         seen.add(str(name.value))
         stored += version["storage"].flag()
         _check_version(version)
@@ -92,7 +92,7 @@ def _check_schema(schema: At) -> None:
     """Whether it is structural, and can be followed."""
     kind = schema["type"]
     if not kind.given and not (schema[EITHER].value or schema[PRESERVE].value):
-        kind.refuse(Reason.REQUIRED, "must be given")
+        kind.refuse(ErrorType.REQUIRED, "must be given")
     for name in _NOT_STRUCTURAL:
         if schema[name].given:
             schema[name].forbid("must not be in a structural schema")
@@ -134,7 +134,7 @@ def _check_rules(schema: At, below: Callable[[At], None]) -> None:
             if one.given:
                 _look_into(one, _check_part)
             else:
-                one.refuse(Reason.REQUIRED, "must be given")
+                one.refuse(ErrorType.REQUIRED, "must be given")
     _look_into(schema["not"], _check_part)
 
 

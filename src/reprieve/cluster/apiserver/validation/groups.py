@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.api.names import dns_label, dns_subdomain, label_key, path_segment
 from reprieve.cluster.api.values import items, part, same, text_in
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.validation.metadata import check_conditions
 from reprieve.cluster.apiserver.validation.pods import PREEMPTION_POLICIES
 from reprieve.model.json import Json
@@ -24,7 +24,7 @@ _OLDER_MODES = ("Pod", "PodGroup")
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
+class GroupSpelling:
     """How groups are spelled, and what follows from it."""
 
     older: bool = False
@@ -32,9 +32,9 @@ class Spelling:
     highest_priority: int = HIGHEST_USER_PRIORITY
 
 
-NEWER = Spelling()
-COMPOSITE = Spelling(minimum="minGroupCount")
-OLDER = Spelling(older=True, highest_priority=_LARGEST_INT32)
+NEWER = GroupSpelling()
+COMPOSITE = GroupSpelling(minimum="minGroupCount")
+OLDER = GroupSpelling(older=True, highest_priority=_LARGEST_INT32)
 
 
 # --- groups --------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def check_older_group(group: At) -> None:
         ref["workload"]["podGroupTemplateName"].must_name(dns_label)
 
 
-def _check_spec(spec: At, spelling: Spelling) -> None:
+def _check_spec(spec: At, spelling: GroupSpelling) -> None:
     """What groups and their templates have alike."""
     _check_policy(spec["schedulingPolicy"], spelling)
     if spelling.older:
@@ -87,7 +87,7 @@ def _check_spec(spec: At, spelling: Spelling) -> None:
     _check_claims(spec["resourceClaims"])
 
 
-def _check_policy(policy: At, spelling: Spelling) -> None:
+def _check_policy(policy: At, spelling: GroupSpelling) -> None:
     if not policy.require("must have one of basic and gang"):
         return
     check_one_of(policy, ("basic", "gang"))
@@ -128,7 +128,7 @@ def _check_claims(claims: At) -> None:
     for claim in claims.items():
         claim["name"].must_name(dns_label)
         if claim["name"].text() in names:
-            claim["name"].refuse(Reason.DUPLICATE, "must be there only once")
+            claim["name"].refuse(ErrorType.DUPLICATE, "must be there only once")
         names.add(claim["name"].text())
         given = [n for n in ("resourceClaimName", "resourceClaimTemplateName") if claim[n].given]
         if len(given) != 1:
@@ -206,7 +206,7 @@ def _check_controller(ref: At) -> None:
             ref["apiGroup"].must_be(dns_subdomain)
 
 
-def _check_templates(parent: At, leaf: Spelling, composite: Spelling, depth: int) -> None:
+def _check_templates(parent: At, leaf: GroupSpelling, composite: GroupSpelling, depth: int) -> None:
     for field in _LISTS:
         parent[field].at_most_items(_MOST_TEMPLATES)
     for template in parent["podGroupTemplates"].items():
@@ -243,7 +243,7 @@ def _check_names(spec: At) -> None:
     names: set[str] = set()
     for template in _all_templates(spec):
         if template["name"].text() in names:
-            template["name"].refuse(Reason.DUPLICATE, "must be there only once in the workload")
+            template["name"].refuse(ErrorType.DUPLICATE, "must be there only once in the workload")
         names.add(template["name"].text())
 
 

@@ -2,7 +2,7 @@
 
 from reprieve.cluster.api.names import label_key
 from reprieve.cluster.api.values import amount_of, part, texts
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.validation.resources import check_container_resource, is_huge
 from reprieve.model.json import Json
 
@@ -109,7 +109,7 @@ def check_limit_range(limits: At) -> None:
         kind = limit["type"].text()
         limit["type"].must_name(label_key)
         if kind in seen:
-            limit["type"].refuse(Reason.DUPLICATE, "must be there only once")
+            limit["type"].refuse(ErrorType.DUPLICATE, "must be there only once")
         seen.add(kind)
         _check_limit(limit, kind)
 
@@ -125,7 +125,7 @@ def _check_limit(limit: At, kind: str) -> None:
             if not limit[field].empty:
                 limit[field].forbid("must not be given where type is Pod")
     if kind == "PersistentVolumeClaim" and not any("storage" in part(limit.value, f) for f in ("min", "max")):
-        limit["limits"].refuse(Reason.REQUIRED, "must have a least or a largest amount of storage")
+        limit["limits"].refuse(ErrorType.REQUIRED, "must have a least or a largest amount of storage")
     for lower, upper in _ORDER:
         _check_order(limit, lower, upper)
     for _, ratio in limit["maxLimitRequestRatio"].entries():

@@ -6,7 +6,7 @@ What the server owns in metadata (uid, times, generation) is not looked at.
 import msgspec
 
 from reprieve.cluster.api.names import (
-    Form,
+    TextForm,
     annotation_key,
     before_suffix,
     dns_label,
@@ -14,7 +14,7 @@ from reprieve.cluster.api.names import (
     label_value,
 )
 from reprieve.cluster.api.values import texts
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
@@ -26,7 +26,7 @@ _STANDARD_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
 _WITH_VALUES, _WITHOUT_VALUES = ("In", "NotIn"), ("Exists", "DoesNotExist")
 
 
-def check_metadata(meta: At, form: Form, namespaced: bool) -> None:
+def check_metadata(meta: At, form: TextForm, namespaced: bool) -> None:
     name = meta["name"]
     if meta["generateName"].empty:
         name.require("must be given, or generateName instead")
@@ -41,7 +41,7 @@ def check_metadata(meta: At, form: Form, namespaced: bool) -> None:
     _check_finalizers(meta["finalizers"])
 
 
-def check_new_metadata(meta: At, form: Form) -> None:
+def check_new_metadata(meta: At, form: TextForm) -> None:
     """What a name was made from is of no interest later."""
     if not meta["generateName"].empty:
         meta["generateName"].must_be(before_suffix(form))
@@ -67,7 +67,7 @@ def check_annotations(annotations: At) -> None:
         size += len(key.encode()) + len(value.text().encode())
     if size > _LARGEST_ANNOTATIONS:
         annotations.refuse(
-            Reason.TOO_LONG, f"must have no more than {_LARGEST_ANNOTATIONS} bytes in all, has {size}"
+            ErrorType.TOO_LONG, f"must have no more than {_LARGEST_ANNOTATIONS} bytes in all, has {size}"
         )
 
 
@@ -126,7 +126,7 @@ def check_expression(
         values.require(f"must have at least one entry where operator is {operator}")
     elif operator in with_one:
         if not values.is_list() or len(values.value) != 1:
-            values.refuse(Reason.REQUIRED, f"must have exactly one entry where operator is {operator}")
+            values.refuse(ErrorType.REQUIRED, f"must have exactly one entry where operator is {operator}")
     elif operator in without_values:
         if not values.empty:
             values.forbid(f"must not be given where operator is {operator}")
@@ -162,5 +162,5 @@ def check_conditions(conditions: At) -> None:
         condition["status"].one_of(("True", "False", "Unknown"))
         name = condition["type"].text()
         if name in seen:
-            condition["type"].refuse(Reason.DUPLICATE, "must be there only once")
+            condition["type"].refuse(ErrorType.DUPLICATE, "must be there only once")
         seen.add(name)

@@ -2,7 +2,7 @@
 
 from reprieve.cluster.api.names import dns_label, dns_subdomain, label_key, label_value
 from reprieve.cluster.api.values import items, part, texts
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.validation.metadata import check_expression, check_selector
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -57,7 +57,7 @@ def _check_node_field(expression: At) -> None:
         expression["key"].invalid("must be metadata.name")
     values = expression["values"]
     if not values.is_list() or len(values.value) != 1:
-        values.refuse(Reason.REQUIRED, "must have exactly one entry")
+        values.refuse(ErrorType.REQUIRED, "must have exactly one entry")
     for value in values.items():
         value.must_be(dns_subdomain)
 
@@ -120,7 +120,7 @@ def check_spread(constraints: At) -> None:
         which = (constraint["topologyKey"].text(), constraint["whenUnsatisfiable"].text())
         if which in seen:
             constraint["topologyKey"].refuse(
-                Reason.DUPLICATE, "must be there only once with this whenUnsatisfiable"
+                ErrorType.DUPLICATE, "must be there only once with this whenUnsatisfiable"
             )
         seen.add(which)
 
@@ -180,7 +180,7 @@ def check_taints(taints: At) -> None:
         taint["effect"].one_of(EFFECTS)
         which = (taint["key"].text(), taint["effect"].text())
         if which in seen:
-            taint.refuse(Reason.DUPLICATE, "must be there only once with this key and effect")
+            taint.refuse(ErrorType.DUPLICATE, "must be there only once with this key and effect")
         seen.add(which)
 
 
@@ -190,5 +190,5 @@ def check_scheduling_gates(gates: At) -> None:
         gate["name"].must_name(label_key)
         name = gate["name"].text()
         if name in seen:
-            gate["name"].refuse(Reason.DUPLICATE, "must be there only once")
+            gate["name"].refuse(ErrorType.DUPLICATE, "must be there only once")
         seen.add(name)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from reprieve.cluster.api.names import dns_label, label_key
 from reprieve.cluster.api.values import amount_of, items, part
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.model.json import Json
 
 _OWN = ("cpu", "memory", "ephemeral-storage")
@@ -69,7 +69,7 @@ def check_container_resource(name: str, quantity: At) -> None:
 
 def _check_pod_resource(name: str, quantity: At) -> None:
     if name not in ("cpu", "memory") and not is_huge(name):
-        quantity.refuse(Reason.UNSUPPORTED, 'supported values: "cpu", "hugepages-…", "memory"')
+        quantity.refuse(ErrorType.UNSUPPORTED, 'supported values: "cpu", "hugepages-…", "memory"')
 
 
 def _check_requests_within_limits(resources: At) -> None:
@@ -81,7 +81,7 @@ def _check_requests_within_limits(resources: At) -> None:
         if name not in limits:
             if not may_overcommit(name):
                 why = f"must have {name}, which cannot be overcommitted"
-                resources["limits"].refuse(Reason.REQUIRED, why)
+                resources["limits"].refuse(ErrorType.REQUIRED, why)
         elif limit is not None and asked != limit and not may_overcommit(name):
             resources["requests"].showing(request.value).invalid(
                 f"must be equal to the {name} limit of {limits[name]}"

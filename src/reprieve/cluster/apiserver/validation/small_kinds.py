@@ -5,7 +5,7 @@ import binascii
 
 from reprieve.cluster.api.names import data_key, dns_label, dns_subdomain, label_key
 from reprieve.cluster.api.values import part, same, text_in
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES, SYSTEM_PREFIX
 from reprieve.cluster.apiserver.validation.containers import LAST_PORT, PROTOCOLS, check_port_or_name
 from reprieve.cluster.apiserver.validation.controllers import check_share
@@ -45,7 +45,7 @@ def check_secret(thing: At) -> None:
     for key in _NEEDED_KEYS.get(thing["type"].text(), ()):
         if key not in part(thing.value, "data"):
             thing["data"].key(key).refuse(
-                Reason.REQUIRED, f"must be there in a secret of type {thing['type'].value}"
+                ErrorType.REQUIRED, f"must be there in a secret of type {thing['type'].value}"
             )
 
 
@@ -69,7 +69,7 @@ def _decoded(value: At) -> int:
 
 def _check_total(data: At, size: int) -> None:
     if size > _LARGEST_DATA:
-        data.refuse(Reason.TOO_LONG, f"must have no more than {_LARGEST_DATA} bytes in all, has {size}")
+        data.refuse(ErrorType.TOO_LONG, f"must have no more than {_LARGEST_DATA} bytes in all, has {size}")
 
 
 def check_data_change(thing: At, old: Json) -> None:
@@ -115,7 +115,7 @@ def _check_service_ports(spec: At) -> None:
                 continue
             which = (field, "" if field == "name" else protocol, port[field].value)
             if which in seen:
-                port[field].refuse(Reason.DUPLICATE, "must be there only once")
+                port[field].refuse(ErrorType.DUPLICATE, "must be there only once")
             seen.add(which)
 
 

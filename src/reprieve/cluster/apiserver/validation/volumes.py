@@ -3,7 +3,7 @@
 from reprieve.cluster.api.names import dns_label, dns_subdomain, label_key
 from reprieve.cluster.api.pod_fields import VOLUME
 from reprieve.cluster.api.values import amount_of, items, part, same, text_in
-from reprieve.cluster.apiserver.field_errors import At, Reason
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.validation.metadata import check_selector
 from reprieve.cluster.apiserver.validation.placement import check_node_selector
 from reprieve.model.json import Json
@@ -38,7 +38,7 @@ def check_pod_volumes(volumes: At) -> None:
     for volume in volumes.items():
         volume["name"].must_name(dns_label)
         if volume["name"].text() in names:
-            volume["name"].refuse(Reason.DUPLICATE, "must be there only once")
+            volume["name"].refuse(ErrorType.DUPLICATE, "must be there only once")
         names.add(volume["name"].text())
         sources = sorted(part(volume.value).keys() & VOLUME_TYPES)
         if len(sources) != 1:
@@ -143,7 +143,7 @@ def check_volume(volume: At) -> None:
     capacity = spec["capacity"]
     _check_size(capacity.key("storage"))
     if set(part(capacity.value)) - {"storage"}:
-        capacity.refuse(Reason.UNSUPPORTED, 'supported values: "storage"')
+        capacity.refuse(ErrorType.UNSUPPORTED, 'supported values: "storage"')
     spec["persistentVolumeReclaimPolicy"].one_of(("Delete", "Recycle", "Retain"))
     spec["volumeMode"].one_of(_VOLUME_MODES)
     if not spec["storageClassName"].empty:
@@ -156,7 +156,7 @@ def check_volume(volume: At) -> None:
 def _check_source(spec: At) -> None:
     sources = sorted(part(spec.value).keys() & _SOURCES)
     if not sources:
-        spec.refuse(Reason.REQUIRED, "must have a volume type, such as csi, local or hostPath")
+        spec.refuse(ErrorType.REQUIRED, "must have a volume type, such as csi, local or hostPath")
     for extra in sources[1:]:
         spec[extra].forbid(f"must not be given beside {sources[0]}")
     if spec["csi"].is_object():
@@ -165,7 +165,7 @@ def _check_source(spec: At) -> None:
     if spec["local"].is_object():
         spec["local"]["path"].require()
         if not part(spec.value, "nodeAffinity", "required"):
-            spec["nodeAffinity"].refuse(Reason.REQUIRED, "must be given for a local volume")
+            spec["nodeAffinity"].refuse(ErrorType.REQUIRED, "must be given for a local volume")
 
 
 def check_volume_change(volume: At, old: Json) -> None:
@@ -199,7 +199,7 @@ def _check_topology(expressions: At) -> None:
     for expression in expressions.items():
         expression["key"].must_name(label_key)
         if expression["key"].text() in keys:
-            expression["key"].refuse(Reason.DUPLICATE, "must be there only once")
+            expression["key"].refuse(ErrorType.DUPLICATE, "must be there only once")
         keys.add(expression["key"].text())
         expression["values"].require()
         check_distinct(expression["values"])
@@ -209,7 +209,7 @@ def check_distinct(values: At) -> None:
     seen: set[str] = set()
     for value in values.items():
         if value.text() in seen:
-            value.refuse(Reason.DUPLICATE, "must be there only once")
+            value.refuse(ErrorType.DUPLICATE, "must be there only once")
         seen.add(value.text())
 
 
@@ -224,11 +224,13 @@ def check_csi_node(thing: At) -> None:
     for driver in thing["spec"]["drivers"].items():
         driver["name"].must_name(dns_subdomain)
         if driver["name"].text() in names:
-            driver["name"].refuse(Reason.DUPLICATE, "must be there only once")
+            driver["name"].refuse(ErrorType.DUPLICATE, "must be there only once")
         names.add(driver["name"].text())
         driver["nodeID"].require()
         if len(driver["nodeID"].text()) > _LONGEST_NODE_ID:
-            driver["nodeID"].refuse(Reason.TOO_LONG, f"must be no longer than {_LONGEST_NODE_ID} characters")
+            driver["nodeID"].refuse(
+                ErrorType.TOO_LONG, f"must be no longer than {_LONGEST_NODE_ID} characters"
+            )
         for key in driver["topologyKeys"].items():
             key.must_be(label_key)
         check_distinct(driver["topologyKeys"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from reprieve.cluster.api.templates import Owner, daemon_pod
+from reprieve.cluster.api.templates import ControllerOwner, daemon_pod
 from reprieve.cluster.mini.controllers.adoption import matches, settled
 from reprieve.cluster.mini.controllers.mirror import DAEMON_SETS, PODS, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import (
@@ -80,7 +80,7 @@ def _moves(mirror: Mirror, owner: DaemonSet) -> list[Write]:
     return list(settled(PODS, owner.spec.selector, _maker(owner), owned, free))
 
 
-def _maker(owner: DaemonSet) -> Owner:
+def _maker(owner: DaemonSet) -> ControllerOwner:
     return maker("apps/v1", "DaemonSet", owner.metadata)
 
 

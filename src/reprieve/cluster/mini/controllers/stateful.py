@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reprieve.cluster.api.templates import Owner, pod_of_set
+from reprieve.cluster.api.templates import ControllerOwner, pod_of_set
 from reprieve.cluster.mini.controllers import claims
 from reprieve.cluster.mini.controllers.adoption import matches, settled
 from reprieve.cluster.mini.controllers.mirror import (
@@ -92,7 +92,7 @@ def _moves(mirror: Mirror, owner: StatefulSet) -> list[Write]:
     return list(settled(PODS, owner.spec.selector, _maker(owner), mirror.pods.owned_by(meta.uid), free))
 
 
-def _maker(owner: StatefulSet) -> Owner:
+def _maker(owner: StatefulSet) -> ControllerOwner:
     return maker("apps/v1", "StatefulSet", owner.metadata)
 
 

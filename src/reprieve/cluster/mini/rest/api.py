@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 
 from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.apiserver.admission import Features, Operation
-from reprieve.cluster.apiserver.admission import Request as Admission
+from reprieve.cluster.apiserver.admission import AdmissionRequest, Features, Operation
 from reprieve.cluster.apiserver.custom_resources import Definition
 from reprieve.cluster.mini.admitted import admitted_request
 from reprieve.cluster.mini.kinds import Status
@@ -37,7 +36,7 @@ class Api:
 
     def _admit(self, place: Place, operation: Operation, new: Json, old: Json | None) -> Json:
         """The object as it is to be stored, still in the client's spelling; an ApiError if it is refused."""
-        request = Admission(
+        request = AdmissionRequest(
             operation,
             place.group,
             place.version,

@@ -7,7 +7,7 @@ controllers and kubelets do inside the cluster has no owner.
 
 from dataclasses import dataclass
 
-from reprieve.cluster.api.merging import Shape, shape_of
+from reprieve.cluster.api.merging import MergeShape, shape_of
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.apiserver.structural_schemas import shape_in
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
@@ -103,7 +103,7 @@ class Ownership:
         return name
 
     @property
-    def _shape(self) -> Shape:
+    def _shape(self) -> MergeShape:
         custom = self.place.kind.custom
         if custom is not None:
             return shape_in(custom.schemas[self.place.version], is_root=True)

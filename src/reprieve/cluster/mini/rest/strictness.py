@@ -7,7 +7,7 @@ refused, or dropped with a warning or without, as the client wants it.
 from dataclasses import dataclass
 
 from reprieve.cluster.api import schema
-from reprieve.cluster.api.schema import Finding, findings
+from reprieve.cluster.api.schema import SchemaFinding, findings
 from reprieve.cluster.apiserver import structural_schemas
 from reprieve.cluster.apiserver.cel_rules import unread_rules
 from reprieve.cluster.mini.custom import DEFINITIONS
@@ -70,15 +70,15 @@ def _known(place: Place, body: Json) -> Json:
     return schema.pruned(place.api_version, place.kind.kind, body) if place.kind.custom is None else body
 
 
-def _findings(place: Place, body: Json) -> list[Finding]:
+def _findings(place: Place, body: Json) -> list[SchemaFinding]:
     if place.kind.custom is None:
         return findings(place.api_version, place.kind.kind, body)
     _, unknown = structural_schemas.pruned(body, place.kind.custom.schemas[place.version])
-    return [Finding(path) for path in unknown]
+    return [SchemaFinding(path) for path in unknown]
 
 
 def _judged(
-    place: Place, mode: FieldValidation, complaints: list[str], unknown: list[Finding]
+    place: Place, mode: FieldValidation, complaints: list[str], unknown: list[SchemaFinding]
 ) -> tuple[str, ...]:
     if mode is FieldValidation.IGNORE:
         return ()
@@ -92,5 +92,5 @@ def _name(place: Place) -> str:
     return f'{place.kind.kind} in version "{place.api_version}"'
 
 
-def _told(finding: Finding) -> str:
+def _told(finding: SchemaFinding) -> str:
     return f"{finding.path or 'the object'}: expected {finding.expected}, got {finding.got}"
