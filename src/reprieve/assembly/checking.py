@@ -37,17 +37,17 @@ class Grade(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     code: str
     grade: Grade
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     server: str
     version: str
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
 
     @property
     def can_schedule(self) -> bool:
@@ -60,7 +60,7 @@ async def check(
     kubeconfig: str,
     context: str,
     clock: Callable[[], float] = time.time,
-) -> Report:
+) -> CheckReport:
     """InvalidConfigurationError or DaemonError if there is nothing to be found out."""
     configured = config.parse_configuration(document)
     gates = config.parse_feature_gates(feature_gates)
@@ -72,7 +72,7 @@ async def check(
             findings = [f async for f in _findings(connection, configured, gates, version, clock())]
         except (NoAnswerError, RefusedError) as error:
             raise DaemonError(f"what the server has cannot be found out: {error}") from error
-    return Report(access.server, version, tuple(findings))
+    return CheckReport(access.server, version, tuple(findings))
 
 
 def _access(kubeconfig: str, context: str) -> Access:
@@ -84,10 +84,10 @@ def _access(kubeconfig: str, context: str) -> Access:
 
 async def _findings(
     connection: Connection, configured: config.Configuration, gates: config.Gates, version: str, now: float
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[CheckResult]:
     yield _about_version(version)
     if person := await connection.ask(rights.who_are_we()):
-        yield Finding("User", Grade.GOOD, f"the rights are those of {person}")
+        yield CheckResult("User", Grade.GOOD, f"the rights are those of {person}")
     found = await places(connection)
     for finding in (*_about_kinds(found), *_about_gates(gates, found, await _parts_of_pods(connection))):
         yield finding
@@ -103,38 +103,40 @@ async def _findings(
         yield finding
 
 
-def _about_version(version: str) -> Finding:
+def _about_version(version: str) -> CheckResult:
     numbers = re.match(r"v?(\d+)\.(\d+)", version)
     if numbers is None:
-        return Finding("Version", Grade.WARNING, f"{version} is a version that says nothing")
+        return CheckResult("Version", Grade.WARNING, f"{version} is a version that says nothing")
     if (int(numbers[1]), int(numbers[2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
-        return Finding("Version", Grade.WARNING, f"{version} is older than {oldest}, with which nobody tried")
-    return Finding("Version", Grade.GOOD, version)
+        return CheckResult(
+            "Version", Grade.WARNING, f"{version} is older than {oldest}, with which nobody tried"
+        )
+    return CheckResult("Version", Grade.GOOD, version)
 
 
-def _about_kinds(found: Sequence[Place]) -> Iterator[Finding]:
+def _about_kinds(found: Sequence[Place]) -> Iterator[CheckResult]:
     there = {place.kind: place for place in found}
     for kind in CANDIDATES:
         place = there.get(kind)
         if place is not None:
-            yield Finding("Kind", Grade.GOOD, f"{kind} in {place.api_version!s}")
+            yield CheckResult("Kind", Grade.GOOD, f"{kind} in {place.api_version!s}")
         elif kind in _OPTIONAL:
-            yield Finding("Kind", Grade.WARNING, f"the server has no {kind}: {_OPTIONAL[kind]}")
+            yield CheckResult("Kind", Grade.WARNING, f"the server has no {kind}: {_OPTIONAL[kind]}")
         else:
-            yield Finding("Kind", Grade.BAD, f"the server has no {kind}, which every scheduler needs")
+            yield CheckResult("Kind", Grade.BAD, f"the server has no {kind}, which every scheduler needs")
 
 
-def _about_gates(gates: config.Gates, found: Sequence[Place], parts: frozenset[str]) -> Iterator[Finding]:
+def _about_gates(gates: config.Gates, found: Sequence[Place], parts: frozenset[str]) -> Iterator[CheckResult]:
     """Gates that are on, and of no use on this server."""
     kinds = {place.kind for place in found}
     lacking = "is on, and the server has no"
     if gates.gang_scheduling and "PodGroup" not in kinds:
-        yield Finding("Gate", Grade.WARNING, f"GangScheduling {lacking} PodGroup")
+        yield CheckResult("Gate", Grade.WARNING, f"GangScheduling {lacking} PodGroup")
     if gates.composite_pod_group and "CompositePodGroup" not in kinds:
-        yield Finding("Gate", Grade.WARNING, f"CompositePodGroup {lacking} CompositePodGroup")
+        yield CheckResult("Gate", Grade.WARNING, f"CompositePodGroup {lacking} CompositePodGroup")
     if gates.in_place_pod_vertical_scaling_scheduler_preemption and "pods/resize" not in parts:
-        yield Finding(
+        yield CheckResult(
             "Gate", Grade.WARNING, f"InPlacePodVerticalScalingSchedulerPreemption {lacking} pods/resize"
         )
 
@@ -145,19 +147,19 @@ async def _parts_of_pods(connection: Connection) -> frozenset[str]:
     return frozenset(str(entry.get("name")) for entry in listed or () if isinstance(entry, dict))
 
 
-def _about_rights(answers: Mapping[rights.Right, bool | None]) -> Iterator[Finding]:
+def _about_rights(answers: Mapping[rights.Right, bool | None]) -> Iterator[CheckResult]:
     for right, may in answers.items():
         if may is None:
-            yield Finding("Right", Grade.WARNING, f"the server does not say whether we may {right}")
+            yield CheckResult("Right", Grade.WARNING, f"the server does not say whether we may {right}")
         elif not may:
-            yield Finding("Right", Grade.BAD, f"we may not {right}")
+            yield CheckResult("Right", Grade.BAD, f"we may not {right}")
     if given := sum(may is True for may in answers.values()):
-        yield Finding("Right", Grade.GOOD, f"{given} of {len(answers)} rights are given")
+        yield CheckResult("Right", Grade.GOOD, f"{given} of {len(answers)} rights are given")
 
 
-def _about_judging(answers: Mapping[rights.Right, bool | None], without: str) -> Iterator[Finding]:
+def _about_judging(answers: Mapping[rights.Right, bool | None], without: str) -> Iterator[CheckResult]:
     for right in (right for right, may in answers.items() if may is False):
-        yield Finding("Right", Grade.WARNING, f"we may not {right}: {without}")
+        yield CheckResult("Right", Grade.WARNING, f"we may not {right}: {without}")
 
 
 # --- leases --------------------------------------------------------------------------------------
@@ -173,7 +175,7 @@ class _Held:
 
 async def _about_leases(
     connection: Connection, configured: config.Configuration, now: float
-) -> list[Finding]:
+) -> list[CheckResult]:
     election = configured.settings.leader_election
     ours = (election.resource_namespace, election.resource_name) if election.leader_elect else None
     findings = []
@@ -187,19 +189,21 @@ async def _about_leases(
         held = await _held(connection, namespace, name, now)
         if held is None:
             text = f"who holds lease {namespace}/{name} cannot be read: perhaps two would be {scheduler}"
-            findings.append(Finding("Lease", Grade.WARNING, text))
+            findings.append(CheckResult("Lease", Grade.WARNING, text))
         elif held.holder and not held.until:
             text = f"lease {namespace}/{name} is held by {held.holder}: two would be {scheduler}"
-            findings.append(Finding("Lease", Grade.WARNING, text))
+            findings.append(CheckResult("Lease", Grade.WARNING, text))
     return findings
 
 
-def _about_our_lease(name: str, held: _Held | None) -> Finding:
+def _about_our_lease(name: str, held: _Held | None) -> CheckResult:
     if held is None:
-        return Finding("Lease", Grade.WARNING, f"lease {name}: who holds it cannot be read")
+        return CheckResult("Lease", Grade.WARNING, f"lease {name}: who holds it cannot be read")
     if held.until:
-        return Finding("Lease", Grade.GOOD, f"lease {name}: free, {held.holder} held it until {held.until}")
-    return Finding(
+        return CheckResult(
+            "Lease", Grade.GOOD, f"lease {name}: free, {held.holder} held it until {held.until}"
+        )
+    return CheckResult(
         "Lease", Grade.GOOD, f"lease {name}: {f'held by {held.holder}' if held.holder else 'free'}"
     )
 

@@ -16,7 +16,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from reprieve import config
-from reprieve.assembly.endpoints import USUALLY, Endpoint, Judges, Judging, served
+from reprieve.assembly.endpoints import USUALLY, Judges, Judging, ServingEndpoint, served
 from reprieve.assembly.journals import journal_in
 from reprieve.assembly.kube_cluster import reached, scheduled, scheduling
 from reprieve.assembly.observed_scheduler import watched
@@ -58,7 +58,7 @@ class Wanted:
     feature_gates: str = ""
     kubeconfig: str = ""
     server: str = ""
-    endpoint: Endpoint | None = None
+    endpoint: ServingEndpoint | None = None
     who: str = ""
     may: str = ""
     judging: Judging = USUALLY
@@ -72,7 +72,7 @@ class Daemon:
     access: Access
     identity: str
     judges: Judges
-    endpoint: Endpoint | None = None
+    endpoint: ServingEndpoint | None = None
     journal: Path | None = None
 
 

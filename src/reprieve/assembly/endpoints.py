@@ -64,7 +64,7 @@ class Judges:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ServingEndpoint:
     """``for_all``: paths for which nobody is asked who he is. ``shared``: whether others may listen there."""
 
     host: str = "0.0.0.0"
@@ -77,7 +77,7 @@ class Endpoint:
 
 @asynccontextmanager
 async def served(
-    endpoint: Endpoint,
+    endpoint: ServingEndpoint,
     configured: config.Configuration,
     judges: Judges,
     telemetry: Telemetry,
@@ -109,7 +109,7 @@ async def served(
 
 
 async def _keep_up(
-    trust: Trust, endpoint: Endpoint, judges: Judges, server: Connection
+    trust: Trust, endpoint: ServingEndpoint, judges: Judges, server: Connection
 ) -> list["asyncio.Task[None]"]:
     async def ask() -> bytes:
         try:
@@ -135,7 +135,7 @@ def _configz(configured: config.Configuration) -> bytes:
     return msgspec.json.encode({"componentconfig": written(configured)})
 
 
-async def _listen(runner: web.AppRunner, endpoint: Endpoint, trust: Trust) -> None:
+async def _listen(runner: web.AppRunner, endpoint: ServingEndpoint, trust: Trust) -> None:
     """An address that means any means those of both families, as far as the machine has them."""
     hosts = _BOTH if endpoint.host in _ANY else (endpoint.host,)
     lacking = 0
@@ -151,7 +151,7 @@ async def _listen(runner: web.AppRunner, endpoint: Endpoint, trust: Trust) -> No
                 raise EndpointError(_told(endpoint, error)) from error
 
 
-def _told(endpoint: Endpoint, error: OSError) -> str:
+def _told(endpoint: ServingEndpoint, error: OSError) -> str:
     where = f"port {endpoint.port} of {endpoint.host}"
     if error.errno == errno.EADDRINUSE:
         return f"{where} is in use: choose another with --secure-port"

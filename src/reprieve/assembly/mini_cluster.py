@@ -13,12 +13,15 @@ from reprieve import config
 from reprieve.assembly.journals import JOURNAL, journal_in
 from reprieve.assembly.observed_scheduler import watched
 from reprieve.assembly.scheduler_settings import EVERYTHING, limits_of, settings_of
-from reprieve.cluster.mini import disk, registry, restoring, setup
+from reprieve.cluster.mini import registry
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.disk import DiskError
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME
-from reprieve.cluster.mini.rights import users
+from reprieve.cluster.mini.restoring import SnapshotError
+from reprieve.cluster.mini.rights.users import User
+from reprieve.cluster.mini.setup import SHAPES, LocalCluster
 from reprieve.cluster.mini.store import Part
 from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop, ignore
@@ -26,13 +29,20 @@ from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 
-# In these words commands say what they want.
-Cluster = MiniCluster
-LocalCluster = setup.LocalCluster
-SHAPES = setup.SHAPES
-User = users.User
-DiskError = disk.DiskError
-SnapshotError = restoring.SnapshotError
+# Commands import no side of a cluster: what they need of this one, they import from here.
+__all__ = [
+    "SHAPES",
+    "DiskError",
+    "LocalCluster",
+    "MiniCluster",
+    "SnapshotError",
+    "Up",
+    "User",
+    "change",
+    "cluster_in_process",
+    "cluster_up",
+    "submit",
+]
 
 
 @asynccontextmanager
@@ -110,4 +120,6 @@ async def cluster_up(
 
 def _entered(wanted: LocalCluster, address: str) -> AbstractContextManager[None]:
     where = str(wanted.data_dir.resolve()) if wanted.data_dir is not None else ""
-    return registry.entered(registry.Entry(os.getpid(), address, str(wanted.kubeconfig), where, time.time()))
+    return registry.entered(
+        registry.RunningCluster(os.getpid(), address, str(wanted.kubeconfig), where, time.time())
+    )

@@ -3,9 +3,6 @@
 It imports no other part of the mini cluster, so that `reprieve status` and `reprieve down` answer at once.
 """
 
-from reprieve.cluster.mini import registry
+from reprieve.cluster.mini.registry import RegistryError, RunningCluster, ask_to_stop, entries
 
-Running = registry.Entry
-RegistryError = registry.RegistryError
-clusters_that_are_up = registry.entries
-ask_to_stop = registry.ask_to_stop
+__all__ = ["RegistryError", "RunningCluster", "ask_to_stop", "entries"]

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Protocol
 
 from reprieve import config
-from reprieve.assembly.mini_cluster import Cluster, change, cluster_in_process, submit
+from reprieve.assembly.mini_cluster import MiniCluster, change, cluster_in_process, submit
 from reprieve.cli.scenes import ListObjects, Pace
 from reprieve.cli.screen import show
 from reprieve.cluster.api.codec import Decoded, decode_value
@@ -47,7 +47,7 @@ class Act(Protocol):
     def command(self) -> tuple[str, ...]:
         """As somebody would do it."""
 
-    def happen(self, cluster: Cluster) -> None: ...
+    def happen(self, cluster: MiniCluster) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Patch:
         what = f"{self.kind.lower()}{namespace} {self.name[1]}"
         return (f"$ kubectl patch {what}{part} -p '{json.dumps(self.patch)}'",)
 
-    def happen(self, cluster: Cluster) -> None:
+    def happen(self, cluster: MiniCluster) -> None:
         change(cluster, self.kind, self.name, self.patch)
 
 
@@ -92,7 +92,7 @@ class Apply:
     def command(self) -> tuple[str, ...]:
         return ("$ kubectl apply -f - <<'EOF'", *self.text.splitlines(), "EOF")
 
-    def happen(self, cluster: Cluster) -> None:
+    def happen(self, cluster: MiniCluster) -> None:
         submit(cluster, (document for document in documents(self.text) if isinstance(document, dict)))
 
 

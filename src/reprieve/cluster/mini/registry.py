@@ -17,7 +17,7 @@ import msgspec
 _SUFFIX = ".json"
 
 
-class Entry(msgspec.Struct, frozen=True, rename="camel"):
+class RunningCluster(msgspec.Struct, frozen=True, rename="camel"):
     """A cluster that is up. ``data_dir`` is empty for one in memory; ``started`` counts from 1970."""
 
     pid: int
@@ -32,7 +32,7 @@ class RegistryError(Exception):
 
 
 @contextmanager
-def entered(entry: Entry) -> Iterator[None]:
+def entered(entry: RunningCluster) -> Iterator[None]:
     path = _directory() / f"{entry.pid}{_SUFFIX}"
     with path.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -44,23 +44,23 @@ def entered(entry: Entry) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def entries() -> list[Entry]:
+def entries() -> list[RunningCluster]:
     """Those that are up, the oldest first."""
     found = (_read(path) for path in sorted(_directory().glob(f"*{_SUFFIX}")))
     return sorted((entry for entry in found if entry is not None), key=lambda e: (e.started, e.pid))
 
 
-def ask_to_stop(entry: Entry) -> None:
+def ask_to_stop(entry: RunningCluster) -> None:
     """As Ctrl-C would; whether it does is to be seen by whether it stays entered."""
     os.kill(entry.pid, signal.SIGTERM)
 
 
-def _read(path: Path) -> Entry | None:
+def _read(path: Path) -> RunningCluster | None:
     """None for what was left behind, which is cleared away."""
     try:
         with path.open("rb") as file:
             if _is_held(file.fileno()):
-                return msgspec.json.decode(file.read(), type=Entry)
+                return msgspec.json.decode(file.read(), type=RunningCluster)
             path.unlink(missing_ok=True)
     except (FileNotFoundError, msgspec.MsgspecError):
         pass  # it ended, or has not quite begun

@@ -36,7 +36,7 @@ def reconcile(mirror: Mirror, key: Key, now: float, speed: float) -> Iterator[Wr
     if owner is None:
         return
     jobs = sorted(mirror.jobs.owned_by(owner.metadata.uid), key=lambda job: (_begun(job), job.metadata.name))
-    clock = Clock(_created(owner), now, speed)
+    clock = CronClock(_created(owner), now, speed)
     yield Report(key, owner.metadata.uid, _status(owner, jobs))
     if owner.metadata.deletion_timestamp is not None:
         return
@@ -56,7 +56,7 @@ def reconcile(mirror: Mirror, key: Key, now: float, speed: float) -> Iterator[Wr
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class CronClock:
     """The time by which schedules go: since ``start`` it has passed ``speed`` times as fast."""
 
     start: float

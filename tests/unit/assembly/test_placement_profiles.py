@@ -1,16 +1,8 @@
 """What is configured arrives where pods are placed."""
 
-import asyncio
-import time
-from collections.abc import Callable
-
 import numpy as np
-import pytest
 
-from reprieve.assembly.mini_cluster import cluster_in_process
 from reprieve.assembly.placement_profiles import profile_of
-from reprieve.assembly.scheduler_settings import DEFAULT_GATES, limits_of, pace_of, settings_of
-from reprieve.config import default_configuration
 from reprieve.model.build import build
 from reprieve.model.objects import Node, NodeSpec, NodeStatus, ObjectMeta, Pod
 from reprieve.model.selectors import NodeQuery, NodeTerm, Operator, Requirement
@@ -25,31 +17,10 @@ from reprieve.placement.profile import (
     ShapePoint,
     Strategy,
 )
-from reprieve.runtime import virtual_time
-from reprieve.scheduler.decision import Decision
-from tests.unit.config import configuration, profile, with_args
+from tests.unit.config import profile, with_args
 
-NODE = {
-    "kind": "Node",
-    "metadata": {"name": "n1"},
-    "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
-}
-POD = {"kind": "Pod", "metadata": {"name": "p"}, "spec": {"schedulerName": "reprieve", "containers": []}}
 SSD = {"key": "disk", "operator": "In", "values": ["ssd"]}
 SSD_NODES = NodeTerm((Requirement("disk", Operator.IN, frozenset({"ssd"})),))
-
-
-@pytest.mark.parametrize(("rate", "at_once"), [(50.0, 64), (-1.0, 64), (0.0, 64), (5.0, 10), (0.1, 1)])
-def test_no_more_is_under_way_than_may_be_sent_soon(rate: float, at_once: int) -> None:
-    assert limits_of(DEFAULT_GATES, rate).at_once == at_once
-
-
-@pytest.mark.parametrize(
-    ("wanted", "pace"),
-    [({}, (50.0, 100)), ({"qps": 0, "burst": 0}, (50.0, 100)), ({"qps": -1, "burst": 7}, (-1.0, 7))],
-)
-def test_how_fast_requests_may_follow_each_other(wanted: dict[str, float], pace: tuple[float, int]) -> None:
-    assert pace_of(configuration(clientConnection=wanted)) == pace
 
 
 def test_nothing_configured_is_the_default_profile() -> None:
@@ -147,27 +118,6 @@ def test_no_spreading_at_all() -> None:
     assert profile_of(with_args("PodTopologySpread", defaultingType="List")).default_spread == ()
 
 
-# --- a scheduler, and a cluster for it -----------------------------------------------------------
-
-
-def test_whose_pods_and_how_patient() -> None:
-    settings = settings_of(
-        configuration(
-            podInitialBackoffSeconds=2,
-            podMaxBackoffSeconds=60,
-            profiles=[{"schedulerName": "one"}, {"schedulerName": "two"}],
-        )
-    )
-    assert list(settings.profiles) == ["one", "two"]
-    assert (settings.backoff.first, settings.backoff.longest) == (2, 60)
-    assert settings.volume_seconds == 600
-
-
-def test_how_long_volumes_may_take() -> None:
-    args = {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 30}}
-    assert settings_of(configuration(profiles=[{"pluginConfig": [args]}])).volume_seconds == 30
-
-
 def test_a_filter_that_is_disabled_does_not_hold() -> None:
     off = profile_of(profile(plugins={"filter": {"disabled": [{"name": "NodeUnschedulable"}]}}))
     room = NodeStatus(allocatable={"pods": "1"})
@@ -175,20 +125,3 @@ def test_a_filter_that_is_disabled_does_not_hold() -> None:
     view = build([cordoned, Pod(metadata=ObjectMeta(name="p"))]).snapshot
     assert isinstance(place(pod_demand(view, 0), view), Unplaceable)
     assert place(pod_demand(view, 0, off), view, off) == Placement((0,))
-
-
-@pytest.mark.parametrize("clock", [time.time, virtual_time.clock], ids=["real", "virtual"])
-def test_a_cluster_in_this_process_is_scheduled(clock: Callable[[], float]) -> None:
-    decisions: list[Decision] = []
-
-    async def main() -> str:
-        async with cluster_in_process(default_configuration(), clock, decisions.append) as cluster:
-            cluster.apply([NODE, POD])
-            async with asyncio.timeout(60.0):
-                while not (found := cluster.list("Pod")[0]["spec"].get("nodeName")):
-                    await asyncio.sleep(0.01)
-        return str(found)
-
-    run = virtual_time.run if clock is virtual_time.clock else asyncio.run
-    assert run(main()) == "n1"
-    assert [decision.nodes for decision in decisions] == [("n1",)]
