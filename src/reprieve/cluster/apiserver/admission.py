@@ -1,20 +1,22 @@
-"""What becomes of an object that a client sends, before it is stored: completed, or refused, and why.
+"""In which form does an API server store the object that a client sends, or why does it reject it?
 
-``admit`` is the entry point of whoever serves the API, and a pure function of plain JSON values. Call it
+``admit`` is the entry point for a server, and a pure function of plain JSON values. Call it
 
-- on CREATE with the object as it was sent, and with the UID that it will have; metadata.name may still be
-  missing if metadata.generateName is there, and metadata.namespace where ``Request.namespace`` says it;
-- on UPDATE with the whole object as it will be (patches are applied before) and the stored one as ``old``;
+- on CREATE with the object as it was sent, and with the UID that it will have; metadata.name may be missing
+  if metadata.generateName is given, and metadata.namespace if ``AdmissionRequest.namespace`` is given;
+- on UPDATE with the whole object as it will be (the caller applies patches first) and the stored one as
+  ``old``;
 - with a subresource for ``status`` and ``resize``, both of them updates of the whole object; a change of
-  scale is an update of the object itself. Binding and eviction are no business of admission.
+  scale is an update of the object itself. Binding and eviction do not pass through admission.
 
-``new`` and ``old`` are both in the spelling of ``Request.version``: conversion comes before. Neither is
-changed. The answer is the object to be stored (with nulls removed, defaults filled in, priorities resolved
-and fields behind missing features dropped), or the field errors for a 422, or a refusal for a 403 or 404. Of
-the metadata, what the server itself owns (uid, generation, resourceVersion, times) is taken as it comes.
+``new`` and ``old`` are both in the spelling of ``AdmissionRequest.version``: the caller converts them.
+``admit`` changes neither. The answer is the object to be stored (with nulls removed, defaults filled in,
+priorities resolved and fields behind missing features dropped), or the field errors for a 422, or a refusal
+for a 403 or 404. The metadata that the server itself owns (uid, generation, resourceVersion, times) pass
+unchecked.
 
-What was wrong with the stored object already is not held against an update. HTTP, storage, and where the
-gates come from are not known here.
+An update is not rejected for errors that the stored object already had. This module must not know HTTP,
+storage, or where the gates come from.
 """
 
 from dataclasses import dataclass
@@ -70,7 +72,7 @@ class Operation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """``name`` and ``namespace`` are those of the URL; empty where it has none."""
+    """``name`` and ``namespace`` are those of the URL; empty if it has none."""
 
     operation: Operation
     group: str
@@ -109,7 +111,7 @@ def admit(request: AdmissionRequest, lookup: Lookup) -> AdmissionAnswer:
     body = _started(request, resized(sent, old) if request.subresource == "resize" else sent)
     default(body, request.version, request.features)
     if old:
-        # What was stored before a field had a default has it now: a default is not a change.
+        # An object that was stored before a field had a default gets it now: a default is not a change.
         default(old, request.version, request.features)
     refusal = _complete(request, body, old, lookup)
     if refusal is not None:
@@ -138,7 +140,7 @@ def _last_refusal(
 
 
 def _started(request: AdmissionRequest, sent: Json) -> Json:
-    """With the kind, the version and the namespace that the request is about."""
+    """With the kind, the version and the namespace of the request."""
     body = {**sent, "apiVersion": request.api_version, "kind": request.kind}
     meta = made(body, "metadata")
     if _rules(request).namespaced and not meta.get("namespace"):
@@ -202,7 +204,7 @@ def _finish(request: AdmissionRequest, body: Json) -> None:
 
 
 def _first_status(spec: Json) -> Json:
-    """What is clear before anybody has looked at a pod."""
+    """The status that a pod has before a scheduler or a kubelet has seen it."""
     status: Json = {"phase": "Pending", "qosClass": quality_of(spec)}
     if spec.get("schedulingGates"):
         status["conditions"] = [
@@ -237,7 +239,7 @@ def _errors(request: AdmissionRequest, body: Json, old: Json) -> list[FieldError
 
 
 def _standing_errors(request: AdmissionRequest, body: Json) -> list[FieldError]:
-    """What is wrong with an object, wherever it comes from."""
+    """The errors of an object, whether they are new or not."""
     rules, thing = _rules(request), At(body)
     if thing["metadata"].is_object():
         check_metadata(thing["metadata"], rules.name, rules.namespaced)
@@ -254,7 +256,7 @@ def _check_address(request: AdmissionRequest, thing: At) -> None:
 
 
 def _decoding_errors(body: Json, old: Json) -> list[FieldError]:
-    """Nothing is stored that the scheduler could not read, unless it could not read it before."""
+    """Rejects what the scheduler could not read, unless it could not read the stored object either."""
     read = decode_value(body)
     if not isinstance(read, Unreadable) or (old and isinstance(decode_value(old), Unreadable)):
         return []

@@ -1,7 +1,7 @@
-"""What an API server adds to objects, or holds against them, by looking at others: one function for each.
+"""What does an API server add to an object, or why does it reject one, because of other objects?
 
-They are named after the admission plugins of Kubernetes that do the same. A function changes the object it is
-given, which is a copy, and answers with a refusal or with nothing.
+One function for each admission plugin of Kubernetes, named after it. A function changes the object it is
+given, which is a copy, and returns a refusal or nothing.
 """
 
 from collections.abc import Iterable
@@ -23,12 +23,12 @@ DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _OLDER_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 _OLDER_CLASS = "volume.beta.kubernetes.io/storage-class"
 _OLDER = "v1alpha2"
-# Those that every cluster has, whether or not somebody has written them down yet.
+# Namespaces that every cluster has, even before they are stored.
 _ETERNAL = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
 class Lookup(Protocol):
-    """What admission must read. Objects of kinds with several spellings are not asked for."""
+    """The stored objects that admission reads. None is of a kind with several spellings."""
 
     def find(self, kind: str, namespace: str, name: str) -> Json | None: ...
 
@@ -42,7 +42,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRefusal:
-    """A refusal of the whole request, with the ``reason`` of a ``Status`` and a sentence."""
+    """The whole request is rejected, with the ``reason`` of a ``Status`` and a sentence."""
 
     reason: RefusalReason
     sentence: str
@@ -53,7 +53,7 @@ def _forbidden(sentence: str) -> AdmissionRefusal | None:
 
 
 def namespace_lifecycle(namespace: str, lookup: Lookup) -> AdmissionRefusal | None:
-    """Nothing is made in a namespace that is not there, or is going."""
+    """Rejects objects in a namespace that does not exist or is terminating."""
     if namespace in _ETERNAL:
         return None
     found = lookup.find("Namespace", "", namespace)
@@ -83,7 +83,7 @@ def priority_of_group(
 
 
 def keep_resolved(pod: Json, old: Json) -> None:
-    """What was filled in when the pod was created stays in an update that leaves it out."""
+    """An update that leaves out what creation filled in keeps it."""
     before = part(old, "spec")
     for field in ("priority", "preemptionPolicy", "resources"):
         if field in before:
@@ -109,7 +109,7 @@ def default_toleration_seconds(pod: Json) -> None:
 
 
 def default_storage_class(claim: Json, lookup: Lookup) -> None:
-    """The newest of those that are marked as the default."""
+    """The newest of the classes that are marked as the default."""
     spec = made(claim, "spec")
     if "storageClassName" in spec or _OLDER_CLASS in part(claim, "metadata", "annotations"):
         return
@@ -121,7 +121,7 @@ def default_storage_class(claim: Json, lookup: Lookup) -> None:
 
 
 def claim_growth(claim: Json, old: Json, lookup: Lookup) -> AdmissionRefusal | None:
-    """Only where the class of a claim allows it."""
+    """A claim may grow only if its class allows it."""
     now, before = (amount_of(_storage(body), otherwise=0) for body in (claim, old))
     if now <= before:
         return None
@@ -144,7 +144,7 @@ def _is_default(storage_class: Json) -> bool:
 
 
 def job_selector(job: Json) -> None:
-    """A job knows its pods by its own UID, unless its maker wants to tell them apart otherwise."""
+    """A job selects its pods by its own UID, unless manualSelector is set."""
     spec, meta = made(job, "spec"), part(job, "metadata")
     if spec.get("manualSelector") is True or not isinstance(spec.get("template"), dict):
         return
@@ -154,7 +154,7 @@ def job_selector(job: Json) -> None:
 
 
 def protect(thing: Json, finalizer: str) -> None:
-    """What is in use does not go: a controller takes the finalizer off when nobody needs it any more."""
+    """An object in use must not vanish: a controller removes the finalizer once nothing uses the object."""
     meta = made(thing, "metadata")
     if finalizer not in texts(meta, "finalizers"):
         finalizers = meta.setdefault("finalizers", [])

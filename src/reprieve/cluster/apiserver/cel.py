@@ -1,9 +1,9 @@
-"""The part of CEL in which most rules of definitions are written: read once, then asked of values.
+"""What does a rule in CEL say of a value? The part of CEL that most CustomResourceDefinitions use.
 
-There are fields, ``has``, comparisons, ``in``, ``&&``, ``||``, ``!``, ``? :``, arithmetic, literals, a few
-functions of texts and lists, and the macros ``all``, ``exists``, ``exists_one``, ``filter`` and ``map``.
-Everything else is an ``UnreadError`` when the rule is read. Values are plain JSON. What a rule is for is not
-known here.
+A rule is parsed once and evaluated for many values. There are fields, ``has``, comparisons, ``in``, ``&&``,
+``||``, ``!``, ``? :``, arithmetic, literals, a few functions of texts and lists, and the macros ``all``,
+``exists``, ``exists_one``, ``filter`` and ``map``. Everything else is an ``UnreadError`` when the rule is
+parsed. Values are plain JSON. This module must not know what a rule is for.
 """
 
 import operator
@@ -23,16 +23,16 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 
 class UnreadError(Exception):
-    """A rule that cannot be understood here."""
+    """A rule that this parser does not understand."""
 
 
 class SenselessError(Exception):
-    """A rule that makes no sense for the values it was asked of."""
+    """A rule that cannot be evaluated for the values it was given."""
 
 
 @dataclass(slots=True)
 class Scope:
-    """What the names of a rule stand for, and how many steps it has taken."""
+    """The values of the names in a rule, and how many steps the evaluation has taken."""
 
     names: Mapping[str, Any]
     steps: list[int] = field(default_factory=lambda: [0])
@@ -48,7 +48,7 @@ class Scope:
 
 
 def read(rule: str, names: tuple[str, ...]) -> Eval:
-    """``names``: what it may speak of. An UnreadError if it says something that is not understood."""
+    """``names``: the variables that the rule may use. Raises UnreadError if the rule cannot be parsed."""
     if len(rule) > _LONGEST:
         raise UnreadError(f"it is longer than {_LONGEST} characters")
     reader = _Reader(_tokens(rule), set(names))
@@ -185,7 +185,7 @@ def _truth(value: Any) -> bool:
 
 
 def _either(one: Eval, other: Eval, decided: bool) -> Eval:
-    """Of two, the one that decides counts, even if the other makes no sense."""
+    """The operand that decides counts, even if the other one cannot be evaluated."""
 
     def asked(scope: Scope) -> bool:
         try:
@@ -243,7 +243,7 @@ class _Reader:
         return self._tokens[self._position] if self._position < len(self._tokens) else None
 
     def _take(self, *signs: str) -> str:
-        """One of these signs, if it comes next."""
+        """Takes one of these signs, if it comes next."""
         if self.next is None or self.next[0] == "text" or self.next[1] not in signs:
             return ""
         self._position += 1
@@ -394,7 +394,7 @@ class _Reader:
         return lambda scope: scope.find(name)
 
     def _has(self) -> Eval:
-        """The last step of a path is only looked for."""
+        """Tests whether the last step of a path exists, without evaluating it."""
         start = self._position
         self._chain()
         self._expect(")")

@@ -1,6 +1,6 @@
-"""The rules in CEL that a definition has for its objects: held against what is written, and what was there.
+"""Which rules in CEL (``x-kubernetes-validations``) of a definition does an object break?
 
-A rule that cannot be read here is not followed, and whoever writes the definition is told so.
+A rule that cannot be parsed is not enforced; the client that writes the definition gets a warning.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _REASONS = {
 
 
 def check_rules(at: At, schema: Json, old: object = None) -> None:
-    """``old``: what was there before, or None. What has not changed is not held against anybody."""
+    """``old``: the stored value, or None. A value that has not changed is not checked again."""
     value = at.value
     if value is None or value == old:
         return
@@ -40,7 +40,7 @@ def check_rules(at: At, schema: Json, old: object = None) -> None:
 
 
 def _before(item: object, schema: Json, old: object) -> object:
-    """Only where items are told apart by keys it is known which one was which."""
+    """The stored item for a new one is known only in lists whose items have keys."""
     keys = schema.get("x-kubernetes-list-map-keys")
     if not isinstance(item, dict) or not isinstance(old, list) or not isinstance(keys, list):
         return None
@@ -64,7 +64,7 @@ def _check(at: At, rule: Json, old: object) -> None:
 
 
 def _place(at: At, rule: Json) -> At:
-    """What a rule complains of may be a field below."""
+    """A rule may name a field below as the one in error."""
     for step in text_in(rule, "fieldPath").split("."):
         if step:
             at = at[step]
@@ -73,7 +73,7 @@ def _place(at: At, rule: Json) -> At:
 
 @lru_cache(maxsize=512)
 def _read(rule: str) -> Eval | str:
-    """Or why it cannot be read."""
+    """The parsed rule, or why it cannot be parsed."""
     try:
         return read(rule, ("self", _BEFORE))
     except UnreadError as error:
@@ -81,7 +81,7 @@ def _read(rule: str) -> Eval | str:
 
 
 def unread_rules(definition: Json) -> Iterator[str]:
-    """A sentence for each rule of a definition that is not followed."""
+    """A sentence for each rule of a definition that is not enforced."""
     for version in items(part(definition, "spec"), "versions"):
         for rule in _rules_below(part(version, "schema", "openAPIV3Schema")):
             why = _read(rule)

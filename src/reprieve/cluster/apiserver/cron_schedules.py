@@ -1,7 +1,7 @@
-"""When something is to happen: schedules as crontab has them, in a time zone.
+"""When is the next time of a schedule in crontab's format, in a time zone?
 
-Five fields (minute, hour, day of the month, month, day of the week) with lists, ranges, steps and names, or
-@hourly and its kind, or @every 90s. What is meant by a schedule is not known here.
+Five fields (minute, hour, day of the month, month, day of the week) with lists, ranges, steps and names, or a
+macro such as @hourly, or @every 90s. This module must not know what is scheduled.
 """
 
 import re
@@ -12,7 +12,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_FAR = 5 * 366 * _DAY  # who does not come up by then never does
+_FAR = 5 * 366 * _DAY  # a time that is not found within this never comes
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 _NAMED = {
@@ -30,12 +30,12 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 class ScheduleError(ValueError):
-    """A schedule, or a time zone, that cannot be read: what was expected."""
+    """A schedule or a time zone cannot be parsed; the text says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """``any``: whether it was left open, by a star."""
+    """``any``: whether the field is a star."""
 
     values: frozenset[int]
     any: bool
@@ -43,7 +43,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """So many seconds after the last time."""
+    """So many seconds after the previous time."""
 
     seconds: int
 
@@ -77,14 +77,14 @@ class Crontab:
         return None
 
     def _is_on(self, local: datetime) -> bool:
-        """If both are restricted, either the day of the month or that of the week is enough."""
+        """If both are restricted, a match of either the day of the month or that of the week is enough."""
         day = local.day in self.day.values
         weekday = local.isoweekday() % 7 in self.weekday.values
         fits = (day and weekday) if self.day.any or self.weekday.any else (day or weekday)
         return fits and local.month in self.month.values
 
     def _next_day(self, local: datetime, at: int) -> int:
-        """Midnight, whose distance depends on clocks that are set forward or back."""
+        """The next midnight: daylight saving makes some days 23 or 25 hours long."""
         date = local.replace(tzinfo=None, fold=0, hour=0, minute=0) + timedelta(days=1)
         return max(at + _MINUTE, int(date.replace(tzinfo=self.zone).timestamp()))
 
@@ -94,7 +94,7 @@ Schedule = Every | Crontab
 
 @lru_cache(maxsize=1024)
 def schedule_of(text: str, zone: str = "") -> Schedule:
-    """A ScheduleError if it cannot be read. Without a zone it is in UTC."""
+    """Raises ScheduleError if the text cannot be parsed. Without a zone it is in UTC."""
     found = _EVERY.fullmatch(text)
     if found is not None:
         seconds = sum(float(n) * _UNITS[unit] for n, unit in _SPAN.findall(found[1]))

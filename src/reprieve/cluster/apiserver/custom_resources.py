@@ -1,7 +1,7 @@
-"""What becomes of an object of a kind that somebody has defined, before it is stored.
+"""Does an API server store an object of a kind that a CustomResourceDefinition defines, and in which form?
 
-Its schema says what is kept of it, what is added, and what is held against it. As elsewhere, what was wrong
-with the stored object already is not held against an update.
+The schema decides which fields are kept, which defaults are added, and why the object is rejected. An
+update is not rejected for errors that the stored object already had.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from reprieve.model.json import Json
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """``status_apart``: whether the status is written on its own."""
+    """``status_apart``: whether status is a subresource."""
 
     schema: Json
     namespaced: bool
@@ -67,7 +67,7 @@ def _errors(request: AdmissionRequest, definition: Definition, body: Json, old: 
         errors = [error for error in errors if error not in known]
         check_metadata_change(meta, part(old, "metadata"))
     if not errors:
-        # What is not even of the right type is nothing to ask questions of.
+        # Rules are evaluated only for values of the right type.
         check_rules(thing, definition.schema, old or None)
     return [*errors, *thing.errors]
 

@@ -1,7 +1,7 @@
-"""What an object means where it says nothing: the defaults of each kind, written into it.
+"""Which values do the fields have that an object leaves out? The defaults of each kind, written into it.
 
-``default`` works on a copy of its own, never overwrites what was said, and leaves what is malformed for
-validation to refuse. Doing it twice changes nothing.
+``default`` changes the object it is given, which is the caller's copy. It never overwrites a value, leaves
+what is malformed for validation to reject, and is idempotent.
 """
 
 import base64
@@ -35,7 +35,7 @@ def _default_group(body: Json, version: str, features: Features) -> None:
         return
     spec.setdefault("disruptionMode", {"single": {}})
     if features.pod_group_preemption_policy:
-        # As Kubernetes does it: whoever names a class that never preempts must say Never here as well.
+        # As in Kubernetes: a group whose class never preempts must say Never here as well.
         spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
@@ -60,7 +60,7 @@ def _default_node(body: Json) -> None:
 
 
 def _default_secret(body: Json) -> None:
-    """What is given as text is stored encoded, over what is given encoded already."""
+    """stringData is stored encoded, and overrides entries of data."""
     if not body.get("type"):
         body["type"] = "Opaque"
     if not isinstance(body.get("stringData"), dict):
@@ -142,7 +142,7 @@ def _default_limit_range(body: Json) -> None:
 
 
 def _fill_limit(limit: Json) -> None:
-    """Whoever sets the most or the least sets what containers get that say nothing, too."""
+    """A maximum or minimum is also the default of containers that leave the amount out."""
     for field, source in (("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")):
         for name, quantity in part(limit, source).items():
             made(limit, field).setdefault(name, quantity)
@@ -157,7 +157,7 @@ def _default_template(spec: Json) -> None:
 
 
 def _default_strategy(strategy: Json, **rolling: int | str) -> None:
-    """Pods are replaced one after the other; ``rolling``: how that is done unless told otherwise."""
+    """The default strategy is RollingUpdate; ``rolling``: the defaults of its fields."""
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
     if strategy["type"] == "RollingUpdate":
@@ -181,7 +181,7 @@ def _default_replica_set(body: Json) -> None:
 
 
 def _default_replication_controller(body: Json) -> None:
-    """It selects what its template makes."""
+    """The labels of the template are the default of the selector."""
     spec, meta = made(body, "spec"), made(body, "metadata")
     spec.setdefault("replicas", 1)
     labels = part(spec, "template", "metadata", "labels")
@@ -221,7 +221,7 @@ def _default_cron_job(body: Json) -> None:
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
     if isinstance(spec.get("jobTemplate"), dict):
-        # What is a Job only later has the defaults of its pods, and gets its own when it is made.
+        # A template of jobs gets the defaults of pods now; the Job gets its own when it is created.
         _default_template(made(spec["jobTemplate"], "spec"))
 
 
@@ -258,7 +258,7 @@ def _default_priority_class(body: Json) -> None:
 
 
 def _default_binding(body: Json) -> None:
-    """Users and groups are names that nobody serves; only service accounts are of the core."""
+    """Users and groups belong to the RBAC group, since no group serves them; service accounts are core."""
     if isinstance(body.get("roleRef"), dict) and not body["roleRef"].get("apiGroup"):
         body["roleRef"]["apiGroup"] = _RIGHTS
     for subject in items(body, "subjects"):

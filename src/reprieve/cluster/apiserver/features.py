@@ -1,6 +1,7 @@
-"""Which fields of the API are there: those behind a feature that is off are as good as unknown.
+"""Which kinds and fields does an API server serve, given its feature gates?
 
-Such a field is dropped from what a client sends, unless the object that is stored uses it already.
+A field behind a gate that is off is dropped from what a client sends, unless the stored object uses it
+already.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from reprieve.model.json import Json
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What the API server serves. The names are those of the gates."""
+    """The features that the API server serves, named after their gates."""
 
     generic_workload: bool = True
     pod_group_preemption_policy: bool = False
@@ -31,14 +32,14 @@ ALL_FEATURES = Features(
 
 
 def serves(features: Features, kind: str) -> bool:
-    """Whether there is such a kind at all."""
+    """Whether the kind is served at all."""
     if kind == "CompositePodGroup":
         return features.generic_workload and features.composite_pod_group
     return features.generic_workload or kind not in ("PodGroup", "Workload")
 
 
 def drop_unserved(body: Json, old: Json | None, features: Features) -> None:
-    """Takes out of an object what is not served and was not there before."""
+    """Removes fields that are not served and that the stored object does not use."""
     kind, before = body.get("kind"), old or {}
     match kind:
         case "Pod":

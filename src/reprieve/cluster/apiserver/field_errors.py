@@ -1,7 +1,7 @@
-"""Where in an object something is wrong: a cursor over plain JSON values, and what is found at it.
+"""What is wrong in an object, and at which field? A cursor over plain JSON values that collects errors.
 
-A cursor can be moved to what is not there, and to what is of another type than it should be: nothing here
-raises. It knows how Kubernetes writes field paths and words its causes; it knows no kind of object.
+A cursor can be moved to a field that does not exist and to a value of the wrong type: nothing here raises. It
+knows how Kubernetes writes field paths and words its causes; it must not know any kind of object.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,11 +14,11 @@ from reprieve.cluster.api.names import TextForm
 from reprieve.cluster.api.values import amount_of
 
 _SHOWN = 80  # of a value, in a sentence
-_MOST_COMPLAINTS = 100  # about one object: who has made more mistakes will not read them all
+_MOST_COMPLAINTS = 100  # about one object: a longer list helps no reader
 
 
 class ErrorType(Enum):
-    """Why a field is refused, and with it the cause that a ``Status`` names and the words that open it."""
+    """Why a field is rejected: the cause that a ``Status`` names, and the words that open its message."""
 
     INVALID = ("FieldValueInvalid", "Invalid value")
     REQUIRED = ("FieldValueRequired", "Required value")
@@ -49,7 +49,7 @@ _WITHOUT_VALUE = (
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing that is wrong with one field. As text it reads like a cause in a ``Status``."""
+    """One error at one field. As text it reads like a cause in a ``Status``."""
 
     path: str
     reason: ErrorType
@@ -81,7 +81,7 @@ def shortly(value: object) -> str:
 
 @dataclass(slots=True)
 class At:
-    """A value at a path. Complaints about it, and about all that is below it, go into one list."""
+    """A value at a path. Errors at it and at everything below it go into one list."""
 
     value: Any
     path: str = ""
@@ -90,29 +90,29 @@ class At:
     # --- moving ----------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> "At":
-        """The field of that name; at nothing, where there is none."""
+        """The field of that name; its value is None if there is none."""
         value = self.value.get(name) if isinstance(self.value, dict) else None
         return At(value, f"{self.path}.{name}" if self.path else name, self.errors)
 
     def key(self, name: str) -> "At":
-        """The entry of a mapping whose keys are the user's."""
+        """The entry of a mapping whose keys the user chooses."""
         value = self.value.get(name) if isinstance(self.value, dict) else None
         return At(value, f"{self.path}[{name}]", self.errors)
 
     def items(self) -> Iterator["At"]:
-        """The items of a list. Anything but a list is refused, and has none."""
+        """The items of a list. Anything but a list is an error, and has none."""
         if self.is_list():
             for i, item in enumerate(self.value):
                 yield At(item, f"{self.path}[{i}]", self.errors)
 
     def entries(self) -> Iterator[tuple[str, "At"]]:
-        """The entries of a mapping. Anything but a mapping is refused, and has none."""
+        """The entries of a mapping. Anything but a mapping is an error, and has none."""
         if self.is_object():
             for name in self.value:
                 yield str(name), self.key(name)
 
     def showing(self, value: object) -> "At":
-        """The same place, where only a part of what stands there is in question."""
+        """The same path with a part of its value, for an error about that part alone."""
         return At(value, self.path, self.errors)
 
     # --- looking ---------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class At:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing, or nothing in it. Zero and false are something."""
+        """Whether the value is absent or empty. Zero and false are values."""
         return self.value is None or self.value in ("", [], {})
 
     def is_text(self) -> bool:
@@ -139,14 +139,14 @@ class At:
         return self._is(dict)
 
     def amount(self) -> int | None:
-        """A quantity in thousandths, or none: what is no quantity is refused."""
+        """The quantity in thousandths, or None; a value that is no quantity is an error."""
         amount: int | None = amount_of(self.value)
         if amount is None and self.value is not None:
             self.invalid("must be a quantity such as 500m, 2 or 1Gi")
         return amount
 
     def text(self) -> str:
-        """The text, or none: what is no text is refused."""
+        """The text, or an empty one; a value that is no text is an error."""
         return self.value if self.is_text() else ""
 
     def integer(self) -> int | None:
@@ -168,7 +168,7 @@ class At:
     # --- complaining -----------------------------------------------------------------------------
 
     def refuse(self, reason: ErrorType, sentence: str) -> None:
-        """One complaint about one field in one way is enough, and not too many about all of them."""
+        """Adds an error once, up to a limit for the whole object."""
         error = FieldError(self.path, reason, self.value, sentence)
         if len(self.errors) < _MOST_COMPLAINTS and error not in self.errors:
             self.errors.append(error)
@@ -180,26 +180,26 @@ class At:
         self.refuse(ErrorType.FORBIDDEN, sentence)
 
     def require(self, sentence: str = "must be given") -> bool:
-        """Whether it is there and not empty; if not, that is the complaint."""
+        """Whether the value is given and not empty; if not, that is an error."""
         if self.empty:
             self.refuse(ErrorType.REQUIRED, sentence)
         return not self.empty
 
     def one_of(self, allowed: Collection[str]) -> None:
-        """A text that is given must be one of these."""
+        """A text, if given, must be one of these."""
         text = self.value
         if self.is_text() and text not in allowed:
             choices = ", ".join(f'"{choice}"' for choice in sorted(allowed))
             self.refuse(ErrorType.UNSUPPORTED, f"supported values: {choices}")
 
     def must_be(self, *forms: TextForm) -> None:
-        """A text that is given must have these forms."""
+        """A text, if given, must have these forms."""
         if self.is_text():
             for complaint in filter(None, (form(self.value) for form in forms)):
                 self.invalid(complaint)
 
     def must_name(self, form: TextForm) -> None:
-        """A text that must be given, and in this form."""
+        """A text must be given, and have this form."""
         if self.require():
             self.must_be(form)
 

@@ -1,6 +1,6 @@
-"""What a namespace lets containers, pods and claims ask for: defaults for them, and bounds.
+"""Which requests and limits may containers, pods and claims of a namespace have, and which by default?
 
-Named ``LimitRanger`` by Kubernetes. The ranges of a namespace count one after another.
+The admission plugin ``LimitRanger`` of Kubernetes. The ranges of a namespace apply one after another.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
-"""What a pod, or a template of one, means where it says nothing. Values are written in, none is overwritten.
+"""Which values do the fields have that a pod, or a template of one, leaves out? No value is overwritten.
 
-Whatever stands where an object or a list belongs is left for validation to refuse.
+A value of the wrong type is left for validation to reject.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ def default_pod_spec(spec: Json) -> None:
 
 
 def _fill(body: Json, field: str, value: object) -> None:
-    """An empty text is as good as none."""
+    """An empty text counts as absent."""
     if body.get(field) in (None, ""):
         body[field] = value
 
@@ -79,7 +79,7 @@ def _pull_policy(image: str) -> str:
 
 
 def _size(body: Json, field: str) -> None:
-    """Quantities may be written as numbers, and are stored as text."""
+    """Quantities may be sent as numbers, and are stored as text."""
     for name, quantity in part(body, field).items():
         body[field][name] = sized(quantity)
 
@@ -137,7 +137,7 @@ def _host_ports(container: Json) -> None:
 
 
 def default_pod_resources(spec: Json) -> None:
-    """What a whole pod that speaks of resources leaves out, its containers say."""
+    """A pod with resources of its own gets those that it leaves out from the sums of its containers."""
     resources = part(spec, "resources")
     if not part(resources, "requests") and not part(resources, "limits"):
         return
@@ -160,14 +160,14 @@ def default_pod_resources(spec: Json) -> None:
 
 
 def _limited_by_all(spec: Json, names: Iterable[str]) -> list[str]:
-    """Of these, what every container has a limit for."""
+    """Those of these resources for which every container has a limit."""
     lists = ("containers", "initContainers", "ephemeralContainers")
     all_limits = [part(c, "resources", "limits") for field in lists for c in items(spec, field)]
     return [name for name in names if all_limits and all(name in limits for limits in all_limits)]
 
 
 def default_tolerations(spec: Json) -> None:
-    """For a while a pod stays on a node that has failed; whoever says otherwise is heeded."""
+    """A pod stays on a failed node for a while, unless it has tolerations of its own for that."""
     for key in (NOT_READY, UNREACHABLE):
         if not any(_covers(toleration, key) for toleration in items(spec, "tolerations")):
             tolerations = spec.setdefault("tolerations", [])
@@ -187,7 +187,7 @@ def _covers(toleration: Json, key: str) -> bool:
 
 
 def merge_label_keys(pod: Json) -> None:
-    """The keys that are to be matched by the pod's own labels become part of the selectors."""
+    """matchLabelKeys and mismatchLabelKeys become expressions of the selector, with the pod's own labels."""
     labels = part(pod, "metadata", "labels")
     spec = part(pod, "spec")
     for constraint in items(spec, "topologySpreadConstraints"):

@@ -1,7 +1,7 @@
-"""Which priority has a pod or a group? That of the class it names, or of the default class.
+"""Which priority does a pod or a group have? That of the class it names, or of the default class.
 
-A class is resolved once, when the object is created; the two classes of the system are always there. What a
-priority is good for is not known here.
+A class is resolved once, when the object is created; the two system classes always exist. This module must
+not know what a priority is used for.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ PREEMPT_LOWER = "PreemptLowerPriority"
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """What a PriorityClass gives to those who name it."""
+    """What a PriorityClass gives to the objects that name it."""
 
     name: str
     value: int
@@ -42,12 +42,12 @@ def read_class(body: Json) -> Class:
 
 
 def default_class(classes: Iterable[Class]) -> Class | None:
-    """There should be one at most; of several that came about in a race, the lowest counts."""
+    """At most one is meant to exist; of several that were created in a race, the lowest counts."""
     return min((c for c in classes if c.is_default), key=lambda c: (c.value, c.name), default=None)
 
 
 def resolve(body: Json, classes: list[Class], with_policy: bool) -> str:
-    """Writes class, priority and preemption policy into a new object, and says what speaks against it."""
+    """Writes class, priority and preemption policy into a new object; returns why the object is rejected."""
     spec = made(body, "spec")
     name = text_in(spec, "priorityClassName")
     found = _found(name, classes)
@@ -66,7 +66,7 @@ def _found(name: str, classes: list[Class]) -> Class | None:
 
 
 def _settle(spec: Json, field: str, value: int | str, source: Class) -> str:
-    """A value that was sent along must be the one that would have been filled in."""
+    """A value that the client sent must be equal to the one that admission would fill in."""
     given = spec.setdefault(field, value)
     if given == value:
         return ""

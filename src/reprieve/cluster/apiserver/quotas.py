@@ -1,7 +1,7 @@
-"""What an object counts for in the quotas of its namespace, and whether a quota has room for it.
+"""What does an object use of the quotas of its namespace, and has a quota room for it?
 
-A quota is held against its own status, which says what was used before. Who keeps that status, and where
-quotas are stored, is not known here. Amounts are in thousandths.
+The status of a quota says what is used already. This module must not know what keeps that status, and where
+quotas are stored. Amounts are in thousandths.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,7 +45,7 @@ def usage_of(resource: str, body: Json) -> Amounts:
 
 
 def _pod_usage(pod: Json) -> Amounts:
-    """What has ended uses nothing any more."""
+    """A pod that has ended uses nothing."""
     if text_in(part(pod, "status"), "phase") in ("Succeeded", "Failed"):
         return {}
     spec = part(pod, "spec")
@@ -103,7 +103,7 @@ def is_counted(resource: str) -> bool:
 
 
 def applies(quota: Json, resource: str, body: Json) -> bool:
-    """Whether a quota limits something of this kind, and its scopes include this one."""
+    """Whether a quota limits a resource of this kind, and its scopes include this object."""
     spec = part(quota, "spec")
     if not any(_is_about(name, resource) for name in part(spec, "hard")):
         return False
@@ -111,7 +111,7 @@ def applies(quota: Json, resource: str, body: Json) -> bool:
 
 
 def _is_about(name: str, resource: str) -> bool:
-    """Whether what a quota limits under this name is used by objects of that kind."""
+    """Whether objects of that kind use what a quota limits under this name."""
     if name in (f"count/{resource}", resource):
         return True
     match resource:
@@ -181,7 +181,7 @@ def _looks_abroad(spec: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class UsageChange:
-    """An object that is to be stored, and as it was before; ``resource`` as in quotas."""
+    """An object that is about to be stored, and the stored one; ``resource`` as in quotas."""
 
     resource: str
     body: Json
@@ -189,7 +189,7 @@ class UsageChange:
 
 
 def is_charged(change: UsageChange, subresource: str) -> bool:
-    """Whether quotas have to do with a write at all."""
+    """Whether a write can change what a quota counts."""
     if not is_counted(change.resource) or subresource not in ("", "resize"):
         return False
     if not change.old or subresource == "resize":
@@ -232,7 +232,7 @@ def _increase(quota: Json, change: UsageChange) -> Amounts:
 
 
 def _missing(pod: Json, about: Iterable[str]) -> str:
-    """Who limits cpu or memory expects every container to speak of it, unless the pod does as a whole."""
+    """A quota on cpu or memory requires the amount of every container, or of the pod as a whole."""
     spec = part(pod, "spec")
     if part(spec, "resources", "requests") or part(spec, "resources", "limits"):
         return ""
@@ -257,7 +257,7 @@ def _listed(quantities: Mapping[str, str]) -> str:
 
 
 def added(quota: Json, things: Iterable[tuple[str, Json, Amounts]]) -> Json:
-    """``status.used`` of a quota, counted from all there is: resource, object and usage of each."""
+    """``status.used`` of a quota, counted anew from all objects: resource, object and usage of each."""
     used = dict.fromkeys(part(quota, "spec", "hard"), 0)
     for resource, body, amounts in things:
         if applies(quota, resource, body):

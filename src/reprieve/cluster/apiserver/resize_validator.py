@@ -1,6 +1,7 @@
-"""Whether the node of a pod could ever grant a resize; whoever asks for more is refused at once.
+"""Could the node of a pod ever grant a resize? If not, the API server rejects the resize at once.
 
-Named ``PodResizeValidator`` by Kubernetes. How a resize may change a pod's spec is validation's business.
+The admission plugin ``PodResizeValidator`` of Kubernetes. Which fields of a spec a resize may change is
+decided in ``validation.pod_changes``.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ _OS_LABEL = "kubernetes.io/os"
 
 
 def resize_refusal(pod: Json, old: Json, lookup: Lookup) -> AdmissionRefusal | None:
-    """Of pods that have a node already: others can still find one that is large enough."""
+    """For bound pods only: a pod without a node can still find one that is large enough."""
     name = text_in(part(pod, "spec"), "nodeName")
     if not name or same(part(pod, "spec"), part(old, "spec")):
         return None

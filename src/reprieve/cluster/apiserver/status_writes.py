@@ -1,4 +1,4 @@
-"""What a write of the status takes of what was sent: the status, and metadata where Kubernetes takes them."""
+"""What does a write of the status change? The status, and for some kinds the metadata, as in Kubernetes."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from reprieve.cluster.api.values import part, text_in
 from reprieve.model.json import Json
 
 _OWN_WORDS = ("labels", "annotations", "finalizers", "ownerReferences")
-# What stays as it was, where not all metadata are taken.
+# Metadata that such a write leaves unchanged, for kinds that accept only a part of them.
 _STAYS: Mapping[str, tuple[str, ...]] = {
     "Deployment": ("labels",),
     "Pod": ("ownerReferences",),

@@ -1,6 +1,6 @@
-"""Structural schemas, as CustomResourceDefinitions have them: what they keep of an object, add, and refuse.
+"""Which fields of an object does a structural schema keep, what does it add, and what does it reject?
 
-A schema is plain JSON. Rules in CEL (``x-kubernetes-validations``) are followed elsewhere.
+The schemas of CustomResourceDefinitions, as plain JSON. ``cel_rules`` evaluates ``x-kubernetes-validations``.
 """
 
 import re
@@ -43,7 +43,7 @@ _TYPES: Mapping[str, Callable[[object], bool]] = {
 
 
 def below(schema: Json, name: str) -> Json | None:
-    """The schema of a field; None for one that the schema does not know."""
+    """The schema of a field; None for an unknown field."""
     known = part(schema, "properties").get(name)
     if isinstance(known, dict):
         return known
@@ -57,7 +57,7 @@ def below(schema: Json, name: str) -> Json | None:
 
 
 def pruned(body: Json, schema: Json) -> tuple[Json, list[str]]:
-    """An object without the fields that its schema does not know, and which these were."""
+    """An object without its unknown fields, and the paths of those."""
     dropped: list[str] = []
     head = {name: body[name] for name in _HEAD if name in body}
     rest = {name: value for name, value in body.items() if name not in _HEAD}
@@ -89,7 +89,7 @@ def _pruned_object(value: Json, schema: Json, path: str, dropped: list[str]) -> 
 
 
 def defaulted(value: Any, schema: Json) -> Any:
-    """With what the schema says where nobody said anything."""
+    """The value with the defaults of the schema."""
     match value:
         case dict():
             filled = {
@@ -188,7 +188,7 @@ def _is_moment(text: str) -> bool:
 
 @lru_cache(maxsize=512)
 def compiled(pattern: str) -> re.Pattern[str] | None:
-    """None for what is no regular expression."""
+    """None if it is no regular expression."""
     try:
         return re.compile(pattern)
     except re.error:
@@ -244,7 +244,7 @@ def _holds(value: Any, schema: Json) -> bool:
 
 
 def shape_in(schema: Json, *, is_root: bool = False) -> MergeShape:
-    """How several writers share what the schema describes."""
+    """How several field managers share what the schema describes."""
     match schema.get("type"):
         case "object":
             return _shape_of_object(schema, is_root=is_root)

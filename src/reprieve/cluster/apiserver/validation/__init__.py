@@ -1,6 +1,6 @@
-"""What must hold for an object, and what may change of it: one line for each kind.
+"""What must hold for an object of each kind, and what may an update change of it?
 
-The checks are functions that complain through a cursor; none of them raises or changes anything.
+The checks are functions that report errors through a cursor; none of them raises or changes anything.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,9 +38,8 @@ def _any_change(thing: At, old: Json) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """``whole`` holds for every object, ``new`` beside it for one that is created.
-
-    ``change`` is what an update must keep to, beside ``whole``, and ``status`` an update of the status.
+    """``whole`` checks every object, ``new`` also one that is created, ``change`` also one that is updated,
+    and ``status`` an update of the status.
     """
 
     whole: Callable[[At], None] = _anything
@@ -128,5 +127,5 @@ _SPELLED: Mapping[tuple[str, str, str], Rules] = {
 
 
 def rules_of(group: str, version: str, kind: str) -> Rules:
-    """Of a kind that is not in the list, only the metadata is checked."""
+    """Kinds that are not in the table have their metadata checked, and nothing else."""
     return _SPELLED.get((group, version, kind)) or _RULES.get(kind, _ANY)

@@ -1,4 +1,4 @@
-"""Containers: names, images, ports, environment, mounts, probes, restarts and how they may be resized."""
+"""Is a container valid? Names, images, ports, environment, mounts, probes, restarts, resize policies."""
 
 from reprieve.cluster.api.names import data_key, dns_label, dns_subdomain, port_name, variable_name
 from reprieve.cluster.api.values import items, text_in
@@ -32,7 +32,7 @@ def _volumes(spec: At) -> set[str]:
 
 
 def _check_container(container: At, spec: At, volumes: set[str], names: set[str]) -> None:
-    """``names`` are those already taken; init containers share them with the others."""
+    """``names`` are those already used: init containers and containers share one set."""
     container["name"].must_name(dns_label)
     name = container["name"].text()
     if name and name in names:

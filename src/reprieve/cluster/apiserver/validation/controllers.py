@@ -1,4 +1,4 @@
-"""What makes pods from a template: all that keep a number of them, DaemonSet, and Job."""
+"""Are the kinds valid that create pods from a template, such as Deployment, DaemonSet and Job?"""
 
 import re
 
@@ -37,7 +37,7 @@ def check_replica_set(replica_set: At) -> None:
 
 
 def check_replication_controller(controller: At) -> None:
-    """As the others, with labels for a selector."""
+    """As the others, but its selector is a set of labels."""
     spec = controller["spec"]
     if not spec.require():
         return
@@ -62,7 +62,7 @@ def check_stateful_set(stateful_set: At) -> None:
 
 
 def _with_claims(spec: object) -> object:
-    """A spec as its pods will have it: containers may mount what comes of the templates of claims."""
+    """The spec that its pods will have: containers may mount the claims of volumeClaimTemplates."""
     claims = [text_in(part(claim, "metadata"), "name") for claim in items(spec, "volumeClaimTemplates")]
     template, pod = part(spec, "template"), part(spec, "template", "spec")
     if not claims or not pod or not isinstance(pod.get("volumes", []), list):
@@ -154,7 +154,7 @@ def check_count_or_percent(value: At) -> None:
 
 
 def check_share(value: At) -> None:
-    """A number, or a percentage of at most all."""
+    """A number, or a percentage of at most 100."""
     check_count_or_percent(value)
     share = _PERCENT.fullmatch(value.value) if isinstance(value.value, str) else None
     if share is not None and int(share[1][:9]) > 100:
@@ -289,7 +289,7 @@ def _check_completions_change(spec: At, before: Json) -> None:
 
 
 def _fixed_template(spec: object, suspended: bool) -> Json:
-    """What of the template may not change. While a job is suspended, places and resources of its pods may."""
+    """The immutable part of a template. A suspended job may change where its pods run and their resources."""
     template = part(spec, "template")
     if not suspended:
         return template

@@ -1,4 +1,4 @@
-"""What makes jobs by the clock: CronJob."""
+"""Is a CronJob valid?"""
 
 from reprieve.cluster.api.values import part, text_in
 from reprieve.cluster.apiserver.cron_schedules import ScheduleError, schedule_of, zone_of
@@ -7,7 +7,7 @@ from reprieve.cluster.apiserver.validation.controllers import check_job_spec
 from reprieve.cluster.apiserver.validation.metadata import check_notes
 from reprieve.model.json import Json
 
-_LONGEST_NAME = 52  # jobs get the minute of their time after it
+_LONGEST_NAME = 52  # the names of its jobs add the minute of their time
 
 
 def check_cron_job(cron_job: At) -> None:

@@ -1,4 +1,4 @@
-"""What storage drivers tell and are told: CSIDriver, CSIStorageCapacity, VolumeAttachment."""
+"""Are the objects of storage drivers valid: CSIDriver, CSIStorageCapacity, VolumeAttachment?"""
 
 from reprieve.cluster.api.names import dns_subdomain
 from reprieve.cluster.api.values import part, same

@@ -1,4 +1,4 @@
-"""What must hold for a CustomResourceDefinition, and for the schemas in it."""
+"""Is a CustomResourceDefinition valid, with the schemas in it?"""
 
 from collections.abc import Callable
 
@@ -89,7 +89,7 @@ def _check_version(version: At) -> None:
 
 
 def _check_schema(schema: At) -> None:
-    """Whether it is structural, and can be followed."""
+    """Checks that the schema is structural, and can be enforced."""
     kind = schema["type"]
     if not kind.given and not (schema[EITHER].value or schema[PRESERVE].value):
         kind.refuse(ErrorType.REQUIRED, "must be given")
@@ -106,12 +106,12 @@ def _check_schema(schema: At) -> None:
 
 
 def _check_part(schema: At) -> None:
-    """A schema within allOf and the like, which adds rules to another and need not be whole."""
+    """A schema within allOf and the like adds rules to another, and need not be structural itself."""
     _check_rules(schema, _check_part)
 
 
 def _check_rules(schema: At, below: Callable[[At], None]) -> None:
-    """That what the rules are given is what they can work with. ``below``: how to look at what is below."""
+    """Checks the arguments of a schema's rules. ``below`` checks the schemas below."""
     schema["type"].one_of(_TYPES)
     schema["x-kubernetes-list-type"].one_of(_LIST_TYPES)
     pattern = schema["pattern"]

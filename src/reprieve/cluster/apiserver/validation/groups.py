@@ -1,7 +1,7 @@
-"""PodGroup, CompositePodGroup and Workload, in the spelling of v1beta1 and v1alpha3 and in that of v1alpha2.
+"""Is a PodGroup, CompositePodGroup or Workload valid, spelled as in v1beta1 and v1alpha3 or as in v1alpha2?
 
-The older spelling has its own two rules: a group may have the priority of a system class, and a basic group
-cannot be disrupted as a whole.
+The older spelling has two rules of its own: a group may have the priority of a system class, and a basic
+group cannot be disrupted as a whole.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _OLDER_MODES = ("Pod", "PodGroup")
 
 @dataclass(frozen=True, slots=True)
 class GroupSpelling:
-    """How groups are spelled, and what follows from it."""
+    """How a version spells groups, and the limits that it sets."""
 
     older: bool = False
     minimum: str = "minCount"
@@ -69,7 +69,7 @@ def check_older_group(group: At) -> None:
 
 
 def _check_spec(spec: At, spelling: GroupSpelling) -> None:
-    """What groups and their templates have alike."""
+    """The fields that groups and their templates share."""
     _check_policy(spec["schedulingPolicy"], spelling)
     if spelling.older:
         _check_older_mode(spec)
@@ -108,7 +108,7 @@ def check_one_of(union: At, members: tuple[str, ...]) -> None:
 
 
 def _check_older_mode(spec: At) -> None:
-    """It stands in the spec, or in the policy as the design first had it."""
+    """The field is in the spec, or in the policy as in the first version of the design."""
     modes = [
         mode for mode in (spec["disruptionMode"], spec["schedulingPolicy"]["disruptionMode"]) if mode.given
     ]
@@ -153,7 +153,7 @@ def check_composite_change(group: At, old: Json) -> None:
 
 
 def _check_spec_change(spec: At, before: Json) -> None:
-    """Everything is immutable, but the number in a gang's policy."""
+    """Every field is immutable except the number in a gang's policy."""
     for field in sorted({*part(spec.value), *before} - {"schedulingPolicy"}):
         if not same(spec[field].value, before.get(field)):
             spec[field].invalid("the field is immutable")

@@ -1,4 +1,4 @@
-"""What namespaces are held to: ResourceQuota and LimitRange."""
+"""Are the limits of a namespace valid: ResourceQuota and LimitRange?"""
 
 from reprieve.cluster.api.names import label_key
 from reprieve.cluster.api.values import amount_of, part, texts

@@ -1,6 +1,6 @@
-"""Metadata: names, labels, annotations, owners, finalizers; and what many kinds have: selectors, conditions.
+"""Are metadata valid (names, labels, annotations, owners, finalizers), and selectors and conditions?
 
-What the server owns in metadata (uid, times, generation) is not looked at.
+The metadata that the server owns (uid, times, generation) are not checked.
 """
 
 import msgspec
@@ -42,7 +42,7 @@ def check_metadata(meta: At, form: TextForm, namespaced: bool) -> None:
 
 
 def check_new_metadata(meta: At, form: TextForm) -> None:
-    """What a name was made from is of no interest later."""
+    """generateName is checked on creation only: it has no effect later."""
     if not meta["generateName"].empty:
         meta["generateName"].must_be(before_suffix(form))
 
@@ -88,9 +88,7 @@ def _check_finalizers(finalizers: At) -> None:
     for finalizer in finalizers.items():
         finalizer.must_be(label_key)
         if "/" not in finalizer.text() and finalizer.text() not in _STANDARD_FINALIZERS:
-            finalizer.invalid(
-                "must have the domain of whoever it belongs to before it, as in example.com/name"
-            )
+            finalizer.invalid("must be prefixed with the domain that owns it, as in example.com/name")
     if {_ORPHAN, _FOREGROUND} <= {finalizer.text() for finalizer in finalizers.items()}:
         finalizers.invalid(f"must not have both {_ORPHAN} and {_FOREGROUND}")
 
@@ -140,21 +138,21 @@ def check_expression(
 
 
 def selects(selector: object, labels: object) -> bool:
-    """Whether a well-formed selector matches labels. What is malformed has been refused elsewhere."""
+    """Whether a selector matches labels. A malformed one counts as matching: it is rejected elsewhere."""
     try:
         read = msgspec.convert(selector, LabelSelector)
         worn = msgspec.convert(labels, dict[str, str])
     except msgspec.ValidationError:
         return True
-    nobody = Problems(Ref(kind="", namespace="", name=""))
-    return compile_selector(read, "", nobody).matches(worn)
+    unused = Problems(Ref(kind="", namespace="", name=""))
+    return compile_selector(read, "", unused).matches(worn)
 
 
 # --- conditions ----------------------------------------------------------------------------------
 
 
 def check_conditions(conditions: At) -> None:
-    """Conditions of the kinds that keep one of each type."""
+    """Conditions of kinds that have at most one of each type."""
     seen: set[str] = set()
     for condition in conditions.items():
         condition["type"].must_name(label_key)

@@ -1,4 +1,4 @@
-"""Nodes: taints, what they offer, and who has forbidden preemption for resizes on them."""
+"""Is a Node valid: taints, capacity, and the owners that disable preemption for resizes on it?"""
 
 from reprieve.cluster.api.names import declared_feature, label_key
 from reprieve.cluster.api.values import part, same
@@ -16,7 +16,7 @@ def check_node(node: At) -> None:
     check_taints(spec["taints"])
     spec["unschedulable"].flag()
     _check_owners(spec["podPreemptionPolicy"]["disableResizePreemption"])
-    _check_owners(spec["preemptionPolicy"]["disablePodResizePreemption"])  # where it stood before
+    _check_owners(spec["preemptionPolicy"]["disablePodResizePreemption"])  # its former place
     check_node_status(node, {})
 
 

@@ -1,4 +1,4 @@
-"""Where a pod may run: node selectors, affinity, tolerations, taints, topology spread, scheduling gates."""
+"""Are the fields valid that say where a pod may run: affinity, tolerations, spread, gates; and are taints?"""
 
 from reprieve.cluster.api.names import dns_label, dns_subdomain, label_key, label_value
 from reprieve.cluster.api.values import items, part, texts
@@ -43,7 +43,7 @@ def check_node_selector(selector: At) -> None:
 
 
 def _check_node_term(term: At, any_value: bool = False) -> None:
-    """A preference for what no label can be is harmless, and accepted."""
+    """A preference for a value that no label can have is harmless, and accepted."""
     for expression in term["matchExpressions"].items():
         check_expression(expression, ("In", "NotIn"), ("Exists", "DoesNotExist"), ("Gt", "Lt"), any_value)
     for expression in term["matchFields"].items():
@@ -102,7 +102,7 @@ def check_label_keys(term: At) -> None:
 
 
 def _check_selected_once(term: At) -> None:
-    """Admission has added one expression for each key; a second one was the user's own."""
+    """Admission has added one expression for each key; a second one came from the client."""
     selector = part(term.value, "labelSelector")
     used = [*part(selector, "matchLabels"), *(e.get("key") for e in items(selector, "matchExpressions"))]
     for key in term["matchLabelKeys"].items():

@@ -1,4 +1,4 @@
-"""What may change of a pod: in an update, hardly anything; in a resize, cpu and memory and nothing else."""
+"""What may an update change of a pod (hardly anything), and what may a resize (cpu and memory alone)?"""
 
 from copy import deepcopy
 from typing import Any
@@ -11,7 +11,7 @@ from reprieve.cluster.apiserver.validation.placement import REQUIRED
 from reprieve.cluster.apiserver.validation.resources import quality_of
 from reprieve.model.json import Json
 
-_MIRROR = "kubernetes.io/config.mirror"  # what the kubelet shows of a pod that it was not given by the API
+_MIRROR = "kubernetes.io/config.mirror"  # marks the mirror of a static pod
 _CONTAINERS = ("containers", "initContainers")
 _MUTABLE = "images, activeDeadlineSeconds, tolerations (which may be added) and schedulingGates (removed)"
 
@@ -34,7 +34,7 @@ def check_pod_change(pod: At, old: Json) -> None:
 
 
 def _check_same_containers(spec: At, before: Json, what: str) -> bool:
-    """Whether the containers are the same ones, in the same order."""
+    """Whether the containers have the same names, in the same order."""
     found = len(spec.errors)
     for field in _CONTAINERS:
         names = [text_in(c, "name") for c in items(spec.value, field)]
@@ -47,7 +47,7 @@ def _check_same_containers(spec: At, before: Json, what: str) -> bool:
 
 
 def _check_deadline(deadline: At, before: object) -> None:
-    """It can be given, and shortened."""
+    """activeDeadlineSeconds can be added and shortened."""
     if not isinstance(before, int):
         return
     if not deadline.given:
@@ -76,7 +76,7 @@ def _check_gates(gates: At, before: Json) -> None:
 
 
 def _fixed(spec: Json, before: Json, gated: bool) -> Json:
-    """A spec with all that may change as it was before."""
+    """A spec in which every mutable field has its old value."""
     fixed = dict(spec)
     for field in _CONTAINERS:
         pairs = list(zip(items(spec, field), items(before, field), strict=False))
@@ -106,7 +106,7 @@ def _restore_node_affinity(spec: Json, before: Json) -> None:
 
 
 def _changes(spec: Json, before: Json, gated: bool) -> list[str]:
-    """The fields that differ and must not."""
+    """The immutable fields that differ."""
     fixed = _fixed(spec, before, gated)
     fields = sorted({*fixed, *before})
     changed = (field for field in fields if not same({field: fixed.get(field)}, {field: before.get(field)}))
@@ -117,7 +117,7 @@ def _changes(spec: Json, before: Json, gated: bool) -> list[str]:
 
 
 def _check_narrowed(spec: At, before: Json) -> None:
-    """While a gate holds a pod back, where it may run can be narrowed, never widened."""
+    """While a pod has scheduling gates, its node affinity can be narrowed, never widened."""
     selector = part(spec.value, "nodeSelector")
     if any(selector.get(key) != value for key, value in part(before, "nodeSelector").items()):
         spec["nodeSelector"].invalid("must keep what it has: only additions are allowed")
@@ -145,13 +145,13 @@ def _narrows(term: Json, old: Json) -> bool:
 
 
 def resized(new: Json, old: Json) -> Json:
-    """The stored pod with nothing but the resources that were sent; the rest of a resize is ignored."""
+    """The stored pod with the resources that were sent; a resize ignores all other fields."""
     pod: Json = deepcopy(old)
     spec, sent = made(pod, "spec"), part(new, "spec")
     for field in _CONTAINERS:
         containers, wanted = list(items(spec, field)), list(items(sent, field))
         if [text_in(c, "name") for c in containers] != [text_in(c, "name") for c in wanted]:
-            _restore(spec, sent, field)  # for validation to refuse
+            _restore(spec, sent, field)  # for validation to reject
             continue
         for container, source in zip(containers, wanted, strict=True):
             _restore(container, source, "resources")
@@ -183,7 +183,7 @@ def check_resize(pod: At, old: Json) -> None:
 
 
 def _is_resizable(pod: Json) -> bool:
-    """A kubelet that can resize reports what the containers really have."""
+    """A kubelet that supports resizes reports the resources that containers have."""
     for status in items(part(pod, "status"), "containerStatuses"):
         if part(status, "state").get("running") is not None:
             return "resources" in status

@@ -1,4 +1,4 @@
-"""Pods and pod templates: what must hold for a spec. What may change of a pod is not known here."""
+"""Is a pod or a pod template valid? What an update may change is decided in ``pod_changes``."""
 
 from reprieve.cluster.api.names import dns_label, dns_subdomain
 from reprieve.cluster.api.values import text_in

@@ -1,4 +1,4 @@
-"""Roles and their bindings."""
+"""Are roles and their bindings valid?"""
 
 from reprieve.cluster.apiserver.field_errors import At
 from reprieve.model.json import Json
@@ -65,5 +65,5 @@ def _check_subject(subject: At, *, namespaced: bool) -> None:
 
 
 def check_binding_change(binding: At, old: Json) -> None:
-    """Who gets other rights gets another binding."""
+    """A binding grants one role for its lifetime: another role needs another binding."""
     binding["roleRef"].unchanged(old.get("roleRef"), "cannot change roleRef")

@@ -1,4 +1,4 @@
-"""How much: resource names, quantities, requests and limits of containers and of whole pods."""
+"""Are requests and limits of containers and pods valid, what is their sum, and which QoS class follows?"""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ def may_overcommit(name: str) -> bool:
 
 
 def check_requirements(resources: At) -> None:
-    """What one container asks for."""
+    """Requests and limits of one container."""
     if resources.is_object():
         _check_requirements(resources, check_container_resource)
         _check_claims(resources["claims"])
@@ -62,7 +62,7 @@ def check_container_resource(name: str, quantity: At) -> None:
     if complaint := label_key(name):
         quantity.invalid(f"the name {complaint}")
     elif "/" not in name and name not in _OWN and not is_huge(name):
-        quantity.invalid("must be a resource for containers, or have the prefix of whoever defines it")
+        quantity.invalid("must be a resource for containers, or be prefixed with the domain that defines it")
     elif not is_native(name) and name.startswith("requests."):
         quantity.invalid("the name must not begin with requests.")
 
@@ -125,7 +125,7 @@ def _check_container_limits(spec: At) -> None:
 
 
 def container_requests(spec: Json) -> dict[str, int]:
-    """What the containers ask for together, in thousandths: an init container runs beside sidecars alone."""
+    """The sum over the containers, in thousandths: an init container runs beside sidecars alone."""
     return together(spec, "requests")
 
 
@@ -160,19 +160,18 @@ def _add(total: dict[str, int], more: dict[str, int]) -> None:
 
 
 def quality_of(spec: Json) -> str:
-    """The class of service that requests and limits amount to; a resize must not change it."""
+    """The QoS class that follows from requests and limits; a resize must not change it."""
     asked = _for_quality(spec, "requests")
     limited = _for_quality(spec, "limits")
     if not asked and not limited:
         return "BestEffort"
     both = {"cpu", "memory"}
-    everyone = _holders(spec)
-    guaranteed = all(_positive(holder, "limits").keys() == both for holder in everyone)
+    guaranteed = all(_positive(holder, "limits").keys() == both for holder in _holders(spec))
     return "Guaranteed" if guaranteed and asked == limited else "Burstable"
 
 
 def _holders(spec: Json) -> list[Json]:
-    """Whose requests and limits count: the pod's own, where it has any, and else its containers'."""
+    """The requests and limits that count: the pod's own, if it has any, otherwise those of its containers."""
     if part(spec, "resources", "requests") or part(spec, "resources", "limits"):
         return [spec]
     return [*items(spec, "containers"), *items(spec, "initContainers")]

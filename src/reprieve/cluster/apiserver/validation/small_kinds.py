@@ -1,4 +1,4 @@
-"""The small kinds: ConfigMap, Secret, Service, PodDisruptionBudget, PriorityClass, Lease, Event."""
+"""Are the small kinds valid: ConfigMap, Secret, Service, PodDisruptionBudget, PriorityClass, Lease, Event?"""
 
 import base64
 import binascii
@@ -59,7 +59,7 @@ def _keyed(data: At) -> list[At]:
 
 
 def _decoded(value: At) -> int:
-    """The size of what is encoded; what is not base64 is refused."""
+    """The size of the decoded value; a value that is not base64 is an error."""
     try:
         return len(base64.b64decode(value.text(), validate=True))
     except (binascii.Error, ValueError):
@@ -196,7 +196,7 @@ def check_core_event(event: At) -> None:
 
 
 def check_event(event: At) -> None:
-    """As events.k8s.io has it: nothing that belongs to the older kind of event may be there."""
+    """An Event of events.k8s.io must have no field of the older kind of Event."""
     _check_event(event, "regarding", "reportingController", "note")
     event["eventTime"].require()
     event["type"].one_of(("Normal", "Warning"))
@@ -212,7 +212,7 @@ def check_event(event: At) -> None:
 
 
 def check_event_change(event: At, old: Json) -> None:
-    """Only how often it happened may change."""
+    """Only the series may change."""
     for field in (
         *("regarding", "reason", "note", "type", "eventTime", "action", "related", "reportingController"),
         *("reportingInstance", "deprecatedCount", "deprecatedSource"),

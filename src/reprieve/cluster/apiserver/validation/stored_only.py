@@ -1,4 +1,7 @@
-"""Kinds that are kept for those who read them: devices, networks, autoscalers. Only the plainest rules."""
+"""Are the kinds valid that are stored for clients alone: devices, networks, autoscalers?
+
+Only the plainest rules are checked.
+"""
 
 from reprieve.cluster.api.names import dns_subdomain
 from reprieve.cluster.api.values import part, same

@@ -1,4 +1,4 @@
-"""Volumes: those of pods, persistent ones, claims for them, storage classes, and drivers on nodes."""
+"""Are volumes valid: those of pods, PersistentVolumes and their claims, StorageClasses, and CSINodes?"""
 
 from reprieve.cluster.api.names import dns_label, dns_subdomain, label_key
 from reprieve.cluster.api.pod_fields import VOLUME
@@ -16,7 +16,7 @@ _VOLUME_MODES = ("Block", "Filesystem")
 _LONGEST_NODE_ID = 256
 _MOST_PARAMETERS = 512
 
-# What a PersistentVolume can be: the volumes that outlive a pod, and disks of a node.
+# The types of a PersistentVolume: volumes that outlive a pod, and local disks.
 _SOURCES = VOLUME_TYPES - {
     "configMap",
     "downwardAPI",
@@ -85,7 +85,7 @@ def _check_claim_spec(spec: At) -> None:
 
 
 def _storage(spec: At) -> At:
-    """What a claim asks for, at the path that Kubernetes names."""
+    """The size that a claim requests, at the path that Kubernetes names."""
     asked = spec["resources"]["requests"].key("storage")
     return At(asked.value, f"{spec.path}.resources[storage]", spec.errors)
 
@@ -106,7 +106,7 @@ def _check_size(size: At) -> None:
 
 
 def check_claim_change(claim: At, old: Json) -> None:
-    """A claim can be bound once, and grow once it is."""
+    """A claim can be bound once, and may grow once it is bound."""
     spec, before = claim["spec"], part(old, "spec")
     bound = text_in(part(old, "status"), "phase") == "Bound"
     if not same(_fixed_claim(part(spec.value), before, bound), _fixed_claim(before, before, bound)):
@@ -119,7 +119,7 @@ def check_claim_change(claim: At, old: Json) -> None:
 
 
 def _fixed_claim(spec: Json, before: Json, bound: bool) -> Json:
-    """What of a claim may not change, given what it was."""
+    """The immutable part of a claim, given its old spec."""
     fixed = dict(spec)
     if not before.get("volumeName"):
         fixed.pop("volumeName", None)
@@ -238,7 +238,7 @@ def check_csi_node(thing: At) -> None:
 
 
 def check_csi_node_change(thing: At, old: Json) -> None:
-    """A driver that is there stays as it is, but for how many volumes it can attach."""
+    """A listed driver is immutable, except for how many volumes it can attach."""
     before = {text_in(driver, "name"): driver for driver in items(part(old, "spec"), "drivers")}
     for driver in thing["spec"]["drivers"].items():
         known = before.get(driver["name"].text())
