@@ -1,7 +1,8 @@
-"""From the API's JSON to the records of the model, whatever the input: nothing here raises.
+"""Which record of the model does an object in the API's JSON decode to?
 
-A result is the decoded object, or what is wrong with it and where, or that its kind is not one we read.
-Defaults, validation and what an object means are not known here; of fields, only whether they are served.
+Nothing here raises, whatever the input. A result is the decoded object, or what is wrong with it and where,
+or that Reprieve does not read its kind. This module must not know defaults, validation and what an object
+means; of fields, only whether they are served.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,8 +10,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from reprieve.cluster.api.decode_errors import UNDECODABLE, described, fault_of
 from reprieve.cluster.api.documents import Unparsed, documents
-from reprieve.cluster.api.faults import UNDECODABLE, described, fault_of
 from reprieve.cluster.api.groups import (
     NEWER,
     OLDER,
@@ -30,7 +31,7 @@ from reprieve.cluster.api.nodes import SpelledNode, keep_node
 from reprieve.cluster.api.pod_fields import unknown_fields, unserved_fields
 from reprieve.cluster.api.reader import (
     HEADER,
-    NOBODY,
+    UNNAMED,
     Decoded,
     KindReader,
     Raw,
@@ -87,7 +88,7 @@ T = TypeVar("T", bound=KubernetesObject)
 
 
 class UnknownKind(Record, frozen=True):
-    """Nothing is wrong with it, but it is of a kind or version that Reprieve does not read."""
+    """An object of a kind or version that Reprieve does not read."""
 
     api_version: str
     problem: Problem
@@ -97,7 +98,7 @@ DecodeResult = Decoded[KubernetesObject] | Unreadable | UnknownKind
 
 
 class DecodedList(Record, frozen=True):
-    """What one page of a list holds: a result per item, and where the list goes on."""
+    """One page of a list: a result for each item, and the token of the next page."""
 
     items: tuple[DecodeResult, ...]
     resource_version: str = ""
@@ -192,14 +193,14 @@ def decode(raw: Raw) -> DecodeResult:
 
 
 def decode_pod(raw: Raw) -> Decoded[Pod] | Unreadable:
-    """What is known to be a pod."""
+    """One pod."""
     return _POD.read(raw)
 
 
 def decode_value(value: object) -> DecodeResult:
-    """One object of any kind that is parsed already."""
+    """One object of any kind, from parsed JSON or YAML."""
     if not isinstance(value, dict):
-        return _unreadable(NOBODY, "", f"expected an object, got {described(value)}")
+        return _unreadable(UNNAMED, "", f"expected an object, got {described(value)}")
     ref = ref_in(value)
     for field in ("apiVersion", "kind"):
         text = value.get(field)
@@ -211,7 +212,7 @@ def decode_value(value: object) -> DecodeResult:
 
 
 def unknown_pod_fields(raw: Raw) -> tuple[str, ...]:
-    """The paths of fields in a pod's spec that we have never heard of."""
+    """The paths of unknown fields in a pod's spec."""
     try:
         pod = msgspec.json.decode(raw)
     except UNDECODABLE:
@@ -255,11 +256,11 @@ _PAGE = msgspec.json.Decoder(_Page)
 
 
 def decode_list(raw: Raw) -> DecodedList | Unreadable | UnknownKind:
-    """A List, or a list of one kind such as PodList. An item that cannot be read does not spoil the rest."""
+    """A List, or a list of one kind such as PodList. An unreadable item does not affect the others."""
     try:
         page = _PAGE.decode(raw)
     except UNDECODABLE as error:
-        return _unreadable(NOBODY, *fault_of(error))
+        return _unreadable(UNNAMED, *fault_of(error))
     read = _item_reader(page)
     if isinstance(read, Unreadable | UnknownKind):
         return read
@@ -271,7 +272,7 @@ def decode_list(raw: Raw) -> DecodedList | Unreadable | UnknownKind:
 
 
 def _item_reader(page: _Page) -> Callable[[Raw], DecodeResult] | Unreadable | UnknownKind:
-    """Items of a list of one kind do not say their kind themselves."""
+    """The items of a list such as PodList have no kind of their own."""
     if page.kind == "List":
         return decode
     ref = Ref(kind=page.kind, namespace="", name="")
@@ -282,7 +283,7 @@ def _item_reader(page: _Page) -> Callable[[Raw], DecodeResult] | Unreadable | Un
 
 
 def _placed(result: DecodeResult, path: str) -> DecodeResult:
-    """A nameless object is found by its place in the list, others by their name."""
+    """Adds its position in the list to the problem of an object without a name."""
     if isinstance(result, Decoded) or result.problem.ref.name:
         return result
     return _under(result, path)
@@ -303,7 +304,7 @@ def _as_it_is(body: object) -> object:
 def decode_documents(text: str, fill: Callable[[object], object] = _as_it_is) -> tuple[DecodeResult, ...]:
     """All objects of a YAML or JSON text, those in lists too; a problem's path begins with its document.
 
-    ``fill`` writes into an object what it does not say.
+    ``fill`` adds defaults to an object before it is decoded.
     """
     return tuple(
         result
@@ -315,7 +316,7 @@ def decode_documents(text: str, fill: Callable[[object], object] = _as_it_is) ->
 def _in_document(document: object, path: str, fill: Callable[[object], object]) -> Iterator[DecodeResult]:
     match document:
         case Unparsed(expected):
-            yield _unreadable(NOBODY, path, expected)
+            yield _unreadable(UNNAMED, path, expected)
         case {"kind": str(kind), "items": list(items), **rest} if kind.endswith("List"):
             for i, item in enumerate(_with_kind(items, kind, rest.get("apiVersion"))):
                 yield _under(decode_value(fill(item)), f"{path}.items[{i}]")

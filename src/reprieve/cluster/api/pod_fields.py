@@ -1,8 +1,8 @@
-"""Which fields of a pod's spec decide where it can run, and which of those Reprieve serves.
+"""Which fields of a pod's spec decide where it can run, and which of those does Reprieve serve?
 
 The lists cover Kubernetes 1.37. A pod that uses a field which restricts its place and is not served must
-wait: ``unserved_fields`` names such fields. What no list knows comes from a newer API and might restrict
-its place too: ``unknown_fields`` names it. Neither decides what becomes of the pod.
+wait: ``unserved_fields`` names such fields. A field in no list comes from a newer API and might restrict its
+place too: ``unknown_fields`` names it. Neither decides what happens to the pod.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ class ServedFields:
     """The fields of one kind of object inside a pod spec."""
 
     served: frozenset[str]
-    indifferent: frozenset[str] = frozenset()  # nobody who looks for a node reads these
+    indifferent: frozenset[str] = frozenset()  # they do not affect placement
     not_served: frozenset[str] = frozenset()
 
     @property
@@ -34,7 +34,7 @@ SPEC = ServedFields(
         preemptionPolicy priority priorityClassName resources schedulerName schedulingGates
         schedulingGroup terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes
     """),
-    # Admission has already written what a runtime class demands of nodes into the fields above.
+    # Admission has already written the scheduling fields of a runtime class into the fields above.
     indifferent=_names("""
         activeDeadlineSeconds automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks
         ephemeralContainers evictionResponders hostAliases hostIPC hostPID hostname hostnameOverride
@@ -124,7 +124,7 @@ def _container_at(path: str) -> dict[str, ServedFields]:
 
 _NODES = "spec.affinity.nodeAffinity"
 
-# The objects inside a spec that are looked into, by path; [] stands for any item of a list.
+# The objects inside a spec whose fields are checked, by path; [] stands for any item of a list.
 PLACES: Mapping[str, ServedFields] = {
     "spec": SPEC,
     **_container_at("spec.containers[]"),
@@ -179,7 +179,7 @@ def _claiming(containers: Iterable[Container], path: str) -> Iterator[str]:
 
 
 def unknown_fields(spec: object) -> tuple[str, ...]:
-    """The paths of the fields that no list knows, in a pod spec that is still plain JSON values."""
+    """The paths of unknown fields in a pod spec of plain JSON values."""
     return tuple(_unknown(spec, "spec", "spec"))
 
 

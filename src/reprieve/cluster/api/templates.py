@@ -1,7 +1,7 @@
-"""Which pods and groups would come of an object: those that its controller would make, as plain JSON values.
+"""Which pods and groups would the controller of an object create? As plain JSON values.
 
-Used by controllers, and by whoever asks what would happen. What is malformed makes nothing. Nothing is
-admitted here: defaults and priorities are filled in where the results are created.
+For controllers and for predictions. A malformed object yields none. Nothing is admitted here: defaults and
+priorities are filled in where the results are created.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _TEMPLATE_LISTS = ("podGroupTemplates", "compositePodGroupTemplates")
 
 @dataclass(frozen=True, slots=True)
 class ControllerOwner:
-    """Whoever makes something: the object that a reference will name."""
+    """The object that creates others: their controller reference names it."""
 
     api_version: str
     kind: str
@@ -47,7 +47,7 @@ def owner_in(body: Json) -> ControllerOwner:
 
 
 def pod_of(template: Json, owner: ControllerOwner, labels: dict[str, str] | None = None) -> Json:
-    """A pod that still has to be given a name."""
+    """A pod without a name."""
     meta = part(template, "metadata")
     return {
         "apiVersion": "v1",
@@ -63,7 +63,7 @@ def pod_of(template: Json, owner: ControllerOwner, labels: dict[str, str] | None
     }
 
 
-# What every pod of a DaemonSet puts up with: key and effect.
+# The tolerations that every pod of a DaemonSet has: key and effect.
 _DAEMON_TOLERATIONS = (
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -77,7 +77,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def daemon_pod(template: Json, owner: ControllerOwner, node: str) -> Json:
-    """The pod of a DaemonSet for one node; or, without a node, as it says itself where it can be."""
+    """The pod of a DaemonSet for one node; without a node, its affinity is that of the template."""
     pod = pod_of(template, owner)
     spec = dict(pod["spec"])
     marks = (*_DAEMON_TOLERATIONS, *([_NO_NETWORK] if spec.get("hostNetwork") is True else []))
@@ -102,7 +102,7 @@ def job_labels(job: ControllerOwner) -> dict[str, str]:
 
 
 def pods_of(body: Json) -> Iterator[Json]:
-    """The pods that would run first, by names that tell them apart; a pod is its own."""
+    """The first pods, under distinct names; a pod yields itself."""
     owner, spec = owner_in(body), part(body, "spec")
     match owner.kind:
         case "Pod":
@@ -122,7 +122,7 @@ def pods_of(body: Json) -> Iterator[Json]:
 
 
 def _count(value: object, otherwise: int = 1) -> int:
-    """A number that is not given means one, or another one."""
+    """A number with a default of one, or another one."""
     if value is None:
         return otherwise
     return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
@@ -148,12 +148,12 @@ def _pods_of_job(spec: Json, job: ControllerOwner) -> Iterator[Json]:
 
 
 def claim_name(template: str, pod: str) -> str:
-    """The claim that a numbered pod has after a template of claims."""
+    """The claim of a StatefulSet's pod for one of its volumeClaimTemplates."""
     return f"{template}-{pod}"
 
 
 def pod_of_set(spec: Json, owner: ControllerOwner, number: int) -> Json:
-    """The pod of a StatefulSet that has a number."""
+    """The pod of a StatefulSet with an ordinal."""
     name = f"{owner.name}-{number}"
     labels = {"apps.kubernetes.io/pod-index": str(number), "statefulset.kubernetes.io/pod-name": name}
     pod = _named(pod_of(part(spec, "template"), owner, labels), owner, number)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from reprieve.cluster.api.faults import described
+from reprieve.cluster.api.decode_errors import described
 from reprieve.cluster.api.names import TextForm
 from reprieve.cluster.api.values import amount_of
 

@@ -9,7 +9,7 @@ from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
-from reprieve.cluster.api.merging import (
+from reprieve.cluster.api.merge_shapes import (
     ATOMIC,
     OBJECT_META,
     UNKNOWN,

@@ -7,7 +7,7 @@ controllers and kubelets do inside the cluster has no owner.
 
 from dataclasses import dataclass
 
-from reprieve.cluster.api.merging import MergeShape, shape_of
+from reprieve.cluster.api.merge_shapes import MergeShape, shape_of
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.apiserver.structural_schemas import shape_in
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from reprieve.cluster.api.numbers import numbers_of
+from reprieve.cluster.api.protobuf_numbers import numbers_of
 from reprieve.cluster.api.schema import fields_of, is_listed, root
 from reprieve.cluster.mini.kinds import KINDS
 from reprieve.cluster.mini.rest.protobuf import PROTOBUF, from_protobuf

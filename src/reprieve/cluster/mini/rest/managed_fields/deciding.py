@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal
 
-from reprieve.cluster.api.merging import MergeShape
+from reprieve.cluster.api.merge_shapes import MergeShape
 from reprieve.cluster.mini.errors import ApiError, Cause
 from reprieve.cluster.mini.rest.managed_fields.paths import Path, owned, shown
 from reprieve.cluster.mini.rest.managed_fields.values import Difference, difference, merged, without

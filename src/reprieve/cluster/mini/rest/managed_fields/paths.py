@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from reprieve.cluster.api.merging import GranularMap, KeyedList, MergeShape, ValueSet
+from reprieve.cluster.api.merge_shapes import GranularMap, KeyedList, MergeShape, ValueSet
 from reprieve.model.json import Json
 
 Path = tuple[str, ...]

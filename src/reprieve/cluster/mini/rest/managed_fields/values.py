@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from reprieve.cluster.api.merging import GranularMap, KeyedList, MergeShape, ValueSet
+from reprieve.cluster.api.merge_shapes import GranularMap, KeyedList, MergeShape, ValueSet
 from reprieve.cluster.mini.rest.managed_fields.paths import Path, owned, step_of
 from reprieve.model.json import Json
 

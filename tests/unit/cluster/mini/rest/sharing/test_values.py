@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reprieve.cluster.api.merging import ATOMIC, VALUE_SET, GranularMap, KeyedList, MergeShape
+from reprieve.cluster.api.merge_shapes import ATOMIC, VALUE_SET, GranularMap, KeyedList, MergeShape
 from reprieve.cluster.mini.rest.managed_fields.paths import owned, paths_in, shown, tree_of
 from reprieve.cluster.mini.rest.managed_fields.values import difference, merged, without
 

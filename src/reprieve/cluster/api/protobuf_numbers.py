@@ -1,4 +1,4 @@
-"""Which number each field has in protobuf: the list in ``numbers.txt``. Their types are in the schema."""
+"""Which number does each field have in protobuf, by the list in ``protobuf_numbers.txt``?"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _NOTHING: Mapping[int, "Numbered"] = {}
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """``means_empty``: whether an empty value says something; otherwise it is what nobody has said.
+    """``means_empty``: whether an empty value has a meaning of its own; otherwise it counts as absent.
 
     ``within``: the message that holds further fields of the object around it; ``name`` is empty then.
     """
@@ -31,8 +31,8 @@ def _messages() -> Mapping[str, Mapping[int, Numbered]]:
 
 
 def _entries() -> Iterator[tuple[str, str, str]]:
-    """One for each type, which may go on over several lines."""
-    text = files("reprieve.cluster.api").joinpath("numbers.txt").read_text()
+    """One entry for each type, which may span several lines."""
+    text = files("reprieve.cluster.api").joinpath("protobuf_numbers.txt").read_text()
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
     return (entry.partition(":") for entry in "\n".join(lines).replace("\n    ", " ").splitlines())
 

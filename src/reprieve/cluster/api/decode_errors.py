@@ -1,6 +1,7 @@
-"""What is wrong with an object, for people: from a decoder's complaint to a field and a sentence.
+"""Which field of an object could not be decoded, and why, in a sentence? Made from the decoder's error.
 
-It knows how msgspec words its errors and how Kubernetes writes field paths; it knows no kind of object.
+It knows how msgspec words its errors and how Kubernetes writes field paths; it must not know any kind of
+object.
 """
 
 import re
@@ -8,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-# Everything that decoding can raise: msgspec's errors and bad UTF-8 are ValueErrors, the other is depth.
+# Everything that decoding can raise: msgspec's errors and bad UTF-8 are ValueErrors; depth is the other.
 UNDECODABLE = (ValueError, RecursionError)
 
 _LOCATED = re.compile(r"(?s)(?P<what>.*) - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`")
@@ -47,7 +48,7 @@ class DecodeFault(NamedTuple):
 
 
 def fault_of(error: Exception, value: object = None) -> DecodeFault:
-    """``value`` is what was decoded, if it is known: it tells which key of a mapping is meant."""
+    """``value``: the parsed value, if known; it tells which key of a mapping the error is about."""
     match error:
         case RecursionError():
             return DecodeFault("", "expected fewer levels of nesting")
@@ -85,7 +86,7 @@ def _complaint(path: str, what: str) -> DecodeFault:
 def _sentence(types: list[str], got: str | None, rest: str) -> str:
     if types == ["null"]:
         return "expected no such field in this version of the API"
-    # Null is as good as absent, and an integer is a number: neither needs to be said.
+    # Null counts as absent, and an integer is a number: the sentence names neither.
     words = [_WORDS.get(t, t) for t in types if t != "null" and not (t == "int" and "float" in types)]
     for sign, meaning in _RESTS.items():
         if rest.startswith(sign):
@@ -96,7 +97,7 @@ def _sentence(types: list[str], got: str | None, rest: str) -> str:
 
 
 def _named(path: str, what: str, value: object) -> str:
-    """The path of the mapping's first entry that has the type complained of."""
+    """The path of the mapping's first entry that has the wrong type."""
     expected = _EXPECTED.fullmatch(what)
     mapping = _at(value, path)
     if expected is None or not isinstance(mapping, dict):
@@ -117,7 +118,7 @@ def _at(value: object, path: str) -> object:
 
 
 def described(value: object) -> str:
-    """What it is, in words."""
+    """The type of a value, in words."""
     name = _type_name(value)
     return _WORDS.get(name, name)
 

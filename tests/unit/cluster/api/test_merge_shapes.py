@@ -1,6 +1,6 @@
 """How the kinds are shared among several writers."""
 
-from reprieve.cluster.api.merging import (
+from reprieve.cluster.api.merge_shapes import (
     ATOMIC,
     UNKNOWN,
     VALUE_SET,

@@ -1,7 +1,7 @@
-"""How several writers share an object: what is owned field by field, item by item, or only as a whole.
+"""Which parts of an object can different field managers own: fields, items of lists, or only the whole?
 
-A shape says it for a value, and for what is below. Those of the served kinds come from the list in
-``merging.txt`` and the types of the schema. Who owns what is not known here.
+A shape answers for a value and for what is below it. The shapes of the served kinds come from the list in
+``merge_shapes.txt`` and the types of the schema. This module must not know which manager owns what.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ _WHOLE, _SET = "whole", "set"
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """Nobody owns a part of it."""
+    """It has one owner as a whole."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +28,7 @@ class GranularMap:
 
 @dataclass(frozen=True, slots=True)
 class KeyedList:
-    """A list of things that are told apart by the values of ``keys``, or by what these are if nobody says."""
+    """A list whose items are identified by the values of ``keys``, or by the defaults of those."""
 
     keys: tuple[tuple[str, str | None], ...]
     item: "MergeShape"
@@ -36,13 +36,13 @@ class KeyedList:
 
 @dataclass(frozen=True, slots=True)
 class ValueSet:
-    """A list of plain values, each of which is there once."""
+    """A list of distinct plain values, each with an owner of its own."""
 
 
 MergeShape = Atomic | GranularMap | KeyedList | ValueSet
 
 ATOMIC, VALUE_SET = Atomic(), ValueSet()
-# Of what nobody knows, mappings are shared and lists are not.
+# In unknown fields, mappings are granular and lists are atomic.
 UNKNOWN: MergeShape = GranularMap(lambda name: UNKNOWN)
 
 
@@ -89,8 +89,8 @@ OBJECT_META = _of_object("ObjectMeta")
 
 @cache
 def _marks() -> Mapping[str, str]:
-    """Types and fields: how they are shared, where that is not the usual way."""
-    text = files("reprieve.cluster.api").joinpath("merging.txt").read_text()
+    """Types and fields whose shape differs from the usual one."""
+    text = files("reprieve.cluster.api").joinpath("merge_shapes.txt").read_text()
     lines = "\n".join(line for line in text.splitlines() if line and not line.startswith("#"))
     entries = (entry.partition(": ") for entry in lines.replace("\n    ", " ").splitlines())
     return {name: mark for mark, _, names in entries for name in names.split()}
