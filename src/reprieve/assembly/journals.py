@@ -1,4 +1,4 @@
-"""The journal of a scheduler, as its runs write it, and its replay: each run as it was configured."""
+"""How does a run write its journal, and how is a journal replayed, each run with its own configuration?"""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -12,7 +12,7 @@ from reprieve.model.json import Json
 from reprieve.runtime.journal import Headless, Journal, JournalError, Replayed, replay
 from reprieve.scheduler.core import Scheduler
 
-JOURNAL = "journal"  # below the directory in which a cluster is kept
+JOURNAL = "journal"  # below the data directory of a cluster
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def journal_in(
     gates: config.Gates,
     complain: Callable[[str], None],
 ) -> Iterator[Journal | None]:
-    """A journal for as long as the context is open; none without a directory."""
+    """A journal for as long as the context is open; None without a directory."""
     if directory is None:
         yield None
         return
@@ -32,7 +32,7 @@ def journal_in(
 
 
 def replayed(directory: Path) -> Iterator[Replayed | Headless]:
-    """Repeats every run of a journal, each as it was configured; raises JournalError."""
+    """Replays every run of a journal, each with its own configuration; raises JournalError."""
     return replay(directory, _scheduler_of)
 
 

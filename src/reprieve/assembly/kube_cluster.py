@@ -1,4 +1,4 @@
-"""The cluster behind an API server, and a scheduler for it. It must not know the mini cluster."""
+"""How is a cluster behind an API server reached and scheduled? It must not know the mini cluster."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -23,7 +23,7 @@ async def reached(
 ) -> AsyncIterator[KubeCluster]:
     """The cluster behind an API server, for as long as the context is open.
 
-    ``may_write_for``: for how many seconds something may be written from now on.
+    ``may_write_for``: for how many more seconds this client may write.
     """
     rate, burst = pace_of(configured)
     limits = client.Limits(rate=rate, burst=burst)
@@ -38,7 +38,7 @@ def scheduled(
     gates: config.Gates = DEFAULT_GATES,
     watch: Callable[[Scheduler], Machine] = lambda scheduler: scheduler,
 ) -> AbstractAsyncContextManager[None]:
-    """Schedules a cluster for as long as the context is open. ``watch``: adds onlookers."""
+    """Schedules a cluster for as long as the context is open. ``watch`` adds observers."""
     machine, (rate, _) = watch(Scheduler(settings_of(configured, gates))), pace_of(configured)
     return Loop(machine, there, clock, limits=limits_of(gates, rate)).running()
 
@@ -51,6 +51,6 @@ async def scheduling(
     gates: config.Gates = DEFAULT_GATES,
     watch: Callable[[Scheduler], Machine] = lambda scheduler: scheduler,
 ) -> AsyncIterator[None]:
-    """Both: the cluster behind an API server, scheduled by nobody else."""
+    """Both: reaches a cluster and schedules it, without leader election."""
     async with reached(configured, access, clock) as there, scheduled(there, configured, clock, gates, watch):
         yield

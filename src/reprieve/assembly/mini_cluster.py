@@ -1,6 +1,6 @@
-"""The mini cluster with a scheduler: in this process, or on this machine where kubectl can reach it.
+"""How is a mini cluster started with a scheduler: in this process, or where kubectl can reach it?
 
-Every feature is on: it is for trying things. It must not know the side of a real API server.
+It is for trying things, so every feature is on. It must not know the side of a real API server.
 """
 
 import os
@@ -52,10 +52,7 @@ async def cluster_in_process(
     record: Callable[[Decision], None] = ignore,
     telemetry: Telemetry | None = None,
 ) -> AsyncIterator[MiniCluster]:
-    """A cluster that lives in this process, and is scheduled, for as long as the context is open.
-
-    It is for trying things: every feature is on.
-    """
+    """A cluster in this process, with a scheduler, for as long as the context is open."""
     cluster, scheduler = MiniCluster(clock), Scheduler(settings_of(configured, EVERYTHING))
     loop = Loop(watched(scheduler, clock, telemetry), cluster, clock, record, limits_of(EVERYTHING))
     cluster.start()
@@ -67,7 +64,7 @@ async def cluster_in_process(
 
 
 def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:
-    """Creates objects as a client would: priority classes are resolved, and mistakes are refused."""
+    """Creates objects as a client would: admission resolves priority classes and rejects errors."""
     for body in objects:
         resource = BY_NAME[body["kind"]].resource
         cluster.apply([admitted(cluster.store, resource, body, cluster.features)])
@@ -75,7 +72,7 @@ def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:
 
 def change(cluster: MiniCluster, kind: str, name: tuple[str, str], patch: Json) -> None:
     """Changes an object as kubectl patch does."""
-    from reprieve.cluster.mini.rest.patches.strategic import merge_strategically  # as above
+    from reprieve.cluster.mini.rest.patches.strategic import merge_strategically  # only some scenes patch
 
     known = BY_NAME[kind]
     key = Key(known.resource, *name)
@@ -84,7 +81,7 @@ def change(cluster: MiniCluster, kind: str, name: tuple[str, str], patch: Json) 
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """A cluster that has just begun; and, by kind, what of a snapshot it could not begin with."""
+    """A cluster that has just started, and how many objects of a snapshot it left out, by kind."""
 
     address: str
     nodes: int
@@ -97,10 +94,10 @@ async def cluster_up(
 ) -> AsyncIterator[Up]:
     """A cluster that kubectl can reach, for as long as the context is open.
 
-    It is for trying things: every feature is on. Where there is no other scheduler, ours also takes the pods
-    that name none. If the cluster is kept, so is the journal; ``complain`` is told when that ends.
+    Its scheduler also takes the pods of default-scheduler. A cluster with a data directory has a journal;
+    ``complain`` gets a sentence when the journal can no longer be written.
     """
-    from reprieve.cluster.mini.local import served  # a web server, which most who come here do not need
+    from reprieve.cluster.mini.local import served  # a web server, which only `reprieve up` needs
 
     profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

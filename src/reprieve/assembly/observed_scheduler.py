@@ -1,4 +1,4 @@
-"""A scheduler together with what learns from it: journal, telemetry and other observers."""
+"""How is a scheduler connected to its journal, its telemetry and its other observers?"""
 
 from collections.abc import Callable, Sequence
 
@@ -15,7 +15,7 @@ def watched(
     journal: Journal | None = None,
     others: Sequence[Onlooker] = (),
 ) -> Machine:
-    """The scheduler, and whoever learns from it."""
+    """The scheduler with its journal and its observers; without any, the scheduler itself."""
     machine: Machine = scheduler if journal is None else Journaled(scheduler, journal)
     if telemetry is not None:
         telemetry.asks(scheduler.pending, scheduler.known)

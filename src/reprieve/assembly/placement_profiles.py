@@ -57,7 +57,7 @@ def _strategy_shape(strategy: ScoringStrategy) -> tuple[ShapePoint, ...]:
 
 
 def _added_affinity(affinity: NodeAffinity) -> tuple[NodeQuery, tuple[WeightedNodeTerm, ...]]:
-    """Configuration was checked when it was read: there is nothing left to find wrong here."""
+    """Parsing the configuration has checked the affinity, so that compiling it finds no problems."""
     unused = Problems(Ref(kind="NodeAffinityArgs", namespace="", name=""))
     required = affinity.required_during_scheduling_ignored_during_execution
     preferred = affinity.preferred_during_scheduling_ignored_during_execution

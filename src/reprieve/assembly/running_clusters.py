@@ -1,4 +1,4 @@
-"""Which clusters are up on this machine, and how to stop one: the registry, in the words of the commands.
+"""Which clusters are up on this machine, and how is one stopped? The registry, for the commands.
 
 It imports no other part of the mini cluster, so that `reprieve status` and `reprieve down` answer at once.
 """

@@ -1,6 +1,6 @@
 """What do a configuration and its feature gates mean for the scheduler?
 
-The one place that knows both what can be written and what it means. It must not know any cluster.
+The one place that knows both the keys of a configuration and what they mean. It must not know any cluster.
 """
 
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ EVERYTHING = config.Gates(**dict.fromkeys(config.Gates.__struct_fields__, True))
 
 
 def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_GATES) -> Settings:
-    """What a configuration means for the scheduler; raises InvalidConfigurationError if it cannot be had."""
+    """What a configuration means for the scheduler; raises InvalidConfigurationError if it has no meaning yet."""
     _refuse_what_is_not_there(configured.profiles)
     settings, args = configured.settings, configured.profiles[0].args.reprieve
-    # Profiles agree about whatever is taken from the first: the configuration was checked for that.
+    # Profiles agree about what is read from the first one: parsing the configuration checks it.
     together = gates.gang_scheduling and configured.profiles[0].gang_scheduling
     return Settings(
         profiles={profile.scheduler_name: profile_of(profile) for profile in configured.profiles},
@@ -57,16 +57,16 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
 
 
 def limits_of(gates: config.Gates, rate: float = inf) -> Limits:
-    """How effects are carried out, of which so many may be sent in a second."""
+    """The limits of the performer, for a client that sends at most ``rate`` requests per second."""
     limits = Limits(decide_meanwhile=gates.scheduler_async_preemption)
     if not 0 < rate < inf:
         return limits
-    # As many as are sent in two seconds: further ones would only wait for their turn, and hang.
+    # As many as can be sent in two seconds: more would only wait for their turn, and time out.
     return replace(limits, at_once=min(limits.at_once, max(1, int(2 * rate))))
 
 
 def pace_of(configured: config.Configuration) -> tuple[float, int]:
-    """Requests in a second, and at once. 0 is as good as not written, as for kube-scheduler."""
+    """Requests per second, and the burst. 0 means the default, as for kube-scheduler."""
     wanted, usual = configured.settings.client_connection, config.ClientConnection()
     return wanted.qps or usual.qps, wanted.burst or usual.burst
 
@@ -89,23 +89,23 @@ def policy_of(configured: config.Profile, gates: config.Gates = DEFAULT_GATES) -
 
 
 def _unseen(gates: config.Gates, *, together: bool) -> frozenset[type]:
-    """Groups that are not looked at say nothing: their pods speak for themselves."""
+    """Kinds that the scheduler ignores: without gang scheduling, pods of groups are scheduled one by one."""
     if not together:
         return frozenset({PodGroup, CompositePodGroup})
     return frozenset() if gates.composite_pod_group else frozenset({CompositePodGroup})
 
 
-# Keys that have a place in the configuration, and what may be written there until they have a meaning.
+# Keys that the configuration reserves, and the only value that each accepts until it has a meaning.
 _NOT_YET = {
     "placementsTried": "expected 1: one placement of a group is tried for each set of victims",
     "disturbance": "expected nothing: it is for search: LeastDisturbance, which is not available yet",
     "planningEffort": "expected 10000: no decision is cut short yet",
-    "preemptionPriorityClasses": "expected nothing: nobody can set one apart yet",
+    "preemptionPriorityClasses": "expected nothing: a workload cannot name a separate class for preemption yet",
 }
 
 
 def _refuse_what_is_not_there(profiles: Sequence[config.Profile]) -> None:
-    """What is written and would change nothing is a mistake that nobody notices, so it is told."""
+    """Rejects keys that have no effect yet: otherwise the user would not notice that they do nothing."""
     defaults, errors = config_args.ReprieveArgs(), []
     for i, profile in enumerate(profiles):
         args = profile.args.reprieve

@@ -1,6 +1,6 @@
 """Which objects are in the files that the command line names?
 
-What cannot be read inside a file is reported, and everything else goes on. Objects get the defaults that an
+An object that cannot be decoded is reported, and the others are used. Objects get the defaults that an
 API server would give them.
 """
 
@@ -16,7 +16,7 @@ from reprieve.model.objects import KubernetesObject, ref_of
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What one file holds, and a sentence for each object in it that is malformed or of no known kind."""
+    """The objects of one file, and a sentence for each that is malformed or of an unknown kind."""
 
     objects: tuple[KubernetesObject, ...]
     malformed: tuple[str, ...]
@@ -40,5 +40,5 @@ def _filled(body: object) -> object:
 
 
 def latest(objects: Iterable[KubernetesObject]) -> list[KubernetesObject]:
-    """Of objects with one name the last, as if the files were applied in order."""
+    """The last of the objects with the same name, as if the files were applied in order."""
     return list({ref_of(thing): thing for thing in objects}.values())

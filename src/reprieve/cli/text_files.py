@@ -1,6 +1,6 @@
-"""The text of a file that the command line names, `-` being stdin.
+"""Which text is in a file that the command line names? `-` is stdin.
 
-A file that cannot be opened ends the command with a sentence. What the text means is not known here.
+A file that cannot be opened ends the command with a sentence. This module must not know what the text means.
 """
 
 import sys

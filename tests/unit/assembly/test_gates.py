@@ -280,7 +280,11 @@ def test_pods_that_differ_from_their_group(divergence: str, starts: bool) -> Non
             "expected nothing: it is for search: LeastDisturbance, which is not available yet",
         ),
         ("planningEffort", 50, "expected 10000: no decision is cut short yet"),
-        ("preemptionPriorityClasses", ["x"], "expected nothing: nobody can set one apart yet"),
+        (
+            "preemptionPriorityClasses",
+            ["x"],
+            "expected nothing: a workload cannot name a separate class for preemption yet",
+        ),
     ],
 )
 def test_what_would_change_nothing_is_refused_with_a_sentence(key: str, value: object, text: str) -> None:
