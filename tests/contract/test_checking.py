@@ -102,7 +102,7 @@ def test_whose_rights_are_looked_at_is_told_and_what_cannot_be_read_is_not_calle
 ) -> None:
     found = report(tmp_path, user={"token": TOKEN, "as": "anybody"})
     assert CheckResult("User", Grade.GOOD, "the rights are those of anybody") in found.findings
-    assert about_leases(found) == [(Grade.WARNING, "lease kube-system/reprieve: who holds it cannot be read")]
+    assert about_leases(found) == [(Grade.WARNING, "lease kube-system/reprieve: its holder cannot be read")]
     assert not found.can_schedule
 
 

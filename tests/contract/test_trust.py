@@ -62,7 +62,11 @@ def test_the_one_from_before_stays_until_the_new_one_is_whole(
         for _ in range(5):
             await asyncio.sleep(A_LITTLE_LATER)
             assert await one.shown() == ONE.certificate
-        told = [record.getMessage() for record in caplog.records if "from before" in record.getMessage()]
+        told = [
+            record.getMessage()
+            for record in caplog.records
+            if "keeping the previous certificates" in record.getMessage()
+        ]
         assert len(told) == 1
         assert "expected a certificate and its key" in told[0]
         write(tmp_path, OTHER)

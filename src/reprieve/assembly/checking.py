@@ -1,4 +1,4 @@
-"""Can Reprieve be the scheduler of a cluster? Asked of its API server; nothing is changed there."""
+"""Can Reprieve schedule a cluster? Reads from its API server, and changes nothing there."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from reprieve.cluster.kube.requests import Request
 from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place
 
 _OLDEST = (1, 28)
-# What servers may lack: the features that need it are then of no use.
+# Kinds that a server may lack, and what Reprieve then cannot do.
 _OPTIONAL = {
     "PodGroup": "no gangs: pods of groups are scheduled one by one",
     "CompositePodGroup": "no trees of groups",
@@ -61,7 +61,7 @@ async def check(
     context: str,
     clock: Callable[[], float] = time.time,
 ) -> CheckReport:
-    """InvalidConfigurationError or DaemonError if there is nothing to be found out."""
+    """Raises InvalidConfigurationError or DaemonError if the cluster cannot be checked."""
     configured = config.parse_configuration(document)
     gates = config.parse_feature_gates(feature_gates)
     settings_of(configured, gates)
@@ -94,7 +94,7 @@ async def _findings(
     for finding in _about_rights(await answered_rights(connection, needed_rights(configured, found))):
         yield finding
     for judging, without in (
-        (rights.judging_rights(), "nobody can read /metrics and /configz"),
+        (rights.judging_rights(), "no client can read /metrics and /configz"),
         (rights.authority_rights(), "client certificates do not count on our pages, only tokens"),
     ):
         for finding in _about_judging(await answered_rights(connection, list(judging)), without):
@@ -106,12 +106,10 @@ async def _findings(
 def _about_version(version: str) -> CheckResult:
     numbers = re.match(r"v?(\d+)\.(\d+)", version)
     if numbers is None:
-        return CheckResult("Version", Grade.WARNING, f"{version} is a version that says nothing")
+        return CheckResult("Version", Grade.WARNING, f"{version} is not a version of Kubernetes")
     if (int(numbers[1]), int(numbers[2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
-        return CheckResult(
-            "Version", Grade.WARNING, f"{version} is older than {oldest}, with which nobody tried"
-        )
+        return CheckResult("Version", Grade.WARNING, f"{version} is older than {oldest} and untested")
     return CheckResult("Version", Grade.GOOD, version)
 
 
@@ -128,7 +126,7 @@ def _about_kinds(found: Sequence[Place]) -> Iterator[CheckResult]:
 
 
 def _about_gates(gates: config.Gates, found: Sequence[Place], parts: frozenset[str]) -> Iterator[CheckResult]:
-    """Gates that are on, and of no use on this server."""
+    """Gates that are on, although this server lacks what they need."""
     kinds = {place.kind for place in found}
     lacking = "is on, and the server has no"
     if gates.gang_scheduling and "PodGroup" not in kinds:
@@ -167,7 +165,7 @@ def _about_judging(answers: Mapping[rights.Right, bool | None], without: str) ->
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """By whom; nobody if it is free. ``until``: when that ended, if whoever it was has not renewed it."""
+    """``holder`` is empty if the lease is free. ``until``: when the lease expired, if it was not renewed."""
 
     holder: str = ""
     until: str = ""
@@ -183,12 +181,12 @@ async def _about_leases(
         held = await _held(connection, *ours, now)
         findings.append(_about_our_lease("/".join(ours), held))
     namespace, name, scheduler = _OTHER
-    # Who shares a lease with kube-scheduler does nothing as long as that one leads.
+    # A replica that shares the lease of kube-scheduler does nothing while that one leads.
     replaces = scheduler in (profile.scheduler_name for profile in configured.profiles)
     if replaces and ours != (namespace, name):
         held = await _held(connection, namespace, name, now)
         if held is None:
-            text = f"who holds lease {namespace}/{name} cannot be read: perhaps two would be {scheduler}"
+            text = f"the holder of lease {namespace}/{name} cannot be read: perhaps two would be {scheduler}"
             findings.append(CheckResult("Lease", Grade.WARNING, text))
         elif held.holder and not held.until:
             text = f"lease {namespace}/{name} is held by {held.holder}: two would be {scheduler}"
@@ -198,7 +196,7 @@ async def _about_leases(
 
 def _about_our_lease(name: str, held: _Held | None) -> CheckResult:
     if held is None:
-        return CheckResult("Lease", Grade.WARNING, f"lease {name}: who holds it cannot be read")
+        return CheckResult("Lease", Grade.WARNING, f"lease {name}: its holder cannot be read")
     if held.until:
         return CheckResult(
             "Lease", Grade.GOOD, f"lease {name}: free, {held.holder} held it until {held.until}"
@@ -209,7 +207,7 @@ def _about_our_lease(name: str, held: _Held | None) -> CheckResult:
 
 
 async def _held(connection: Connection, namespace: str, name: str, now: float) -> _Held | None:
-    """None if that cannot be read."""
+    """None if the lease cannot be read."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
     response = await connection.send(Request("GET", path))
     if response.status == HTTPStatus.NOT_FOUND:

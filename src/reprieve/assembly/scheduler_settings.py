@@ -30,7 +30,7 @@ EVERYTHING = config.Gates(**dict.fromkeys(config.Gates.__struct_fields__, True))
 
 
 def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_GATES) -> Settings:
-    """What a configuration means for the scheduler; raises InvalidConfigurationError if it has no meaning yet."""
+    """What a configuration means for the scheduler; raises InvalidConfigurationError for reserved keys."""
     _refuse_what_is_not_there(configured.profiles)
     settings, args = configured.settings, configured.profiles[0].args.reprieve
     # Profiles agree about what is read from the first one: parsing the configuration checks it.
@@ -100,7 +100,7 @@ _NOT_YET = {
     "placementsTried": "expected 1: one placement of a group is tried for each set of victims",
     "disturbance": "expected nothing: it is for search: LeastDisturbance, which is not available yet",
     "planningEffort": "expected 10000: no decision is cut short yet",
-    "preemptionPriorityClasses": "expected nothing: a workload cannot name a separate class for preemption yet",
+    "preemptionPriorityClasses": "expected nothing: a workload cannot name a class for preemption yet",
 }
 
 

@@ -283,7 +283,7 @@ def test_pods_that_differ_from_their_group(divergence: str, starts: bool) -> Non
         (
             "preemptionPriorityClasses",
             ["x"],
-            "expected nothing: a workload cannot name a separate class for preemption yet",
+            "expected nothing: a workload cannot name a class for preemption yet",
         ),
     ],
 )
