@@ -1,7 +1,7 @@
 """Measures how long Reprieve takes, case by case, each in a process of its own.
 
-`--against REV` measures another revision as well, alternately, and tells by which factor this one takes longer,
-with a confidence interval. Progress goes to stderr.
+`--against REV` measures another revision as well, alternately, and prints the ratio of this one's time to the
+other's with a 95 % confidence interval. Progress goes to stderr.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         action="append",
         default=[],
-        help="measure this case, or all that match a pattern such as 'G5000*'; may be repeated (default: all)",
+        help="measure this case, or those that match a pattern as 'G5000*'; may be repeated (default: all)",
     )
     parser.add_argument("--list", action="store_true", help="list the cases instead")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line instead of a table")
@@ -75,14 +75,14 @@ def _positive(text: str) -> int:
     return number
 
 
-def _possible(cases: Sequence[Case], *, named: bool) -> list[Case]:
+def _possible(cases: Sequence[Case], *, named: bool) -> tuple[Case, ...]:
     """Those whose cluster can be made here. A case that was asked for by name is not left out in silence."""
     absent = [case.name for case in cases if case.made_world and crowded.maker() is None]
     if absent and named:
         raise UsageError(f"{', '.join(absent)} cannot be measured: {crowded.ABSENT}")
     if absent:
         _tell(f"{', '.join(absent)} are left out: {crowded.ABSENT}")
-    return [case for case in cases if case.name not in absent]
+    return tuple(case for case in cases if case.name not in absent)
 
 
 def _shown(cases: Sequence[Case], find: Find, as_json: bool, against: str | None = None) -> int:

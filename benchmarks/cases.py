@@ -1,7 +1,7 @@
 """Which cases are there, and which of them does a pattern mean?
 
-A case names its workload and the workload's arguments. Nothing of the product is imported here, so that listing
-the cases costs nothing, and so that a case's process imports only what the case needs.
+A case names its workload and the workload's arguments. Nothing of the product is imported here: a case's
+process must import only what the case needs, or its memory would say nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +11,8 @@ from fnmatch import fnmatchcase
 
 from benchmarks.names import UsageError, nearest
 from benchmarks.worlds.shapes import shapes
+
+Arguments = Mapping[str, object]
 
 
 class Compared(Enum):
@@ -26,13 +28,13 @@ class Case:
     name: str
     about: str
     workload: str  # a module of benchmarks.workloads
-    arguments: Mapping[str, object] = field(default_factory=dict)
+    arguments: Arguments = field(default_factory=dict)
     compared: Compared = Compared.MEDIAN_CPU
     beside: bool = False  # the product runs as a program of its own, and the workload beside it
     made_world: bool = False  # the cluster comes from make_world.py
 
 
-_VARIANTS = {
+_HARDER = {
     "priorities": "every pod has one of 900 priorities",
     "groups": "the running pods are in groups that are evicted whole",
     "budgets": "a tenth of the pods is under budgets that allow nothing",
@@ -40,150 +42,132 @@ _VARIANTS = {
     "spread": "the preemptors spread over zones among themselves",
     "tolerations": "half of the pods tolerate every preemption",
 }
-_POD_VARIANTS = {
+_ANTI_AFFINITY = {"anti-affinity": "the preemptors refuse every other pod on their nodes"}
+_HARDER_FOR_A_POD = {
+    **_HARDER,
+    **_ANTI_AFFINITY,
     "spread-all": "the preemptor spreads over zones among all pods",
-    "anti-affinity": "the preemptor bears no other pod on its node",
 }
 _SIZES = (100, 1000, 5000)
-
-
-def _all() -> Iterator[Case]:
-    yield from _preempting()
-    yield from _crowded()
-    yield from _preemptors()
-    yield from _placing()
-    yield from _scheduling()
-    yield from _mini_cluster()
-    yield from _daemon()
+_AT_5000 = "at 5000 nodes and 50000 pods"
 
 
 def _preempting() -> Iterator[Case]:
-    for nodes, gang in ((500, 50), (5000, 100)):
-        for name, pods, what in ((f"P{nodes}", 1, "a pod"), (f"G{nodes}", gang, f"a gang of {gang}")):
-            about = f"{what} preempts on {nodes} full nodes"
-            arguments = {"nodes": nodes, "pods": pods}
-            yield Case(name, about, "preempting", arguments)
-            upstream = {**arguments, "policy": "Upstream"}
-            yield Case(f"{name}-upstream", f"{about}, by the policy Upstream", "preempting", upstream)
-    variants = [("P5000", 5000, 1, {**_VARIANTS, **_POD_VARIANTS}), ("G5000", 5000, 100, _VARIANTS)]
-    variants.append(("G500", 500, 50, {"anti-affinity": "the preemptors bear no other pod on their nodes"}))
-    for name, nodes, pods, harder in variants:
-        for variant, how in harder.items():
-            arguments = {"nodes": nodes, "pods": pods, "variant": variant}
-            yield Case(f"{name}-{variant}", f"as {name}; {how}", "preempting", arguments)
+    """One decision in a full cluster. P: a pod; G: a gang; and how many nodes there are."""
+    for name, nodes, pods, variants in (
+        ("P500", 500, 1, {}),
+        ("G500", 500, 50, _ANTI_AFFINITY),
+        ("P5000", 5000, 1, _HARDER_FOR_A_POD),
+        ("G5000", 5000, 100, _HARDER),
+    ):
+        about = f"{'a pod' if pods == 1 else f'a gang of {pods}'} preempts on {nodes} full nodes"
+        size: Arguments = {"nodes": nodes, "pods": pods}
+        yield Case(name, about, "preempting", size)
+        yield Case(
+            f"{name}-upstream",
+            f"as {name}, with policy: Upstream",
+            "preempting",
+            {**size, "policy": "Upstream"},
+        )
+        for variant, how in variants.items():
+            yield Case(f"{name}-{variant}", f"as {name}; {how}", "preempting", {**size, "variant": variant})
 
 
 def _crowded() -> Iterator[Case]:
-    newcomers = (
+    for name, pods, millicpu, expected, about in (
         ("H1000-pod", 1, 16000, "Nominate", "a pod of 16 cpu preempts"),
         ("H1000-gang", 32, 8000, "Nominate", "a gang of 32 pods of 8 cpu preempts"),
-        ("H1000-gang-fits", 32, 4000, "Bind", "a gang of 32 pods of 4 cpu fits without preemption"),
+        ("H1000-gang-fits", 32, 4000, "Bind", "a gang of 32 pods of 4 cpu finds room"),
         ("H5000-pod", 1, 8000, "Nominate", "a pod of 8 cpu and 4 GPUs preempts"),
         ("H5000-gang", 32, 8000, "Nominate", "a gang of 32 pods of 8 cpu and 4 GPUs preempts"),
-    )
-    for name, pods, millicpu, expected, about in newcomers:
+    ):
         world = name.partition("-")[0]
         arguments = {"world": world, "pods": pods, "millicpu": millicpu, "expected": expected}
-        yield Case(name, f"{about} in the world {world}", "crowded", arguments, made_world=True)
+        yield Case(name, f"{about} in the crowded world {world}", "crowded", arguments, made_world=True)
 
 
 def _preemptors() -> Iterator[Case]:
-    for preemptors in (100, 500):
-        about = f"{preemptors} pods preempt on 5000 full nodes, and all their plans are open"
-        arguments = {"nodes": 5000, "preemptors": preemptors}
-        yield Case(f"preemptors-{preemptors}", about, "preemptors", arguments, Compared.MEAN_CPU)
+    for count in (100, 500):
+        about = f"one of {count} preemptors that have open plans at the same time, on 5000 full nodes"
+        arguments = {"nodes": 5000, "preemptors": count}
+        yield Case(f"preemptors-{count}", about, "preemptors", arguments, Compared.MEAN_CPU)
 
 
 def _placing() -> Iterator[Case]:
     for shape in shapes():
-        about = f"a pod finds room on 5000 half-full nodes: {shape.name}"
-        arguments = {"nodes": 5000, "shape": shape.name}
-        yield Case(f"place-{shape.name}", about, "placing", arguments)
+        about = f"a pod asks 5000 half-full nodes: {shape.name.replace('-', ' ')}"
+        yield Case(f"place-{shape.name}", about, "placing", {"nodes": 5000, "shape": shape.name})
 
 
 def _scheduling() -> Iterator[Case]:
     for nodes in _SIZES:
-        cluster = f"{nodes} half-full nodes"
-        arguments = {"nodes": nodes}
-        about = f"2000 pods are scheduled on {cluster}"
-        yield Case(
-            f"schedule-{nodes}", f"{about}: the scheduler alone", "scheduling", arguments, Compared.MEAN_CPU
-        )
-        if nodes == max(_SIZES):
-            for around in ("metrics", "journal"):
-                with_it = {**arguments, "around": around}
-                named = "metrics" if around == "metrics" else "metrics and a journal"
-                yield Case(
-                    f"schedule-{nodes}-{around}",
-                    f"{about}, with {named}",
-                    "scheduling",
-                    with_it,
-                    Compared.MEAN_CPU,
-                )
-        about = f"the same with the loop and a mini cluster, in virtual time ({cluster})"
-        yield Case(f"loop-{nodes}", about, "looping", arguments, Compared.MEAN_CPU)
-        about = f"20000 events are decoded and observed: new pods, and reports of {cluster} and their pods"
-        yield Case(f"observe-{nodes}", about, "observing", arguments, Compared.MEAN_CPU)
-        about = f"a scheduler sees {cluster} for the first time; its memory then"
-        yield Case(f"sync-{nodes}", about, "syncing", arguments, Compared.MEAN_CPU)
+        for name, workload, unit in (
+            ("schedule", "scheduling", "one of 2000 pods that find room, the scheduler alone"),
+            ("loop", "looping", "one of 2000 pods that find room, with the loop and a mini cluster"),
+            ("observe", "observing", "an event, from JSON: new pods, and reports of nodes and pods"),
+            ("sync", "syncing", "an object that is seen for the first time, from JSON; memory when all are"),
+        ):
+            about = f"{unit}; {nodes} half-full nodes"
+            yield Case(f"{name}-{nodes}", about, workload, {"nodes": nodes}, Compared.MEAN_CPU)
+    for around, what in (("metrics", "metrics"), ("journal", "metrics and a journal")):
+        arguments = {"nodes": 5000, "around": around}
+        name = f"schedule-5000-{around}"
+        yield Case(name, f"as schedule-5000, with {what}", "scheduling", arguments, Compared.MEAN_CPU)
     yield Case("decode", "a pod is decoded from JSON", "decoding")
-    for preempt, meanwhile, name, about in (
-        (False, True, "none", "without preemptions"),
-        (True, True, "async", "beside preemptions"),
-        (True, False, "sync", "beside preemptions, without asynchronous preemption"),
+
+
+def _meanwhile() -> Iterator[Case]:
+    for name, preempt, decide_meanwhile, beside in (
+        ("alone", False, True, "while no pod preempts"),
+        ("async", True, True, "while others preempt"),
+        ("sync", True, False, "while others preempt, with SchedulerAsyncPreemption off"),
     ):
-        about = f"until a small pod is bound {about}, where an API call takes 200 ms"
-        arguments = {"preempt": preempt, "decide_meanwhile": meanwhile}
+        about = f"until a small pod is bound, where API calls take 200 ms, {beside}"
+        arguments = {"preempt": preempt, "decide_meanwhile": decide_meanwhile}
         yield Case(f"meanwhile-{name}", about, "meanwhile", arguments, Compared.MEDIAN_WALL)
 
 
 def _mini_cluster() -> Iterator[Case]:
     for watchers in (1, 10, 100):
-        about = f"the mini cluster writes a pod over HTTP and shows it to {watchers} watchers"
-        yield Case(f"serve-{watchers}", about, "serving", {"watchers": watchers}, Compared.MEDIAN_WALL)
-    size = {"nodes": 5000, "pods": 50_000}
-    for what, about in (
-        ("all", "lists all of 50000 pods; its memory"),
-        ("page", "lists 500 of 50000 pods"),
-        ("node", "lists the pods of one node among 50000"),
-    ):
-        yield Case(f"list-{what}", f"the mini cluster {about}", "listing", {"what": what, **size})
-    yield Case("write", "the mini cluster's store writes a pod", "storing")
-    yield Case("write-disk", "the same, and keeps it on disk", "storing", {"on_disk": True})
-    yield Case("restore", "a store with 50000 pods is read from disk", "restoring", size)
+        about = f"the mini cluster writes a pod over HTTP; watchers: {watchers}"
+        yield Case(f"serve-{watchers}", about, "serving", {"watchers": watchers}, Compared.MEAN_CPU)
+    size: Arguments = {"nodes": 5000, "pods": 50_000}
+    for what, pods in (("all", "all pods"), ("page", "500 pods"), ("node", "the pods of one node")):
+        about = f"the mini cluster lists {pods}; its memory, {_AT_5000}"
+        yield Case(f"list-{what}", about, "listing", {**size, "what": what})
+    yield Case("write", "the mini cluster writes a pod in memory", "storing")
+    yield Case("write-disk", "the mini cluster writes a pod on disk as well", "storing", {"on_disk": True})
+    yield Case("restore", f"the mini cluster starts from disk, {_AT_5000}", "restoring", size)
 
 
 def _daemon() -> Iterator[Case]:
-    large = "at 5000 nodes and 50000 pods"
-    yield Case(
-        "daemon-import", "`reprieve scheduler` is loaded; memory at its highest", "loading", beside=True
-    )
-    yield Case(
-        "daemon-start",
-        f"from its start until it binds the first pod {large}; its memory then",
-        "starting",
-        beside=True,
-    )
-    for name, about in (
+    """`reprieve scheduler` as a program."""
+    yield Case("daemon-import", "the daemon is loaded; memory at its highest", "loading", beside=True)
+    about = f"the daemon, until it binds its first pod, and its memory then, {_AT_5000}"
+    yield Case("daemon-start", about, "starting", beside=True)
+    for what, unit in (
         ("idle", "a second in which nothing happens"),
         ("heartbeats-5min", "a second while every node reports every 5 minutes"),
         ("heartbeats-10s", "a second while every node reports every 10 seconds"),
-        ("load", "a pod that fits, while 1500 come together"),
-        ("load-journal", "the same, with a journal"),
-        ("preemption", "a pod that preempts, while 150 come together"),
+        ("load", "one of 1500 pods that find room"),
+        ("load-journal", "one of 1500 pods that find room, with a journal"),
+        ("preemption", "one of 150 pods that preempt"),
     ):
-        arguments = {"what": name}
-        yield Case(
-            f"daemon-{name}",
-            f"what {about} costs it {large}",
-            "daemon",
-            arguments,
-            Compared.MEAN_CPU,
-            beside=True,
-        )
+        about = f"the daemon: {unit}, {_AT_5000}"
+        yield Case(f"daemon-{what}", about, "daemon", {"what": what}, Compared.MEAN_CPU, beside=True)
 
 
-CASES: Mapping[str, Case] = {case.name: case for case in _all()}
+_GROUPS = (
+    _preempting,
+    _crowded,
+    _preemptors,
+    _placing,
+    _scheduling,
+    _meanwhile,
+    _mini_cluster,
+    _daemon,
+)
+CASES: Mapping[str, Case] = {case.name: case for group in _GROUPS for case in group()}
 
 
 def chosen(patterns: Sequence[str]) -> tuple[Case, ...]:

@@ -40,7 +40,7 @@ class Played:
     """A scheduler, and the cluster that it has seen."""
 
     def __init__(self, objects: Iterable[Json], settings: Any = None) -> None:
-        """As the loop shows a cluster at first: in batches, and then the garbage collector leaves it alone."""
+        """In batches, as the loop shows it; then the garbage collector leaves it alone, as in the daemon."""
         self.scheduler = find("Scheduler")(settings)
         self._version = 0
         self.now = _NOW
@@ -67,10 +67,10 @@ class Played:
         effects: list[Any] = self.scheduler.observe(events, self.now)
         return effects
 
-    def decide(self) -> tuple[Any, ...]:
+    def decide(self) -> list[Any]:
         """The effects of the next decision; none if no demand is due."""
         decided = self.scheduler.decide(self.now)
-        return decided.effects if decided is not None else ()
+        return [*decided.effects] if decided is not None else []
 
     def later(self, seconds: float = 1.0) -> None:
         self.now += seconds

@@ -1,9 +1,10 @@
 """The names of the product that the benchmarks need, in every revision that they can be run against.
 
-The same benchmark code runs against old revisions, whose modules have other names. So a name of the product is
-looked up here, by where it is now and where it was before; this is the only file to change when one moves.
+The same benchmark code runs against old revisions, whose modules have other names. So a name of the product
+is looked up here, by where it is now and where it was before. When one moves, its new home is added here.
 """
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -50,6 +51,7 @@ HOMES: dict[str, tuple[str, ...]] = {
 COMMAND = "from reprieve.cli.main import main; main()"
 
 
+@cache
 def find(name: str) -> Any:
     """A class or function of the product under measurement."""
     for home in HOMES[name]:

@@ -29,8 +29,8 @@ def percentile(values: Sequence[float], share: float) -> float:
 def ratio(ours: Sequence[float], theirs: Sequence[float], confidence: float = CONFIDENCE) -> Ratio:
     """Of values that were measured in pairs: the Hodges-Lehmann estimate, and Wilcoxon's exact interval.
 
-    If both revisions take the same time, a pair's logarithm of the ratio is symmetric around zero, however the
-    noise is distributed. The interval assumes that and nothing else, and draws no random numbers.
+    If both revisions take the same time, the logarithm of a pair's ratio is symmetric around zero, however
+    the noise is distributed. The interval assumes that and nothing else, and draws no random numbers.
     """
     differences = [log(one / other) for one, other in zip(ours, theirs, strict=True)]
     means = sorted((one + other) / 2 for i, one in enumerate(differences) for other in differences[: i + 1])

@@ -15,7 +15,7 @@ Demands = Callable[[int], Iterable[Json]]
 
 
 def decisions(played: Played, demands: Demands, expected: str) -> Run:
-    """``demands`` makes the objects of a demand by number; ``expected``: the effect that each decision has."""
+    """``demands`` makes the objects of a demand by number; ``expected``: an effect of each decision."""
     _decision(played, demands, 0, Stopwatch(), expected)  # fills the caches
     watch = Stopwatch()
     spent = []

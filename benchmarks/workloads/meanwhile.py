@@ -1,100 +1,86 @@
-"""How fast other pods are scheduled while preemptions are under way, where every API call takes 200 ms.
+"""How long do other pods wait while preemptions are under way, where every API call takes 200 ms?
 
 In real time: small pods come at a steady rate and find room at once; beside them, important pods come to a
-full part of the cluster and evict. Asked is how many of the small ones are bound while they come, and how
-long they wait: without preemptions, with them, and with them if what was decided is done before the next
-decision.
+full part of the cluster and evict.
 """
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
-from benchmarks.clusters import Json, container, pod
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.port import Answer, Sight
-from reprieve.model.effects import Bind, Effect, WriteStatus
-from reprieve.runtime.loop import Loop
-from reprieve.runtime.performer import Limits
-from reprieve.scheduler.core import Scheduler
+from benchmarks.product import find
+from benchmarks.timing import Run, Spent, summed_up
+from benchmarks.worlds.objects import Json, container, pod
 
 CALL_SECONDS = 0.2
 SECONDS = 8.0
 PODS_A_SECOND = 50
 PODS_A_PREEMPTOR = 100  # one comes for so many others
 _VICTIMS = 4  # on each node of the full part
-_OTHERS = int(SECONDS * PODS_A_SECOND)
-_FULL = _OTHERS // PODS_A_PREEMPTOR  # nodes
-
-Row = dict[str, Any]
 
 
 @dataclass(slots=True)
 class SlowCluster:
     """A cluster whose API takes its time; knows when each pod was bound."""
 
-    cluster: MiniCluster
+    cluster: Any
     bound: dict[str, float]
 
-    def watch(self) -> AsyncIterator[Sight]:
-        return self.cluster.watch()
+    def watch(self) -> AsyncIterator[Any]:
+        found: AsyncIterator[Any] = self.cluster.watch()
+        return found
 
-    async def perform(self, effect: Effect | WriteStatus) -> Answer:
+    async def perform(self, effect: Any) -> Any:
         await asyncio.sleep(CALL_SECONDS)
         answer = await self.cluster.perform(effect)
-        if isinstance(effect, Bind):
+        if isinstance(effect, find("Bind")):
             self.bound[effect.target.name] = time.monotonic()
         return answer
 
 
-def meanwhile() -> list[Row]:
-    variants = (("no preemption", False, True), ("gate on", True, True), ("gate off", True, False))
-    return [
-        {"variant": name, **asyncio.run(_measured(preempt, decide_meanwhile))}
-        for name, preempt, decide_meanwhile in variants
-    ]
+def measure(preempt: bool, decide_meanwhile: bool, seconds: float = SECONDS) -> Run:
+    return asyncio.run(_measured(preempt, decide_meanwhile, int(seconds * PODS_A_SECOND)))
 
 
-async def _measured(preempt: bool, decide_meanwhile: bool) -> Row:
-    mini = MiniCluster(time.time)
-    mini.apply(_cluster())
+async def _measured(preempt: bool, decide_meanwhile: bool, pods: int) -> Run:
+    mini = find("MiniCluster")(time.time)
+    mini.apply(_cluster(max(pods // PODS_A_PREEMPTOR, 1)))
     slow, created = SlowCluster(mini, {}), dict[str, float]()
-    loop = Loop(Scheduler(), slow, time.time, limits=Limits(decide_meanwhile=decide_meanwhile))
+    limits = find("Limits")(decide_meanwhile=decide_meanwhile)
+    loop = find("Loop")(find("Scheduler")(), slow, time.time, limits=limits)
     mini.start()
     async with loop.running():
         await asyncio.sleep(1.0)
-        begin = time.monotonic()
-        await _arrive(mini, created, preempt)
-        seconds = time.monotonic() - begin
-        waits = [slow.bound[name] - moment for name, moment in created.items() if name in slow.bound]
+        begin, busy = time.monotonic(), time.process_time()
+        await _arrive(mini, created, pods, preempt)
+        seconds, busy = time.monotonic() - begin, time.process_time() - busy
+    bound = [name for name in created if slow.bound.get(name, float("inf")) <= begin + seconds]
     await mini.stop()
-    return {
-        "pods a second": round(len(waits) / seconds, 1),
-        "seconds until bound": round(median(waits), 2),
-        "evicted": _FULL * _VICTIMS - sum(p["metadata"]["name"].startswith("old-") for p in mini.list("Pod")),
-    }
+    if not bound:
+        raise SystemExit(f"none of {pods} pods was bound in {seconds:.0f} s")
+    # What the processor did cannot be told by pod.
+    spent = [Spent(slow.bound[name] - created[name], busy / len(bound)) for name in bound]
+    return summed_up(spent, per_second=len(bound) / seconds)
 
 
-async def _arrive(mini: MiniCluster, created: dict[str, float], preempt: bool) -> None:
-    begin, number = time.monotonic(), 0
-    while number < _OTHERS:
+async def _arrive(mini: Any, created: dict[str, float], pods: int, preempt: bool) -> None:
+    begin = time.monotonic()
+    for number in range(pods):
         name = f"other-{number:04}"
         mini.apply([_asking(name, "10m", 0, "free")])
         created[name] = time.monotonic()
         if preempt and number % PODS_A_PREEMPTOR == 0:
             mini.apply([_asking(f"new-{number:04}", "4", 1000, "full")])
-        number += 1
-        await asyncio.sleep(max(0.0, begin + number / PODS_A_SECOND - time.monotonic()))
+        await asyncio.sleep(max(0.0, begin + (number + 1) / PODS_A_SECOND - time.monotonic()))
 
 
 # --- the cluster ---------------------------------------------------------------------------------
 
 
-def _cluster() -> Iterator[Json]:
-    for i in range(_FULL):
+def _cluster(full: int) -> Iterator[Json]:
+    for i in range(full):
         yield _node(f"full-{i}", "full", "4")
         for j in range(_VICTIMS):
             spec = {

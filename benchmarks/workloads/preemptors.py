@@ -1,7 +1,7 @@
 """What does a preemptor cost while many others have open plans?
 
-All come together. Each decision is carried out as far as the victims have been asked to go; none of them leaves,
-so that every plan stays open.
+All come together. Each decision is carried out until its victims are terminating; none of them leaves, so
+that every plan stays open.
 """
 
 from benchmarks.driving import Played

@@ -1,7 +1,7 @@
 """A cluster without room: nodes of 4 cpu with four pods of 900m at priority 0.
 
-What comes wants 3000m a pod, at priority 1000, so that each pod of it evicts three. The variants show what makes
-that harder.
+Newcomers want 3000m a pod, at priority 1000, so that each of their pods evicts three. The variants show what
+makes that harder.
 """
 
 from collections.abc import Iterator

@@ -9,6 +9,7 @@ from benchmarks.worlds.objects import Json, container, pod
 
 PODS_PER_NODE = 10
 _APPS = 50
+_TEMPLATES = 20
 
 
 def cluster(nodes: int) -> Iterator[Json]:
@@ -57,6 +58,18 @@ def running_pod(i: int, node: str) -> Json:
             "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_own_host(app)]}
         }
     return pod(f"{app}-{i}", {"app": app, "tier": "web" if i % _APPS < 5 else "batch"}, spec)
+
+
+def arriving_pod(i: int) -> Json:
+    """A small pod that waits for a node, from one of twenty templates."""
+    template = i % _TEMPLATES
+    spec = {
+        "schedulerName": "reprieve",
+        "priority": 0,
+        "containers": [container(f"{10 + template}m", f"{32 + template}Mi")],
+    }
+    made = pod(f"new-{i:05}", {"app": f"new-{template}"}, spec)
+    return {**made, "status": {"phase": "Pending"}}
 
 
 def _own_host(app: str) -> Json:
