@@ -5,6 +5,7 @@ Numbers in, numbers out: nothing is known here of what was measured.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, zip_longest
 from math import ceil, exp, log
 from statistics import median
 
@@ -34,29 +35,20 @@ def ratio(ours: Sequence[float], theirs: Sequence[float], confidence: float = CO
     """
     differences = [log(one / other) for one, other in zip(ours, theirs, strict=True)]
     means = sorted((one + other) / 2 for i, one in enumerate(differences) for other in differences[: i + 1])
-    outside = _outside(len(differences), confidence)
-    return Ratio(exp(median(means)), exp(means[outside]), exp(means[-1 - outside]))
+    outside = critical_value(len(differences), confidence) + 1
+    return Ratio(exp(median(means)), exp(means[outside - 1]), exp(means[-outside]))
 
 
-def _outside(pairs: int, confidence: float) -> int:
-    """How many of the pairwise means lie below the interval; as many lie above it.
+def critical_value(pairs: int, confidence: float) -> int:
+    """Of Wilcoxon's signed-rank test: the largest rank sum that is too small to be chance.
 
-    The largest number c for which a signed-rank sum of at most c has a probability of (1 - confidence) / 2
-    or less.
+    If neither revision is faster, each of the ranks 1 to ``pairs`` is in the sum with probability one half.
     """
     if pairs < FEWEST_PAIRS:
         raise ValueError(f"{pairs} pairs are too few for an interval, {FEWEST_PAIRS} are needed")
-    subsets = [1]  # by sum: how many sets of the ranks so far have it
+    sets: list[int] = [1]  # by sum: how many sets of ranks have it
     for rank in range(1, pairs + 1):
-        longer = [*subsets, *[0] * rank]
-        for total, count in enumerate(subsets):
-            longer[total + rank] += count
-        subsets = longer
-    allowed = 2.0**pairs * (1 - confidence) / 2
-    outside, seen = -1, 0
-    for count in subsets:
-        seen += count
-        if seen > allowed:
-            break
-        outside += 1
-    return outside
+        with_rank = [0] * rank + sets
+        sets = [one + other for one, other in zip_longest(sets, with_rank, fillvalue=0)]
+    allowed = 2**pairs * (1 - confidence) / 2
+    return sum(1 for together in accumulate(sets) if together <= allowed) - 1

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.timing import Run, Spent, summed_up
 from benchmarks.workloads.daemon_process import Process, running
+from benchmarks.workloads.loading import compiled
 from benchmarks.worlds.stage import Stage, staged
 from benchmarks.worlds.stored import NODES, PODS
 
@@ -23,10 +24,10 @@ _LOADS = {"load": ("plain", 1500), "load-journal": ("plain", 1500), "preemption"
 
 
 def measure(source: Path, what: str, nodes: int = NODES, pods: int = PODS) -> Run:
-    with TemporaryDirectory() as journal, staged(nodes, pods) as stage:
+    with TemporaryDirectory() as journal, compiled(source) as environment, staged(nodes, pods) as stage:
         flags = ("--journal-dir", journal) if what == "load-journal" else ()
         stage.come("plain", 1)
-        with running(stage, source, *flags) as process:
+        with running(stage, environment, *flags) as process:
             process.wait_until_bound(stage)  # then it knows the whole cluster
             time.sleep(_SETTLED_SECONDS)
             if what in _REPORTS:

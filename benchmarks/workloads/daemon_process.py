@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.product import COMMAND
 from benchmarks.timing import memory_mb
+from benchmarks.workloads.loading import Environment
 from benchmarks.worlds.stage import TOKEN, Stage
 from reprieve.cluster.mini.rest.access import Tokens, write_kubeconfig
 
@@ -58,14 +59,13 @@ class Process:
 
 
 @contextmanager
-def running(stage: Stage, source: Path, *flags: str) -> Iterator[Process]:
+def running(stage: Stage, environment: Environment, *flags: str) -> Iterator[Process]:
     with TemporaryDirectory() as directory:
         kubeconfig, config, log = (Path(directory, name) for name in ("kubeconfig", "config", "log"))
         write_kubeconfig(kubeconfig, stage.url, Tokens(TOKEN), stage.certificate)
         config.write_text(json.dumps(_CONFIGURATION))
         told = ("--kubeconfig", str(kubeconfig), "--config", str(config), "--secure-port", "0")
         command = [sys.executable, "-c", COMMAND, "scheduler", *told, *flags]
-        environment = {**os.environ, "PYTHONPATH": str(source)}
         with log.open("wb") as stderr:
             began = time.perf_counter()
             popen = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=stderr)

@@ -8,7 +8,10 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.product import COMMAND
 from benchmarks.timing import Run, Spent, memory_in, summed_up
@@ -23,23 +26,33 @@ finally:
     sys.stderr.write(open("/proc/self/status").read())
 """
 
+Environment = Mapping[str, str]
+
 
 def measure(source: Path, calls: int = _CALLS) -> Run:
-    load(source)  # compiles the modules
-    found = [load(source) for _ in range(calls)]
+    with compiled(source) as environment:
+        found = [_loaded(environment) for _ in range(calls)]
     return summed_up([spent for spent, _ in found], rss_mb=max(memory for _, memory in found))
 
 
-def load(source: Path) -> tuple[Spent, float]:
-    environment = {**os.environ, "PYTHONPATH": str(source)}
+@contextmanager
+def compiled(source: Path) -> Iterator[Environment]:
+    """In which the product is that of the source, and all its modules have been compiled before.
+
+    An installed daemon has them compiled, too. The source may be a folder that is not to be written to.
+    """
+    with TemporaryDirectory() as cache:
+        environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONPYCACHEPREFIX": cache}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        _loaded(environment)
+        yield environment
+
+
+def _loaded(environment: Environment) -> tuple[Spent, float]:
+    """What it took, and the memory."""
+    command = [sys.executable, "-c", _PROGRAM, "scheduler", "--help"]
     began, busy = time.perf_counter(), _processor()
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, "scheduler", "--help"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     spent = Spent(time.perf_counter() - began, _processor() - busy)
     return spent, memory_in(done.stderr, "VmHWM")
 
