@@ -9,9 +9,14 @@ taken.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from benchmarks.clusters import Json, container, pod
 from benchmarks.measure import microseconds
+from reprieve.assembly import policy_of
 from reprieve.cluster.api.codec import Decoded, decode_value
+from reprieve.config import ProfileArgs, default_configuration
+from reprieve.config.args import UPSTREAM
 from reprieve.model.build import build
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
@@ -19,7 +24,7 @@ from reprieve.placement.constraints import CONSTRAINTS
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import Unplaceable, place
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy
+from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import plans_worth_ranking
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
@@ -29,7 +34,10 @@ _APPS = 997
 _ANYBODY = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
 # What kube-scheduler 1.37 takes, in milliseconds; of 5,000 nodes it tries a tenth for a pod.
 KUBE_SCHEDULER = {"P500": 18.8, "G500": 783.0, "P5000": 21.6, "G5000": 11_600.0}
-POLICIES = {"default": REPRIEVE, "Upstream": UPSTREAM}
+POLICIES = {
+    "default": REPRIEVE,
+    "Upstream": policy_of(replace(default_configuration().profiles[0], args=ProfileArgs(reprieve=UPSTREAM))),
+}
 
 
 @dataclass(frozen=True, slots=True)

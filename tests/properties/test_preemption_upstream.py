@@ -11,17 +11,18 @@ from hypothesis import settings
 
 from reprieve.preemption.budgets import Joint, accounts
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy, Search
+from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
 from reprieve.preemption.ranking import rank
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, seeded_crowd
 from tests.properties.preempting import plans_of, question_of
+from tests.reference.policies import UPSTREAM
 from tests.scenarios.reading import Scenario, read_scenario
 from tests.scenarios.test_scenarios import HERE, told
 
 WORLDS = 10_000 if settings().max_examples > 1000 else 500
 BATCH = WORLDS // 5
 
-ONLY_THE_SEARCH = replace(REPRIEVE, search=Search.UPSTREAM)
+ONLY_THE_SEARCH = replace(REPRIEVE, search=SearchMode.UPSTREAM)
 
 
 def best_by(policy: Policy, crowd: Crowd) -> Plan | None:

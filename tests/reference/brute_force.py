@@ -21,7 +21,7 @@ from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.ranking import rank
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import domains
-from reprieve.preemption.units import Kind, Unit
+from reprieve.preemption.units import Unit, UnitKind
 
 Units = tuple[Unit, ...]
 
@@ -131,7 +131,11 @@ class PlainSearch:
     def _as_ranked_by_rival(self, unit: Unit) -> Unit:
         """Whoever names a group ranks as one, also if he goes alone."""
         names_one = self._question.view.pods.groups[unit.pods[0]] is not None
-        return structs.replace(unit, kind=Kind.POD_GROUP) if unit.kind is Kind.POD and names_one else unit
+        return (
+            structs.replace(unit, kind=UnitKind.POD_GROUP)
+            if unit.kind is UnitKind.POD and names_one
+            else unit
+        )
 
     def _tried_first(self) -> list[Unit]:
         """In our own order: those who break budgets, the most harmful first, then the rest."""

@@ -16,13 +16,13 @@ from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import Choose, Placement, Unplaceable, best, place, pod_demand, rate
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.policy import UPSTREAM
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import rank
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.search import plans_worth_ranking
 from tests.reference.demands import gang_demand
 from tests.reference.observed_cases import Case, Observation
+from tests.reference.policies import UPSTREAM
 
 
 class Capability(StrEnum):

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 
 from reprieve.preemption.budgets import Joint, accounts
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, UPSTREAM
+from reprieve.preemption.policy import REPRIEVE
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import budgets_broken, highest_priority, pods_disturbed, rank
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, seeded_crowd
 from tests.properties.preempting import plans_of, question_of, takeable_of
 from tests.reference.brute_force import optimum
+from tests.reference.policies import UPSTREAM
 
 SMALL = Size(nodes=4, pods_per_node=3, newcomers=3)
 MOST_UNITS = 8

@@ -16,7 +16,7 @@ from reprieve.model.objects import (
     PriorityClass,
 )
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
-from reprieve.preemption.policy import BudgetCounting, Search
+from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
@@ -213,14 +213,14 @@ def test_nothing_configured_is_the_default_policy() -> None:
 
 def test_the_preset_is_what_kube_scheduler_does() -> None:
     policy = policy_of(with_args("Reprieve", policy="Upstream"))
-    assert (policy.search, policy.budgets) == (Search.UPSTREAM, BudgetCounting.UPSTREAM)
+    assert (policy.search, policy.budgets) == (SearchMode.UPSTREAM, BudgetCounting.UPSTREAM)
     assert policy.stocks is stocks_as_upstream
     assert settings_of(configured(policy="Upstream")).whole_gangs
 
 
 def test_what_is_written_wins_over_the_preset() -> None:
     policy = policy_of(with_args("Reprieve", policy="Upstream", search="PriorityCeiling", budgets="Joint"))
-    assert (policy.search, policy.budgets) == (Search.PRIORITY_CEILING, BudgetCounting.JOINT)
+    assert (policy.search, policy.budgets) == (SearchMode.PRIORITY_CEILING, BudgetCounting.JOINT)
     assert policy.stocks is stocks_as_upstream
     assert policy_of(with_args("Reprieve", budgets="Upstream")).stocks is stocks
 

@@ -29,7 +29,7 @@ class Protection:
 
 
 @dataclass(frozen=True, slots=True)
-class Taker:
+class LeastPreemptor:
     """From a moment on, whoever has this priority could take the pod; None: nobody can have so much."""
 
     since: float
@@ -43,10 +43,10 @@ class Exposure:
     priority: int  # of that
     protections: tuple[Protection, ...]  # the highest minimum first, each later than the one before
 
-    def takers(self, now: float) -> tuple[Taker, ...]:
+    def least_preemptors(self, now: float) -> tuple[LeastPreemptor, ...]:
         """Who could take it now, and who from when on."""
         ends = sorted({p.until for p in self.protections if now < p.until < NEVER})
-        return tuple(Taker(moment, self._lowest(moment)) for moment in (now, *ends))
+        return tuple(LeastPreemptor(moment, self._lowest(moment)) for moment in (now, *ends))
 
     def _lowest(self, moment: float) -> int | None:
         in_force = (p.minimum for p in self.protections if p.until > moment)

@@ -21,10 +21,10 @@ from reprieve.preemption.question import Question
 from reprieve.preemption.search import CLUSTER
 from reprieve.preemption.units import Unit
 
-Search = Callable[[Question], Plan | NoPlan]
+PlanForOne = Callable[[Question], Plan | NoPlan]
 
 
-def plans_singly(question: Question, search: Search) -> list[Plan] | NoPlan:
+def plans_singly(question: Question, search: PlanForOne) -> list[Plan] | NoPlan:
     """A plan for every domain in which enough pods of the demand can have room."""
     found = [_plan_in(domain, question, search) for domain in _domains(question)]
     plans = [plan for plan in found if isinstance(plan, Plan)]
@@ -41,7 +41,7 @@ def _domains(question: Question) -> Iterator[Domain]:
         yield Domain(CLUSTER, everywhere if demand.allowed is None else demand.allowed)
 
 
-def _plan_in(domain: Domain, question: Question, search: Search) -> Plan | NoPlan:
+def _plan_in(domain: Domain, question: Question, search: PlanForOne) -> Plan | NoPlan:
     demand, view = question.demand, question.view
     nodes: list[int] = []
     plans: list[Plan] = []
@@ -72,7 +72,7 @@ def _too_few(refusals: Sequence[NoPlan], plans: Sequence[Plan]) -> NoPlan:
     return replace(refusal, why=Why.NO_HELP) if is_misleading else refusal
 
 
-def _plan_for(pod: int, domain: Domain, question: Question, search: Search) -> Plan | NoPlan:
+def _plan_for(pod: int, domain: Domain, question: Question, search: PlanForOne) -> Plan | NoPlan:
     """One pod asks for itself, with its own priority."""
     alone = replace(
         question.demand,

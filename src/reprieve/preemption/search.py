@@ -27,11 +27,11 @@ from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import starved
 from reprieve.preemption.node_pruning import NO_PRICE, Price, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
-from reprieve.preemption.policy import BudgetCounting, Search
+from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import rank
 from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_room, trial, who_matters
-from reprieve.preemption.units import Kind, Unit, Units
+from reprieve.preemption.units import Unit, UnitKind, Units
 
 CLUSTER = "cluster"
 
@@ -114,7 +114,7 @@ def takeable_of(question: Question, units: Units, allowed: Mask) -> Takeable:
 def _rival(question: Question, units: Units, budgets: Sequence[Stock]) -> Rival | None:
     view, rows = question.view, np.arange(len(question.view.pods))
     goes_alone = (view.pods.groups.codes != 0) & (units.of_pod == rows)
-    if question.policy.search is Search.UPSTREAM or not (budgets or goes_alone.any()):
+    if question.policy.search is SearchMode.UPSTREAM or not (budgets or goes_alone.any()):
         return None
     return Rival(units.ranking_members_as_groups(), accounts(stocks_as_upstream(view)))
 
@@ -202,7 +202,7 @@ def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
     is_one, is_group = len(demand.pods) == 1, _asks_as_group(question)
     if is_group or not is_one:
         yield from map(Prospect, _wide_domains(question))
-    if is_one and not (is_group and question.policy.search is Search.UPSTREAM):
+    if is_one and not (is_group and question.policy.search is SearchMode.UPSTREAM):
         curable = _curable_nodes(question, takeable)
         yield from (Prospect(_node(nodes, row), at_least, by_room) for row, at_least, by_room in curable)
 
@@ -255,7 +255,7 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
         return None
     planning, placement = begun
     local = planning.local
-    if question.policy.search is Search.UPSTREAM:
+    if question.policy.search is SearchMode.UPSTREAM:
         return planning.spare(placement, local)
     plan = planning.below_ceiling(placement, local)
     plan = planning.kinder_to_budgets(plan) if plan.broken else plan
@@ -324,7 +324,7 @@ class Planning:
 
     def _as_ranked_by(self, rival: Rival) -> Sequence[Unit]:
         groups = self.question.view.pods.groups.codes
-        if not any(unit.kind is Kind.POD and groups[unit.pods[0]] for unit in self.local):
+        if not any(unit.kind is UnitKind.POD and groups[unit.pods[0]] for unit in self.local):
             return self.local
         units = {unit.number: unit for unit in self.local}
         order = rival.units.in_order(np.array(list(units), np.int64))
@@ -379,7 +379,7 @@ class Planning:
         ceiling: int | None = None,
     ) -> Plan:
         victims = _sweep(risky, test, counting)
-        if self.question.policy.search is not Search.UPSTREAM:
+        if self.question.policy.search is not SearchMode.UPSTREAM:
             # Putting one back can make room for another where constraints look beyond one node.
             while len(fewer := _sweep(victims, test, counting)) < len(victims):
                 victims = fewer

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprieve.model.clocks import NEVER, first_scheduled_at, scheduled_at
+from reprieve.model.clocks import NEVER, first_scheduled_at
 from reprieve.model.columns import Floats, Mask
 from reprieve.model.groups import GroupKey, Groups
-from reprieve.model.objects import Pod, PriorityClass
+from reprieve.model.objects import PriorityClass
 from reprieve.model.snapshot import NOWHERE, Snapshot
 
 _PREFIX = "preemption-toleration.scheduling.x-k8s.io/"
@@ -32,7 +32,7 @@ _SHOWN = 40  # characters of a value that cannot be read
 
 
 @dataclass(frozen=True, slots=True)
-class Toleration:
+class PreemptionToleration:
     minimum: int  # whoever has this priority need not wait
     seconds: int  # since a pod was scheduled; negative: for as long as it runs
 
@@ -44,7 +44,7 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class TolerationFault:
     """An annotation that does nothing."""
 
     annotation: str
@@ -54,17 +54,10 @@ class Fault:
         return f"annotation {self.annotation}: {self.text}"
 
 
-NO_TOLERATION = Toleration(minimum=0, seconds=0)
+NO_TOLERATION = PreemptionToleration(minimum=0, seconds=0)
 
 
 # --- the rule ------------------------------------------------------------------------------------
-
-
-def tolerated_until(victim: Pod, priority: int, classes: Mapping[str, PriorityClass]) -> float:
-    """The moment from which somebody of this priority may take the pod, as far as tolerations go."""
-    found = classes.get(victim.spec.priority_class_name)
-    length = toleration_of(found).length_against(priority) if found is not None else 0.0
-    return end_of(length, scheduled_at(victim))
 
 
 def end_of(length: float, since: float) -> float:
@@ -75,13 +68,13 @@ def end_of(length: float, since: float) -> float:
     return end if end <= _LAST_MOMENT else FOREVER
 
 
-def toleration_of(priority_class: PriorityClass) -> Toleration:
+def toleration_of(priority_class: PriorityClass) -> PreemptionToleration:
     """One annotation that cannot be read makes both void."""
     minimum, seconds = _written(priority_class)
-    return NO_TOLERATION if minimum is None or seconds is None else Toleration(minimum, seconds)
+    return NO_TOLERATION if minimum is None or seconds is None else PreemptionToleration(minimum, seconds)
 
 
-def faults_of(priority_class: PriorityClass) -> tuple[Fault, ...]:
+def faults_of(priority_class: PriorityClass) -> tuple[TolerationFault, ...]:
     """What is wrong with the annotations of a class."""
     annotations, (minimum, seconds) = priority_class.metadata.annotations, _written(priority_class)
     faults = []
@@ -89,7 +82,7 @@ def faults_of(priority_class: PriorityClass) -> tuple[Fault, ...]:
         faults.append(_unreadable(MINIMUM_PRIORITY, annotations, 32))
     elif MINIMUM_PRIORITY in annotations and minimum <= priority_class.value:
         text = f"{minimum} is not above the value of the class, {priority_class.value}: it protects nobody"
-        faults.append(Fault(MINIMUM_PRIORITY, text))
+        faults.append(TolerationFault(MINIMUM_PRIORITY, text))
     if seconds is None:
         faults.append(_unreadable(SECONDS, annotations, 64))
     return tuple(faults)
@@ -105,11 +98,11 @@ def _written(priority_class: PriorityClass) -> tuple[int | None, int | None]:
     )
 
 
-def _unreadable(annotation: str, annotations: Mapping[str, str], bits: int) -> Fault:
+def _unreadable(annotation: str, annotations: Mapping[str, str], bits: int) -> TolerationFault:
     value = annotations[annotation]
     shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
     text = f'expected a whole number of {bits} bits, got "{shown}"; the class protects nobody'
-    return Fault(annotation, text)
+    return TolerationFault(annotation, text)
 
 
 def parse_int(text: str, bits: int) -> int | None:

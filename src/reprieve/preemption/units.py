@@ -19,7 +19,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 Floats = npt.NDArray[np.float64]
 
 
-class Kind(IntEnum):
+class UnitKind(IntEnum):
     """What a unit is; of two with the same priority the higher kind is spared first."""
 
     POD = 1
@@ -31,7 +31,7 @@ class Unit(Record, frozen=True, gc=False):
     """Pods (rows) that stay or go together. There may be tens of thousands, so they are cheap to make."""
 
     name: str
-    kind: Kind
+    kind: UnitKind
     priority: int
     start: float  # of the pod that has run longest
     pods: tuple[int, ...]
@@ -63,7 +63,7 @@ class Units:
         return [
             Unit(
                 names[place],
-                Kind(int(self.kind[number])) if number in groups else Kind.POD,
+                UnitKind(int(self.kind[number])) if number in groups else UnitKind.POD,
                 priority,
                 start,
                 tuple(groups[number]) if number in groups else (number,),
@@ -117,7 +117,7 @@ class Units:
     def ranking_members_as_groups(self) -> "Units":
         """As kube-scheduler ranks them: whoever names a group, even if he goes alone or nobody knows it."""
         kind = self.kind.copy()
-        kind[: len(self.view.pods)][self.view.pods.groups.codes != 0] = Kind.POD_GROUP
+        kind[: len(self.view.pods)][self.view.pods.groups.codes != 0] = UnitKind.POD_GROUP
         return replace(self, kind=kind)
 
     def in_order(self, numbers: Ints) -> Ints:
@@ -158,7 +158,7 @@ def pods_alone(view: Snapshot) -> Units:
         view,
         of_pod=np.where(running, rows, NOWHERE),
         priority=view.pods.priority,
-        kind=np.full(len(rows), Kind.POD),
+        kind=np.full(len(rows), UnitKind.POD),
         start=view.pods.start,
         size=running.astype(np.int64),
         group_names=(),
@@ -204,7 +204,7 @@ class _Facts:
     known: bool = False
     priority: int = 0
     whole: str = ""  # the group they go with, if they do
-    kind: Kind = Kind.POD
+    kind: UnitKind = UnitKind.POD
 
 
 def _facts(groups: Groups, key: GroupKey | None) -> _Facts:
@@ -215,5 +215,5 @@ def _facts(groups: Groups, key: GroupKey | None) -> _Facts:
     whole = next(((name, group) for name, group in reversed(around) if group.spec.disrupted_whole), None)
     if whole is None:
         return _Facts(True, priority)
-    kind = Kind.COMPOSITE if isinstance(whole[1], CompositePodGroup) else Kind.POD_GROUP
+    kind = UnitKind.COMPOSITE if isinstance(whole[1], CompositePodGroup) else UnitKind.POD_GROUP
     return _Facts(True, priority, whole[0], kind)
