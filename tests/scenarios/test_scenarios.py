@@ -70,7 +70,7 @@ def compare(question: Question, expect: Expected, now: float) -> None:
     assert not expect.nothing
     best, *others = sorted(plans, key=lambda plan: rank(plan, policy.ranking))
     compare_plan(expect, view, best)
-    criteria = {plan.domain: decided_by(best, plan, policy.ranking).name for plan in others}
+    criteria = {plan.domain: decided_by(best, plan, policy.ranking).code for plan in others}
     assert expect.loses.items() <= criteria.items()
 
 

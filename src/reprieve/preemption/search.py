@@ -25,18 +25,15 @@ from reprieve.preemption.budgets import (
 )
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import starved
-from reprieve.preemption.node_pruning import NO_PRICE, Price, worth_planning
+from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
-from reprieve.preemption.ranking import rank
+from reprieve.preemption.ranking import Rank, rank
 from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_room, trial, who_matters
 from reprieve.preemption.units import Unit, UnitKind, Units
 
 CLUSTER = "cluster"
-
-_FEW_UNITS = 100  # so many are put back one by one; of more, only those who are at risk
-_FEW_NODES = 20  # so many are planned for one by one; of more, only those that may win
 
 
 def search(question: Question, now: float) -> Plan | NoPlan:
@@ -75,19 +72,18 @@ def _plans_taking(allowed: Mask, units: Units, question: Question) -> list[Plan]
     """Plans that take nobody but these."""
     if not allowed.any():
         return []
-    plans = _plans_that_may_win(question, takeable_of(question, units, allowed))
-    return [plan for plan in plans if not (plan.broken and question.policy.breaks_no_budget)]
+    return _plans_that_may_win(question, takeable_of(question, units, allowed))
 
 
 def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
-    """Until whatever is left is too dear to be among the best."""
+    """Plans for one domain after the other, until no domain that is left can have one of the best."""
     plans: list[Plan] = []
-    ranks: list[Price] = []
+    ranks: list[Rank] = []
     for domain, at_least, by_room in prospects(question, takeable):
         if len(ranks) >= question.most and at_least > ranks[question.most - 1]:
             break
         plan = plan_in(domain, question, takeable, by_room=by_room)
-        if plan is not None:
+        if plan is not None and not (plan.broken and question.policy.breaks_no_budget):
             plans.append(plan)
             insort(ranks, rank(plan, question.policy.ranking))
     return plans
@@ -187,8 +183,8 @@ def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
 
 class Prospect(NamedTuple):
     domain: Domain
-    at_least: Price = NO_PRICE  # what a plan there costs
-    by_room: bool = False  # it is a node where nothing is missing but room and ports
+    at_least: Rank = UNKNOWN  # the rank of no plan there is smaller
+    by_room: bool = False  # it is a node where nothing but room and ports is missing
 
 
 def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
@@ -229,10 +225,10 @@ def _node(nodes: Nodes, row: int) -> Domain:
     return Domain(nodes.names[row], only)
 
 
-def _curable_nodes(question: Question, takeable: Takeable) -> Iterable[tuple[int, Price, bool]]:
+def _curable_nodes(question: Question, takeable: Takeable) -> Iterable[Candidate]:
     rows = np.flatnonzero(question.found.curable()).tolist()
-    if len(rows) <= _FEW_NODES or not counts_room(question.demand):
-        return [(row, NO_PRICE, False) for row in rows]
+    if len(rows) <= question.shortcuts.nodes or not counts_room(question.demand):
+        return map(Candidate, rows)
     return worth_planning(question, takeable)
 
 
@@ -359,7 +355,7 @@ class Planning:
         placement = self.place(taken)
         return _Below(ceiling, taken, placement) if placement is not None else None
 
-    def _rank(self, plan: Plan) -> tuple[float | str, ...]:
+    def _rank(self, plan: Plan) -> Rank:
         return rank(plan, self.question.policy.ranking)
 
     def spare(self, placement: Placement, taken: Sequence[Unit], ceiling: int | None = None) -> Plan:
@@ -401,7 +397,7 @@ class Planning:
         Such units can be put back in any order, and make no difference to the others.
         """
         question, units = self.question, self.takeable.units
-        if len(taken) <= _FEW_UNITS or not counts_room(question.demand):
+        if len(taken) <= question.shortcuts.units or not counts_room(question.demand):
             return taken
         used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
         used[[node for node in placement.nodes if node != NOWHERE]] = True

@@ -85,7 +85,7 @@ def _loser(plan: Plan, criterion: Criterion) -> Loser:
 
 
 def _criterion(criterion: Criterion) -> Because:
-    return Because(criterion.name, criterion.text)
+    return Because(criterion.code, criterion.text)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
