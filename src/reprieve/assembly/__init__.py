@@ -51,6 +51,7 @@ from reprieve.placement.profile import (
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS
 from reprieve.preemption.policy import BudgetCounting, Policy, SearchMode
+from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import pods_alone, pods_and_groups
 from reprieve.runtime.journal import Headless, Journal, Journaled, JournalError, Replayed, replay
@@ -318,6 +319,7 @@ def policy_of(configured: config.Profile, gates: config.Gates = DEFAULT_GATES) -
         stocks=stocks_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else stocks,
         budgets=BudgetCounting(args.budgets),
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
+        ranking=tuple(CRITERIA[name] for name in args.ranking),
         in_place=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
     )
 
