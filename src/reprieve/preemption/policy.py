@@ -17,15 +17,15 @@ from reprieve.preemption.units import Units, pods_and_groups
 
 
 class InPlace(Protocol):
-    """How a pod asks for more where it runs."""
+    """How a running pod asks for more on its node."""
 
     def asks(self, pod: Pod) -> bool: ...
 
     def forbidden(self, pod: Pod, node: Node) -> str:
-        """Why nobody may be evicted for it, whoever there is; empty if somebody may."""
+        """Why no pod may be evicted for it; empty if pods may."""
 
     def asked(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
-        """The demand of a pod, and the cluster as it counts for that: without the pod itself."""
+        """The demand of a pod, and the cluster as that demand sees it: without the pod itself."""
 
 
 class SearchMode(StrEnum):
@@ -48,7 +48,7 @@ class Policy:
     breaks_no_budget: bool = False
     ranking: tuple[Criterion, ...] = RANKING
     choose: Callable[[Ask, Mask], int] = best
-    in_place: InPlace | None = None  # None: pods that run ask for nothing
+    in_place: InPlace | None = None  # None: running pods ask for nothing
 
 
 REPRIEVE = Policy()

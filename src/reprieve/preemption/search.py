@@ -1,4 +1,7 @@
-"""The algorithm: take all that may be taken, place the demand, then spare whoever can be spared."""
+"""The algorithm: place the demand without the units that may be preempted, then reprieve those that can stay.
+
+What a unit is, which may be preempted and by which criteria a plan wins is the policy's business.
+"""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +33,7 @@ from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import Rank, rank
-from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_room, trial, who_matters
+from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_room, pods_that_matter, trial
 from reprieve.preemption.units import Unit, UnitKind, Units
 
 CLUSTER = "cluster"
@@ -69,7 +72,7 @@ def _plans(question: Question, now: float) -> list[Plan] | NoPlan:
 
 
 def _plans_taking(allowed: Mask, units: Units, question: Question) -> list[Plan]:
-    """Plans that take nobody but these."""
+    """Plans that evict none but these units."""
     if not allowed.any():
         return []
     return _plans_that_may_win(question, takeable_of(question, units, allowed))
@@ -90,7 +93,7 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
 
 
 def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
-    """Whether there is a plan that takes nobody but these. Only budgets ask what it would be like."""
+    """Whether there is a plan that evicts none but these units. Only budgets need it made in full."""
     takeable = takeable_of(question, units, allowed)
     if question.policy.breaks_no_budget:
         plans = (plan_in(domain, question, takeable) for domain in domains(question, takeable))
@@ -103,7 +106,7 @@ def takeable_of(question: Question, units: Units, allowed: Mask) -> Takeable:
     budgets = question.policy.stocks(question.view)
     if question.policy.breaks_no_budget:
         allowed = allowed & ~unaffordable(budgets, units)
-    matter = who_matters(question.demand, question.view, question.profile)
+    matter = pods_that_matter(question.demand, question.view, question.profile)
     return Takeable(units, allowed, accounts(budgets), matter, _rival(question, units, budgets))
 
 
@@ -119,13 +122,13 @@ def _rival(question: Question, units: Units, budgets: Sequence[Stock]) -> Rival 
 
 
 def refusal(question: Question, now: float) -> NoPlan:
-    """Why no plan of those that can be made now will do."""
+    """Why none of the plans that can be made now will do."""
     units = question.policy.units(question.view)
     return _refusal(question, units, eligible(units, question.demand, question.policy.rules, now), now)
 
 
 def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> NoPlan:
-    """What there would be a plan without, and whether it is enough to wait."""
+    """What prevents a plan, and whether it is enough to wait."""
     timeless = _timeless_refusal(question, units, verdict.allowed)
     held = verdict.held(now)
     if verdict.until is None or not held.any():
@@ -138,9 +141,9 @@ def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> 
     first = float(verdict.until[ending].min()) if ending.any() else None
     if first is not None and _is_enough(verdict.allowed | ending, units, question):
         return NoPlan(Why.TOLERATED, first, held=pods)
-    # It may be that less room helps more. Then nobody can tell which of the moments is the right one.
+    # Feasibility may not be monotone in the victims: then any of the moments may be the right one.
     is_settled = _more_room_never_hurts(
-        question, who_matters(question.demand, question.view, question.profile)
+        question, pods_that_matter(question.demand, question.view, question.profile)
     )
     first = None if is_settled else first
     if _is_enough(verdict.allowed | held, units, question):
@@ -160,7 +163,7 @@ def _timeless_refusal(question: Question, units: Units, allowed: Mask) -> NoPlan
 
 
 def _within_reach(question: Question, units: Units) -> Mask:
-    """The units whose going could help: those in one of the domains."""
+    """The units that could make room: those in one of the domains."""
     if len(question.demand.pods) > 1 or _asks_as_group(question):
         return units.size > 0
     reach = np.zeros(len(units.priority), np.bool_)
@@ -169,9 +172,9 @@ def _within_reach(question: Question, units: Units) -> Mask:
 
 
 def _more_room_never_hurts(question: Question, matter: Mask) -> bool:
-    """Pods that are all alike fit in the same number wherever the first of them go.
+    """Feasibility is monotone in the victims if the demand's pods are identical and no other pod matters.
 
-    Not if others matter to them: who is taken may be whom they wanted to be with.
+    Otherwise a victim may be the very pod that the demand has an affinity to.
     """
     pods = question.view.pods
     return len({pods.shape(pod) for pod in question.demand.pods}) == 1 and not matter.any()
@@ -191,8 +194,8 @@ def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
     """Where there may be a plan, the cheapest first.
 
     For a pod, nodes that refused it for a reason that evictions can cure. For a group the cluster, or each
-    value of the topology that it must not leave. A group of one gets both: on nodes plans can be compared,
-    in the cluster also units that keep it from a node without being there go.
+    value of the topology that it must not leave. A group of one gets both: plans on nodes can be compared,
+    and a plan in the cluster also evicts units that keep the pod from a node without running there.
     """
     nodes, demand = question.view.nodes, question.demand
     is_one, is_group = len(demand.pods) == 1, _asks_as_group(question)
@@ -213,7 +216,7 @@ def _wide_domains(question: Question) -> Iterator[Domain]:
 
 
 def _asks_as_group(question: Question) -> bool:
-    """A pod that asks for more where it runs asks for itself."""
+    """A group asks as one, except that a pod that grows in place asks for itself."""
     view = question.view
     group = view.pods.groups[question.demand.pods[0]]
     return not question.demand.in_place and view.groups.root(group) is not None
@@ -235,7 +238,7 @@ def _curable_nodes(question: Question, takeable: Takeable) -> Iterable[Candidate
 def _begin(
     domain: Domain, question: Question, takeable: Takeable, *, by_room: bool
 ) -> "tuple[Planning, Placement] | None":
-    """All who may go from there, and where the demand goes then."""
+    """All units that may be evicted there, and where the demand is placed without them."""
     units, allowed = takeable.units, takeable.allowed
     touching = units.touching(domain.nodes)
     local = units.listed(touching[allowed[touching]])
@@ -245,7 +248,7 @@ def _begin(
 
 
 def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False) -> Plan | None:
-    """``by_room``: it is known that on this node only room and ports are missing."""
+    """``by_room``: on this node, nothing but room and ports is known to be missing."""
     begun = _begin(domain, question, takeable, by_room=by_room)
     if begun is None:
         return None
@@ -261,13 +264,13 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Planning:
-    """A plan in the making: who of the domain's units could go, the most important first."""
+    """A plan in the making, from the units of the domain that may be evicted, the most important first."""
 
     question: Question
     domain: Domain
     takeable: Takeable
     local: tuple[Unit, ...]
-    by_room: bool  # the domain is a node where nothing is missing but room and ports
+    by_room: bool  # the domain is a node where nothing but room and ports is missing
 
     def place(self, gone: Iterable[Unit]) -> Placement | None:
         """Where the demand would go in this domain if these units were gone."""
@@ -280,7 +283,7 @@ class Planning:
         return placed if isinstance(placed, Placement) else None
 
     def below_ceiling(self, placement: Placement, taken: Sequence[Unit]) -> Plan:
-        """Spares who breaks budgets; then nobody above the lowest priority that leaves enough room goes.
+        """Reprieves units that break budgets, then all above the lowest priority that leaves enough room.
 
         A demand of several pods may be placed elsewhere then, and that may cost more than it saves.
         """
@@ -296,16 +299,16 @@ class Planning:
         return min(below, self.spare(placement, left), key=self._rank)
 
     def kinder_to_budgets(self, plan: Plan) -> Plan:
-        """Several pods may have been placed where budgets suffer, and could be placed around those."""
+        """Several pods may have been placed where budgets are broken, and could be placed around them."""
         counting = self._counting(self.local)
         harmless = [unit for unit in self.local if not counting.broken([unit])]
         placement = self.place(harmless) if len(self.question.demand.pods) > 1 else None
         return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
 
     def or_as_the_rival(self, plan: Plan, placement: Placement) -> Plan:
-        """Who is put back first decides who still fits, and no order is always the best.
+        """The order in which units are reprieved decides which of them still fit; no order is always best.
 
-        That of kube-scheduler is tried too, so that nothing is done worse than there.
+        That of kube-scheduler is tried too, so that no plan is worse than its own.
         """
         rival = self.takeable.rival
         if rival is None:
@@ -327,7 +330,7 @@ class Planning:
         return [units[number] for number in order.tolist()]
 
     def kinder_to_gangs(self, plan: Plan) -> Plan:
-        """Others may give way just as well who leave no gang with too few pods."""
+        """Other units may do just as well, and leave no gang with too few pods."""
         view = self.question.view
         hungry = set(starved(view, (pod for unit in plan.victims for pod in unit.pods)))
         others = [u for u in self.local if hungry.isdisjoint(view.pods.groups[pod] for pod in u.pods)]
@@ -335,13 +338,13 @@ class Planning:
         return min(plan, self.below_ceiling(placement, others), key=self._rank) if placement else plan
 
     def _starved(self, victims: Iterable[Unit]) -> int:
-        """A plan for a pod that only wants more ranks behind others that cost the same and harm no gang."""
+        """Gangs are only counted for a pod that grows in place, which can do without."""
         if not self.question.demand.in_place:
             return 0
         return len(list(starved(self.question.view, (pod for unit in victims for pod in unit.pods))))
 
     def _lowest(self, left: Sequence[Unit], known: "_Below | None") -> "_Below | None":
-        """The lowest priority such that the demand fits with nobody above it gone."""
+        """The lowest priority such that the demand fits with no unit above it gone."""
         ceilings = sorted({unit.priority for unit in left})
         below = cache(lambda ceiling: self._below(left, ceiling, known))
         if _more_room_never_hurts(self.question, self.takeable.matter):
@@ -359,9 +362,9 @@ class Planning:
         return rank(plan, self.question.policy.ranking)
 
     def spare(self, placement: Placement, taken: Sequence[Unit], ceiling: int | None = None) -> Plan:
-        """Of the units that were taken, only those go who cannot be put back.
+        """Of these units, the victims are those that cannot be put back.
 
-        If that is nobody, the demand fits as things are, though not where it was tried first.
+        If there are none, the demand fits as things are, though not where it was tried first.
         """
         risky = self._at_risk(placement, taken)
         return self._spare(placement, risky, self._trial(placement, taken), self._counting(risky), ceiling)
@@ -392,7 +395,7 @@ class Planning:
         )
 
     def _at_risk(self, placement: Placement, taken: Sequence[Unit]) -> Sequence[Unit]:
-        """Nobody is at risk who has no pod on the nodes in use, no budget, and does not matter for more.
+        """A unit is at no risk if it has no pod on the nodes in use, no budget, and matters to no constraint.
 
         Such units can be put back in any order, and make no difference to the others.
         """
@@ -427,7 +430,7 @@ def _pods_of(units: Iterable[Unit]) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class _Below:
-    """Those up to a priority are gone, and the demand fits."""
+    """The units up to a priority are gone, and the demand fits."""
 
     ceiling: int
     taken: tuple[Unit, ...]
@@ -435,13 +438,13 @@ class _Below:
 
 
 def _tried(units: Sequence[Unit], counting: Counting) -> list[int]:
-    """In which order units are put back, as long as nobody is spared."""
+    """In which order units are put back, as long as none is reprieved."""
     breakers = counting.first_chance([u for u in units if counting.breaks(u)])
     return [u.number for u in (*breakers, *(u for u in units if not counting.breaks(u)))]
 
 
 def _sweep(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:
-    """Those who cannot be put back, after those who break budgets had the first chance."""
+    """The units that cannot be put back, after those that break budgets had the first chance."""
     spared = _breakers_spared(units, test, counting)
     left = [u for u in units if u.number not in spared]
     return [u for u in left if counting.breaks(u) or not _put_back(u, test, counting)]

@@ -161,7 +161,7 @@ def test_a_fault_names_the_annotation_and_the_value() -> None:
     (fault,) = faults_of(a_class("10000", "10m"))
     assert str(fault) == (
         "annotation preemption-toleration.scheduling.x-k8s.io/toleration-seconds: "
-        'expected a whole number of 64 bits, got "10m"; the class protects nobody'
+        'expected a whole number of 64 bits, got "10m"; the class protects no pod'
     )
 
 
