@@ -13,7 +13,8 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.rest.api_server import ApiServer
 from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
-from tests.contract.operators import HttpOperator, Json
+from reprieve.model.json import Json
+from tests.contract.operators import HttpOperator
 
 TOKEN = "secret"
 

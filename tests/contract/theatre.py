@@ -27,9 +27,10 @@ from reprieve.cluster.kube.rest_mapping import Place
 from reprieve.cluster.mini.bootstrap import standard_objects
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
+from reprieve.model.json import Json
 from tests.architecture.source import ROOT
 from tests.contract.http import TOKEN, served
-from tests.contract.operators import PLACES, HttpOperator, Json
+from tests.contract.operators import PLACES, HttpOperator
 from tests.contract.players import BREATH_SECONDS, Players
 from tests.contract.test_checking import CERTIFICATE, kubeconfig
 from tests.e2e.daemon import UNSERVED, daemon

@@ -10,8 +10,7 @@ import msgspec
 from reprieve.cluster.mini.kinds import BY_NAME, KINDS, ResourceKind
 from reprieve.cluster.mini.rest.http_messages import ApiRequest
 from reprieve.cluster.mini.rest.routes import subresources_of
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 
 class Verb(NamedTuple):

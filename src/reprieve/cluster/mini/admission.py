@@ -1,27 +1,28 @@
 """Admission before storage: every object that a client sends or a controller creates passes here.
 
-Admission itself is in `cluster.api`; this gives it the store to read, and turns refusals into API errors.
+Admission itself is in `cluster.apiserver`; this gives it the store to read, and turns refusals into API errors.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from reprieve.cluster.apiserver.admission import (
+    AdmissionRefusal,
+    AdmissionRequest,
     Features,
     Operation,
-    Refusal,
     RefusalReason,
-    Request,
     admit,
 )
 from reprieve.cluster.apiserver.custom_resources import Definition, admit_custom
 from reprieve.cluster.mini.conversion import to_storage_version
 from reprieve.cluster.mini.errors import ApiError, Cause
-from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, Json, peek
+from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, peek
 from reprieve.cluster.mini.metadata import named, uid_at
 from reprieve.cluster.mini.resource_quota import charge
 from reprieve.cluster.mini.store import Store, parsed
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
 
 class StoreLookup:
@@ -44,13 +45,13 @@ def admitted(store: Store, resource: str, body: Json, features: Features) -> Jso
     api_version = str(body.get("apiVersion") or kind.api_version)
     group, _, version = api_version.rpartition("/")
     namespace = str(peek(body, "metadata").get("namespace") or "")
-    request = Request(
+    request = AdmissionRequest(
         Operation.CREATE, group, version, kind.kind, body, namespace=namespace, features=features
     )
     return to_storage_version(kind, api_version, admitted_request(store, request))
 
 
-def admitted_request(store: Store, request: Request, definition: Definition | None = None) -> Json:
+def admitted_request(store: Store, request: AdmissionRequest, definition: Definition | None = None) -> Json:
     """Admit the object of a request and charge it to quotas; it stays in the API version of the request.
 
     ``definition``: the CustomResourceDefinition of its kind, for custom kinds.
@@ -62,7 +63,7 @@ def admitted_request(store: Store, request: Request, definition: Definition | No
     return body
 
 
-def _admitted(store: Store, request: Request, definition: Definition | None) -> Json:
+def _admitted(store: Store, request: AdmissionRequest, definition: Definition | None) -> Json:
     if request.creates:
         request = replace(request, new=_with_identity(store, request))
     lookup = StoreLookup(store)
@@ -70,14 +71,14 @@ def _admitted(store: Store, request: Request, definition: Definition | None) -> 
     match answer:
         case dict():
             return answer
-        case Refusal(reason, sentence):
+        case AdmissionRefusal(reason, sentence):
             raise ApiError(404 if reason is RefusalReason.NOT_FOUND else 403, reason.value, sentence)
         case errors:
             causes = tuple(Cause(error.reason.cause, error.message, error.path) for error in errors)
             raise _invalid(request, causes)
 
 
-def _with_identity(store: Store, request: Request) -> Json:
+def _with_identity(store: Store, request: AdmissionRequest) -> Json:
     """The object with the UID and name that the store will give it: some objects refer to themselves."""
     meta, version = request.new.get("metadata"), store.version + 1
     if not isinstance(meta, dict):
@@ -88,7 +89,7 @@ def _with_identity(store: Store, request: Request) -> Json:
     return {**request.new, "metadata": meta}
 
 
-def _invalid(request: Request, causes: tuple[Cause, ...]) -> ApiError:
+def _invalid(request: AdmissionRequest, causes: tuple[Cause, ...]) -> ApiError:
     name = str(request.name or peek(request.new, "metadata").get("name") or "")
     complaints = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
     listed = complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"

@@ -8,8 +8,9 @@ from pathlib import Path
 from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.auth.bootstrap_policy import default_roles
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.namespace_controller import SYSTEM_NAMESPACES
+from reprieve.model.json import Json
 
 LOOPBACK = "127.0.0.1"
 # Clients that validate responses require all of these fields.

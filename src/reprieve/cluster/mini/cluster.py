@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import get_args
 
 from reprieve.cluster.api.codec import Decoded, decode
-from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.mini.control_loop import ControlLoop, run
 from reprieve.cluster.mini.controllers import ControllerManager, delays_at
 from reprieve.cluster.mini.conversion import to_storage_version
@@ -19,7 +19,7 @@ from reprieve.cluster.mini.event_recorder import EventRecorder
 from reprieve.cluster.mini.faults import NO_FAULTS, CallFault, FaultPlan, WatchFault
 from reprieve.cluster.mini.faulty_watch import FaultyWatch
 from reprieve.cluster.mini.garbage_collector import GarbageCollector
-from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, KINDS, Json, ResourceKind, StatusSubresource
+from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, KINDS, ResourceKind, StatusSubresource
 from reprieve.cluster.mini.kubelet import DEFAULT_TIMING, Kubelets, KubeletTiming
 from reprieve.cluster.mini.metadata import key_of, metadata_of
 from reprieve.cluster.mini.namespace_controller import NamespaceController
@@ -32,6 +32,7 @@ from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
 from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 
 _READ = {kind.__name__ for kind in get_args(KubernetesObject)}

@@ -7,7 +7,8 @@ that a version does not have are not shown in it, and survive a write in it.
 from collections.abc import Callable, Mapping
 
 from reprieve.cluster.api.groups import GroupApi
-from reprieve.cluster.mini.kinds import Json, ResourceKind, peek
+from reprieve.cluster.mini.kinds import ResourceKind, peek
+from reprieve.model.json import Json
 
 OLDER = str(GroupApi.V1ALPHA2)
 EVENTS = "events.k8s.io/v1"

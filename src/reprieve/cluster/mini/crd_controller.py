@@ -8,10 +8,11 @@ from reprieve.cluster.mini.conditions import StatusCondition, set_condition
 from reprieve.cluster.mini.custom_kinds import DEFINITIONS, kind_of
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.cluster.mini.watch_cache import EventType
+from reprieve.model.json import Json
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _RETRY_SECONDS = 0.1  # while some of its objects still terminate

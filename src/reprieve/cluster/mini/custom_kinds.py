@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from reprieve.cluster.api.values import Json, items, part, text_in, texts
+from reprieve.cluster.api.values import items, part, text_in, texts
 from reprieve.cluster.mini.kinds import (
     BY_RESOURCE,
     CustomKind,
@@ -11,6 +11,7 @@ from reprieve.cluster.mini.kinds import (
     ResourceKind,
     StatusSubresource,
 )
+from reprieve.model.json import Json
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")

@@ -14,10 +14,11 @@ import msgspec
 from reprieve.cluster.mini.controllers.job import TRACKED, untrack
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
-from reprieve.cluster.mini.kinds import Json, ResourceKind
+from reprieve.cluster.mini.kinds import ResourceKind
 from reprieve.cluster.mini.store import Part, Store
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
+from reprieve.model.json import Json
 from reprieve.model.objects import Record
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"

@@ -13,12 +13,12 @@ from reprieve.cluster.mini.bootstrap import LocalCluster, known_authorities, nod
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.credentials import ClusterCredentials, credentials_of
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.kubelet import KubeletTiming
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress, serve
 from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
 from reprieve.cluster.mini.snapshot_restore import restore
 from reprieve.cluster.mini.sqlite_backend import SqliteBackend, StorageError
+from reprieve.model.json import Json
 
 _COMPLETE, _PORT = "complete", "port"
 

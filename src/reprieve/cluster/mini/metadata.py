@@ -9,8 +9,9 @@ from uuid import UUID, uuid5
 
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.errors import invalid
-from reprieve.cluster.mini.kinds import Json, ResourceKind
+from reprieve.cluster.mini.kinds import ResourceKind
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
 # A client may send these, and cannot change them.
 SYSTEM_FIELDS = (

@@ -5,10 +5,10 @@ from contextlib import suppress
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
+from reprieve.model.json import Json
 
 NAMESPACE_FINALIZER = "kubernetes"
 # Every cluster has these, and they cannot be deleted.

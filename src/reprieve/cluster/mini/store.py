@@ -14,18 +14,12 @@ import msgspec
 from reprieve.cluster.api.timestamps import Clock, moment, stamp
 from reprieve.cluster.mini.custom_kinds import DEFINITIONS, defined_kinds
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found
-from reprieve.cluster.mini.kinds import (
-    BY_RESOURCE,
-    GenerationRule,
-    Json,
-    ResourceKind,
-    StatusSubresource,
-    peek,
-)
+from reprieve.cluster.mini.kinds import BY_RESOURCE, GenerationRule, ResourceKind, StatusSubresource, peek
 from reprieve.cluster.mini.metadata import adopted, born, kept, key_of, metadata_of, named
 from reprieve.cluster.mini.sqlite_backend import PersistedState, SqliteBackend
 from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.cluster.mini.watch_cache import CacheWatcher, EventType, WatchCache, WatchEvent
+from reprieve.model.json import Json
 
 DEFAULT_GRACE_SECONDS = 30
 KEPT_CHANGES = 20_000

@@ -5,7 +5,8 @@ import pytest
 from reprieve.cluster.mini.event_recorder import EventRecorder
 from reprieve.cluster.mini.kubelet import RUN_SECONDS
 from reprieve.cluster.mini.stored_objects import Key
-from tests.unit.cluster.mini.scene import Json, Scene, node, pod, pod_key, template
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, node, pod, pod_key, template
 
 HOUR = 3600
 

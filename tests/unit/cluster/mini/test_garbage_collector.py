@@ -6,7 +6,8 @@ from reprieve.cluster.mini.controllers.job import TRACKED
 from reprieve.cluster.mini.garbage_collector import FOREGROUND, ORPHAN, GarbageCollector
 from reprieve.cluster.mini.store import Store, parsed
 from reprieve.cluster.mini.stored_objects import Key
-from tests.unit.cluster.mini.scene import HandClock, Json
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import HandClock
 
 OWNER = Key("deployments.apps", "default", "web")
 

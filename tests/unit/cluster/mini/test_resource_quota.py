@@ -7,7 +7,8 @@ from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.stored_objects import Key
-from tests.unit.cluster.mini.scene import Json, Scene, pod, pod_key, template
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, pod, pod_key, template
 
 TEAM = Key("resourcequotas", "default", "team")
 

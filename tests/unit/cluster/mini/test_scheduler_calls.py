@@ -7,7 +7,8 @@ from reprieve.cluster.mini.scheduler_calls import announce, bind, call, reserve_
 from reprieve.cluster.mini.store import parsed
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.effects import Announce, Bind, SetCondition, Target, Tone
-from tests.unit.cluster.mini.scene import NOON, Json, Scene, condition, pod, pod_key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import NOON, Scene, condition, pod, pod_key
 
 CLAIM = Key("persistentvolumeclaims", "default", "data")
 

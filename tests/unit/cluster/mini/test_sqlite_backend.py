@@ -17,7 +17,8 @@ from reprieve.cluster.mini.stored_objects import Key
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.cluster.port import Refused
 from reprieve.model.effects import Nominate, Target
-from tests.unit.cluster.mini.scene import HandClock, Json
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import HandClock
 
 
 def config_map(name: str, text: str = "x") -> Json:

@@ -7,7 +7,7 @@ import msgspec
 from reprieve.cluster.mini.auth.authentication import AUTHENTICATED, MASTERS
 from reprieve.cluster.mini.auth.authorizer import GROUP
 from reprieve.cluster.mini.auth.policy_rules import PolicyRule
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 
 AGGREGATE = f"{GROUP}/aggregate-to-"
 _READ = "get list watch"

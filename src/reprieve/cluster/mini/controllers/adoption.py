@@ -5,17 +5,21 @@ from functools import lru_cache
 
 import msgspec
 
-from reprieve.cluster.api.templates import Owner
+from reprieve.cluster.api.templates import ControllerOwner
 from reprieve.cluster.mini.controllers.api_writes import Update, Write
 from reprieve.cluster.mini.controllers.controller_cache import HasMetadata, key_in
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import Selector, compile_selector
 
 
 def adopt_and_release(
-    resource: str, selector: Json, owner: Owner, owned: Iterable[HasMetadata], free: Iterable[HasMetadata]
+    resource: str,
+    selector: Json,
+    owner: ControllerOwner,
+    owned: Iterable[HasMetadata],
+    free: Iterable[HasMetadata],
 ) -> Iterator[Write]:
     """``free``: objects of the namespace without a controller. An empty selector changes nothing."""
     wanted = _compiled(msgspec.json.encode(selector))
@@ -51,7 +55,7 @@ def _can_move(thing: HasMetadata) -> bool:
     return thing.metadata.deletion_timestamp is None
 
 
-def _adopt(resource: str, thing: HasMetadata, owner: Owner) -> Write:
+def _adopt(resource: str, thing: HasMetadata, owner: ControllerOwner) -> Write:
     def change(body: Json) -> None:
         meta = body["metadata"]
         meta["ownerReferences"] = [*(meta.get("ownerReferences") or ()), owner.reference()]

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from reprieve.cluster.apiserver.admission import Features
 from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.conditions import StatusCondition, set_condition, set_condition_of
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.store import Part, Store
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)

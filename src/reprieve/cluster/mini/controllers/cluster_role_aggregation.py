@@ -11,8 +11,8 @@ from reprieve.cluster.mini.controllers.controller_cache import (
     key_in,
 )
 from reprieve.cluster.mini.controllers.objects import ClusterRoleFacts
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import compile_selector

@@ -7,12 +7,13 @@ an earlier template gives its revision a new number.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from reprieve.cluster.api.templates import Owner
+from reprieve.cluster.api.templates import ControllerOwner
 from reprieve.cluster.mini.controllers.api_writes import Create, Delete, Update, Write
 from reprieve.cluster.mini.controllers.controller_cache import REVISIONS, ControllerCache, key_in
 from reprieve.cluster.mini.controllers.objects import RevisionFacts
 from reprieve.cluster.mini.controllers.pod_template_hash import template_hash
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
+from reprieve.model.json import Json
 
 HASH_LABEL = "controller-revision-hash"
 
@@ -30,7 +31,7 @@ class Version:
 class Versions:
     """The revisions of a set: ``known`` in order of their numbers, ``update`` its current template."""
 
-    owner: Owner
+    owner: ControllerOwner
     known: Sequence[RevisionFacts]
     update: Version
 
@@ -43,7 +44,7 @@ class Versions:
         return Version(name, found.metadata.labels.get(HASH_LABEL, ""), template)
 
 
-def versions_of(cache: ControllerCache, owner: Owner, template: Json) -> Versions:
+def versions_of(cache: ControllerCache, owner: ControllerOwner, template: Json) -> Versions:
     known = sorted(cache.revisions.owned_by(owner.uid), key=lambda r: (r.revision, r.metadata.name))
     name = template_hash(template)
     return Versions(owner, known, Version(f"{owner.name}-{name}", name, template))

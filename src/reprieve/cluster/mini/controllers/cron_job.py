@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from reprieve.cluster.apiserver.cron_schedules import Schedule, ScheduleError, schedule_of, zone_of
 from reprieve.cluster.api.timestamps import moment, stamp
+from reprieve.cluster.apiserver.cron_schedules import Schedule, ScheduleError, schedule_of, zone_of
 from reprieve.cluster.mini.controllers.api_writes import Create, Delete, RequeueAt, UpdateStatus, Write
 from reprieve.cluster.mini.controllers.controller_cache import (
     CRON_JOBS,
@@ -21,8 +21,9 @@ from reprieve.cluster.mini.controllers.controller_cache import (
     key_in,
 )
 from reprieve.cluster.mini.controllers.objects import CronJobFacts, JobFacts, controller_uid, owner_of
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 

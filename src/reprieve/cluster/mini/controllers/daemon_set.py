@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from reprieve.cluster.api.templates import Owner, daemon_pod
+from reprieve.cluster.api.templates import ControllerOwner, daemon_pod
 from reprieve.cluster.mini.controllers.adoption import adopt_and_release, matches
 from reprieve.cluster.mini.controllers.api_writes import Create, Delete, RequeueAt, UpdateStatus, Write
 from reprieve.cluster.mini.controllers.controller_cache import (
@@ -36,8 +36,8 @@ from reprieve.cluster.mini.controllers.objects import (
     owner_of,
 )
 from reprieve.cluster.mini.controllers.pod_availability import available_at, is_available
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 from reprieve.model.objects import Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import (
@@ -93,7 +93,7 @@ def _adoptions(cache: ControllerCache, owner: DaemonSetFacts) -> list[Write]:
     return list(adopt_and_release(PODS, owner.spec.selector, _owner_ref(owner), owned, free))
 
 
-def _owner_ref(owner: DaemonSetFacts) -> Owner:
+def _owner_ref(owner: DaemonSetFacts) -> ControllerOwner:
     return owner_of("apps/v1", "DaemonSet", owner.metadata)
 
 

@@ -35,8 +35,9 @@ from reprieve.cluster.mini.controllers.objects import (
     owner_of,
 )
 from reprieve.cluster.mini.controllers.pod_template_hash import template_hash
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
 HASH_LABEL = "pod-template-hash"
 REVISION, CAUSE = "deployment.kubernetes.io/revision", "kubernetes.io/change-cause"

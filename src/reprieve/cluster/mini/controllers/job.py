@@ -28,8 +28,8 @@ from reprieve.cluster.mini.controllers.controller_cache import (
 from reprieve.cluster.mini.controllers.job_indexes import index_of, read_indexes, with_index, written_indexes
 from reprieve.cluster.mini.controllers.objects import JobFacts, PodFacts, controller_uid, owner_of
 from reprieve.cluster.mini.controllers.replica_set import BURST
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
 TRACKED = "batch.kubernetes.io/job-tracking"
 

@@ -19,8 +19,9 @@ from reprieve.cluster.mini.controllers.controller_cache import (
     key_in,
 )
 from reprieve.cluster.mini.controllers.objects import NodeFacts, PodFacts, TimedTaint
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 from reprieve.model.selectors import tolerates
 
 FAIL = "reprieve.dev/fail"

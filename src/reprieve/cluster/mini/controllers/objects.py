@@ -3,8 +3,8 @@
 from datetime import datetime
 from math import inf
 
-from reprieve.cluster.api.templates import Owner
-from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.api.templates import ControllerOwner
+from reprieve.model.json import Json
 from reprieve.model.objects import (
     Condition,
     CSINode,
@@ -387,5 +387,5 @@ def controller_uid(meta: ObjectMeta) -> str:
     return next((owner.uid for owner in meta.owner_references if owner.controller), "")
 
 
-def owner_of(api_version: str, kind: str, meta: ObjectMeta) -> Owner:
-    return Owner(api_version, kind, meta.namespace, meta.name, meta.uid)
+def owner_of(api_version: str, kind: str, meta: ObjectMeta) -> ControllerOwner:
+    return ControllerOwner(api_version, kind, meta.namespace, meta.name, meta.uid)

@@ -27,9 +27,10 @@ from reprieve.cluster.mini.controllers.objects import (
     VolumeFacts,
 )
 from reprieve.cluster.mini.errors import conflict
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.scheduler_calls import BOUND_BY_CONTROLLER, SELECTED_NODE
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 from reprieve.model.objects import Quantity
 from reprieve.model.resources import milli
 

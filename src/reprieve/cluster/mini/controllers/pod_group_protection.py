@@ -15,8 +15,8 @@ from reprieve.cluster.mini.controllers.controller_cache import (
     key_in,
 )
 from reprieve.cluster.mini.controllers.objects import CompositeGroupFacts, PodFacts, PodGroupFacts
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
 
 def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:

@@ -4,7 +4,7 @@ import hashlib
 
 import msgspec
 
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 

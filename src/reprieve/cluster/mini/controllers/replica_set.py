@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from reprieve.cluster.api.templates import Owner, pod_of
+from reprieve.cluster.api.templates import ControllerOwner, pod_of
 from reprieve.cluster.mini.controllers.adoption import adopt_and_release, matches
 from reprieve.cluster.mini.controllers.api_writes import Create, Delete, UpdateStatus, Write
 from reprieve.cluster.mini.controllers.controller_cache import (
@@ -53,7 +53,7 @@ def _key(owner: ReplicaSetFacts) -> Key:
     return key_in(REPLICATION_CONTROLLERS if older else REPLICA_SETS, owner)
 
 
-def _owner_ref(owner: ReplicaSetFacts) -> Owner:
+def _owner_ref(owner: ReplicaSetFacts) -> ControllerOwner:
     if isinstance(owner, ReplicationControllerFacts):
         return owner_of("v1", "ReplicationController", owner.metadata)
     return owner_of("apps/v1", "ReplicaSet", owner.metadata)

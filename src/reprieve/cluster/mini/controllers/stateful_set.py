@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reprieve.cluster.api.templates import Owner, pod_of_set
+from reprieve.cluster.api.templates import ControllerOwner, pod_of_set
 from reprieve.cluster.mini.controllers import stateful_set_claims
 from reprieve.cluster.mini.controllers.adoption import adopt_and_release, matches
 from reprieve.cluster.mini.controllers.api_writes import Create, Delete, RequeueAt, UpdateStatus, Write
@@ -38,8 +38,8 @@ from reprieve.cluster.mini.controllers.objects import (
     owner_of,
 )
 from reprieve.cluster.mini.controllers.pod_availability import available_at, is_available
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
 _NUMBERED = re.compile(r"(.+)-(0|[1-9]\d{0,9})", re.ASCII)
 
@@ -95,7 +95,7 @@ def _adoptions(cache: ControllerCache, owner: StatefulSetFacts) -> list[Write]:
     )
 
 
-def _owner_ref(owner: StatefulSetFacts) -> Owner:
+def _owner_ref(owner: StatefulSetFacts) -> ControllerOwner:
     return owner_of("apps/v1", "StatefulSet", owner.metadata)
 
 

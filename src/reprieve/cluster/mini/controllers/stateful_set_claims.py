@@ -11,7 +11,8 @@ from reprieve.cluster.mini.controllers.objects import (
     StatefulSetFacts,
     owner_of,
 )
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
+from reprieve.model.json import Json
 
 
 def may_belong(owner: StatefulSetFacts, claim: PersistentVolumeClaim) -> bool:

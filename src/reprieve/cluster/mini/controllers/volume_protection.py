@@ -24,8 +24,9 @@ from reprieve.cluster.mini.controllers.objects import (
     VolumeUse,
     owner_of,
 )
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
 
 def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:

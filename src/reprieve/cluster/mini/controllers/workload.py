@@ -23,8 +23,9 @@ from reprieve.cluster.mini.controllers.objects import (
     controller_uid,
 )
 from reprieve.cluster.mini.conversion import to_storage_version
-from reprieve.cluster.mini.kinds import BY_NAME, Json, peek, section
+from reprieve.cluster.mini.kinds import BY_NAME, peek, section
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
 _RESOURCES = {"PodGroup": GROUPS, "CompositePodGroup": COMPOSITES}
 

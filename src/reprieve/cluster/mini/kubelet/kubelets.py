@@ -13,7 +13,7 @@ from reprieve.cluster.mini.conditions import StatusCondition, get_condition, set
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.kubelet import pod_status
 from reprieve.cluster.mini.kubelet.kubelet_pod import RUN_SECONDS, KubeletPod, decoded_pod
 from reprieve.cluster.mini.kubelet.node_preemption_policy import policy_of
@@ -25,6 +25,7 @@ from reprieve.cluster.mini.kubelet.victim_selection import ranked
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
+from reprieve.model.json import Json
 
 
 class Task(Enum):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.api.codec import Decoded, decode_pod
 from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.api.values import Json, text_in
+from reprieve.cluster.api.values import text_in
 from reprieve.cluster.mini.conditions import StatusCondition, clear_condition, get_condition, set_condition
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
@@ -40,6 +40,7 @@ from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.model.effects import Announce, Target, Tone
 from reprieve.model.footprint import Footprint
+from reprieve.model.json import Json
 from reprieve.model.resizing import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING, PREEMPTION_DISABLED
 from reprieve.model.resources import CPU, MEMORY, Amounts
 

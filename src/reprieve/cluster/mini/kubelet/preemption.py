@@ -7,7 +7,6 @@ from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.conditions import StatusCondition, set_condition_of
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.kubelet import pod_status
 from reprieve.cluster.mini.kubelet.kubelet_pod import KubeletPod
 from reprieve.cluster.mini.kubelet.node_resources import NodeResources, Shortage
@@ -15,6 +14,7 @@ from reprieve.cluster.mini.kubelet.timing import KubeletTiming
 from reprieve.cluster.mini.kubelet.victim_selection import RankedPod, ranked, victims_for
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 from reprieve.model.resources import Amounts
 
 _TARGET = StatusCondition(

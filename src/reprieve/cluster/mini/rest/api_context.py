@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass, replace
 
-from reprieve.cluster.apiserver.admission import Features, Operation
-from reprieve.cluster.apiserver.admission import Request as Admission
-from reprieve.cluster.apiserver.custom_resources import Definition
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.apiserver.admission import AdmissionRequest, Features, Operation
+from reprieve.cluster.apiserver.custom_resources import Definition
 from reprieve.cluster.mini.admission import admitted_request
 from reprieve.cluster.mini.auth.authentication import TokenIssuer
 from reprieve.cluster.mini.auth.authorizer import RbacAuthorizer
-from reprieve.cluster.mini.kinds import Json, StatusSubresource
+from reprieve.cluster.mini.kinds import StatusSubresource
 from reprieve.cluster.mini.rest.listing import PagedLists
 from reprieve.cluster.mini.rest.routes import ResourcePath
 from reprieve.cluster.mini.store import Store
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ApiContext:
 
     def _admit(self, place: ResourcePath, operation: Operation, new: Json, old: Json | None) -> Json:
         """The admitted object, still in the client's API version; an ApiError if it is refused."""
-        request = Admission(
+        request = AdmissionRequest(
             operation,
             place.group,
             place.version,

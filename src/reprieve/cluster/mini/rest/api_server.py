@@ -6,8 +6,8 @@ Every refusal becomes a Status.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.certificates import Bearer
 from reprieve.cluster.mini.auth.authentication import ANONYMOUS, AUTHENTICATED, TokenIssuer, UserInfo
 from reprieve.cluster.mini.auth.authorizer import RbacAuthorizer

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.kinds import Json, ResourceKind
+from reprieve.cluster.mini.kinds import ResourceKind
 from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)

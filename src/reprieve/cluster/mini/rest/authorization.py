@@ -6,10 +6,11 @@ from reprieve.cluster.mini.auth.authentication import AUTHENTICATED, UserInfo, a
 from reprieve.cluster.mini.auth.authorizer import GROUP, RbacAuthorizer
 from reprieve.cluster.mini.auth.policy_rules import PolicyRule, RequestAttributes, uncovered
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.rest.http_messages import ApiRequest
 from reprieve.cluster.mini.rest.query_parameters import Query
 from reprieve.cluster.mini.rest.routes import NonResourcePath, ResourcePath
+from reprieve.model.json import Json
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _AS_USER, _AS_GROUP, _AS_UID = "Impersonate-User", "Impersonate-Group", "Impersonate-Uid"

@@ -1,7 +1,7 @@
 """The binding subresource: assigns a pod to a node."""
 
 from reprieve.cluster.mini.errors import bad_request, conflict, invalid
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.rest.api_status import success
 from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
@@ -12,6 +12,7 @@ from reprieve.cluster.mini.scheduler_calls import bind
 from reprieve.cluster.mini.store import Part, parsed
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.effects import Target
+from reprieve.model.json import Json
 
 
 def create_binding(call: ApiCall) -> ApiResponse:

@@ -7,11 +7,12 @@ from reprieve.cluster.mini.crd_controller import CLEANUP_FINALIZER
 from reprieve.cluster.mini.custom_kinds import DEFINITIONS
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.garbage_collector import FOREGROUND, ORPHAN
-from reprieve.cluster.mini.kinds import Json, ResourceKind
+from reprieve.cluster.mini.kinds import ResourceKind
 from reprieve.cluster.mini.namespace_controller import NAMESPACE_FINALIZER
 from reprieve.cluster.mini.rest.http_messages import ApiRequest
 from reprieve.cluster.mini.rest.query_parameters import Query, unsupported
 from reprieve.cluster.mini.rest.request_bodies import read_object
+from reprieve.model.json import Json
 
 T = TypeVar("T")
 

@@ -1,9 +1,10 @@
 """Discovery: the documents from which clients learn the served groups, versions and resources."""
 
-from reprieve.cluster.mini.kinds import Json, ResourceKind
+from reprieve.cluster.mini.kinds import ResourceKind
 from reprieve.cluster.mini.rest.handlers import verbs_of
 from reprieve.cluster.mini.rest.routes import Catalogue, subresources_of
 from reprieve.cluster.mini.rest.scale import SCALE_VERSION
+from reprieve.model.json import Json
 
 # The release of Kubernetes that is served; clients adapt to it.
 RELEASE = "1.37"

@@ -7,7 +7,7 @@ import msgspec
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.conditions import StatusCondition, set_condition_of
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.rest.api_status import success
 from reprieve.cluster.mini.rest.delete_options import DeleteOptions, delete_options_from
 from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
@@ -15,6 +15,7 @@ from reprieve.cluster.mini.rest.request_bodies import read_object
 from reprieve.cluster.mini.rest.write_handlers import ApiCall, remove
 from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed
 from reprieve.cluster.mini.stored_objects import Stored
+from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import compile_selector

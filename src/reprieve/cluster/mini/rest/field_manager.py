@@ -7,11 +7,11 @@ by a client is tracked. Writes of the built-in controllers and kubelets are not.
 
 from dataclasses import dataclass
 
-from reprieve.cluster.api.merging import Shape, shape_of
-from reprieve.cluster.apiserver.structural_schemas import shape_in
+from reprieve.cluster.api.merge_shapes import MergeShape, shape_of
 from reprieve.cluster.api.timestamps import stamp
+from reprieve.cluster.apiserver.structural_schemas import shape_in
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
-from reprieve.cluster.mini.kinds import Json, StatusSubresource, peek
+from reprieve.cluster.mini.kinds import StatusSubresource, peek
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.rest.http_messages import ApiRequest
 from reprieve.cluster.mini.rest.managed_fields.entries import (
@@ -28,6 +28,7 @@ from reprieve.cluster.mini.rest.managed_fields.updater import EVERYTHING, FieldU
 from reprieve.cluster.mini.rest.query_parameters import Query
 from reprieve.cluster.mini.rest.request_bodies import as_object, from_json
 from reprieve.cluster.mini.rest.routes import ResourcePath
+from reprieve.model.json import Json
 
 _LONGEST = 128
 _KUBECTL, _LAST_APPLIED = "kubectl", "kubectl.kubernetes.io/last-applied-configuration"
@@ -103,7 +104,7 @@ class FieldManager:
         return name
 
     @property
-    def _shape(self) -> Shape:
+    def _shape(self) -> MergeShape:
         custom = self.place.kind.custom
         if custom is not None:
             return shape_in(custom.schemas[self.place.version], is_root=True)

@@ -6,16 +6,17 @@ without a warning, as the parameter ``fieldValidation`` says.
 
 from dataclasses import dataclass
 
-from reprieve.cluster.api import schema, structural
+from reprieve.cluster.api import schema
+from reprieve.cluster.api.schema import SchemaFinding, findings
+from reprieve.cluster.apiserver import structural_schemas
 from reprieve.cluster.apiserver.cel_rules import unread_rules
-from reprieve.cluster.api.schema import Finding, findings
 from reprieve.cluster.mini.custom_kinds import DEFINITIONS
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.http_messages import ApiRequest
 from reprieve.cluster.mini.rest.query_parameters import FieldValidation
 from reprieve.cluster.mini.rest.request_bodies import media_type, repeated_fields
 from reprieve.cluster.mini.rest.routes import ResourcePath
+from reprieve.model.json import Json
 
 _MOST_LISTED = 100
 
@@ -73,15 +74,15 @@ def _pruned(place: ResourcePath, body: Json) -> Json:
     return schema.pruned(place.api_version, place.kind.kind, body) if place.kind.custom is None else body
 
 
-def _findings(place: ResourcePath, body: Json) -> list[Finding]:
+def _findings(place: ResourcePath, body: Json) -> list[SchemaFinding]:
     if place.kind.custom is None:
         return findings(place.api_version, place.kind.kind, body)
-    _, unknown = structural.pruned(body, place.kind.custom.schemas[place.version])
-    return [Finding(path) for path in unknown]
+    _, unknown = structural_schemas.pruned(body, place.kind.custom.schemas[place.version])
+    return [SchemaFinding(path) for path in unknown]
 
 
 def _warnings(
-    place: ResourcePath, mode: FieldValidation, complaints: list[str], unknown: list[Finding]
+    place: ResourcePath, mode: FieldValidation, complaints: list[str], unknown: list[SchemaFinding]
 ) -> tuple[str, ...]:
     if mode is FieldValidation.IGNORE:
         return ()
@@ -95,5 +96,5 @@ def _name(place: ResourcePath) -> str:
     return f'{place.kind.kind} in version "{place.api_version}"'
 
 
-def _described(finding: Finding) -> str:
+def _described(finding: SchemaFinding) -> str:
     return f"{finding.path or 'the object'}: expected {finding.expected}, got {finding.got}"

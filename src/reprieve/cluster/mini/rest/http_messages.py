@@ -7,7 +7,7 @@ from itertools import accumulate
 import msgspec
 
 from reprieve.cluster.mini.auth.authentication import ADMIN, UserInfo
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 
 JSON = "application/json"
 _MOST_WARNED = 4096  # characters: clients refuse long headers

@@ -8,11 +8,12 @@ import msgspec
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.auth.policy_rules import RequestAttributes
 from reprieve.cluster.mini.errors import bad_request, invalid
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
 from reprieve.cluster.mini.rest.request_bodies import read_object
 from reprieve.cluster.mini.rest.url_matching import with_type_meta
 from reprieve.cluster.mini.rest.write_handlers import ApiCall
+from reprieve.model.json import Json
 
 
 def review(call: ApiCall) -> ApiResponse:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from reprieve.cluster.mini.errors import bad_request, invalid
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
 from reprieve.cluster.mini.rest.patches import Change, change_of
@@ -14,6 +14,7 @@ from reprieve.cluster.mini.rest.url_matching import check_type
 from reprieve.cluster.mini.rest.write_handlers import ApiCall, written
 from reprieve.cluster.mini.store import parsed
 from reprieve.cluster.mini.stored_objects import Stored
+from reprieve.model.json import Json
 
 SCALE_VERSION = "autoscaling/v1"
 _MOST = 2**31 - 1

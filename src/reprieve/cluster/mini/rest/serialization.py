@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from reprieve.cluster.mini.conversion import to_version
-from reprieve.cluster.mini.kinds import Json, ResourceKind
+from reprieve.cluster.mini.kinds import ResourceKind
 from reprieve.cluster.mini.rest.http_messages import ApiRequest
 from reprieve.cluster.mini.rest.negotiation import ResponseForm, form_of
 from reprieve.cluster.mini.rest.query_parameters import Query
@@ -25,6 +25,7 @@ from reprieve.cluster.mini.rest.tables.cells import TableColumn
 from reprieve.cluster.mini.store import parsed
 from reprieve.cluster.mini.stored_objects import Stored
 from reprieve.cluster.mini.watch_cache import EventType
+from reprieve.model.json import Json
 
 _encode = msgspec.json.Encoder().encode
 

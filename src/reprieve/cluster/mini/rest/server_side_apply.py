@@ -5,7 +5,7 @@ from typing import Any
 
 from reprieve.cluster.mini.conversion import normalized
 from reprieve.cluster.mini.errors import bad_request, conflict
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.rest.authorization import attributes_of, authorize, check_escalation
 from reprieve.cluster.mini.rest.field_validation import validated
@@ -17,6 +17,7 @@ from reprieve.cluster.mini.rest.routes import ResourcePath
 from reprieve.cluster.mini.rest.url_matching import with_namespace, with_type_meta
 from reprieve.cluster.mini.rest.write_handlers import ApiCall, created, patch, written
 from reprieve.cluster.mini.store import without_status
+from reprieve.model.json import Json
 
 
 def patch_or_apply(call: ApiCall) -> ApiResponse:

@@ -1,9 +1,9 @@
 """Whether a body matches its URL: kind, API version, name and namespace."""
 
 from reprieve.cluster.mini.errors import bad_request
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.rest.routes import ResourcePath
+from reprieve.model.json import Json
 
 
 def with_type_meta(place: ResourcePath, body: Json) -> Json:

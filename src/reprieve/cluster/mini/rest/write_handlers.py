@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.mini.conversion import normalized, to_storage_version, to_version
 from reprieve.cluster.mini.errors import ApiError, bad_request, invalid
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.namespace_controller import SYSTEM_NAMESPACES
 from reprieve.cluster.mini.rest.api_context import ApiContext
@@ -23,6 +23,7 @@ from reprieve.cluster.mini.rest.serialization import ObjectSerializer
 from reprieve.cluster.mini.rest.url_matching import with_namespace, with_type_meta
 from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed, without_status
 from reprieve.cluster.mini.stored_objects import Stored
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)

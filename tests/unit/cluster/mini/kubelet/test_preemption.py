@@ -7,7 +7,8 @@ import pytest
 from reprieve.cluster.mini.kubelet import Kubelets
 from reprieve.cluster.mini.kubelet.victim_selection import SYSTEM_CRITICAL, RankedPod, victims_for
 from reprieve.cluster.mini.stored_objects import Key
-from tests.unit.cluster.mini.scene import Json, Scene, condition, node, pod, pod_key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, condition, node, pod, pod_key
 
 NODE = Key("nodes", "", "n1")
 POLICY = {"podPreemptionPolicy": {"disableResizePreemption": ["example.com/a"]}}

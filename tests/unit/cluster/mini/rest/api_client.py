@@ -8,9 +8,8 @@ from reprieve.cluster.mini.auth.authentication import ADMIN
 from reprieve.cluster.mini.rest.api_server import ApiServer
 from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, Stream
 from reprieve.cluster.mini.store import Store
+from reprieve.model.json import Json
 from tests.unit.cluster.mini.scene import HandClock
-
-Json = dict[str, Any]
 
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"

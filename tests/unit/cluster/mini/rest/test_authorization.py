@@ -11,7 +11,8 @@ from reprieve.cluster.mini.controllers import ControllerManager
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.rest.http_messages import ApiResponse
-from tests.unit.cluster.mini.rest.api_client import MAPS, NODES, PODS, SECRET, ApiClient, Json, said
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.api_client import MAPS, NODES, PODS, SECRET, ApiClient, said
 
 ALICE = UserInfo("alice", ("dev", AUTHENTICATED))
 ROLES = f"/apis/{GROUP}/v1/namespaces/default/roles"

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.unit.cluster.mini.rest.api_client import MERGE, ApiClient, Json
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.api_client import MERGE, ApiClient
 from tests.unit.cluster.mini.rest.custom_resource import DEFINITIONS, QUEUES, definition
 
 OURS = Path(__file__).parents[5] / "deploy" / "crds" / "podgroups.yaml"

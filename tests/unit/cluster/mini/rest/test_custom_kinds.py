@@ -14,7 +14,8 @@ from reprieve.cluster.mini.rest.api_server import ApiServer
 from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse
 from reprieve.cluster.mini.sqlite_backend import SqliteBackend
 from reprieve.cluster.mini.store import Store
-from tests.unit.cluster.mini.rest.api_client import MAPS, MERGE, TABLE, ApiClient, Json, config_map, said
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.api_client import MAPS, MERGE, TABLE, ApiClient, config_map, said
 from tests.unit.cluster.mini.rest.custom_resource import DEFINITIONS, QUEUES, definition, queue, version
 
 APPLY = "application/apply-patch+yaml"

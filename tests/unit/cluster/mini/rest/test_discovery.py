@@ -4,13 +4,14 @@ import json
 
 import pytest
 
-from reprieve.cluster.apiserver.features import ALL_FEATURES, Features
 from reprieve.cluster.api.schema import Object, fields_of, is_listed
+from reprieve.cluster.apiserver.features import ALL_FEATURES, Features
 from reprieve.cluster.mini.kinds import KINDS
 from reprieve.cluster.mini.rest.api_server import ApiServer
 from reprieve.cluster.mini.rest.openapi_descriptions import FIELDS, TYPES
 from reprieve.cluster.mini.rest.openapi_descriptions import KINDS as EXPLAINED
-from tests.unit.cluster.mini.rest.api_client import ApiClient, Json
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.api_client import ApiClient
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 

@@ -7,16 +7,8 @@ import pytest
 
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.store import Part
-from tests.unit.cluster.mini.rest.api_client import (
-    DEPLOYMENTS,
-    MAPS,
-    PODS,
-    ApiClient,
-    Json,
-    config_map,
-    pod,
-    said,
-)
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.api_client import DEPLOYMENTS, MAPS, PODS, ApiClient, config_map, pod, said
 
 APPLY = "application/apply-patch+yaml"
 WEB = f"{DEPLOYMENTS}/web"

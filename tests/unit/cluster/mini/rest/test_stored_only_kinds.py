@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.unit.cluster.mini.rest.api_client import MERGE, PODS, TABLE, ApiClient, Json, pod
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.api_client import MERGE, PODS, TABLE, ApiClient, pod
 from tests.unit.cluster.mini.rest.protobuf_encoding import envelope
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"

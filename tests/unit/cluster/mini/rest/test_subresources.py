@@ -7,6 +7,7 @@ import pytest
 
 from reprieve.cluster.mini.store import Part
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 from tests.unit.cluster.mini.rest.api_client import (
     BUDGETS,
     DEPLOYMENTS,
@@ -16,8 +17,6 @@ from tests.unit.cluster.mini.rest.api_client import (
     deployment,
     pod,
 )
-
-Json = dict[str, Any]
 
 
 def binding(node: str, **meta: object) -> Json:

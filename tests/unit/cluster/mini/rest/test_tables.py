@@ -7,7 +7,8 @@ from reprieve.cluster.mini.rest.tables import columns_of
 from reprieve.cluster.mini.rest.tables.cells import duration
 from reprieve.cluster.mini.store import Part
 from reprieve.cluster.mini.stored_objects import Key
-from tests.unit.cluster.mini.rest.api_client import NODES, PODS, TABLE, ApiClient, Json, node, pod
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.api_client import NODES, PODS, TABLE, ApiClient, node, pod
 
 
 def shown(table: Json, *, wide: bool = False) -> dict[str, list[object]]:

@@ -2,17 +2,16 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from reprieve.cluster.mini.rest.http_messages import ApiResponse, Stream
 from reprieve.cluster.mini.store import Part
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import run
 from tests.unit.cluster.mini.rest.api_client import MAPS, PODS, TABLE, ApiClient, config_map, pod
 
-Json = dict[str, Any]
 NEWER = "NotOlderThan"
 
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 from tests.unit.cluster.mini.rest.api_client import (
     BUDGETS,
     DEPLOYMENTS,
@@ -13,7 +14,6 @@ from tests.unit.cluster.mini.rest.api_client import (
     NODES,
     PODS,
     ApiClient,
-    Json,
     config_map,
     deployment,
     node,

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal
 
-from reprieve.cluster.api.merging import Shape
-from reprieve.cluster.api.values import Json
+from reprieve.cluster.api.merge_shapes import MergeShape
 from reprieve.cluster.mini.errors import ApiError, Cause
 from reprieve.cluster.mini.rest.managed_fields.entries import (
     UPDATE,
@@ -19,6 +18,7 @@ from reprieve.cluster.mini.rest.managed_fields.entries import (
 )
 from reprieve.cluster.mini.rest.managed_fields.field_paths import Path, owned, shown
 from reprieve.cluster.mini.rest.managed_fields.merge import FieldComparison, compare, merged, without
+from reprieve.model.json import Json
 
 _NOT_SHARED = (
     *("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"),
@@ -62,7 +62,7 @@ class FieldUpdater:
     """The ownership of an object so far. Bodies are the parts of the object that can have owners."""
 
     managed: ManagedFields
-    shape: Shape
+    shape: MergeShape
     now: str
 
     def updated(self, manager: ManagerId, old: Json, new: Json) -> dict[ManagerId, OwnedFields]:

@@ -5,12 +5,13 @@ The apply patch depends on field ownership and is in `server_side_apply`.
 
 from collections.abc import Callable, Mapping
 
-from reprieve.cluster.mini.kinds import Json, ResourceKind
+from reprieve.cluster.mini.kinds import ResourceKind
 from reprieve.cluster.mini.rest.nesting_limit import check_depth
 from reprieve.cluster.mini.rest.patches.json_patch import apply_operations
 from reprieve.cluster.mini.rest.patches.merge_patch import merge
 from reprieve.cluster.mini.rest.patches.strategic_merge import merge_strategically
 from reprieve.cluster.mini.rest.request_bodies import as_object, from_json, unsupported_media
+from reprieve.model.json import Json
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from reprieve.cluster.mini.kinds import Json, ResourceKind
+from reprieve.cluster.mini.kinds import ResourceKind
 from reprieve.cluster.mini.rest.query_parameters import Query
 from reprieve.cluster.mini.rest.tables import (
     core,
@@ -16,6 +16,7 @@ from reprieve.cluster.mini.rest.tables import (
     workloads,
 )
 from reprieve.cluster.mini.rest.tables.cells import AGE, NAME, TableColumn
+from reprieve.model.json import Json
 
 META = "meta.k8s.io/v1"
 

@@ -1,6 +1,5 @@
 """Columns of the objects of dynamic resource allocation."""
 
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import (
     AGE,
     NAME,
@@ -8,6 +7,7 @@ from reprieve.cluster.mini.rest.tables.cells import (
     at,
     text,
 )
+from reprieve.model.json import Json
 
 
 def _state(body: Json, now: float) -> str:

@@ -1,6 +1,5 @@
 """Columns of Services, their endpoints, Ingresses and NetworkPolicies."""
 
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import (
     AGE,
     NAME,
@@ -12,6 +11,7 @@ from reprieve.cluster.mini.rest.tables.cells import (
     text,
     text_at,
 )
+from reprieve.model.json import Json
 
 
 def _ports(body: Json, now: float) -> str:

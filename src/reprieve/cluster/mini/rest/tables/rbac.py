@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import (
     AGE,
     NAME,
@@ -11,6 +10,7 @@ from reprieve.cluster.mini.rest.tables.cells import (
     size,
     text_at,
 )
+from reprieve.model.json import Json
 
 
 def _role(body: Json, now: float) -> str:
