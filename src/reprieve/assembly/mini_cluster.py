@@ -13,7 +13,7 @@ from reprieve import config
 from reprieve.assembly.journals import JOURNAL, journal_in
 from reprieve.assembly.observed_scheduler import watched
 from reprieve.assembly.scheduler_settings import EVERYTHING, limits_of, settings_of
-from reprieve.cluster.mini import registry
+from reprieve.cluster.mini import running_clusters
 from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.bootstrap import SHAPES, LocalCluster
@@ -119,6 +119,6 @@ async def cluster_up(
 
 def _entered(wanted: LocalCluster, address: str) -> AbstractContextManager[None]:
     where = str(wanted.data_dir.resolve()) if wanted.data_dir is not None else ""
-    return registry.entered(
-        registry.RunningCluster(os.getpid(), address, str(wanted.kubeconfig), where, time.time())
+    return running_clusters.entered(
+        running_clusters.RunningCluster(os.getpid(), address, str(wanted.kubeconfig), where, time.time())
     )
