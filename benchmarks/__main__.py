@@ -23,7 +23,7 @@ Find = Callable[[Case], Result | Comparison]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 2 if what was asked for does not exist, 1 if a case could not be measured."""
+    """The exit code: 2 if what was asked for does not exist, 1 if a case could not be measured, 130 if interrupted."""
     asked = _parser().parse_args(arguments)
     try:
         cases = chosen(asked.case)
@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         _tell(str(error))
         return 2
+    except KeyboardInterrupt:
+        return 130  # as a shell tells it
 
 
 def _parser() -> argparse.ArgumentParser:
