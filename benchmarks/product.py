@@ -24,9 +24,9 @@ HOMES: dict[str, tuple[str, ...]] = {
     "decode": ("reprieve.cluster.api.codec",),
     # Configuration.
     "parse_configuration": ("reprieve.config",),
-    "settings_of": ("reprieve.assembly",),
+    "settings_of": ("reprieve.assembly.scheduler_settings", "reprieve.assembly"),
     # What surrounds the scheduler.
-    "watched": ("reprieve.assembly",),
+    "watched": ("reprieve.assembly.observed_scheduler", "reprieve.assembly"),
     "Telemetry": ("reprieve.runtime.telemetry",),
     "Journal": ("reprieve.runtime.journal",),
     "Loop": ("reprieve.runtime.loop",),
@@ -38,7 +38,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "Store": ("reprieve.cluster.mini.store",),
     "Disk": ("reprieve.cluster.mini.disk",),
     "admitted": ("reprieve.cluster.mini.admitted",),
-    "ALL_FEATURES": ("reprieve.cluster.api.features",),
+    "ALL_FEATURES": ("reprieve.cluster.apiserver.features", "reprieve.cluster.api.features"),
     "SHAPES": ("reprieve.cluster.mini.setup",),
     "nodes_of": ("reprieve.cluster.mini.setup",),
     "Front": ("reprieve.cluster.mini.rest.front",),

@@ -6,11 +6,13 @@ from random import Random
 
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
-from reprieve.preemption.policy import UPSTREAM, Policy
+from reprieve.model.json import Json
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
 from reprieve.runtime.virtual_time import EPOCH
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from tests.reference.policies import UPSTREAM
 from tests.simulation.acts import (
     Act,
     Apply,
@@ -30,7 +32,6 @@ from tests.simulation.acts import (
 )
 from tests.simulation.objects import (
     DRIVER,
-    Json,
     alone,
     claim,
     csi_node,
