@@ -23,7 +23,7 @@ Find = Callable[[Case], Result | Comparison]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 2 if what was asked for does not exist, 1 if a case could not be measured, 130 if interrupted."""
+    """The exit code: 2 if what was asked for does not exist, 1 if a case could not be measured."""
     asked = _parser().parse_args(arguments)
     try:
         cases = chosen(asked.case)
