@@ -21,7 +21,7 @@ from reprieve.placement.place import Unplaceable, place
 from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy
 from reprieve.preemption.question import Question
-from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.search import candidates
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 
 PODS_PER_NODE = 4
@@ -70,7 +70,7 @@ def _decide(view: Snapshot, demand: Demand, policy: Policy) -> None:
     if not isinstance(unplaced, Unplaceable):
         raise SystemExit("the benchmark's cluster is not full")
     question = Question(demand, view, unplaced.survey, policy=policy)
-    if isinstance(plans_worth_ranking(question, now=0), NoPlan):
+    if isinstance(candidates(question, now=0), NoPlan):
         raise SystemExit("the benchmark found no plan")
 
 

@@ -91,7 +91,7 @@ def test_it_fits_if_the_plain_reading_says_so_and_nobody_goes_in_vain(
 ) -> None:
     everybody = [asker, *others]
     built = build([a_node(), *(a_pod(f"p{i}", guest) for i, guest in enumerate(everybody))]).snapshot
-    demand, view = DeferredResizes(accounting).asked(built, built.pods.rows["default", "p0"], now=0)
+    demand, view = DeferredResizes(accounting).demand(built, built.pods.rows["default", "p0"], now=0)
     found = place(demand, view)
     assert isinstance(found, Placement) == fits(asker, others, everybody, accounting)
     if isinstance(found, Placement):

@@ -60,9 +60,25 @@ from reprieve.runtime.performer import Limits
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
-from reprieve.scheduler.demands import GroupRules
+from reprieve.scheduler.demand_key import by_itself, with_its_group
+from reprieve.scheduler.demands.group_rules import (
+    CONSISTENT,
+    GroupRules,
+    divergence,
+    no_divergence,
+    no_policy,
+    no_topology,
+    one_priority,
+    policy_of_group,
+    priority_of_group,
+    priority_of_pods,
+    topology_of_group,
+    tree_is_served,
+)
+from reprieve.scheduler.gang_strategy import ALL_MEMBERS, MIN_COUNT, POD_BY_POD, GangStrategy
 from reprieve.scheduler.queue import Backoff
 from reprieve.scheduler.settings import Settings
+from reprieve.scheduler.toleration_rules import HONOURED, IGNORED
 
 if TYPE_CHECKING:
     from reprieve.cluster.kube.cluster import KubeCluster  # HTTP, as below
@@ -84,19 +100,31 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
         backoff=Backoff(settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds),
         volume_seconds=configured.profiles[0].args.volume_binding.bind_timeout_seconds,
         policies={p.scheduler_name: policy_of(p, gates) for p in configured.profiles if p.preemption},
-        groups=together,
-        whole_gangs=args.gang_preemption is GangPreemption.ALL,
-        gangs_preempt=gates.workload_aware_preemption,
-        group_rules=GroupRules(
-            divergence_allowed=args.divergence is Divergence.REPORT,
-            own_policy=gates.pod_group_preemption_policy,
-            trees=gates.composite_pod_group,
-            priorities=gates.workload_aware_preemption,
-        ),
-        topology=gates.topology_aware_workload_scheduling,
-        tolerations=gates.preemption_toleration,
+        demand_of_pod=with_its_group if together else by_itself,
+        gangs=_gang_strategy(args, gates),
+        group_rules=_group_rules(args, gates),
+        tolerations=HONOURED if gates.preemption_toleration else IGNORED,
         stuck_victim_seconds=args.stuck_victim_seconds,
         unseen=_unseen(gates, together=together),
+    )
+
+
+def _gang_strategy(args: config_args.ReprieveArgs, gates: config.Gates) -> GangStrategy:
+    if not gates.workload_aware_preemption:
+        return POD_BY_POD
+    return ALL_MEMBERS if args.gang_preemption is GangPreemption.ALL else MIN_COUNT
+
+
+def _group_rules(args: config_args.ReprieveArgs, gates: config.Gates) -> GroupRules:
+    """Without workload-aware preemption pods have their own priorities, which need not agree."""
+    as_one = gates.workload_aware_preemption
+    checks = (tree_is_served, *CONSISTENT) if gates.composite_pod_group else CONSISTENT
+    return GroupRules(
+        priority=priority_of_group if as_one else priority_of_pods,
+        preemption_policy=policy_of_group if gates.pod_group_preemption_policy else no_policy,
+        topology_key=topology_of_group if gates.topology_aware_workload_scheduling else no_topology,
+        checks=(*checks, one_priority) if as_one and args.divergence is Divergence.REJECT else checks,
+        divergence=divergence if as_one else no_divergence,
     )
 
 
@@ -318,7 +346,7 @@ def policy_of(configured: config.Profile, gates: config.Gates = DEFAULT_GATES) -
         stocks=stocks_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else stocks,
         budgets=BudgetCounting(args.budgets),
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
-        in_place=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
+        resizes=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
     )
 
 

@@ -17,15 +17,15 @@ from reprieve.preemption.ranking import RANKING, Criterion
 from reprieve.preemption.units import Units, pods_and_groups
 
 
-class InPlace(Protocol):
-    """How a pod asks for more where it runs."""
+class Resizes(Protocol):
+    """How the resize of a pod that runs becomes a demand."""
 
-    def asks(self, pod: Pod) -> bool: ...
+    def is_waiting(self, pod: Pod) -> bool: ...
 
     def forbidden(self, pod: Pod, node: Node) -> str:
-        """Why nobody may be evicted for it, whoever there is; empty if somebody may."""
+        """Why no pod may be evicted for it, whichever pods there are; empty if pods may be."""
 
-    def asked(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
+    def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
         """The demand of a pod, and the cluster as it counts for that: without the pod itself."""
 
 
@@ -49,7 +49,7 @@ class Policy:
     breaks_no_budget: bool = False
     ranking: tuple[Criterion, ...] = RANKING
     choose: Callable[[Ask, Mask], int] = best
-    in_place: InPlace | None = None  # None: pods that run ask for nothing
+    resizes: Resizes | None = None  # None: no resize is a demand
 
 
 REPRIEVE = Policy()

@@ -30,11 +30,12 @@ from reprieve.model.objects import (
 )
 from reprieve.scheduler import binding, deciding, enqueueing, plan_driver, toleration_changes
 from reprieve.scheduler.decision import Decided
-from reprieve.scheduler.demands import Asker, pod_target
+from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.ledger import Promise
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
+from reprieve.scheduler.targets import pod_target
 
 _RESEND_AFTER = 10.0  # seconds until a bind whose answer was lost is sent again
 
@@ -181,8 +182,8 @@ class Scheduler:
             return None
         state.notice(now)
         while (key := state.queue.pop(now)) is not None:
-            found = state.asker(key)
-            if isinstance(found, Asker):
+            found = state.requester(key)
+            if isinstance(found, Requester):
                 state.world.version += 1
                 return deciding.decide(state, found, now)
             # It changed after it got in line, in a way that does not matter any more.

@@ -8,7 +8,6 @@ import numpy as np
 from reprieve.model.clocks import NEVER
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.effects import Target
-from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.model.words import amount, clock_time, counted
@@ -33,7 +32,6 @@ from reprieve.scheduler.decision import (
     Because,
     Eviction,
     Exceeded,
-    Growth,
     Loser,
     Miss,
     Preemption,
@@ -44,6 +42,7 @@ from reprieve.scheduler.decision import (
     findings_of,
     short_text,
 )
+from reprieve.scheduler.targets import target_at
 
 _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_PODS)
 
@@ -69,11 +68,11 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int) -> Pr
         plans=len(plans),
         decided_by=_criterion(criteria[0]) if criteria else None,
         leaving=leaving,
-        giving_way=by_node(node for _, node in homes_of(plan, question.view)),
+        giving_way=by_node(node for _, node in victim_nodes(plan, question.view)),
     )
 
 
-def homes_of(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
+def victim_nodes(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
     """The victims, and the nodes they run on."""
     rows = [row for unit in plan.victims for row in unit.pods]
     return tuple((target_at(view, row), view.nodes.names[view.where[row]]) for row in rows)
@@ -188,15 +187,6 @@ def _why_spared(unit: Unit, plan: Plan, going: Sequence[_Going], *, is_near: boo
             text = f"its going would exceed the disruption budget {one.name}, and there is room beside it"
             return Because("SparedForBudget", text)
     return Because("FitsBeside", "there is room beside it")
-
-
-# --- more, in place ------------------------------------------------------------------------------
-
-
-def growth_of(pod: CompiledPod) -> Growth:
-    weight = pod.weight
-    more = ((name, weight.held.get(name, 0), wants) for name, wants in sorted(weight.charged.items()))
-    return Growth(pod.pod.spec.node_name, tuple(one for one in more if one[2] > one[1]))
 
 
 # --- no plan -------------------------------------------------------------------------------------
@@ -366,8 +356,3 @@ def _most_frequent(found: Unplaceable) -> Because:
         return Because("NoNodes", "there are no nodes in the cluster")
     reason = findings[0].reason
     return Because(reason.code, reason.said_of(findings[0].nodes))
-
-
-def target_at(view: Snapshot, row: int) -> Target:
-    meta = view.pods.compiled[row].pod.metadata
-    return Target("Pod", meta.namespace, meta.name, meta.uid)

@@ -64,12 +64,12 @@ class Handover:
     preemptor: Target
     places: tuple[tuple[Target, str], ...]  # pods of the preemptor, and the nodes they wait for
     victims: tuple[Target, ...]  # pods that are evicted for it
-    homes: tuple[tuple[Target, str], ...] = ()  # the victims, and the nodes they run on
+    victim_nodes: tuple[tuple[Target, str], ...] = ()  # the victims, and the nodes they run on
     leaving: tuple[Target, ...] = ()  # pods that leave those nodes anyway
     elsewhere: frozenset[Target] = frozenset()  # victims that only go along: nobody waits for their room
     marks: tuple[Target, ...] = ()  # whole groups that are told, too
     apart: bool = False  # its pods do not need each other: each may go on when its own room is there
-    in_place: bool = False  # its pod is there already: there is nothing to nominate
+    nominates: bool = True  # its pods are nominated to their nodes, unless they run there already
     price: Preemption | None = None  # what was decided
     stage: Stage = Stage.NOMINATED
     pending: frozenset[Effect] = frozenset()  # what this stage still waits for
@@ -181,7 +181,7 @@ def _entered(handover: Handover, stage: Stage) -> Step:
 
 
 def _nominations(handover: Handover) -> Iterator[Effect]:
-    return (Nominate(pod, node) for pod, node in handover.places if not handover.in_place)
+    return (Nominate(pod, node) for pod, node in handover.places if handover.nominates)
 
 
 def _marks(handover: Handover) -> Iterator[Effect]:
@@ -232,13 +232,13 @@ def _told(victim: Target, handover: Handover) -> Announce:
     """
     preemptor = handover.preemptor
     nodes = sorted({node for _, node in handover.places})
-    where = nodes[0] if len(nodes) == 1 else dict(handover.homes).get(victim, nodes[0])
+    where = nodes[0] if len(nodes) == 1 else dict(handover.victim_nodes).get(victim, nodes[0])
     note = f"Preempted by {preemptor.kind.lower()} {preemptor.uid} on node {where} (decision {handover.id})"
     return Announce(victim, Tone.NORMAL, "Preempted", "Preempting", note, once=handover.id)
 
 
-def told_again(pod: Pod) -> Announce | None:
-    """What a victim on its way was to be told by who evicted it, who may have been gone before he could."""
+def reported_again(pod: Pod) -> Announce | None:
+    """Re-emits Preempted for a terminating victim: the previous leader may have died before announcing it."""
     if pod.metadata.deletion_timestamp is None:
         return None
     messages = (c.message for c in pod.status.conditions if _is_mark(c))
@@ -252,8 +252,8 @@ def told_again(pod: Pod) -> Announce | None:
 
 
 def _told_preemptor(handover: Handover) -> tuple[Effect, ...]:
-    homes = dict(handover.homes)
+    nodes = dict(handover.victim_nodes)
     victims = [victim for victim in handover.victims if victim not in handover.gone]
-    told = giving_way_text(by_node(homes[victim] for victim in victims if victim in homes))
+    told = giving_way_text(by_node(nodes[victim] for victim in victims if victim in nodes))
     note = f"{told} (decision {handover.id})"
     return (Announce(handover.preemptor, Tone.NORMAL, "Preempting", "Preempting", note),) if told else ()

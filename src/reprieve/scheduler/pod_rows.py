@@ -6,6 +6,7 @@ from reprieve.model.clocks import scheduled_at
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.mentions import Mentions, keys_looked_at
+from reprieve.model.objects import Pod
 from reprieve.model.pods import LabelSet, MentionKey, Pods, is_static
 from reprieve.model.resources import ResourceAxis
 from reprieve.model.shape import CompiledPod, Disk, HostPort, PodTerm, WeightedPodTerm
@@ -15,6 +16,10 @@ from reprieve.scheduler.growable_columns import GrowingColumn, GrowingRelation, 
 PodKey = tuple[str, str]  # namespace, name
 
 _MOST_MENTIONED = 4096  # kinds of pods that take turns; more than that start over
+
+
+def pod_key(pod: Pod) -> PodKey:
+    return pod.metadata.namespace, pod.metadata.name
 
 
 class PodRows:

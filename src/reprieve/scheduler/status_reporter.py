@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, Tone
 from reprieve.model.objects import PodGroup
+from reprieve.scheduler.targets import group_target
 
 _LONGEST_NOTE = 1024  # what a Kubernetes event may say
 _SCHEDULED, _DIVERGES = "PodGroupInitiallyScheduled", "PodsNotMatchingPriority"
@@ -45,12 +46,12 @@ class StatusReporter:
             self._whispered.discard(pod)
             yield _warning(pod, text)
 
-    def in_place(self, pod: Target, reason: str, text: str) -> Iterator[Effect]:
-        """What becomes of a pod that asks for more where it runs; no condition denies its node."""
+    def resize_goes_on(self, pod: Target, reason: str, text: str) -> Iterator[Effect]:
+        """The next step of a resize. The pod has its node, so no condition is set."""
         if self._is_news(pod, text):
             yield Announce(pod, Tone.NORMAL, reason, "Scheduling", text[:_LONGEST_NOTE])
 
-    def no_room_in_place(self, pod: Target, text: str) -> Iterator[Effect]:
+    def resize_waits(self, pod: Target, text: str) -> Iterator[Effect]:
         if self._is_news(pod, text):
             yield Announce(pod, Tone.WARNING, "NoRoomInPlace", "Scheduling", text[:_LONGEST_NOTE])
 
@@ -84,11 +85,6 @@ class StatusReporter:
     def _is_news(self, target: Target, text: str) -> bool:
         told, self._said[target] = self._said.get(target), text
         return told != text
-
-
-def group_target(group: PodGroup) -> Target:
-    meta = group.metadata
-    return Target("PodGroup", meta.namespace, meta.name, meta.uid)
 
 
 def _warning(target: Target, text: str) -> Announce:

@@ -3,14 +3,11 @@
 import pytest
 
 from reprieve.scheduler.changes import Change
-from reprieve.scheduler.queue import Backoff, Key, Queue, Standing
+from reprieve.scheduler.queue import Backoff, Queue, Standing
+from tests.unit.scheduler.making import a_key as key
 
 ROOM = frozenset({Change.POD_LEFT, Change.NODE_ADDED})
 LABELS = frozenset({Change.NODE_LABELS})
-
-
-def key(name: str) -> Key:
-    return "Pod", "default", name
 
 
 def queue_of(*names: str, backoff: Backoff | None = None) -> Queue:
@@ -25,7 +22,7 @@ def popped(queue: Queue, now: float) -> list[str]:
     """Everybody whose turn it is, in turn."""
     names = []
     while (found := queue.pop(now)) is not None:
-        names.append(found[2])
+        names.append(found.name)
     return names
 
 
