@@ -191,7 +191,10 @@ class AuditedScheduler(Scheduler):
     def check_queue(self, pods: Iterable[Pod]) -> None:
         """Nobody is in line but these."""
         expected = sorted(map(DemandKey.of_pod, pods))
-        hold(sorted(self._state.queue.keys()) == expected, f"in line are {sorted(self._state.queue.keys())}")
+        hold(
+            sorted(self._state.queue._entries) == expected,
+            f"in line are {sorted(self._state.queue._entries)}",
+        )
 
 
 def key_of(demand: Target, *, is_resize: bool = False) -> DemandKey:

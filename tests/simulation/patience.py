@@ -31,7 +31,7 @@ class PatientScheduler(Scheduler):
         return decided
 
     def next_time(self) -> float | None:
-        for key in list(self._state.queue.keys()):
+        for key in list(self._state.queue._entries):
             if self._state.queue.standing(key) in (Standing.WAITING, Standing.BACKOFF):
                 self._check_nobody_waits_too_long(key)
         return super().next_time()

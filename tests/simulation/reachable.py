@@ -198,7 +198,7 @@ def check_rest(scene: Scene) -> None:
     if wanted in there:
         hold(cluster.places().get(wanted) == "n1", f"{wanted} has no place: {cluster.places()}")
     waiting = {name for name in there if not cluster.pod(name).spec.node_name}
-    in_line = sorted(state.queue.keys())
+    in_line = sorted(state.queue._entries)
     hold({key[2] for key in in_line} == waiting, f"in line are {in_line}")
     left = [*state.plans, *state.plans._strays, *state.ledger, *state.nominated, *state.lingering]
     left += state.unknown_outcomes._times

@@ -220,6 +220,6 @@ class WatchedScheduler(Scheduler):
         }
         hold({(pod.namespace, pod.name) for pod in self._state.parts} == waiting, f"waiting are {waiting}")
         hold(
-            set(self._state.queue.keys()) == set(self._state.parts.values()),
-            f"in line are {list(self._state.queue.keys())}",
+            set(self._state.queue._entries) == set(self._state.parts.values()),
+            f"in line are {list(self._state.queue._entries)}",
         )

@@ -39,12 +39,6 @@ _FEW_UNITS = 100  # so many are put back one by one; of more, only those who are
 _FEW_NODES = 20  # so many are planned for one by one; of more, only those that may win
 
 
-def search(question: Question, now: float) -> Plan | NoPlan:
-    """The best plan."""
-    found = candidates(replace(question, most=1), now)
-    return found if isinstance(found, NoPlan) else best(question, found)
-
-
 def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
     """A plan for every domain that could have one of the best; or why there is none."""
     demand, policy = question.demand, question.policy

@@ -1,6 +1,9 @@
-"""Who is next, who waits, and which change wakes whom. Times are arguments; nothing here decides."""
+"""Which demand is next, which ones wait, and which change wakes which.
 
-from collections.abc import Collection, Hashable, Iterator
+Times are arguments, and nothing is decided here.
+"""
+
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heappop, heappush
@@ -17,16 +20,16 @@ class Standing(Enum):
     ACTIVE = "active"  # to be decided as soon as it is its turn
     BACKOFF = "backoff"  # to be decided, but not before a time
     WAITING = "unschedulable"  # until something changes that could help
-    GATED = "gated"  # until whoever gated it lets go
-    HELD = "held"  # what was decided for it is being done; whoever does that says when to go on
-    DECIDING = "deciding"  # taken out; its fate is being settled
+    GATED = "gated"  # until it can be decided at all
+    HELD = "held"  # the calls of its plan are under way; nothing wakes it before they are over
+    DECIDING = "deciding"  # popped; it is being decided, or its pods are being bound
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
     first: float = 1.0
     longest: float = 10.0
-    flush_after: float = 300.0  # nobody waits longer than this without another look
+    flush_after: float = 300.0  # no demand waits longer than this without another decision
 
     def after(self, failures: int) -> float:
         if not failures:
@@ -42,12 +45,12 @@ DEFAULT_BACKOFF = Backoff()
 class _Entry:
     key: DemandKey
     priority: int
-    since: float  # when it was put in line; among equals the first comes first
+    since: float  # when it was enqueued; among equals the first comes first
     standing: Standing
     ready_at: float = 0.0
     failures: int = 0
     waits_for: frozenset[Change] = NO_CHANGES
-    missed: set[Change] = field(default_factory=set)
+    missed: set[Change] = field(default_factory=set)  # while it was held
     only_node: str = ""  # the only node that can help it; empty: any
     ticket: int = 0  # only the newest ticket of an entry is valid in the heaps
 
@@ -56,7 +59,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 def _take_out(table: dict[T, dict[DemandKey, None]], under: T, key: DemandKey) -> None:
-    """Nothing is kept under a name that nobody has."""
+    """Empty tables are not kept."""
     del table[under][key]
     if not table[under]:
         del table[under]
@@ -68,39 +71,28 @@ class Queue:
         self._entries: dict[DemandKey, _Entry] = {}
         self._active: list[tuple[int, float, DemandKey, int]] = []
         self._timed: list[tuple[float, DemandKey, int]] = []
-        # Those who wait, by where and for what: few combinations, many waiting.
+        # Waiting demands, by node and by what they wait for: few combinations, many demands.
         self._waiting: dict[str, dict[frozenset[Change], dict[DemandKey, None]]] = {}
         self._by_node: dict[str, dict[DemandKey, None]] = {}
-        self._deciding: set[DemandKey] = set()  # those who learn later what changed in the meantime
-        self._expecting: set[DemandKey] = (
-            set()
-        )  # those who may have to be looked at before their backoff is over
+        self._held: set[DemandKey] = set()
+        self._expecting: set[DemandKey] = set()  # demands that may be decided before their backoff is over
         self._tickets = 0
 
     def __contains__(self, key: DemandKey) -> bool:
         return key in self._entries
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def standing(self, key: DemandKey) -> Standing | None:
         entry = self._entries.get(key)
         return entry.standing if entry is not None else None
 
-    def counts(self) -> dict[Standing, int]:
-        counts = dict.fromkeys(Standing, 0)
-        for entry in self._entries.values():
-            counts[entry.standing] += 1
-        return counts
-
-    # --- who asks ---
+    # --- what is in the queue ---
 
     def add(
         self, key: DemandKey, priority: int, now: float, *, gated: bool = False, only_node: str = ""
     ) -> None:
-        """A new demand, or one that changed so that it deserves another look at once."""
+        """A new demand, or one that changed so that it deserves another decision at once."""
         if key in self._entries and self._entries[key].only_node != only_node:
-            self.remove(key)  # a namesake elsewhere
+            self.remove(key)  # another pod of the same name, elsewhere
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = _Entry(key, priority, now, Standing.GATED, only_node=only_node)
@@ -108,7 +100,7 @@ class Queue:
                 self._by_node.setdefault(only_node, {})[key] = None
         elif entry.standing is Standing.DECIDING or (entry.standing is Standing.HELD and not gated):
             entry.priority = priority
-            entry.missed.update(Change)
+            entry.missed.update(Change)  # a held demand is decided again as soon as it is let go
             return
         entry.priority = priority
         if gated:
@@ -125,7 +117,7 @@ class Queue:
             if entry.only_node:
                 _take_out(self._by_node, entry.only_node, key)
 
-    # --- who is next ---
+    # --- what is next ---
 
     def pop(self, now: float) -> DemandKey | None:
         """The most important demand whose time has come; of equals the one that came first."""
@@ -141,30 +133,25 @@ class Queue:
         return None
 
     def wait(self, key: DemandKey, waits_for: frozenset[Change], now: float) -> None:
-        """It does not fit. It comes back when one of these changes happens, after its backoff."""
+        """It does not fit. It comes back when one of these changes happens, after its backoff.
+
+        A decision is made in one step, so no change can have happened since it was popped.
+        """
         entry = self._failed(key, now)
-        if entry is None:
-            return
-        if entry.missed & waits_for:
-            self._back_off(entry)
-        else:
+        if entry is not None:
             self._wait(entry, waits_for, now)
 
     def park(self, key: DemandKey, waits_for: frozenset[Change], now: float) -> None:
-        """It fits, and somebody else acts. It comes back if one of these changes happens."""
+        """It fits, and another component acts. It comes back if one of these changes happens."""
         entry = self._entries.get(key)
-        if entry is None:
-            return
-        entry.failures, entry.ready_at = 0, now
-        if entry.missed & waits_for:
-            self._wake(entry, now)
-        else:
+        if entry is not None:
+            entry.failures, entry.ready_at = 0, now
             self._wait(entry, waits_for, now)
 
     def retry(self, key: DemandKey, now: float) -> None:
-        """Something went wrong that has nothing to do with room: again after a backoff.
+        """A call failed, which says nothing about room: again after a backoff.
 
-        A demand of many pods may hear of many mishaps: together they are one failure.
+        For a demand of many pods many calls may fail: together they are one failure.
         """
         standing = self.standing(key)
         if standing is Standing.HELD:
@@ -177,7 +164,7 @@ class Queue:
     ) -> None:
         """``nodes`` is where it happened, if that matters."""
         places = ("", *nodes) if change in LOCAL else ("", *self._waiting)
-        for entry in [self._entries[key] for key in self._deciding.difference(but)]:
+        for entry in [self._entries[key] for key in self._held.difference(but)]:
             if change not in LOCAL or not entry.only_node or entry.only_node in nodes:
                 entry.missed.add(change)
         if change in AT_ONCE:
@@ -195,21 +182,16 @@ class Queue:
     def expect(self, key: DemandKey, changes: frozenset[Change], moment: float | None, now: float) -> None:
         """It waits for further changes, and for a moment that no backoff makes it miss."""
         entry = self._entries.get(key)
-        if entry is None:
+        if entry is None or entry.standing is not Standing.WAITING:
             return
         self._expecting.add(key)
+        self._wait(entry, entry.waits_for | changes, now)
         if moment is not None:
             entry.ready_at = min(entry.ready_at, moment)
-        if entry.standing is Standing.BACKOFF:
-            entry.waits_for |= changes
-            self._back_off(entry)
-        elif entry.standing is Standing.WAITING:
-            self._wait(entry, entry.waits_for | changes, now)
-            if moment is not None:
-                heappush(self._timed, (moment, key, entry.ticket))
+            heappush(self._timed, (moment, key, entry.ticket))
 
     def hasten(self, change: Change, moment: float) -> None:
-        """Whoever waits for such a change must not miss a moment that comes with it, whatever its backoff."""
+        """No backoff delays a demand that waits for such a change beyond this moment."""
         for entry in [self._entries[key] for key in sorted(self._expecting)]:
             if change in entry.waits_for and entry.ready_at > moment:
                 entry.ready_at = moment
@@ -217,13 +199,13 @@ class Queue:
                     self._back_off(entry)
 
     def gate(self, key: DemandKey) -> None:
-        """It has nothing to ask for the time being."""
+        """It cannot be decided for the time being."""
         entry = self._entries.get(key)
         if entry is not None:
             self._move(entry, Standing.GATED)
 
     def hold(self, key: DemandKey) -> None:
-        """Nothing wakes it before it is let go."""
+        """Nothing wakes it before ``let_wait``."""
         entry = self._entries.get(key)
         if entry is not None:
             self._move(entry, Standing.HELD)
@@ -244,13 +226,13 @@ class Queue:
             self._wait(entry, entry.waits_for, now)
 
     def again(self, key: DemandKey) -> None:
-        """Its turn comes at once, and its place in line is the old one."""
+        """It is decided at once, in the order of its old place in the queue."""
         entry = self._entries.get(key)
         if entry is not None:
             self._activate(entry)
 
     def advance(self, now: float) -> None:
-        """Lets go of everybody whose time has come."""
+        """Wakes all demands whose time has come."""
         while self._timed and self._timed[0][0] <= now:
             _, key, ticket = heappop(self._timed)
             entry = self._entries.get(key)
@@ -272,11 +254,8 @@ class Queue:
         self._timed = [(at + seconds, key, ticket) for at, key, ticket in self._timed]
 
     def at(self, node: str) -> list[DemandKey]:
-        """Those whom nothing can help that happens elsewhere."""
+        """Demands that only this node can help."""
         return list(self._by_node.get(node, ()))
-
-    def keys(self) -> Iterator[DemandKey]:
-        yield from self._entries
 
     # --- moving entries ---
 
@@ -313,11 +292,11 @@ class Queue:
         self._tickets += 1
         entry.ticket = self._tickets
         entry.standing = standing
-        if standing in (Standing.DECIDING, Standing.HELD):
-            self._deciding.add(entry.key)
+        if standing is Standing.HELD:
+            self._held.add(entry.key)
 
     def _leave(self, entry: _Entry) -> None:
-        self._deciding.discard(entry.key)
+        self._held.discard(entry.key)
         if entry.standing is Standing.WAITING:
             waiting = self._waiting[entry.only_node]
             _take_out(waiting, entry.waits_for, entry.key)

@@ -142,7 +142,7 @@ class Served:
             "plans": [*scheduler._state.plans, *scheduler._state.plans._strays],
             "reserved": scheduler._state.nominated,
             "marked": scheduler._state.plans.victims_in_flight(),
-            "in line": [*scheduler._state.queue.keys(), *scheduler._state.parts],
+            "in line": [*scheduler._state.queue._entries, *scheduler._state.parts],
             "promised": [*scheduler._state.ledger],
         }
         return {name: mind for name, mind in minds.items() if mind}

@@ -132,7 +132,7 @@ def test_whoever_has_what_it_wants_is_forgotten() -> None:
     assert remains(on.scheduler)
     on.see(granted(wanting(GROWS, "3")))
     assert "scheduler._state.parts" not in remains(on.scheduler)
-    assert not len(on.scheduler._state.queue)
+    assert not on.scheduler._state.queue._entries
 
 
 def test_whoever_goes_is_forgotten() -> None:
@@ -140,7 +140,7 @@ def test_whoever_goes_is_forgotten() -> None:
     on.see(leaving(wanting(GROWS, "3")))
     assert not len(on.scheduler._state.plans)
     on.lose(GROWS)
-    assert not len(on.scheduler._state.queue)
+    assert not on.scheduler._state.queue._entries
 
 
 def test_a_pod_may_be_bound_and_deferred_before_it_is_seen_again() -> None:
@@ -149,7 +149,7 @@ def test_a_pod_may_be_bound_and_deferred_before_it_is_seen_again() -> None:
     (bind,) = on.take()[:1]
     assert isinstance(bind, Bind)
     on.see(wanting(later(GROWS), "3"))
-    assert list(on.scheduler._state.queue.keys()) == [a_key("grows", DemandKind.RESIZE)]
+    assert list(on.scheduler._state.queue._entries) == [a_key("grows", DemandKind.RESIZE)]
     assert not len(on.scheduler._state.ledger)
 
 
@@ -195,7 +195,7 @@ def test_nobody_is_evicted_for_what_was_settled_in_the_same_breath() -> None:
     assert [(e.target.name, e.status) for e in cleared] == [("low", "False")]
     assert not [effect for effect in on.wanted if isinstance(effect, Evict)]
     on.succeed()
-    assert not len(on.scheduler._state.queue)
+    assert not on.scheduler._state.queue._entries
     assert on.scheduler.next_time() is None
 
 

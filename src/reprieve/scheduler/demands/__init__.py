@@ -12,11 +12,16 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.profile import Profile
 from reprieve.preemption.policy import Resizes
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
-from reprieve.scheduler.demands.group import WaitingGroup, group_demand, group_priority, waiting_group
+from reprieve.scheduler.demands.group import WaitingGroup, group_priority, waiting_group, waiting_group_demand
 from reprieve.scheduler.demands.group_rules import GroupRules
 from reprieve.scheduler.demands.not_yet import NotYet
-from reprieve.scheduler.demands.pod import WaitingPod, pod_demand, report_unscheduled, waiting_pod
-from reprieve.scheduler.demands.resize import WaitingResize, report_deferred, resize_demand, waiting_resize
+from reprieve.scheduler.demands.pod import WaitingPod, report_unscheduled, waiting_pod, waiting_pod_demand
+from reprieve.scheduler.demands.resize import (
+    WaitingResize,
+    report_deferred,
+    waiting_resize,
+    waiting_resize_demand,
+)
 from reprieve.scheduler.status_reporter import StatusReporter
 from reprieve.scheduler.world import World
 
@@ -65,11 +70,11 @@ def demand_of(
     """
     match requester:
         case WaitingPod():
-            return pod_demand(requester, view, profile, reserved), view
+            return waiting_pod_demand(requester, view, profile, reserved), view
         case WaitingGroup():
-            return group_demand(requester, view, profile, reserved), view
+            return waiting_group_demand(requester, view, profile, reserved), view
         case WaitingResize():
-            return resize_demand(requester, view, now)
+            return waiting_resize_demand(requester, view, now)
 
 
 def report_waiting(

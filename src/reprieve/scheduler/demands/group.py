@@ -140,7 +140,7 @@ def _urgency(pod: CompiledPod) -> tuple[int, str]:
     return -(pod.pod.spec.priority or 0), pod.pod.metadata.name
 
 
-def group_demand(
+def waiting_group_demand(
     requester: WaitingGroup, view: Snapshot, profile: Profile, reserved: Mapping[Target, str]
 ) -> Demand:
     tree = requester.tree

@@ -1,14 +1,14 @@
 """A demand of one pod that has no node. If it fits it is bound, and any node may help it."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.placement.constraints import constraints_under
 from reprieve.placement.demand import Demand
+from reprieve.placement.place import pod_demand
 from reprieve.placement.profile import Profile
 from reprieve.placement.reasons import Code
 from reprieve.scheduler.changes import Change, helpful
@@ -52,17 +52,12 @@ def waiting_pod(world: World, key: DemandKey) -> WaitingPod | NotYet | None:
     return WaitingPod(key, pod, spec.priority or 0, spec.preemption_policy != "Never")
 
 
-def pod_demand(
+def waiting_pod_demand(
     requester: WaitingPod, view: Snapshot, profile: Profile, reserved: Mapping[Target, str]
 ) -> Demand:
-    return Demand(
-        pods=rows_of_pods(requester.pods, view),
-        constraints=constraints_under(profile),
-        needed=requester.needed,
-        priority=requester.priority,
-        may_preempt=requester.may_preempt,
-        nominated=reserved_rows(requester.pods, view, reserved),
-    )
+    (row,) = rows_of_pods(requester.pods, view)
+    # The nomination that the pod shows may be out of date.
+    return replace(pod_demand(view, row, profile), nominated=reserved_rows(requester.pods, view, reserved))
 
 
 def rows_of_pods(pods: Iterable[CompiledPod], view: Snapshot) -> tuple[int, ...]:

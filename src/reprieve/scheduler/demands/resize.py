@@ -83,7 +83,7 @@ def _is_waiting(compiled: CompiledPod, rule: Resizes) -> bool:
     return compiled.pod.metadata.deletion_timestamp is None and rule.is_waiting(compiled.pod)
 
 
-def resize_demand(requester: WaitingResize, view: Snapshot, now: float) -> tuple[Demand, Snapshot]:
+def waiting_resize_demand(requester: WaitingResize, view: Snapshot, now: float) -> tuple[Demand, Snapshot]:
     """The demand, and the cluster as it counts for that."""
     demand, around = requester.rule.demand(view, view.pods.rows[requester.key.object], now)
     return replace(demand, priority=requester.priority, may_preempt=requester.may_preempt), around
