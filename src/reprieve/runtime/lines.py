@@ -11,12 +11,11 @@ import msgspec
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Record
 from reprieve.scheduler.decision import Decision
 
 FORMAT = 1
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

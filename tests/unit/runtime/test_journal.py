@@ -10,6 +10,7 @@ import pytest
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Done, Event, Seen, Synced
+from reprieve.model.json import Json
 from reprieve.runtime.journal import (
     Bounds,
     Headless,
@@ -20,7 +21,7 @@ from reprieve.runtime.journal import (
     entries,
     replay,
 )
-from reprieve.runtime.lines import Asked, Began, Json, Observed
+from reprieve.runtime.lines import Asked, Began, Observed
 from reprieve.scheduler.core import Scheduler
 from tests.unit.scheduler.making import a_node, a_pod, bound
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from reprieve.model.effects import Target
+from reprieve.model.json import Json
 from reprieve.model.objects import (
     KubernetesObject,
     Namespace,
@@ -17,7 +18,6 @@ from reprieve.model.objects import (
 )
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 
-Json = dict[str, Any]
 T = TypeVar("T", bound=KubernetesObject)
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
