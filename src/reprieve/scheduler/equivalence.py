@@ -33,7 +33,7 @@ def equivalence_key_of(requester: Requester) -> Hashable | None:
     match requester:
         case WaitingPod(pod=one):
             spec, namespace = one.pod.spec, one.pod.metadata.namespace
-            who = (namespace, spec.scheduler_name, group_key(one.pod))
-            return one.shape, who, requester.priority, requester.may_preempt
+            owner = (namespace, spec.scheduler_name, group_key(one.pod))
+            return one.shape, owner, requester.priority, requester.may_preempt
         case WaitingGroup() | WaitingResize():
             return None

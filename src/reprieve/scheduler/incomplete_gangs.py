@@ -1,7 +1,7 @@
 """Gangs whose pods are still being created, and which of them have waited for the others too long.
 
-Pods of a gang come one after the other, and mostly all of them come: to tell each that some are missing would
-cost two requests a pod, and be wrong a moment later.
+Pods of a gang are created one after the other, and mostly all of them are: to report on each that some are
+missing would cost two requests a pod, and be wrong a moment later.
 """
 
 from reprieve.scheduler.demand_key import DemandKey
@@ -19,7 +19,7 @@ class IncompleteGangs:
             self._due.setdefault(gang, now + _PATIENCE)
 
     def end(self, gang: DemandKey) -> None:
-        """Its pods are there, or it is something else that it waits for."""
+        """Its pods exist, or it waits for something else."""
         self._due.pop(gang, None)
         self._late.discard(gang)
 
@@ -27,7 +27,7 @@ class IncompleteGangs:
         return gang in self._late
 
     def overdue(self, now: float) -> list[DemandKey]:
-        """Those whose time has come, each once."""
+        """Gangs whose time has come, each once."""
         found = [gang for gang, due in self._due.items() if due <= now]
         for gang in found:
             del self._due[gang]
