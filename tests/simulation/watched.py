@@ -7,7 +7,6 @@ from reprieve.model.effects import Effect, Evict, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Unknown
 from reprieve.model.objects import Pod
 from reprieve.preemption.policy import BudgetCounting
-from reprieve.preemption.toleration import tolerated_until
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
@@ -16,6 +15,7 @@ from reprieve.scheduler.handover import Handover, Stage
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
+from tests.reference.plain.toleration import may_be_taken_from
 from tests.simulation.evictions import Evictions
 from tests.simulation.invariants import Auditor, hold, is_waiting, key_of
 
@@ -159,7 +159,7 @@ class WatchedScheduler(Scheduler):
             theirs = own if group is None else self._state.world.groups.priority_of(group)
             hold(theirs < priority, f"{victim} has priority {theirs} and goes for {priority}")
             if group is None:
-                until = tolerated_until(pod.pod, priority, self._state.world.groups.classes)
+                until = may_be_taken_from((*self._state.world.groups.classes.values(),), [pod.pod], priority)
                 hold(until <= now, f"{victim} tolerates {priority} until {until}, and goes at {now}")
             if group is not None and group.spec.disrupted_whole:
                 self._check_whole(plan, (group.metadata.namespace, group.metadata.name))

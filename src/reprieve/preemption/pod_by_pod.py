@@ -1,6 +1,7 @@
-"""A gang that does not preempt as one: each of its pods in turn makes room for itself.
+"""A gang that does not preempt as one: room is made for each of its pods in turn.
 
-No pod is evicted in vain: a plan has the victims of all pods, and there is none unless enough pods have room.
+No pod is evicted in vain: the victims for all pods of the gang make one plan, and there is none unless enough
+pods of the gang get room.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,8 +24,8 @@ from reprieve.preemption.units import Unit
 FindCandidates = Callable[[Question, float], list[Plan] | NoPlan]
 
 
-def plans_singly(question: Question, now: float, find: FindCandidates) -> list[Plan] | NoPlan:
-    """A plan for every domain in which enough pods of the demand can have room."""
+def plans_pod_by_pod(question: Question, now: float, find: FindCandidates) -> list[Plan] | NoPlan:
+    """A plan for every domain in which enough pods of the demand can get room."""
     plans: list[Plan] = []
     refusals: list[NoPlan] = []
     for domain in _domains(question):
@@ -75,7 +76,7 @@ def _plan_in(domain: Domain, question: Question, now: float, find: FindCandidate
 
 
 def _too_few(refusals: Sequence[NoPlan], plans: Sequence[Plan]) -> NoPlan:
-    """If some pods found room by evictions, there were units that may be evicted."""
+    """Where some pods get room, the reason is not that no unit may be preempted."""
     refusal = earliest(refusals)
     is_misleading = refusal.why is Why.NOBODY_ELIGIBLE and any(plan.victims for plan in plans)
     return replace(refusal, why=Why.NO_HELP) if is_misleading else refusal
@@ -96,7 +97,7 @@ def _alone(pod: int, domain: Domain, question: Question) -> Demand:
 
 
 def joined(domain: str, pods: tuple[int, ...], nodes: Sequence[int], plans: Sequence[Plan]) -> Plan:
-    """One plan for several pods, of plans that were made one after the other."""
+    """One plan for several pods, from plans that were made one after the other."""
     victims = {unit.name: unit for plan in plans for unit in plan.victims}
     spared = {unit.name: unit for plan in plans for unit in plan.spared if unit.name not in victims}
     return Plan(
@@ -110,5 +111,5 @@ def joined(domain: str, pods: tuple[int, ...], nodes: Sequence[int], plans: Sequ
 
 
 def _by_priority(units: Iterable[Unit]) -> tuple[Unit, ...]:
-    """Of equals, the unit that was found first is the more important."""
+    """Units of one priority stay in the order in which the plans named them."""
     return tuple(sorted(units, key=lambda unit: -unit.priority))

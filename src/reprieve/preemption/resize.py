@@ -1,7 +1,7 @@
-"""A resize in place that its node has deferred, as a demand.
+"""A resize in place that its kubelet has deferred, as a demand.
 
-It needs room on the pod's own node and nothing else. Which pods are preempted for it, and in which order that
-happens, is not known here.
+It needs room on the pod's own node and nothing else. Which pods are evicted for it, and in which order, is
+not known here, nor what follows when it fits.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ DEADLINE = "reprieve.dev/resize-deadline-seconds"
 
 
 class Accounting(StrEnum):
-    """The arithmetic by which a resize fits: the kubelet's, or kube-scheduler's."""
+    """By which arithmetic a resize fits: the kubelet's or kube-scheduler's."""
 
     KUBELET = "Kubelet"
     UPSTREAM = "Upstream"
@@ -43,7 +43,7 @@ class DeferredResizes:
         return bool(pod.spec.node_name) and is_deferred(pod)
 
     def forbidden(self, pod: Pod, node: Node) -> str:
-        """Why no pod may be evicted for this resize, whichever pods there are; empty if pods may be."""
+        """Why no pod may be evicted for this resize; empty if pods may."""
         if opponents := resize_preemption_opponents(node):
             by = listed(sorted(opponents))
             return f"preemption for resizes on node {node.metadata.name} is disabled by {by}"
@@ -55,7 +55,7 @@ class DeferredResizes:
         return ""
 
     def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
-        """The demand of a pod that runs, and the cluster as it counts for that: without the pod itself."""
+        """The demand of a running pod, and the cluster as that demand sees it: without the pod itself."""
         pod, node = view.pods.compiled[row].pod, int(view.where[row])
         around = view.groups.root(view.pods.groups[row])
         home = np.zeros(len(view.nodes), np.bool_)
@@ -80,10 +80,10 @@ class DeferredResizes:
 
 
 def _as_the_kubelet_counts(view: Snapshot, row: int) -> Snapshot:
-    """Other pods count with what they were granted, and with what they want if the kubelet serves them first.
+    """Other pods count with what they were granted, or with what they want if the kubelet serves them first.
 
-    For placing pods the scheduler counts all that pods want, so that a new pod does not take what another is
-    to grow into. For one resize that would be too much, and cost victims that its node does not need.
+    For a new pod, the scheduler counts what all pods want, so that the new pod does not get room that
+    another is to grow into. For one resize that would be too much: it would cost victims in vain.
     """
     later = list(_served_later(view, row))
     if not later:
@@ -98,7 +98,7 @@ def _as_the_kubelet_counts(view: Snapshot, row: int) -> Snapshot:
 
 
 def _served_later(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:
-    """Pods on the same node that are not served first, and how much more they want than they have."""
+    """Pods on the node that the kubelet does not serve first, and how much more they want than they have."""
     node = int(view.where[row])
     for other in np.flatnonzero(view.where == node).tolist() if node != NOWHERE else ():
         compiled = view.pods.compiled[other]
@@ -109,7 +109,7 @@ def _served_later(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:
 
 
 def _is_served_first(view: Snapshot, other: int, row: int) -> bool:
-    """Whether the kubelet gives room to the other first: not if no eviction could make enough room for it."""
+    """Whether the kubelet gives room to the other pod first: not if no eviction could make enough for it."""
     pods = view.pods
     if not is_deferred(pods.compiled[other].pod) or pods.priority[other] <= pods.priority[row]:
         return False
@@ -131,7 +131,7 @@ def _growth(compiled: CompiledPod, view: Snapshot) -> Ints:
 
 
 def _until(pod: Pod, now: float) -> float | None:
-    """The deadline of the resize: so many seconds after the node deferred it."""
+    """When the resize is no longer wanted: so many seconds after the kubelet deferred it."""
     seconds = _seconds(pod.metadata.annotations.get(DEADLINE, ""))
     since = deferred_since(pod)
     return None if seconds is None else (now if since is None else since) + seconds

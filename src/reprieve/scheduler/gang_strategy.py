@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from reprieve.placement.demand import Demand
-from reprieve.preemption.pod_by_pod import FindCandidates, plans_singly
+from reprieve.preemption.pod_by_pod import FindCandidates, plans_pod_by_pod
 from reprieve.scheduler.decision_context import DecisionContext
 
 
@@ -39,7 +39,7 @@ def together(find: FindCandidates) -> FindCandidates:
 
 def singly(find: FindCandidates) -> FindCandidates:
     """Each pod of a gang makes room for itself, with its own priority."""
-    return partial(plans_singly, find=find)
+    return partial(plans_pod_by_pod, find=find)
 
 
 MIN_COUNT = GangStrategy(needed_members, together)

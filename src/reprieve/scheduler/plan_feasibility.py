@@ -12,7 +12,7 @@ from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.place import Placement, with_promises
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.reprieve import holds, who_matters
+from reprieve.preemption.reprieve import holds, pods_that_matter
 from reprieve.scheduler.decision_context import DecisionContext
 from reprieve.scheduler.handover import Handover
 from reprieve.scheduler.targets import rows_of, target_at
@@ -21,7 +21,7 @@ from reprieve.scheduler.targets import rows_of, target_at
 def holds_without_promised(context: DecisionContext, plan: Plan) -> bool:
     """A plan must hold also if pods with reserved room never come to their nodes."""
     demand, waiting = replace(context.demand, pods=plan.pods), list(context.promised.pods)
-    if not waiting or not who_matters(demand, context.view, context.profile)[waiting].any():
+    if not waiting or not pods_that_matter(demand, context.view, context.profile)[waiting].any():
         return True
     view = without(context.view, _going(context, plan))
     return holds(demand, plan.placement, view, context.profile)

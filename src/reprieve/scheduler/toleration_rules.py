@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from reprieve.model.objects import PriorityClass
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.toleration import Fault, faults_of
+from reprieve.preemption.toleration import TolerationFault, faults_of
 from reprieve.scheduler.handover import Handover
 
 
 @dataclass(frozen=True, slots=True)
 class TolerationRules:
-    faults: Callable[[PriorityClass], tuple[Fault, ...]]  # what is wrong with the annotations of a class
+    faults: Callable[[PriorityClass], tuple[TolerationFault, ...]]  # what is wrong with its annotations
     in_doubt: Callable[[Handover], bool]  # whether a plan is made anew when a class changes
     unprotected: Callable[[Snapshot, Plan], Iterator[tuple[int, str]]]  # victims (rows) whose class is gone
 
