@@ -20,6 +20,7 @@ from reprieve.model.objects import KubernetesObject, Node, Pod, runs
 from reprieve.placement.place import Placement, place, pod_demand
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import SCHEDULER_NAME
 from tests.reference.plain.ports import host_ports_of
@@ -175,7 +176,7 @@ class AuditedScheduler(Scheduler):
             if pod is None or not is_waiting(pod):
                 continue
             promised = Target("Pod", *key, pod.metadata.uid) in promises
-            standing = self._state.queue.standing(("Pod", *key))
+            standing = self._state.queue.standing(DemandKey(DemandKind.POD, *key))
             in_line = standing not in (None, Standing.DECIDING)
             hold(promised != in_line, f"{key[1]} is {'promised, and ' if promised else ''}{standing}")
         for target in promises:
@@ -190,8 +191,17 @@ class AuditedScheduler(Scheduler):
 
     def check_queue(self, pods: Iterable[Pod]) -> None:
         """Nobody is in line but these."""
-        expected = sorted(("Pod", pod.metadata.namespace, pod.metadata.name) for pod in pods)
-        hold(sorted(self._state.queue.keys()) == expected, f"in line are {sorted(self._state.queue.keys())}")
+        expected = sorted(map(DemandKey.of_pod, pods))
+        hold(
+            sorted(self._state.queue._entries) == expected,
+            f"in line are {sorted(self._state.queue._entries)}",
+        )
+
+
+def key_of(demand: Target, *, is_resize: bool = False) -> DemandKey:
+    """The key of a demand that a decision names."""
+    kind = DemandKind.GROUP if demand.kind == "PodGroup" else DemandKind.POD
+    return DemandKey(DemandKind.RESIZE if is_resize else kind, demand.namespace, demand.name)
 
 
 def is_waiting(pod: Pod) -> bool:

@@ -64,7 +64,7 @@ def resizing_settings(seed: int) -> Settings:
     return replace(
         settings,
         policies={
-            name: replace(policy, in_place=DeferredResizes(accounting))
+            name: replace(policy, resizes=DeferredResizes(accounting))
             for name, policy in settings.policies.items()
         },
     )

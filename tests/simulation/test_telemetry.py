@@ -15,7 +15,7 @@ from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
 from tests.simulation.crowded_play import CrowdedPlay
-from tests.simulation.invariants import hold
+from tests.simulation.invariants import hold, key_of
 from tests.simulation.play import silent
 
 SEEDS = range(30 if settings().derandomize else 2_000)
@@ -35,7 +35,7 @@ class PlansAgree:
         self._compare()
 
     def _compare(self) -> None:
-        told = {(d.kind, d.namespace, d.name) for d in self._telemetry._followed._plans}
+        told = set(map(key_of, self._telemetry._followed._plans))
         known = {key for key, _ in self._scheduler._state.plans}
         hold(told == known, f"open are {sorted(known)}, and metrics say {sorted(told)}")
 

@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Iterator
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, Target, Tone
 from reprieve.model.objects import Pod
 from reprieve.scheduler.changes import Change
-from reprieve.scheduler.decision_context import is_worth_evicting_for
-from reprieve.scheduler.demands import Asker, pod_target
+from reprieve.scheduler.current_context import is_worth_evicting_for
+from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.explanation import failure_text
 from reprieve.scheduler.handover import (
     Handover,
@@ -18,11 +19,11 @@ from reprieve.scheduler.handover import (
     unmark,
     vanished,
 )
-from reprieve.scheduler.queue import Key
 from reprieve.scheduler.state import State
+from reprieve.scheduler.targets import pod_target
 
 
-def _step(state: State, key: Key, before: Handover, step: Step, now: float) -> tuple[Effect, ...]:
+def _step(state: State, key: DemandKey, before: Handover, step: Step, now: float) -> tuple[Effect, ...]:
     """A plan goes on; the preemptor is looked at again when calls are over, and when all are gone."""
     handover, effects = step
     evicts = before.evicts_later and any(isinstance(effect, Evict) for effect in effects)
@@ -63,11 +64,11 @@ def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator
         state.lingering.add(effect.target)
 
 
-def _failed(state: State, key: Key, victim: Target, error: str, now: float) -> Iterator[Effect]:
-    found = state.asker(key)
+def _failed(state: State, key: DemandKey, victim: Target, error: str, now: float) -> Iterator[Effect]:
+    found = state.requester(key)
     yield from plan_anew(state, key, now)
-    if isinstance(found, Asker):
-        yield from state.say_all(found, failure_text(victim, error, found.key[1]))
+    if isinstance(found, Requester):
+        yield from state.report(found, failure_text(victim, error, key.namespace))
 
 
 def stays(state: State, pod: Target) -> None:
@@ -134,12 +135,12 @@ def lost_room(state: State, node: str, now: float) -> Iterator[Effect]:
         yield from plan_anew(state, key, now)
 
 
-def plan_anew(state: State, key: Key, now: float) -> Iterator[Effect]:
+def plan_anew(state: State, key: DemandKey, now: float) -> Iterator[Effect]:
     yield from call_off(state, key, now)
     state.queue.again(key)
 
 
-def call_off(state: State, key: Key, now: float) -> tuple[Effect, ...]:
+def call_off(state: State, key: DemandKey, now: float) -> tuple[Effect, ...]:
     """The preemptor has its place, is gone, or must plan anew: what is not yet done is not done."""
     waiting = [pod for pod in state.nominated if state.parts[pod] == key]
     state.unreserve(waiting, key, now)

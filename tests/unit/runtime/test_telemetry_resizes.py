@@ -14,7 +14,7 @@ LOW = a_pod("low", cpu="2", on="n1")
 
 
 def measured(*others: Pod) -> Measured:
-    policies = {SCHEDULER_NAME: Policy(in_place=DeferredResizes())}
+    policies = {SCHEDULER_NAME: Policy(resizes=DeferredResizes())}
     return Measured(settings=Settings(policies=policies)).begin(a_node("n1"), GROWS, *others)
 
 
