@@ -91,7 +91,7 @@ MUTATIONS = (
     Mutation(
         "a plan that goes on after an eviction failed",
         "scheduler/plan_driver.py",
-        "    yield from plan_anew(state, key, now)\n    if isinstance(found, Asker):\n",
+        "    yield from plan_anew(state, key, failure.reason, now)\n    if isinstance(found, Asker):\n",
         "    if isinstance(found, Asker):\n",
         STATES,
     ),

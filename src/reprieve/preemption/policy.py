@@ -22,6 +22,9 @@ class InPlace(Protocol):
 
     def asks(self, pod: Pod) -> bool: ...
 
+    def is_hopeless(self, pod: Pod) -> bool:
+        """Whether its node can never grant what it asks for."""
+
     def forbidden(self, pod: Pod, node: Node) -> str:
         """Why nobody may be evicted for it, whoever there is; empty if somebody may."""
 

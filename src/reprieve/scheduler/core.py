@@ -32,6 +32,7 @@ from reprieve.scheduler import binding, deciding, enqueueing, plan_driver, toler
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demands import Asker, pod_target
 from reprieve.scheduler.ledger import Promise
+from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
@@ -46,6 +47,7 @@ class Scheduler:
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         state = self._state
         state.notice(now)
+        state.plan_log.begin_step()
         state.refused = None
         effects: list[Effect] = []
         for event in events:
@@ -137,6 +139,10 @@ class Scheduler:
         """When something is to be done even if nothing happens."""
         return self._state.next_time()
 
+    def records(self) -> tuple[PlanRecord, ...]:
+        """What happened to plans in the last ``observe`` or ``decide``."""
+        return self._state.plan_log.records
+
     def pending(self) -> Counter[Standing]:
         """How many pods wait, by how they stand in line; who is promised a place does not."""
         state = self._state
@@ -177,6 +183,7 @@ class Scheduler:
     def decide(self, now: float) -> Decided | None:
         """Decides about the next demand in line; None when nobody's turn has come."""
         state = self._state
+        state.plan_log.begin_step()
         if not state.synced:
             return None
         state.notice(now)
@@ -184,7 +191,10 @@ class Scheduler:
             found = state.asker(key)
             if isinstance(found, Asker):
                 state.world.version += 1
-                return deciding.decide(state, found, now)
+                decided = deciding.decide(state, found, now)
+                if decided.decision.growth is not None:
+                    state.plan_log.considered(decided.decision.demand, decided.decision.growth, now)
+                return decided
             # It changed after it got in line, in a way that does not matter any more.
             state.queue.remove(key) if found is None else state.queue.gate(key)
         return None

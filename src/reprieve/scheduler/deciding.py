@@ -1,5 +1,6 @@
 """One decision: where a demand goes, who gives way to it, or why it must wait."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -34,6 +35,7 @@ from reprieve.scheduler.equivalence import RememberedRefusal, wish_of
 from reprieve.scheduler.explanation import eviction_of, growth_of, homes_of, miss_of, preemption_of, target_at
 from reprieve.scheduler.handover import Handover, opened
 from reprieve.scheduler.plan_driver import call_off, plan_anew
+from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.planning import (
     DecisionContext,
     Weighed,
@@ -77,7 +79,8 @@ def _goes_itself(state: State, who: Asker, now: float) -> Decided:
     state.queue.retry(who.key, now)
     because = Because("GivesWayItself", "it has to give way to others itself")
     decision = replace(_decision(state, who, Outcome.UNSCHEDULABLE, now), eviction=Eviction(because))
-    return Decided(decision, (*call_off(state, who.key, now), *state.say_all(who, decision.text)))
+    called_off = call_off(state, who.key, EndReason.PREEMPTOR_IS_VICTIM, now)
+    return Decided(decision, (*called_off, *state.say_all(who, decision.text)))
 
 
 def _is_alike(state: State, who: Asker, refused: RememberedRefusal) -> bool:
@@ -112,7 +115,7 @@ def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> 
         if not isinstance(other, Asker) or other.priority >= who.priority:
             continue
         if not still_feasible(case_of(state, other, now), handover):
-            yield from plan_anew(state, key, now)
+            yield from plan_anew(state, key, EndReason.OUTRANKED, now)
 
 
 def _placed(state: State, case: DecisionContext, nodes: tuple[int, ...], now: float) -> Decided:
@@ -132,7 +135,7 @@ def _placed(state: State, case: DecisionContext, nodes: tuple[int, ...], now: fl
     decision = replace(_decision(state, case.who, Outcome.PLACED, now), places=places)
     rest = _rest_of_plan(state, case.who)
     if rest is None:
-        effects.extend(call_off(state, case.who.key, now))
+        effects.extend(call_off(state, case.who.key, _use_of(handover, places), now))
     else:
         state.plans.keep(case.who.key, rest)
     if len(placed) < len(case.who.pods):
@@ -140,10 +143,23 @@ def _placed(state: State, case: DecisionContext, nodes: tuple[int, ...], now: fl
     return Decided(decision, tuple(effects))
 
 
+def _use_of(handover: Handover | None, places: Iterable[tuple[Target, str]]) -> EndReason:
+    """Whether a demand came to the nodes of its plan. Pods of a gang may have changed places."""
+    planned = Counter(node for _, node in handover.places) if handover is not None else Counter[str]()
+    used = planned <= Counter(node for _, node in places)
+    return EndReason.ROOM_USED if used else EndReason.PLACED_ELSEWHERE
+
+
+def _placed_pods(state: State, who: Asker) -> frozenset[Target]:
+    """Pods of a demand that have a node, and are not seen there yet."""
+    waiting = {pod_target(pod.pod) for pod in who.pods}
+    return frozenset(pod for pod, key in state.parts.items() if key == who.key and pod not in waiting)
+
+
 def _fits_in_place(state: State, case: DecisionContext, now: float) -> Decided:
     """The kubelet does the rest. Until it has, somebody else may take the room."""
     state.queue.park(case.who.key, ROOM_AT_RISK, now)
-    done = call_off(state, case.who.key, now)
+    done = call_off(state, case.who.key, EndReason.ROOM_USED, now)
     target, node = pod_target(case.who.pods[0].pod), case.who.pods[0].pod.spec.node_name
     decision = replace(_decision(state, case.who, Outcome.FITS, now), places=((target, node),))
     return Decided(decision, (*done, *state.reporter.in_place(target, "FitsInPlace", decision.text)))
@@ -166,7 +182,7 @@ def _unplaced(state: State, case: DecisionContext, found: Unplaceable, now: floa
         state.queue.wait(case.who.key, helps, now)
         waits = _decision(state, case.who, Outcome.WAITING, now)
         return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
-    withdrawn = call_off(state, case.who.key, now)
+    withdrawn = call_off(state, case.who.key, EndReason.NO_LONGER_FITS, now)
     if case.who.forbidden:
         weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
@@ -229,7 +245,8 @@ def _make_room(
     """Room is reserved from now on; the rest follows step by step."""
     plan, view = weighed.plans[0], case.view
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
-    going = [target_at(view, row) for unit in plan.victims for row in unit.pods]
+    units = [[target_at(view, row) for row in unit.pods] for unit in plan.victims]
+    going = [pod for unit in units for pod in unit]
     before = [target_at(view, int(row)) for row in awaited(case, plan)]
     anyway = [pod for pod in before if pod not in going]
     price = Preemption(leaving=len(anyway))
@@ -260,11 +277,12 @@ def _make_room(
         effects.extend(give_up(state, pod, why, now, has_room=False))
     for key in [(IN_PLACE, pod.namespace, pod.name) for pod in going]:
         if state.plans.of(key) is not None:
-            effects.extend(plan_anew(state, key, now))
+            effects.extend(plan_anew(state, key, EndReason.PREEMPTOR_IS_VICTIM, now))
     if not handover.in_place:
         state.nominated.update(places)
     handover, first = opened(handover)
     state.plans.keep(case.who.key, handover)
+    state.plan_log.opened(case.who.key, handover, units, _placed_pods(state, case.who), now)
     if handover.is_settling:  # not if nothing is to be nominated, marked or evicted
         state.queue.hold(case.who.key)
     effects.extend(first)

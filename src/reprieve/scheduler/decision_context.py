@@ -9,6 +9,7 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.scheduler.demands import IN_PLACE, Asker, demand_of, pod_target, priority_of
 from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.planning import DecisionContext, rows_of, still_feasible
 from reprieve.scheduler.queue import Key
 from reprieve.scheduler.state import State
@@ -39,20 +40,21 @@ def case_of(state: State, who: Asker, now: float) -> DecisionContext:
     )
 
 
-def is_worth_evicting_for(state: State, key: Key, handover: Handover, now: float) -> bool:
-    """Whether a plan still holds just before its victims are asked to go, and is still needed.
+def reason_not_to_evict(state: State, key: Key, handover: Handover, now: float) -> EndReason | None:
+    """Checks a plan just before its victims are evicted: None if it still holds, and is still needed.
 
-    Calls took their time, and much may have happened: its node may be cordoned, or somebody may have left.
+    Calls took their time, and much may have happened: its node may be cordoned, or another pod may have left.
     """
     who = state.asker(key)
     if not isinstance(who, Asker):
-        return False
+        return EndReason.PREEMPTOR_NOT_READY
     case = case_of(state, who, now)
     if not still_feasible(case, handover):
-        return False
-    return not state.queue.has_missed(key) or isinstance(
-        place_together(case.demand, case.view, case.profile, promised=case.promised), Unplaceable
-    )
+        return EndReason.NO_LONGER_FITS
+    if not state.queue.has_missed(key):
+        return None
+    found = place_together(case.demand, case.view, case.profile, promised=case.promised)
+    return None if isinstance(found, Unplaceable) else EndReason.NO_LONGER_NEEDED
 
 
 def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:

@@ -21,6 +21,8 @@ from reprieve.scheduler.demands import (
 )
 from reprieve.scheduler.handover import told_again
 from reprieve.scheduler.plan_driver import call_off, has_left, is_leaving, plan_anew, wake_others
+from reprieve.scheduler.plan_outcomes import demand_settled, pod_settled, reason_not_to_wait, reason_settled
+from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.queue import Key, Standing
 from reprieve.scheduler.state import State
 
@@ -84,7 +86,8 @@ def _reconsidered(state: State, key: Key, now: float) -> Iterator[Effect]:
     plan, found = state.plans.of(key), state.asker(key)
     is_forbidden = isinstance(found, Asker) and bool(found.forbidden)
     if plan is not None and (plan.evicts_later or is_forbidden):
-        yield from plan_anew(state, key, now)
+        reason = EndReason.PREEMPTION_FORBIDDEN if is_forbidden else EndReason.PREEMPTOR_CHANGED
+        yield from plan_anew(state, key, reason, now)
 
 
 def node_changed(state: State, name: str, before: Node | None, now: float) -> Iterator[Effect]:
@@ -129,12 +132,13 @@ def _line_up(
 def stand_in_line(state: State, key: Key, now: float, *, changed: bool) -> Iterator[Effect]:
     found = state.asker(key)
     if not isinstance(found, Asker) and state.synced:
-        yield from call_off(state, key, now)
+        yield from call_off(state, key, reason_not_to_wait(state, key, found), now)
     if not isinstance(found, NotYet) or not found.arriving:
         state.incomplete_gangs.end(key)
     match found:
         case None:
             state.queue.remove(key)
+            demand_settled(state, key, now)
         case NotYet(text, pods, arriving):
             state.queue.add(key, 0, now, gated=True, home=state.home(key))
             if arriving:
@@ -210,7 +214,8 @@ def forget(state: State, pod: Target, now: float) -> Iterator[Effect]:
     del state.parts[pod]
     plan = state.plans.of(key)
     if plan is not None and pod in dict(plan.places):
-        yield from plan_anew(state, key, now)
+        yield from plan_anew(state, key, reason_settled(state, key, pod, plan), now)
+    pod_settled(state, key, pod, now)
     yield from stand_in_line(state, key, now, changed=surprising)
 
 

@@ -13,6 +13,7 @@ from reprieve.preemption.toleration import faults_of
 from reprieve.scheduler.explanation import target_at
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.plan_driver import plan_anew
+from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.state import State
 
 
@@ -29,7 +30,7 @@ def plans_in_doubt(state: State, now: float) -> Iterator[Effect]:
     """A plan for which nobody was asked to go yet is made anew: its victims may be protected by now."""
     for key, handover in state.plans:
         if handover.stage in (Stage.NOMINATED, Stage.MARKING):
-            yield from plan_anew(state, key, now)
+            yield from plan_anew(state, key, EndReason.TOLERATIONS_CHANGED, now)
 
 
 def orphans(state: State, plan: Plan, view: Snapshot) -> Iterator[Effect]:
