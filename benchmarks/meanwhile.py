@@ -18,7 +18,7 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.port import Answer, Sight
 from reprieve.model.effects import Bind, Effect, WriteStatus
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.performer import Limits
+from reprieve.runtime.performer import PerformerLimits
 from reprieve.scheduler.core import Scheduler
 
 CALL_SECONDS = 0.2
@@ -62,7 +62,7 @@ async def _measured(preempt: bool, decide_meanwhile: bool) -> Row:
     mini = MiniCluster(time.time)
     mini.apply(_cluster())
     slow, created = SlowCluster(mini, {}), dict[str, float]()
-    loop = Loop(Scheduler(), slow, time.time, limits=Limits(decide_meanwhile=decide_meanwhile))
+    loop = Loop(Scheduler(), slow, time.time, limits=PerformerLimits(decide_meanwhile=decide_meanwhile))
     mini.start()
     async with loop.running():
         await asyncio.sleep(1.0)

@@ -55,8 +55,8 @@ from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import pods_alone, pods_and_groups
 from reprieve.runtime.journal import Headless, Journal, Journaled, JournalError, Replayed, replay
 from reprieve.runtime.loop import Loop, ignore
-from reprieve.runtime.observers import Machine, ObservedScheduler, Onlooker
-from reprieve.runtime.performer import Limits
+from reprieve.runtime.observers import Machine, ObservedScheduler, SchedulerObserver
+from reprieve.runtime.performer import PerformerLimits
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
@@ -100,9 +100,9 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
     )
 
 
-def limits_of(gates: config.Gates, rate: float = inf) -> Limits:
-    """How effects are carried out, of which so many may be sent in a second."""
-    limits = Limits(decide_meanwhile=gates.scheduler_async_preemption)
+def limits_of(gates: config.Gates, rate: float = inf) -> PerformerLimits:
+    """How effects are carried out. ``rate``: how many may be sent in a second."""
+    limits = PerformerLimits(decide_meanwhile=gates.scheduler_async_preemption)
     if not 0 < rate < inf:
         return limits
     # As many as are sent in two seconds: further ones would only wait for their turn, and hang.
@@ -141,12 +141,12 @@ def watched(
     clock: Callable[[], float],
     telemetry: Telemetry | None = None,
     journal: Journal | None = None,
-    others: Sequence[Onlooker] = (),
+    others: Sequence[SchedulerObserver] = (),
 ) -> Machine:
-    """The scheduler, and whoever learns from it."""
+    """The scheduler, and what observes it."""
     machine: Machine = scheduler if journal is None else Journaled(scheduler, journal)
     if telemetry is not None:
-        telemetry.asks(scheduler.pending, scheduler.known)
+        telemetry.read_from(scheduler.pending, scheduler.known)
         others = (telemetry, *others)
     return ObservedScheduler(machine, clock, others) if others else machine
 
@@ -177,7 +177,7 @@ def scheduled(
     gates: config.Gates = DEFAULT_GATES,
     watch: Callable[[Scheduler], Machine] = lambda scheduler: scheduler,
 ) -> AbstractAsyncContextManager[None]:
-    """Schedules a cluster for as long as the context is open. ``watch``: adds onlookers."""
+    """Schedules a cluster for as long as the context is open. ``watch``: adds observers."""
     machine, (rate, _) = watch(Scheduler(settings_of(configured, gates))), pace_of(configured)
     return Loop(machine, there, clock, limits=limits_of(gates, rate)).running()
 

@@ -6,7 +6,7 @@ import pytest
 
 from reprieve.model.effects import Bind, Target
 from reprieve.model.events import Done, Failed, Synced, Unknown
-from reprieve.runtime.decision_log import Chronicle
+from reprieve.runtime.decision_log import DecisionLog
 
 BIND = Bind(Target("Pod", "team", "a", "1"), "n1")
 
@@ -15,7 +15,7 @@ def told(
     caplog: pytest.LogCaptureFixture, *events: Done | Failed | Unknown | Synced
 ) -> list[tuple[int, str]]:
     with caplog.at_level(logging.INFO, "reprieve"):
-        Chronicle().observed(events, [], 0.0)
+        DecisionLog().observed(events, [], 0.0)
     return [(record.levelno, record.getMessage()) for record in caplog.records]
 
 

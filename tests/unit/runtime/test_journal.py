@@ -91,7 +91,7 @@ def test_another_decision_is_found(tmp_path: Path) -> None:
     (run,) = replay(tmp_path, scheduler)
     assert isinstance(run, Replayed)
     assert run.difference is not None
-    assert run.difference.decided is None
+    assert run.difference.replayed is None
     assert b'"outcome":"Placed"' in (run.difference.written or b"")
 
 

@@ -92,14 +92,14 @@ def test_a_beginning() -> None:
     ("line", "complaint"),
     [
         (b"not JSON", "is not a line of a journal: JSON is malformed: invalid character (byte 4)"),
-        (b"{}", "is not a line of a journal: expected begin, events or decision"),
+        (b"{}", "is not a line of a journal: expected begin, events, decision or records"),
         (
             b'{"events": [{"is": "Seen", "kind": "Dragon", "object": {}}]}',
             "names a kind that Reprieve does not know: 'Dragon'",
         ),
         (b'{"events": [{}]}', "is not a line of a journal: an event has no 'is'"),
         (b'{"events": [{"is": "Done", "effect": {}}]}', "is not a line of a journal: an event has no 'kind'"),
-        (b'{"begin": 2}', "has format 2, and this version of Reprieve reads 1"),
+        (b'{"begin": 3}', "has format 3, and this version of Reprieve reads 1 to 2"),
     ],
 )
 def test_what_is_no_line(line: bytes, complaint: str) -> None:
