@@ -113,11 +113,14 @@ class PlanLog:
         self._sent.append((key, plan, victim))
 
     def unsent(self, victim: Target) -> None:
-        """An eviction of this step is not sent after all."""
+        """An eviction of this step is not sent after all: a verdict that was reached meanwhile is void."""
         found = next((sent for sent in reversed(self._sent) if sent[2] == victim), None)
-        if found is not None:
-            self._sent.remove(found)
-            self._not_evicted(*found)
+        if found is None:
+            return
+        self._sent.remove(found)
+        self._not_evicted(*found)
+        amended = (_without(record, found[1].decision, victim) for record in self._records)
+        self._records = [record for record in amended if record is not None]
 
     def refused(self, victim: Target, key: Key | None) -> None:
         """An eviction was refused; without a key, it was for a plan that has ended."""
@@ -193,6 +196,13 @@ class PlanLog:
 
 def _head(plan: _Plan, now: float) -> tuple[str, Target, Preemptor, int, float, float]:
     return plan.decision, plan.demand, plan.preemptor, plan.victims, now, now - plan.opened
+
+
+def _without(record: PlanRecord, decision: str, victim: Target) -> PlanRecord | None:
+    if not isinstance(record, VictimsJudged) or record.decision != decision:
+        return record
+    used, wasted = (tuple(pod for pod in pods if pod != victim) for pods in (record.used, record.wasted))
+    return replace(record, used=used, wasted=wasted) if used or wasted else None
 
 
 def _preemptor(handover: Handover) -> Preemptor:

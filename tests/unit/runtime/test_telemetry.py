@@ -9,8 +9,9 @@ from reprieve.model.effects import Bind, Effect, Evict, SetCondition
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
 from reprieve.model.objects import KubernetesObject
 from reprieve.runtime.observers import ObservedScheduler
-from reprieve.runtime.telemetry import Telemetry
+from reprieve.runtime.telemetry import ABANDONED, PREEMPTORS, Telemetry
 from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.plan_records import EndReason, Preemptor
 from reprieve.scheduler.settings import Settings
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, bound, leaving, target
@@ -271,3 +272,15 @@ def test_a_victim_that_never_leaves() -> None:
     measured.now += 1000.0
     measured.happens()
     assert abandoned(measured, "stuck") == 1
+
+
+def test_every_end_of_a_plan_is_counted() -> None:
+    assert set(ABANDONED) == set(EndReason) - {EndReason.ROOM_USED}
+    assert set(PREEMPTORS) == set(Preemptor)
+
+
+def test_a_scheduler_that_starts_has_no_plans() -> None:
+    measured = crowded()
+    assert measured.says("reprieve_handovers_open") == 1
+    measured.telemetry.read_from(dict)
+    assert measured.says("reprieve_handovers_open") == 0
