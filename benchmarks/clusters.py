@@ -1,9 +1,8 @@
 """The cluster that benchmarks ask: half full, in three zones, with a bit of everything."""
 
 from collections.abc import Iterator
-from typing import Any
 
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 PODS_PER_NODE = 10
 _APPS = 50

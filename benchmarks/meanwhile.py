@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from benchmarks.clusters import Json, container, pod
+from benchmarks.clusters import container, pod
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.port import Answer, Sight
 from reprieve.model.effects import Bind, Effect, WriteStatus
+from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.performer import PerformerLimits
 from reprieve.scheduler.core import Scheduler

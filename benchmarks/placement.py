@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 import yaml
 
-from benchmarks.clusters import Json, cluster, container, pod, running_pod
+from benchmarks.clusters import cluster, container, pod, running_pod
 from benchmarks.measure import microseconds
 from reprieve.cluster.api.codec import Decoded, decode_pod, decode_value
 from reprieve.model.build import build
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.constraints.resources import resources

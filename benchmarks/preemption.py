@@ -9,10 +9,11 @@ taken.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks.clusters import Json, container, pod
+from benchmarks.clusters import container, pod
 from benchmarks.measure import microseconds
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.model.build import build
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.constraints import CONSTRAINTS

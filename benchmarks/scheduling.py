@@ -18,12 +18,13 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.clusters import PODS_PER_NODE, Json, cluster, container, pod, running_pod
-from reprieve.assembly import watched
+from benchmarks.clusters import PODS_PER_NODE, cluster, container, pod, running_pod
+from reprieve.assembly.observed_scheduler import watched
 from reprieve.cluster.api.codec import Decoded, decode
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.model.effects import Bind, Effect
 from reprieve.model.events import Done, Event, Seen, Synced
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.runtime.journal import Journal
 from reprieve.runtime.loop import Loop

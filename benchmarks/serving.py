@@ -15,7 +15,7 @@ from typing import Any
 
 import aiohttp
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.rest.exchange import Request, Response

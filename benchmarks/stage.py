@@ -14,16 +14,16 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from benchmarks.serving import filled, new_pod
-from reprieve.cluster.api.features import ALL_FEATURES
 from reprieve.cluster.api.timestamps import stamp
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.certificates import Certificate, new_certificate
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.history import Change, Key, Verb
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.server import Endpoint, serve
 from reprieve.cluster.mini.setup import LOOPBACK
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.model.json import Json
 
 TOKEN = "bench"
 # What pods ask for of a node's 16 cpu, and their priority. Ten pods of 500m run on every node: an important

@@ -24,7 +24,7 @@ def reads_of_gates(tree: ast.Module) -> Iterator[str]:
 
 
 def may_read_gates(path: Path) -> bool:
-    return path.parts[0] in {"config", "assembly", "assembly.py"}
+    return path.parts[0] in {"config", "assembly"}
 
 
 def test_only_assembly_reads_gates() -> None:

@@ -13,7 +13,8 @@ from reprieve.cluster.mini.rest.exchange import Answer, Request
 from reprieve.cluster.mini.rest.front import Front
 from reprieve.cluster.mini.rest.server import Endpoint, Server
 from reprieve.cluster.mini.setup import standard_objects
-from tests.contract.operators import HttpOperator, Json
+from reprieve.model.json import Json
+from tests.contract.operators import HttpOperator
 
 TOKEN = "secret"
 

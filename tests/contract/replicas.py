@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from reprieve.assembly import EVERYTHING
 from reprieve.assembly.daemon import lead
+from reprieve.assembly.scheduler_settings import EVERYTHING
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
 from reprieve.cluster.mini.cluster import MiniCluster

@@ -13,7 +13,8 @@ from hypothesis import settings
 
 from reprieve.cluster.mini.disk import Disk
 from reprieve.cluster.mini.store import Store, parsed
-from tests.e2e.up import Json, Kubectl, cluster_killed, cluster_up, deployment
+from reprieve.model.json import Json
+from tests.e2e.up import Kubectl, cluster_killed, cluster_up, deployment
 
 # Each directory sees a few deaths, one after the other.
 DIRECTORIES = range(10 if settings().derandomize else 200)

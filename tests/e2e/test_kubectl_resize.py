@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.up import Json, Kubectl, pod
+from reprieve.model.json import Json
+from tests.e2e.up import Kubectl, pod
 
 NODE = "cpu-1"  # with 16 cpu
 

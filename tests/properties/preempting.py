@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
+from reprieve.model.json import Json
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, pod_demand
@@ -15,7 +16,6 @@ from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.search import plans_worth_ranking
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import Crowd, built
-from tests.properties.vocabulary import Json
 from tests.reference.demands import gang_demand
 
 POLICIES = st.sampled_from([REPRIEVE, UPSTREAM])

@@ -10,8 +10,7 @@ import msgspec
 from reprieve.cluster.mini.kinds import BY_NAME, KINDS, Kind
 from reprieve.cluster.mini.rest.exchange import Request
 from reprieve.cluster.mini.rest.routes import parts_of
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 
 class Verb(NamedTuple):

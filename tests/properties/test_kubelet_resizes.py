@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kubelet import Kubelets
-from tests.unit.cluster.mini.scene import Json, Scene, condition, node, pod, pod_key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, condition, node, pod, pod_key
 
 OFFERED = 4000
 CRITICAL = 2_000_000_000

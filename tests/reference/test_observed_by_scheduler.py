@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reprieve.assembly import settings_of
+from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.config.gates import parse_feature_gates
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod

@@ -9,6 +9,7 @@ import msgspec
 
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.model.build import build
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
@@ -31,8 +32,6 @@ from tests.scenarios.reading import (
     WorldLine,
     node_line,
 )
-
-Json = dict[str, Any]
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NEWCOMER = "newcomer"

@@ -6,6 +6,7 @@ from random import Random
 
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
+from reprieve.model.json import Json
 from reprieve.preemption.policy import UPSTREAM, Policy
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
@@ -30,7 +31,6 @@ from tests.simulation.acts import (
 )
 from tests.simulation.objects import (
     DRIVER,
-    Json,
     alone,
     claim,
     csi_node,

@@ -6,8 +6,9 @@ from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.store import Part, Store
 from reprieve.model.events import Done, Seen, Synced
+from reprieve.model.json import Json
 from tests.simulation.invariants import AuditedScheduler, Auditor, BrokenInvariantError, waiting_in_vain
-from tests.simulation.objects import Json, node, pod, pod_spec
+from tests.simulation.objects import node, pod, pod_spec
 from tests.unit.scheduler.making import a_node, a_pod
 
 

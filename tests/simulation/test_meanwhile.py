@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.port import Answer, Sight
 from reprieve.model.effects import Bind, Effect, WriteStatus
+from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.performer import PerformerLimits
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
-from tests.simulation.objects import Json, node, pod, pod_spec
+from tests.simulation.objects import node, pod, pod_spec
 
 CALL_SECONDS = 0.2
 OTHERS = 100

@@ -12,8 +12,8 @@ import pytest
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
+from reprieve.model.json import Json
 from reprieve.runtime.journal import Journal, Journaled, Replayed, replay
-from reprieve.runtime.lines import Json
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.virtual_time import clock, run

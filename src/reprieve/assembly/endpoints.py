@@ -1,4 +1,4 @@
-"""What a replica tells those who ask over HTTPS, on a port of its own: probes, metrics, configuration."""
+"""What does a replica serve over HTTPS, on a port of its own? Probes, metrics, configuration."""
 
 import asyncio
 import errno
@@ -49,10 +49,10 @@ _NO_SUCH_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """For how many seconds it counts who has a token, that somebody may, and that somebody may not.
+    """For how many seconds a token review, an access review that allowed and one that denied are cached.
 
-    ``looks_up``: whether the server is asked whose client certificates count, where no file says it.
-    ``must_learn``: whether nothing is served before that was learned."""
+    ``looks_up``: whether the authorities of client certificates are read from the server if no file names
+    them. ``must_learn``: whether serving waits for that."""
 
     known: float = 10.0
     allowed: float = 10.0
@@ -66,7 +66,7 @@ USUALLY = Judging()
 
 @dataclass(frozen=True, slots=True)
 class Judges:
-    """Whom to ask who somebody is, and what they may."""
+    """The servers of token reviews (``who``) and of access reviews (``may``)."""
 
     who: Access
     may: Access
@@ -74,8 +74,8 @@ class Judges:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """``for_all``: paths for which nobody is asked who he is. ``shared``: whether others may listen there."""
+class ServingEndpoint:
+    """``for_all``: paths without authentication. ``shared``: whether other processes may bind the port."""
 
     host: str = "0.0.0.0"
     port: int = 10259
@@ -87,13 +87,13 @@ class Endpoint:
 
 @asynccontextmanager
 async def served(
-    endpoint: Endpoint,
+    endpoint: ServingEndpoint,
     configured: config.Configuration,
     judges: Judges,
     telemetry: Telemetry,
     readiness: Readiness,
 ) -> AsyncIterator[int]:
-    """For as long as the context is open; the port on which it is. An EndpointError if that cannot be."""
+    """Serves for as long as the context is open, and yields the port; raises EndpointError if it cannot."""
     endpoints: Endpoints = {
         "/healthz": ProbeEndpoint(readiness.alive),
         "/livez": ProbeEndpoint(readiness.alive),
@@ -119,7 +119,7 @@ async def served(
 
 
 async def _keep_up(
-    trust: Trust, endpoint: Endpoint, judges: Judges, server: Connection
+    trust: Trust, endpoint: ServingEndpoint, judges: Judges, server: Connection
 ) -> list["asyncio.Task[None]"]:
     async def ask() -> bytes:
         try:
@@ -145,8 +145,8 @@ def _configz(configured: config.Configuration) -> bytes:
     return msgspec.json.encode({"componentconfig": written(configured)})
 
 
-async def _listen(runner: web.AppRunner, endpoint: Endpoint, trust: Trust) -> None:
-    """An address that means any means those of both families, as far as the machine has them."""
+async def _listen(runner: web.AppRunner, endpoint: ServingEndpoint, trust: Trust) -> None:
+    """A wildcard address binds both families, as far as the machine has them."""
     hosts = _BOTH if endpoint.host in _ANY else (endpoint.host,)
     lacking = 0
     for host in hosts:
@@ -161,7 +161,7 @@ async def _listen(runner: web.AppRunner, endpoint: Endpoint, trust: Trust) -> No
                 raise EndpointError(_told(endpoint, error)) from error
 
 
-def _told(endpoint: Endpoint, error: OSError) -> str:
+def _told(endpoint: ServingEndpoint, error: OSError) -> str:
     where = f"port {endpoint.port} of {endpoint.host}"
     if error.errno == errno.EADDRINUSE:
         return f"{where} is in use: choose another with --secure-port"

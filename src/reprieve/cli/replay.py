@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from reprieve.assembly import replayed
+from reprieve.assembly.journals import replayed
 from reprieve.cli.screen import note
 from reprieve.model.words import counted
 from reprieve.runtime.journal import Headless, JournalError, ReplayDifference, Replayed

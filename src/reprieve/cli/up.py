@@ -13,19 +13,19 @@ from typing import Any
 
 import click
 
-from reprieve.assembly import (
+from reprieve.assembly.mini_cluster import (
     SHAPES,
     DiskError,
     LocalCluster,
-    RegistryError,
     SnapshotError,
     Up,
     User,
     cluster_up,
 )
-from reprieve.cli.inputs import text_of
+from reprieve.assembly.running_clusters import RegistryError
 from reprieve.cli.screen import note
 from reprieve.cli.signals import interruption
+from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import documents
 
 

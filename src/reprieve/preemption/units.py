@@ -9,14 +9,11 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.groups import GroupKey, Groups
 from reprieve.model.objects import CompositePodGroup, Record
 from reprieve.model.snapshot import NOWHERE, Snapshot
-
-Floats = npt.NDArray[np.float64]
 
 
 class Kind(IntEnum):

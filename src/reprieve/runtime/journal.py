@@ -15,8 +15,9 @@ from typing import BinaryIO
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
+from reprieve.model.json import Json
 from reprieve.runtime import lines
-from reprieve.runtime.lines import Asked, Began, Entry, Json, Observed, Recorded, UnreadableLineError
+from reprieve.runtime.lines import Asked, Began, Entry, Observed, Recorded, UnreadableLineError
 from reprieve.runtime.observers import Machine
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.plan_records import PlanRecord

@@ -11,6 +11,7 @@ import msgspec
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Record
 from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.plan_records import PlanRecord
@@ -18,8 +19,6 @@ from reprieve.scheduler.plan_records import PlanRecord
 # Format 1 has no plan records. It is still read.
 FORMAT = 2
 _OLDEST = 1
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import pytest
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
+from reprieve.model.json import Json
 from reprieve.runtime.journal import (
     Bounds,
     Headless,
@@ -20,7 +21,7 @@ from reprieve.runtime.journal import (
     entries,
     replay,
 )
-from reprieve.runtime.lines import Asked, Began, Json, Observed, Recorded
+from reprieve.runtime.lines import Asked, Began, Observed, Recorded
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.plan_records import PlanOpened, StageReached
@@ -104,13 +105,13 @@ def preempted(directory: Path) -> Path:
     """A run in which a pod is evicted; says where it is written."""
     with closing(Journal(directory, {}, print)) as journal:
         machine = Journaled(Scheduler(), journal)
-        things = [a_node("n1"), a_pod("old", cpu="4", on="n1"), a_pod("new", cpu="4", priority=9)]
-        effects = [*machine.observe([*map(Seen, things), Synced()], 0.0)]
+        old, new = a_pod("old", cpu="4", on="n1"), a_pod("new", cpu="4", priority=9)
+        effects = machine.observe([Seen(a_node("n1")), Seen(old), Seen(new), Synced()], 0.0)
         for now in (1.0, 2.0, 3.0, 4.0):
             while (decided := machine.decide(now)) is not None:
                 effects += decided.effects
             effects = machine.observe(map(Done, effects), now)
-        machine.observe([Gone(target(things[1]))], 5.0)
+        machine.observe([Gone(target(old))], 5.0)
     return directory / "00000001.jsonl"
 
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from reprieve.model.effects import Target
+from reprieve.model.json import Json
 from reprieve.model.objects import (
     KubernetesObject,
     Namespace,
@@ -16,7 +17,6 @@ from reprieve.model.objects import (
     StorageClass,
 )
 
-Json = dict[str, Any]
 T = TypeVar("T", bound=KubernetesObject)
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"

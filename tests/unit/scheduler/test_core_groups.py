@@ -5,6 +5,7 @@ import pytest
 
 from reprieve.model.effects import Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Named, Node, Pod, PodGroup, PriorityClass
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import pods_alone
@@ -12,7 +13,7 @@ from reprieve.scheduler.demands import GroupRules
 from reprieve.scheduler.handover import MARK, Stage
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_group, a_member
-from tests.unit.scheduler.making import Json, a_node, a_pod, bound, later, leaving, respecified
+from tests.unit.scheduler.making import a_node, a_pod, bound, later, leaving, respecified
 from tests.unit.scheduler.serving import STEPS, Served, served
 from tests.unit.scheduler.stage import notes
 

@@ -3,22 +3,23 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from reprieve.cluster.api.admission import (
+from reprieve.cluster.apiserver.admission import (
+    AdmissionRefusal,
+    AdmissionRequest,
     Features,
     Operation,
-    Refusal,
     RefusalReason,
-    Request,
     admit,
 )
-from reprieve.cluster.api.custom import Definition, admit_custom
+from reprieve.cluster.apiserver.custom_resources import Definition, admit_custom
 from reprieve.cluster.mini.errors import ApiError, Cause
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, Json, peek
+from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, peek
 from reprieve.cluster.mini.metadata import named, uid_at
 from reprieve.cluster.mini.quotas import charge
 from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Store, parsed
+from reprieve.model.json import Json
 
 
 class StoreLookup:
@@ -41,13 +42,13 @@ def admitted(store: Store, resource: str, body: Json, features: Features) -> Jso
     api_version = str(body.get("apiVersion") or kind.api_version)
     group, _, version = api_version.rpartition("/")
     namespace = str(peek(body, "metadata").get("namespace") or "")
-    request = Request(
+    request = AdmissionRequest(
         Operation.CREATE, group, version, kind.kind, body, namespace=namespace, features=features
     )
     return stored_form(kind, api_version, admitted_request(store, request))
 
 
-def admitted_request(store: Store, request: Request, definition: Definition | None = None) -> Json:
+def admitted_request(store: Store, request: AdmissionRequest, definition: Definition | None = None) -> Json:
     """The object of a request as it may be stored, in the spelling of the request, and charged to quotas.
 
     ``definition``: that of its kind, if it is one that somebody has defined.
@@ -59,7 +60,7 @@ def admitted_request(store: Store, request: Request, definition: Definition | No
     return body
 
 
-def _answered(store: Store, request: Request, definition: Definition | None) -> Json:
+def _answered(store: Store, request: AdmissionRequest, definition: Definition | None) -> Json:
     if request.creates:
         request = replace(request, new=_foreseen(store, request))
     lookup = StoreLookup(store)
@@ -67,14 +68,14 @@ def _answered(store: Store, request: Request, definition: Definition | None) -> 
     match answer:
         case dict():
             return answer
-        case Refusal(reason, sentence):
+        case AdmissionRefusal(reason, sentence):
             raise ApiError(404 if reason is RefusalReason.NOT_FOUND else 403, reason.value, sentence)
         case errors:
             causes = tuple(Cause(error.reason.cause, error.message, error.path) for error in errors)
             raise _invalid(request, causes)
 
 
-def _foreseen(store: Store, request: Request) -> Json:
+def _foreseen(store: Store, request: AdmissionRequest) -> Json:
     """With the identity that the store will give it: some objects speak of their own."""
     meta, version = request.new.get("metadata"), store.version + 1
     if not isinstance(meta, dict):
@@ -85,7 +86,7 @@ def _foreseen(store: Store, request: Request) -> Json:
     return {**request.new, "metadata": meta}
 
 
-def _invalid(request: Request, causes: tuple[Cause, ...]) -> ApiError:
+def _invalid(request: AdmissionRequest, causes: tuple[Cause, ...]) -> ApiError:
     name = str(request.name or peek(request.new, "metadata").get("name") or "")
     complaints = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
     told = complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"

@@ -10,7 +10,7 @@ from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.mini.conditions import Condition, set_condition_of
 from reprieve.cluster.mini.errors import ApiError, conflict, not_found
 from reprieve.cluster.mini.history import Key, Stored
-from reprieve.cluster.mini.kinds import BY_NAME, Json, peek, section
+from reprieve.cluster.mini.kinds import BY_NAME, peek, section
 from reprieve.cluster.mini.metadata import metadata_of, suffix_at
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.model.effects import (
@@ -26,6 +26,7 @@ from reprieve.model.effects import (
     Target,
     WriteStatus,
 )
+from reprieve.model.json import Json
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"

@@ -13,9 +13,10 @@ import msgspec
 from reprieve.cluster.mini.controllers.job import TRACKED, untrack
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Change, Key, Verb
-from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.kinds import Kind
 from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.mini.store import Part, Store
+from reprieve.model.json import Json
 from reprieve.model.objects import Record
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import get_args
 
 from reprieve.cluster.api.codec import Decoded, decode
-from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.mini.calls import call, key_of_target
 from reprieve.cluster.mini.cascade import Cascade
 from reprieve.cluster.mini.controllers import Controllers, delays_at
@@ -20,7 +20,7 @@ from reprieve.cluster.mini.event_recorder import Teller
 from reprieve.cluster.mini.faults import NO_FAULTS, CallFault, FaultPlan, WatchFault
 from reprieve.cluster.mini.faulty_watch import Line
 from reprieve.cluster.mini.history import Change, Key, Stored, Verb
-from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, KINDS, Json, Kind, Status
+from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, KINDS, Kind, Status
 from reprieve.cluster.mini.kubelet import DEFAULT_PACE, Kubelets, Pace
 from reprieve.cluster.mini.life import Inhabitant, live
 from reprieve.cluster.mini.metadata import key_of, metadata_of
@@ -31,6 +31,7 @@ from reprieve.cluster.mini.store import Part, Store, parsed, without_status
 from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
 from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 
 _READ = {kind.__name__ for kind in get_args(KubernetesObject)}

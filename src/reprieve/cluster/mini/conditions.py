@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kinds import peek, section
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)

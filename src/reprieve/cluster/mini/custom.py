@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from reprieve.cluster.api.values import Json, items, part, text_in, texts
+from reprieve.cluster.api.values import items, part, text_in, texts
 from reprieve.cluster.mini.kinds import BY_RESOURCE, Custom, Generation, Kind, Status
+from reprieve.model.json import Json
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")

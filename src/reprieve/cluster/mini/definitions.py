@@ -8,9 +8,10 @@ from reprieve.cluster.mini.conditions import Condition, set_condition
 from reprieve.cluster.mini.custom import DEFINITIONS, kind_of
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key, Verb
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.model.json import Json
 
 HELD_BY_OBJECTS = "customresourcecleanup.apiextensions.k8s.io"
 _LOOK_AGAIN = 0.1  # seconds, while some of its objects still take their time

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 
 class Generation(Enum):

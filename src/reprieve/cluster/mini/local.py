@@ -6,19 +6,19 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.disk import Disk, DiskError
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.identity import Identity, identity_of
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.kubelet import Pace
 from reprieve.cluster.mini.rest.access import Tokens, write_kubeconfig
 from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
 from reprieve.cluster.mini.restoring import restore
 from reprieve.cluster.mini.rights.users import Issuer
 from reprieve.cluster.mini.setup import LocalCluster, known_authorities, nodes_of, standard_objects
+from reprieve.model.json import Json
 
 _COMPLETE, _PORT = "complete", "port"
 

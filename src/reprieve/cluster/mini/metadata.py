@@ -10,7 +10,8 @@ from uuid import UUID, uuid5
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.errors import invalid
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.kinds import Kind
+from reprieve.model.json import Json
 
 # What a client may send and never change.
 SYSTEM_FIELDS = (

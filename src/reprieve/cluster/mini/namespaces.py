@@ -5,9 +5,9 @@ from contextlib import suppress
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Change, Key, Stored, Verb
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.model.json import Json
 
 HELD_BY_CONTENT = "kubernetes"
 # What every cluster has from the beginning.

@@ -6,10 +6,11 @@ stored after all is put right by the next count.
 
 from contextlib import suppress
 
-from reprieve.cluster.api.admission import Request
-from reprieve.cluster.api.quotas import (
-    Amounts,
-    Change,
+from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.api.values import part, text_in
+from reprieve.cluster.apiserver.admission import AdmissionRequest
+from reprieve.cluster.apiserver.quotas import (
+    UsageChange,
     added,
     applies,
     charged,
@@ -17,13 +18,13 @@ from reprieve.cluster.api.quotas import (
     is_counted,
     usage_of,
 )
-from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.api.values import Json, part, text_in
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key, Stored
 from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE
 from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.model.json import Json
+from reprieve.model.resources import Amounts
 
 QUOTAS = "resourcequotas"
 _COUNTED = tuple(k.resource for k in BY_RESOURCE.values() if k.namespaced and is_counted(k.resource))
@@ -34,7 +35,7 @@ _DELAY = 0.1  # seconds from a change to the count, so that a burst of changes c
 # --- charging ------------------------------------------------------------------------------------
 
 
-def charge(store: Store, request: Request, body: Json) -> bool:
+def charge(store: Store, request: AdmissionRequest, body: Json) -> bool:
     """Adds an object that is about to be stored to the quotas it counts for, and tells whether there are any.
 
     An ApiError 403 if one of them is full.
@@ -42,7 +43,7 @@ def charge(store: Store, request: Request, body: Json) -> bool:
     namespace, kind = text_in(part(body, "metadata"), "namespace"), BY_NAME[request.kind]
     if not kind.namespaced or kind.asked:
         return False
-    change = Change(kind.resource, body, request.old or {})
+    change = UsageChange(kind.resource, body, request.old or {})
     if not is_charged(change, request.subresource):
         return False
     bills: list[tuple[Stored, Json]] = []

@@ -1,7 +1,6 @@
-"""Which clusters are up on this machine: each is entered here by the process that keeps it.
+"""Which clusters are up on this machine? The process of each cluster enters it here.
 
-An entry is a file that its process holds locked, so that one left behind by a process that was killed is
-known for what it is.
+An entry is a file that its process holds locked: a file without a lock was left behind by a killed process.
 """
 
 import fcntl
@@ -17,7 +16,7 @@ import msgspec
 _SUFFIX = ".json"
 
 
-class Entry(msgspec.Struct, frozen=True, rename="camel"):
+class RunningCluster(msgspec.Struct, frozen=True, rename="camel"):
     """A cluster that is up. ``data_dir`` is empty for one in memory; ``started`` counts from 1970."""
 
     pid: int
@@ -28,11 +27,11 @@ class Entry(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RegistryError(Exception):
-    """Nobody can tell which clusters are up: one sentence that names the directory."""
+    """The registry cannot be used; one sentence that names the directory."""
 
 
 @contextmanager
-def entered(entry: Entry) -> Iterator[None]:
+def entered(entry: RunningCluster) -> Iterator[None]:
     path = _directory() / f"{entry.pid}{_SUFFIX}"
     with path.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -44,26 +43,26 @@ def entered(entry: Entry) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def entries() -> list[Entry]:
-    """Those that are up, the oldest first."""
+def entries() -> list[RunningCluster]:
+    """The clusters that are up, the oldest first."""
     found = (_read(path) for path in sorted(_directory().glob(f"*{_SUFFIX}")))
     return sorted((entry for entry in found if entry is not None), key=lambda e: (e.started, e.pid))
 
 
-def ask_to_stop(entry: Entry) -> None:
-    """As Ctrl-C would; whether it does is to be seen by whether it stays entered."""
+def ask_to_stop(entry: RunningCluster) -> None:
+    """Sends the signal of Ctrl-C; the entry vanishes once the cluster has stopped."""
     os.kill(entry.pid, signal.SIGTERM)
 
 
-def _read(path: Path) -> Entry | None:
-    """None for what was left behind, which is cleared away."""
+def _read(path: Path) -> RunningCluster | None:
+    """None for a file that was left behind, which is removed."""
     try:
         with path.open("rb") as file:
             if _is_held(file.fileno()):
-                return msgspec.json.decode(file.read(), type=Entry)
+                return msgspec.json.decode(file.read(), type=RunningCluster)
             path.unlink(missing_ok=True)
     except (FileNotFoundError, msgspec.MsgspecError):
-        pass  # it ended, or has not quite begun
+        pass  # its process has just ended, or has not written it yet
     return None
 
 
@@ -76,7 +75,7 @@ def _is_held(file: int) -> bool:
 
 
 def _directory() -> Path:
-    """A place of the user's own."""
+    """A directory that belongs to the user."""
     given = os.environ.get("XDG_RUNTIME_DIR")
     path = Path(given) / "reprieve" if given else Path(tempfile.gettempdir()) / f"reprieve-{os.getuid()}"
     try:
@@ -85,5 +84,5 @@ def _directory() -> Path:
     except OSError as error:
         raise RegistryError(f"{path}: cannot be used: {(error.strerror or str(error)).lower()}") from error
     if owner != os.getuid():
-        raise RegistryError(f"{path}: belongs to somebody else")
+        raise RegistryError(f"{path}: belongs to another user")
     return path

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 
 from reprieve.cluster.api.documents import Unparsed, documents
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.kinds import BY_NAME, Json
+from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.metadata import key_of
 from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Store
+from reprieve.model.json import Json
 
 
 class SnapshotError(ValueError):

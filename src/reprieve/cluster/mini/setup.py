@@ -5,11 +5,12 @@ from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
-from reprieve.cluster.api.priority import SYSTEM_CLASSES
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES
+from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.namespaces import STANDARD
 from reprieve.cluster.mini.rights.defaults import default_roles
 from reprieve.cluster.mini.rights.users import User
+from reprieve.model.json import Json
 
 LOOPBACK = "127.0.0.1"
 # Clients that check what they get want to have all of it.

@@ -7,7 +7,8 @@ What a version has no words for is not shown in it, and survives a write in it.
 from collections.abc import Callable, Mapping
 
 from reprieve.cluster.api.groups import GroupApi
-from reprieve.cluster.mini.kinds import Json, Kind, peek
+from reprieve.cluster.mini.kinds import Kind, peek
+from reprieve.model.json import Json
 
 OLDER = str(GroupApi.V1ALPHA2)
 EVENTS = "events.k8s.io/v1"

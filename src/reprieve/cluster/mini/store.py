@@ -16,8 +16,9 @@ from reprieve.cluster.mini.custom import DEFINITIONS, defined_kinds
 from reprieve.cluster.mini.disk import Disk, Kept
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found
 from reprieve.cluster.mini.history import Change, History, Key, Stored, Verb, Watch
-from reprieve.cluster.mini.kinds import BY_RESOURCE, Generation, Json, Kind, Status, peek
+from reprieve.cluster.mini.kinds import BY_RESOURCE, Generation, Kind, Status, peek
 from reprieve.cluster.mini.metadata import adopted, born, kept, key_of, metadata_of, named
+from reprieve.model.json import Json
 
 DEFAULT_GRACE_SECONDS = 30
 KEPT_CHANGES = 20_000

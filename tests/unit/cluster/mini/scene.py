@@ -11,8 +11,8 @@ from reprieve.cluster.mini.kinds import BY_NAME, Status
 from reprieve.cluster.mini.kubelet import Kubelets
 from reprieve.cluster.mini.quotas import Quotas
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.model.json import Json
 
-Json = dict[str, Any]
 NOON = 1_767_268_800.25  # 2026-01-01T12:00:00.25Z
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.history import Key
-from tests.unit.cluster.mini.scene import Json, Scene, node, pod, pod_key, template
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, node, pod, pod_key, template
 
 BUDGET = Key("poddisruptionbudgets.policy", "default", "web")
 

@@ -7,7 +7,8 @@ from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import parsed
 from reprieve.model.effects import Announce, Bind, SetCondition, Target, Tone
-from tests.unit.cluster.mini.scene import NOON, Json, Scene, condition, pod, pod_key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import NOON, Scene, condition, pod, pod_key
 
 CLAIM = Key("persistentvolumeclaims", "default", "data")
 

@@ -6,7 +6,8 @@ from reprieve.cluster.mini.cascade import FOREGROUND, ORPHAN, Cascade
 from reprieve.cluster.mini.controllers.job import TRACKED
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import Store, parsed
-from tests.unit.cluster.mini.scene import HandClock, Json
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import HandClock
 
 OWNER = Key("deployments.apps", "default", "web")
 

@@ -4,7 +4,8 @@ import pytest
 
 from reprieve.cluster.mini.controllers import Controllers, delays_at
 from reprieve.cluster.mini.history import Key
-from tests.unit.cluster.mini.scene import Json, Scene, node, template
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, node, template
 
 NIGHTLY = Key("cronjobs.batch", "default", "report")
 MINUTE = 60.0

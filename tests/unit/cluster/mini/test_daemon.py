@@ -6,7 +6,8 @@ import pytest
 
 from reprieve.cluster.mini.controllers.node_lifecycle import FAIL
 from reprieve.cluster.mini.history import Key
-from tests.unit.cluster.mini.scene import Json, Scene, node, template
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, node, template
 
 SET = Key("daemonsets.apps", "default", "agent")
 

@@ -16,7 +16,8 @@ from reprieve.cluster.mini.rest.front import Front
 from reprieve.cluster.mini.store import Part, Store
 from reprieve.cluster.port import Refused
 from reprieve.model.effects import Nominate, Target
-from tests.unit.cluster.mini.scene import HandClock, Json
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import HandClock
 
 
 def config_map(name: str, text: str = "x") -> Json:

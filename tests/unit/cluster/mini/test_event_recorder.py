@@ -5,7 +5,8 @@ import pytest
 from reprieve.cluster.mini.event_recorder import Teller
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kubelet import RUN_SECONDS
-from tests.unit.cluster.mini.scene import Json, Scene, node, pod, pod_key, template
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, node, pod, pod_key, template
 
 HOUR = 3600
 

@@ -3,7 +3,8 @@
 import pytest
 
 from reprieve.cluster.mini.history import Key
-from tests.unit.cluster.mini.scene import Json, Scene, node, pod, pod_key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, node, pod, pod_key
 
 WORKLOAD = Key("workloads.scheduling.k8s.io", "default", "job")
 GROUP = Key("podgroups.scheduling.k8s.io", "default", "job-workers")

@@ -5,7 +5,8 @@ import pytest
 from reprieve.cluster.mini.controllers.indexes import INDEX, read_indexes, written_indexes
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kubelet import RUN_SECONDS
-from tests.unit.cluster.mini.scene import Json, Scene, condition, node, template
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, condition, node, template
 
 JOB = Key("jobs.batch", "default", "train")
 

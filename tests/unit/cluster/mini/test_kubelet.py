@@ -4,7 +4,8 @@ import pytest
 
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kubelet import RUN_SECONDS, STOP_SECONDS, Kubelets, Pace
-from tests.unit.cluster.mini.scene import Json, Scene, condition, container, node, pod, pod_key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, condition, container, node, pod, pod_key
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import pytest
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kubelet import Kubelets
 from reprieve.cluster.mini.kubelet.critical import SYSTEM_CRITICAL, Standing, victims_for
-from tests.unit.cluster.mini.scene import Json, Scene, condition, node, pod, pod_key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, condition, node, pod, pod_key
 
 NODE = Key("nodes", "", "n1")
 POLICY = {"podPreemptionPolicy": {"disableResizePreemption": ["example.com/a"]}}

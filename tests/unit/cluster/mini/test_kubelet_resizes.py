@@ -6,7 +6,8 @@ import pytest
 
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kubelet import RUN_SECONDS, Kubelets, Pace
-from tests.unit.cluster.mini.scene import Json, Scene, condition, container, node, pod, pod_key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, condition, container, node, pod, pod_key
 
 NODE = Key("nodes", "", "n1")
 

@@ -13,7 +13,8 @@ from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.port import Sight
 from reprieve.model.effects import Bind, BindVolume, SelectNode, SetCondition, Target
 from reprieve.model.events import Gone, Seen, Unread
-from tests.unit.cluster.mini.scene import Json, Scene, node, pod, pod_key, template
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, node, pod, pod_key, template
 
 JUNK: list[object] = [None, 7, -1, 1.5, True, "", "junk", "2026-99-99", [], ["x"], [7], [{}], {}, {"x": 7}]
 

@@ -3,7 +3,8 @@
 import pytest
 
 from reprieve.cluster.mini.history import Key
-from tests.unit.cluster.mini.scene import Json, Scene, condition, node, pod, pod_key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, condition, node, pod, pod_key
 
 NODE = Key("nodes", "", "n1")
 NOT_READY = "node.kubernetes.io/not-ready"

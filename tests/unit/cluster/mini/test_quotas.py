@@ -2,12 +2,13 @@
 
 import pytest
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME
-from tests.unit.cluster.mini.scene import Json, Scene, pod, pod_key, template
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, pod, pod_key, template
 
 TEAM = Key("resourcequotas", "default", "team")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from reprieve.cluster.mini.registry import Entry, entered, entries
+from reprieve.cluster.mini.registry import RunningCluster, entered, entries
 
 KEEPER = """
 import os, sys, time
-from reprieve.cluster.mini.registry import Entry, entered
-with entered(Entry(os.getpid(), "a", "k", "", 2.0)):
+from reprieve.cluster.mini.registry import RunningCluster, entered
+with entered(RunningCluster(os.getpid(), "a", "k", "", 2.0)):
     print("ready", flush=True)
     time.sleep(60)
 """
@@ -23,7 +23,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_is_there_while_it_is_up() -> None:
-    entry = Entry(1, "https://127.0.0.1:1", "/k", "/d", 1.0)
+    entry = RunningCluster(1, "https://127.0.0.1:1", "/k", "/d", 1.0)
     assert entries() == []
     with entered(entry):
         assert entries() == [entry]
@@ -31,7 +31,7 @@ def test_one_is_there_while_it_is_up() -> None:
 
 
 def test_the_oldest_comes_first() -> None:
-    young, old = Entry(1, "a", "k", "", 9.0), Entry(2, "b", "k", "", 5.0)
+    young, old = RunningCluster(1, "a", "k", "", 9.0), RunningCluster(2, "b", "k", "", 5.0)
     with entered(young), entered(old):
         assert entries() == [old, young]
 

@@ -1,6 +1,6 @@
 """What a new cluster begins with."""
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.setup import SHAPES, nodes_of, standard_objects
 from reprieve.cluster.mini.store import Store

@@ -4,7 +4,8 @@ import pytest
 
 from reprieve.cluster.mini.cascade import ORPHAN
 from reprieve.cluster.mini.history import Key
-from tests.unit.cluster.mini.scene import Json, Scene, node, pod_key, template
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, node, pod_key, template
 
 SET = Key("statefulsets.apps", "default", "db")
 DISK = {

@@ -7,7 +7,8 @@ import pytest
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import Part, Store, parsed
-from tests.unit.cluster.mini.scene import HandClock, Json, pod, pod_key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import HandClock, pod, pod_key
 
 MAP = Key("configmaps", "default", "m")
 

@@ -5,7 +5,8 @@ import pytest
 from reprieve.cluster.mini.calls import SELECTED_NODE, reserve_volume, select_node
 from reprieve.cluster.mini.history import Key
 from reprieve.model.effects import Target
-from tests.unit.cluster.mini.scene import Json, Scene, node, pod, pod_key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, node, pod, pod_key
 
 CLAIM = Key("persistentvolumeclaims", "default", "data")
 VOLUME = Key("persistentvolumes", "", "disk")

@@ -9,7 +9,8 @@ from reprieve.cluster.mini.cascade import ORPHAN
 from reprieve.cluster.mini.controllers.deployment import CAUSE, REVISION
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kubelet import Kubelets, Pace
-from tests.unit.cluster.mini.scene import Json, Scene, condition, node, template
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, condition, node, template
 
 WEB = Key("deployments.apps", "default", "web")
 

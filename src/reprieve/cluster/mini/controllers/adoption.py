@@ -5,17 +5,21 @@ from functools import lru_cache
 
 import msgspec
 
-from reprieve.cluster.api.templates import Owner
+from reprieve.cluster.api.templates import ControllerOwner
 from reprieve.cluster.mini.controllers.mirror import Described, key_in
 from reprieve.cluster.mini.controllers.writes import Amend, Write
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import Selector, compile_selector
 
 
 def settled(
-    resource: str, selector: Json, owner: Owner, owned: Iterable[Described], free: Iterable[Described]
+    resource: str,
+    selector: Json,
+    owner: ControllerOwner,
+    owned: Iterable[Described],
+    free: Iterable[Described],
 ) -> Iterator[Write]:
     """``free``: those of the namespace that have no controller. Without a selector all stay as they are."""
     wanted = _compiled(msgspec.json.encode(selector))
@@ -51,7 +55,7 @@ def _can_move(thing: Described) -> bool:
     return thing.metadata.deletion_timestamp is None
 
 
-def _adopt(resource: str, thing: Described, owner: Owner) -> Write:
+def _adopt(resource: str, thing: Described, owner: ControllerOwner) -> Write:
     def change(body: Json) -> None:
         meta = body["metadata"]
         meta["ownerReferences"] = [*(meta.get("ownerReferences") or ()), owner.reference()]

@@ -7,7 +7,8 @@ from reprieve.cluster.mini.controllers.mirror import CLAIMS, Mirror, Name, key_i
 from reprieve.cluster.mini.controllers.objects import PersistentVolumeClaim, PodFacts, StatefulSet
 from reprieve.cluster.mini.controllers.templates import maker
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Write
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
+from reprieve.model.json import Json
 
 
 def may_belong(owner: StatefulSet, claim: PersistentVolumeClaim) -> bool:

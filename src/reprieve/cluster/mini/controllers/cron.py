@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from reprieve.cluster.api.schedules import Schedule, ScheduleError, schedule_of, zone_of
 from reprieve.cluster.api.timestamps import moment, stamp
+from reprieve.cluster.apiserver.cron_schedules import Schedule, ScheduleError, schedule_of, zone_of
 from reprieve.cluster.mini.controllers.mirror import CRON_JOBS, JOBS, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import CronJob, Job, controller_uid
 from reprieve.cluster.mini.controllers.templates import maker
 from reprieve.cluster.mini.controllers.writes import Create, LookAgain, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
+from reprieve.model.json import Json
 
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
@@ -35,7 +36,7 @@ def reconcile(mirror: Mirror, key: Key, now: float, speed: float) -> Iterator[Wr
     if owner is None:
         return
     jobs = sorted(mirror.jobs.owned_by(owner.metadata.uid), key=lambda job: (_begun(job), job.metadata.name))
-    clock = Clock(_created(owner), now, speed)
+    clock = CronClock(_created(owner), now, speed)
     yield Report(key, owner.metadata.uid, _status(owner, jobs))
     if owner.metadata.deletion_timestamp is not None:
         return
@@ -55,7 +56,7 @@ def reconcile(mirror: Mirror, key: Key, now: float, speed: float) -> Iterator[Wr
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class CronClock:
     """The time by which schedules go: since ``start`` it has passed ``speed`` times as fast."""
 
     start: float

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from reprieve.cluster.api.templates import Owner, daemon_pod
+from reprieve.cluster.api.templates import ControllerOwner, daemon_pod
 from reprieve.cluster.mini.controllers.adoption import matches, settled
 from reprieve.cluster.mini.controllers.mirror import DAEMON_SETS, PODS, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import (
@@ -24,7 +24,7 @@ from reprieve.cluster.mini.controllers.revisions import HASH_LABEL, forgotten, r
 from reprieve.cluster.mini.controllers.templates import maker, scaled
 from reprieve.cluster.mini.controllers.writes import Create, LookAgain, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 from reprieve.model.objects import Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import (
@@ -80,7 +80,7 @@ def _moves(mirror: Mirror, owner: DaemonSet) -> list[Write]:
     return list(settled(PODS, owner.spec.selector, _maker(owner), owned, free))
 
 
-def _maker(owner: DaemonSet) -> Owner:
+def _maker(owner: DaemonSet) -> ControllerOwner:
     return maker("apps/v1", "DaemonSet", owner.metadata)
 
 

@@ -27,7 +27,8 @@ from reprieve.cluster.mini.controllers.progress import Progress, progressing
 from reprieve.cluster.mini.controllers.templates import maker, scaled, template_hash
 from reprieve.cluster.mini.controllers.writes import Amend, Create, LookAgain, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kinds import peek, section
+from reprieve.model.json import Json
 
 HASH_LABEL = "pod-template-hash"
 REVISION, CAUSE = "deployment.kubernetes.io/revision", "kubernetes.io/change-cause"

@@ -18,8 +18,9 @@ from reprieve.cluster.mini.controllers.mirror import (
 from reprieve.cluster.mini.controllers.objects import Composite, Group, Workload, controller_uid
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import BY_NAME, Json, peek, section
+from reprieve.cluster.mini.kinds import BY_NAME, peek, section
 from reprieve.cluster.mini.spelling import stored_form
+from reprieve.model.json import Json
 
 _RESOURCES = {"PodGroup": GROUPS, "CompositePodGroup": COMPOSITES}
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from reprieve.cluster.api.values import items
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 _VARIABLE = "JOB_COMPLETION_INDEX"

@@ -16,7 +16,7 @@ from reprieve.cluster.mini.controllers.replicas import BURST
 from reprieve.cluster.mini.controllers.templates import maker
 from reprieve.cluster.mini.controllers.writes import Amend, Create, LookAgain, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 
 TRACKED = "batch.kubernetes.io/job-tracking"
 

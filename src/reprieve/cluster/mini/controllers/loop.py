@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from reprieve.cluster.api.admission import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.apiserver.admission import DEFAULT_FEATURES, Features
 from reprieve.cluster.mini.agenda import Agenda
 from reprieve.cluster.mini.controllers import (
     budget,

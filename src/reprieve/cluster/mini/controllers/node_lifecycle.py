@@ -13,7 +13,8 @@ from reprieve.cluster.mini.controllers.mirror import NODES, PODS, Described, Mir
 from reprieve.cluster.mini.controllers.objects import Node, PodFacts, TimedTaint
 from reprieve.cluster.mini.controllers.writes import Amend, LookAgain, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import section
+from reprieve.model.json import Json
 from reprieve.model.selectors import tolerates
 
 FAIL = "reprieve.dev/fail"

@@ -3,7 +3,7 @@
 from datetime import datetime
 from math import inf
 
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 from reprieve.model.objects import (
     Condition,
     CSINode,

@@ -5,12 +5,12 @@ Admission has put a finalizer on it when it was made; this takes it off again.
 
 from collections.abc import Iterator
 
-from reprieve.cluster.api.plugins import PROTECTION
+from reprieve.cluster.apiserver.admission_plugins import PROTECTION
 from reprieve.cluster.mini.controllers.mirror import GROUPS, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import Composite, Group, PodFacts
 from reprieve.cluster.mini.controllers.writes import Amend, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 
 
 def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from reprieve.cluster.api.templates import Owner, pod_of
+from reprieve.cluster.api.templates import ControllerOwner, pod_of
 from reprieve.cluster.mini.controllers.adoption import matches, settled
 from reprieve.cluster.mini.controllers.mirror import (
     PODS,
@@ -53,7 +53,7 @@ def _key(owner: ReplicaSet) -> Key:
     return key_in(REPLICATION_CONTROLLERS if older else REPLICA_SETS, owner)
 
 
-def _maker(owner: ReplicaSet) -> Owner:
+def _maker(owner: ReplicaSet) -> ControllerOwner:
     if isinstance(owner, ReplicationController):
         return maker("v1", "ReplicationController", owner.metadata)
     return maker("apps/v1", "ReplicaSet", owner.metadata)

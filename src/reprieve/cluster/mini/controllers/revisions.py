@@ -7,12 +7,13 @@ earlier template gives that one a new number.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from reprieve.cluster.api.templates import Owner
+from reprieve.cluster.api.templates import ControllerOwner
 from reprieve.cluster.mini.controllers.mirror import REVISIONS, Mirror, key_in
 from reprieve.cluster.mini.controllers.objects import Revision
 from reprieve.cluster.mini.controllers.templates import template_hash
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Write
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
+from reprieve.model.json import Json
 
 HASH_LABEL = "controller-revision-hash"
 
@@ -30,7 +31,7 @@ class Version:
 class Versions:
     """What a set had and has: ``known`` in the order of their numbers, ``update`` what it wants now."""
 
-    owner: Owner
+    owner: ControllerOwner
     known: Sequence[Revision]
     update: Version
 
@@ -43,7 +44,7 @@ class Versions:
         return Version(name, found.metadata.labels.get(HASH_LABEL, ""), template)
 
 
-def versions_of(mirror: Mirror, owner: Owner, template: Json) -> Versions:
+def versions_of(mirror: Mirror, owner: ControllerOwner, template: Json) -> Versions:
     known = sorted(mirror.revisions.owned_by(owner.uid), key=lambda r: (r.revision, r.metadata.name))
     name = template_hash(template)
     return Versions(owner, known, Version(f"{owner.name}-{name}", name, template))

@@ -14,7 +14,7 @@ from reprieve.cluster.mini.controllers.mirror import (
 from reprieve.cluster.mini.controllers.objects import ClusterRole, NamespaceFacts, ServiceAccount
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import compile_selector

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reprieve.cluster.api.templates import Owner, pod_of_set
+from reprieve.cluster.api.templates import ControllerOwner, pod_of_set
 from reprieve.cluster.mini.controllers import claims
 from reprieve.cluster.mini.controllers.adoption import matches, settled
 from reprieve.cluster.mini.controllers.mirror import (
@@ -38,7 +38,7 @@ from reprieve.cluster.mini.controllers.revisions import (
 from reprieve.cluster.mini.controllers.templates import maker, scaled
 from reprieve.cluster.mini.controllers.writes import Create, LookAgain, Remove, Report, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 
 _NUMBERED = re.compile(r"(.+)-(0|[1-9]\d{0,9})", re.ASCII)
 
@@ -92,7 +92,7 @@ def _moves(mirror: Mirror, owner: StatefulSet) -> list[Write]:
     return list(settled(PODS, owner.spec.selector, _maker(owner), mirror.pods.owned_by(meta.uid), free))
 
 
-def _maker(owner: StatefulSet) -> Owner:
+def _maker(owner: StatefulSet) -> ControllerOwner:
     return maker("apps/v1", "StatefulSet", owner.metadata)
 
 

@@ -5,16 +5,16 @@ import re
 
 import msgspec
 
-from reprieve.cluster.api.templates import Owner
-from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.api.templates import ControllerOwner
+from reprieve.model.json import Json
 from reprieve.model.objects import ObjectMeta
 
 _PERCENT = re.compile(r"(\d+)%", re.ASCII)
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
-def maker(api_version: str, kind: str, meta: ObjectMeta) -> Owner:
-    return Owner(api_version, kind, meta.namespace, meta.name, meta.uid)
+def maker(api_version: str, kind: str, meta: ObjectMeta) -> ControllerOwner:
+    return ControllerOwner(api_version, kind, meta.namespace, meta.name, meta.uid)
 
 
 def template_hash(template: Json) -> str:

@@ -6,7 +6,7 @@ that pods bring along as templates, which go with their pods.
 
 from collections.abc import Iterator
 
-from reprieve.cluster.api.plugins import CLAIM_PROTECTION, VOLUME_PROTECTION
+from reprieve.cluster.apiserver.admission_plugins import CLAIM_PROTECTION, VOLUME_PROTECTION
 from reprieve.cluster.mini.controllers.mirror import CLAIMS, PODS, VOLUMES, Described, Mirror, Name, key_in
 from reprieve.cluster.mini.controllers.objects import (
     PersistentVolume,
@@ -17,7 +17,8 @@ from reprieve.cluster.mini.controllers.objects import (
 from reprieve.cluster.mini.controllers.templates import maker
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Write
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
+from reprieve.model.json import Json
 
 
 def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:

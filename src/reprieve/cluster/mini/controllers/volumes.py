@@ -21,7 +21,8 @@ from reprieve.cluster.mini.controllers.objects import (
 from reprieve.cluster.mini.controllers.writes import Amend, Create, Remove, Report, Write
 from reprieve.cluster.mini.errors import conflict
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kinds import peek, section
+from reprieve.model.json import Json
 from reprieve.model.objects import Quantity
 from reprieve.model.resources import milli
 

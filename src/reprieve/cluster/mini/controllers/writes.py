@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from reprieve.cluster.api.admission import Features
+from reprieve.cluster.apiserver.admission import Features
 from reprieve.cluster.mini.admitted import admitted
 from reprieve.cluster.mini.conditions import Condition, set_condition, set_condition_of
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.store import Part, Store
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)

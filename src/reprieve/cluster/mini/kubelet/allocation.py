@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.api.values import items, part, same, text_in, written
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.kubelet.rooms import footprint_of
+from reprieve.model.json import Json
 from reprieve.model.objects import Pod
 from reprieve.model.resources import CPU, Amounts
 

@@ -6,9 +6,10 @@ A function of what stands on the node; when it is asked, and how pods end, is no
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reprieve.cluster.api.validation.resources import quality_of
-from reprieve.cluster.api.values import Json, part
+from reprieve.cluster.api.values import part
+from reprieve.cluster.apiserver.validation.resources import quality_of
 from reprieve.cluster.mini.history import Key
+from reprieve.model.json import Json
 from reprieve.model.resources import CPU, MEMORY, Amounts
 
 SYSTEM_CRITICAL = 2_000_000_000

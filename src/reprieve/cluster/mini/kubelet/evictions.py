@@ -8,13 +8,13 @@ from reprieve.cluster.mini.agenda import Agenda
 from reprieve.cluster.mini.conditions import Condition, set_condition_of
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.kubelet import pod_status
 from reprieve.cluster.mini.kubelet.critical import Standing, standing_of, victims_for
 from reprieve.cluster.mini.kubelet.guests import Guest
 from reprieve.cluster.mini.kubelet.pace import Pace
 from reprieve.cluster.mini.kubelet.rooms import Room, Shortage
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.model.json import Json
 from reprieve.model.resources import Amounts
 
 _TARGET = Condition(

@@ -13,7 +13,7 @@ from reprieve.cluster.mini.agenda import Agenda
 from reprieve.cluster.mini.conditions import Condition, get_condition, set_condition, set_condition_of
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Change, Key, Stored, Verb
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.kubelet import pod_status
 from reprieve.cluster.mini.kubelet.critical import standing_of
 from reprieve.cluster.mini.kubelet.evictions import Evictions
@@ -24,6 +24,7 @@ from reprieve.cluster.mini.kubelet.resizes import Resizes
 from reprieve.cluster.mini.kubelet.rooms import Room, footprint_in, offered_in, weight_of
 from reprieve.cluster.mini.observer import Observer
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.model.json import Json
 
 
 class Task(Enum):

@@ -2,8 +2,9 @@
 
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.conditions import Condition, clear_condition, set_condition_of
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.kubelet.allocation import Allocation, enforce, grant, granted
+from reprieve.model.json import Json
 from reprieve.model.resizing import IN_PROGRESS, PENDING, PREEMPTION_DISABLED
 
 _RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from reprieve.cluster.api.values import Json, part, texts
+from reprieve.cluster.api.values import part, texts
 from reprieve.cluster.mini.conditions import Condition
+from reprieve.model.json import Json
 from reprieve.model.resizing import PREEMPTION_DISABLED
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.api.codec import Decoded, decode_pod
 from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.api.values import Json, text_in
+from reprieve.cluster.api.values import text_in
 from reprieve.cluster.mini.agenda import Agenda
 from reprieve.cluster.mini.calls import announce
 from reprieve.cluster.mini.conditions import Condition, clear_condition, get_condition, set_condition
@@ -34,6 +34,7 @@ from reprieve.cluster.mini.kubelet.rooms import Room, Shortage, footprint_in, fo
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.model.effects import Announce, Target, Tone
 from reprieve.model.footprint import Footprint
+from reprieve.model.json import Json
 from reprieve.model.resizing import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING, PREEMPTION_DISABLED
 from reprieve.model.resources import CPU, MEMORY, Amounts
 

@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass, replace
 
-from reprieve.cluster.api.admission import Features, Operation
-from reprieve.cluster.api.admission import Request as Admission
-from reprieve.cluster.api.custom import Definition
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.apiserver.admission import AdmissionRequest, Features, Operation
+from reprieve.cluster.apiserver.custom_resources import Definition
 from reprieve.cluster.mini.admitted import admitted_request
-from reprieve.cluster.mini.kinds import Json, Status
+from reprieve.cluster.mini.kinds import Status
 from reprieve.cluster.mini.rest.reading import Lists
 from reprieve.cluster.mini.rest.routes import Place
 from reprieve.cluster.mini.rights.roles import Rights
 from reprieve.cluster.mini.rights.users import Issuer
 from reprieve.cluster.mini.store import Store
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Api:
 
     def _admit(self, place: Place, operation: Operation, new: Json, old: Json | None) -> Json:
         """The object as it is to be stored, still in the client's spelling; an ApiError if it is refused."""
-        request = Admission(
+        request = AdmissionRequest(
             operation,
             place.group,
             place.version,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from reprieve.cluster.mini.errors import bad_request, conflict
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.rest.authorizing import act_of, check, check_gift
 from reprieve.cluster.mini.rest.bodies import as_object, from_yaml, media_type
@@ -17,6 +17,7 @@ from reprieve.cluster.mini.rest.strictness import readable
 from reprieve.cluster.mini.rest.writing import Call, created, patch, written
 from reprieve.cluster.mini.spelling import settled
 from reprieve.cluster.mini.store import without_status
+from reprieve.model.json import Json
 
 
 def patch_or_apply(call: Call) -> Response:

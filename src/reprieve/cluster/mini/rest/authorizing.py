@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.rest.exchange import Request
 from reprieve.cluster.mini.rest.query import Query
 from reprieve.cluster.mini.rest.routes import Page, Place
 from reprieve.cluster.mini.rights.roles import GROUP, Rights
 from reprieve.cluster.mini.rights.rules import Act, Rule, covered
 from reprieve.cluster.mini.rights.users import AUTHENTICATED, User, account_user
+from reprieve.model.json import Json
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _AS_USER, _AS_GROUP, _AS_UID = "Impersonate-User", "Impersonate-Group", "Impersonate-Uid"

@@ -3,7 +3,7 @@
 from reprieve.cluster.mini.calls import bind
 from reprieve.cluster.mini.errors import bad_request, conflict, invalid
 from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.rest.bodies import read_object
 from reprieve.cluster.mini.rest.exchange import Response, answer
@@ -12,6 +12,7 @@ from reprieve.cluster.mini.rest.statuses import success
 from reprieve.cluster.mini.rest.writing import Call
 from reprieve.cluster.mini.store import Part, parsed
 from reprieve.model.effects import Target
+from reprieve.model.json import Json
 
 
 def create_binding(call: Call) -> Response:

@@ -5,13 +5,13 @@ from collections import Counter
 
 import msgspec
 
+from reprieve.cluster.api.decode_errors import UNDECODABLE, fault_of
 from reprieve.cluster.api.documents import Unparsed, documents
-from reprieve.cluster.api.faults import UNDECODABLE, fault_of
 from reprieve.cluster.mini.errors import ApiError, bad_request
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.depth import check_depth
 from reprieve.cluster.mini.rest.exchange import JSON, Request
 from reprieve.cluster.mini.rest.protobuf import PROTOBUF, from_protobuf
+from reprieve.model.json import Json
 
 YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 LARGEST = 3 * 1024 * 1024

@@ -1,9 +1,10 @@
 """What there is: the pages from which clients learn which groups, versions and kinds are served."""
 
-from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.kinds import Kind
 from reprieve.cluster.mini.rest.routes import Catalogue, parts_of
 from reprieve.cluster.mini.rest.scale import SCALE_VERSION
 from reprieve.cluster.mini.rest.verbs import verbs_of
+from reprieve.model.json import Json
 
 # The release of Kubernetes whose API is served; clients adapt to it.
 RELEASE = "1.37"

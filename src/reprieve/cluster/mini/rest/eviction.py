@@ -8,13 +8,14 @@ from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.conditions import Condition, set_condition_of
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 from reprieve.cluster.mini.history import Stored
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.rest.bodies import read_object
 from reprieve.cluster.mini.rest.exchange import Response, answer
 from reprieve.cluster.mini.rest.removals import Removal, removal_from
 from reprieve.cluster.mini.rest.statuses import success
 from reprieve.cluster.mini.rest.writing import Call, remove
 from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed
+from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import compile_selector

@@ -6,8 +6,8 @@ from itertools import accumulate
 
 import msgspec
 
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rights.users import ADMIN, User
+from reprieve.model.json import Json
 
 JSON = "application/json"
 _MOST_WARNED = 4096  # characters: clients refuse long headers

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.certificates import Bearer
 from reprieve.cluster.mini.disk import DiskError
 from reprieve.cluster.mini.errors import ApiError

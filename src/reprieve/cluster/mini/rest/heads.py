@@ -1,9 +1,9 @@
 """Whether a body is what its URL says: the kind, the version, the name, the namespace."""
 
 from reprieve.cluster.mini.errors import bad_request
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.rest.routes import Place
+from reprieve.model.json import Json
 
 
 def headed(place: Place, body: Json) -> Json:

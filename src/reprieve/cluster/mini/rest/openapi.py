@@ -8,11 +8,12 @@ from functools import lru_cache
 import msgspec
 
 from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, root
-from reprieve.cluster.mini.kinds import Custom, Json, Kind
+from reprieve.cluster.mini.kinds import Custom, Kind
 from reprieve.cluster.mini.rest.discovery import RELEASE
 from reprieve.cluster.mini.rest.explanations import FIELDS, KINDS, TYPES
 from reprieve.cluster.mini.rest.patches import APPLY, JSON_PATCH, MERGE_PATCH
 from reprieve.cluster.mini.rest.routes import Catalogue
+from reprieve.model.json import Json
 
 _TITLE = "Kubernetes, as the mini cluster of Reprieve serves it"
 _GVK = "x-kubernetes-group-version-kind"

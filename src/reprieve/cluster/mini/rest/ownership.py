@@ -7,11 +7,11 @@ controllers and kubelets do inside the cluster has no owner.
 
 from dataclasses import dataclass
 
-from reprieve.cluster.api.merging import Shape, shape_of
-from reprieve.cluster.api.structural import shape_in
+from reprieve.cluster.api.merge_shapes import MergeShape, shape_of
 from reprieve.cluster.api.timestamps import stamp
+from reprieve.cluster.apiserver.structural_schemas import shape_in
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
-from reprieve.cluster.mini.kinds import Json, Status, peek
+from reprieve.cluster.mini.kinds import Status, peek
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.rest.bodies import as_object, from_json
 from reprieve.cluster.mini.rest.exchange import Request
@@ -28,6 +28,7 @@ from reprieve.cluster.mini.rest.managed_fields.writers import (
 )
 from reprieve.cluster.mini.rest.query import Query
 from reprieve.cluster.mini.rest.routes import Place
+from reprieve.model.json import Json
 
 _LONGEST = 128
 _KUBECTL, _LAST_APPLIED = "kubectl", "kubectl.kubernetes.io/last-applied-configuration"
@@ -102,7 +103,7 @@ class Ownership:
         return name
 
     @property
-    def _shape(self) -> Shape:
+    def _shape(self) -> MergeShape:
         custom = self.place.kind.custom
         if custom is not None:
             return shape_in(custom.schemas[self.place.version], is_root=True)

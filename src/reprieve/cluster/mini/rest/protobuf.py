@@ -11,11 +11,10 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from reprieve.cluster.api.faults import UNDECODABLE
-from reprieve.cluster.api.numbers import numbers_of
+from reprieve.cluster.api.decode_errors import UNDECODABLE
+from reprieve.cluster.api.protobuf_numbers import numbers_of
 from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, is_listed, root
 from reprieve.cluster.mini.errors import ApiError, bad_request
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.depth import DEEPEST, check_depth
 from reprieve.cluster.mini.rest.wire import (
     Value,
@@ -28,6 +27,7 @@ from reprieve.cluster.mini.rest.wire import (
     values,
     whole_in,
 )
+from reprieve.model.json import Json
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\0"

@@ -7,11 +7,12 @@ from reprieve.cluster.mini.cascade import FOREGROUND, ORPHAN
 from reprieve.cluster.mini.custom import DEFINITIONS
 from reprieve.cluster.mini.definitions import HELD_BY_OBJECTS
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
-from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.kinds import Kind
 from reprieve.cluster.mini.namespaces import HELD_BY_CONTENT
 from reprieve.cluster.mini.rest.bodies import read_object
 from reprieve.cluster.mini.rest.exchange import Request
 from reprieve.cluster.mini.rest.query import Query, unsupported
+from reprieve.model.json import Json
 
 T = TypeVar("T")
 

@@ -6,13 +6,14 @@ import msgspec
 
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.errors import ApiError, bad_request, invalid
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.rest.bodies import read_object
 from reprieve.cluster.mini.rest.exchange import Response, answer
 from reprieve.cluster.mini.rest.heads import check_type, headed
 from reprieve.cluster.mini.rest.writing import Call
 from reprieve.cluster.mini.rights.rules import Act
 from reprieve.cluster.mini.rights.users import User
+from reprieve.model.json import Json
 
 _SHORTEST, _LONGEST, _USUAL = 600, 1 << 32, 3600  # seconds that a token may be asked for
 _TOKEN_REQUEST = "authentication.k8s.io/v1"

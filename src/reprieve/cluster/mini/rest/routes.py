@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from reprieve.cluster.api.features import Features, serves
+from reprieve.cluster.apiserver.features import Features, serves
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME, Kind, Status

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.mini.errors import bad_request, invalid
 from reprieve.cluster.mini.history import Stored
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.rest.bodies import media_type, read_object
 from reprieve.cluster.mini.rest.exchange import Response, answer
@@ -14,6 +14,7 @@ from reprieve.cluster.mini.rest.routes import Place, lost
 from reprieve.cluster.mini.rest.tables.cells import at
 from reprieve.cluster.mini.rest.writing import Call, written
 from reprieve.cluster.mini.store import parsed
+from reprieve.model.json import Json
 
 SCALE_VERSION = "autoscaling/v1"
 _MOST = 2**31 - 1

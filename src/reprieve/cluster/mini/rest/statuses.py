@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.kinds import Kind
 from reprieve.cluster.mini.rest.exchange import Response, answer
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,17 @@ refused, or dropped with a warning or without, as the client wants it.
 
 from dataclasses import dataclass
 
-from reprieve.cluster.api import schema, structural
-from reprieve.cluster.api.rules import unread_rules
-from reprieve.cluster.api.schema import Finding, findings
+from reprieve.cluster.api import schema
+from reprieve.cluster.api.schema import SchemaFinding, findings
+from reprieve.cluster.apiserver import structural_schemas
+from reprieve.cluster.apiserver.cel_rules import unread_rules
 from reprieve.cluster.mini.custom import DEFINITIONS
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.bodies import media_type, repeated_fields
 from reprieve.cluster.mini.rest.exchange import Request
 from reprieve.cluster.mini.rest.query import FieldValidation
 from reprieve.cluster.mini.rest.routes import Place
+from reprieve.model.json import Json
 
 _MOST_TOLD = 100
 
@@ -69,15 +70,15 @@ def _known(place: Place, body: Json) -> Json:
     return schema.pruned(place.api_version, place.kind.kind, body) if place.kind.custom is None else body
 
 
-def _findings(place: Place, body: Json) -> list[Finding]:
+def _findings(place: Place, body: Json) -> list[SchemaFinding]:
     if place.kind.custom is None:
         return findings(place.api_version, place.kind.kind, body)
-    _, unknown = structural.pruned(body, place.kind.custom.schemas[place.version])
-    return [Finding(path) for path in unknown]
+    _, unknown = structural_schemas.pruned(body, place.kind.custom.schemas[place.version])
+    return [SchemaFinding(path) for path in unknown]
 
 
 def _judged(
-    place: Place, mode: FieldValidation, complaints: list[str], unknown: list[Finding]
+    place: Place, mode: FieldValidation, complaints: list[str], unknown: list[SchemaFinding]
 ) -> tuple[str, ...]:
     if mode is FieldValidation.IGNORE:
         return ()
@@ -91,5 +92,5 @@ def _name(place: Place) -> str:
     return f'{place.kind.kind} in version "{place.api_version}"'
 
 
-def _told(finding: Finding) -> str:
+def _told(finding: SchemaFinding) -> str:
     return f"{finding.path or 'the object'}: expected {finding.expected}, got {finding.got}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from reprieve.cluster.mini.history import Stored, Verb
-from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.kinds import Kind
 from reprieve.cluster.mini.rest.accept import Form, form_of
 from reprieve.cluster.mini.rest.exchange import Request
 from reprieve.cluster.mini.rest.query import Query
@@ -24,6 +24,7 @@ from reprieve.cluster.mini.rest.tables import (
 from reprieve.cluster.mini.rest.tables.cells import Column
 from reprieve.cluster.mini.spelling import spelled
 from reprieve.cluster.mini.store import parsed
+from reprieve.model.json import Json
 
 _encode = msgspec.json.Encoder().encode
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.mini.errors import ApiError, bad_request, invalid
 from reprieve.cluster.mini.history import Stored
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.namespaces import STANDARD
 from reprieve.cluster.mini.rest.api import Api
@@ -23,6 +23,7 @@ from reprieve.cluster.mini.rest.strictness import Read, readable, still_readable
 from reprieve.cluster.mini.rest.views import View
 from reprieve.cluster.mini.spelling import settled, spelled, stored_form
 from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed, without_status
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)

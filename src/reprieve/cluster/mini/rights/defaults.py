@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rights.roles import GROUP
 from reprieve.cluster.mini.rights.rules import Rule
 from reprieve.cluster.mini.rights.users import AUTHENTICATED, MASTERS
+from reprieve.model.json import Json
 
 AGGREGATE = f"{GROUP}/aggregate-to-"
 _READ = "get list watch"

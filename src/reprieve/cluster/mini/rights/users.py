@@ -8,14 +8,12 @@ import base64
 import hashlib
 import hmac
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import Store
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 ISSUER = "https://kubernetes.default.svc"
 MASTERS, AUTHENTICATED = "system:masters", "system:authenticated"

@@ -3,14 +3,13 @@
 import json
 from typing import Any
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.rest.exchange import Request, Response, Stream
 from reprieve.cluster.mini.rest.front import Front
 from reprieve.cluster.mini.rights.users import ADMIN
 from reprieve.cluster.mini.store import Store
+from reprieve.model.json import Json
 from tests.unit.cluster.mini.scene import HandClock
-
-Json = dict[str, Any]
 
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit.cluster.mini.rest.asking import Json
+from reprieve.model.json import Json
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 QUEUES = "/apis/batch.example.com/v1/namespaces/default/queues"

@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
-from reprieve.cluster.api.numbers import numbers_of
+from reprieve.cluster.api.protobuf_numbers import numbers_of
 from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, root
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 
 def envelope(body: Json) -> bytes:

@@ -7,7 +7,8 @@ import pytest
 
 from reprieve.cluster.mini.rights.users import User
 from reprieve.cluster.mini.store import Part
-from tests.unit.cluster.mini.rest.asking import DEPLOYMENTS, MAPS, PODS, Asker, Json, config_map, pod, said
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.asking import DEPLOYMENTS, MAPS, PODS, Asker, config_map, pod, said
 
 APPLY = "application/apply-patch+yaml"
 WEB = f"{DEPLOYMENTS}/web"

@@ -14,7 +14,8 @@ from reprieve.cluster.mini.rest.exchange import Request, Response
 from reprieve.cluster.mini.rest.front import Front
 from reprieve.cluster.mini.rights.users import User
 from reprieve.cluster.mini.store import Store
-from tests.unit.cluster.mini.rest.asking import MAPS, MERGE, TABLE, Asker, Json, config_map, said
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.asking import MAPS, MERGE, TABLE, Asker, config_map, said
 from tests.unit.cluster.mini.rest.custom import DEFINITIONS, QUEUES, definition, queue, version
 
 APPLY = "application/apply-patch+yaml"

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.unit.cluster.mini.rest.asking import MERGE, Asker, Json
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.asking import MERGE, Asker
 from tests.unit.cluster.mini.rest.custom import DEFINITIONS, QUEUES, definition
 
 OURS = Path(__file__).parents[5] / "deploy" / "crds" / "podgroups.yaml"

@@ -4,13 +4,14 @@ import json
 
 import pytest
 
-from reprieve.cluster.api.features import ALL_FEATURES, Features
 from reprieve.cluster.api.schema import Object, fields_of, is_listed
+from reprieve.cluster.apiserver.features import ALL_FEATURES, Features
 from reprieve.cluster.mini.kinds import KINDS
 from reprieve.cluster.mini.rest.explanations import FIELDS, TYPES
 from reprieve.cluster.mini.rest.explanations import KINDS as EXPLAINED
 from reprieve.cluster.mini.rest.front import Front
-from tests.unit.cluster.mini.rest.asking import Asker, Json
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.asking import Asker
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.unit.cluster.mini.rest.asking import MERGE, PODS, TABLE, Asker, Json, pod
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.asking import MERGE, PODS, TABLE, Asker, pod
 from tests.unit.cluster.mini.rest.proto_writing import envelope
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"

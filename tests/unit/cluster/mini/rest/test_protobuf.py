@@ -4,13 +4,14 @@ from itertools import pairwise
 
 import pytest
 
-from reprieve.cluster.api.numbers import numbers_of
+from reprieve.cluster.api.protobuf_numbers import numbers_of
 from reprieve.cluster.api.schema import fields_of, is_listed, root
 from reprieve.cluster.mini.kinds import KINDS
 from reprieve.cluster.mini.rest.protobuf import PROTOBUF, from_protobuf
-from tests.unit.cluster.api.admitting import with_value
+from reprieve.model.json import Json
 from tests.unit.cluster.api.rich_pod import RICH_POD
-from tests.unit.cluster.mini.rest.asking import DEPLOYMENTS, MAPS, PODS, Asker, Json, deployment, pod
+from tests.unit.cluster.apiserver.admitting import with_value
+from tests.unit.cluster.mini.rest.asking import DEPLOYMENTS, MAPS, PODS, Asker, deployment, pod
 from tests.unit.cluster.mini.rest.proto_writing import envelope, field, message
 
 OLDER = "scheduling.k8s.io/v1alpha2"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.rest.front import Front
 from tests.unit.cluster.mini.rest.asking import MAPS, NODES, PODS, Asker, config_map, node, pod
 

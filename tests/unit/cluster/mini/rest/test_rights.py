@@ -11,7 +11,8 @@ from reprieve.cluster.mini.rest.exchange import Response
 from reprieve.cluster.mini.rights.roles import GROUP
 from reprieve.cluster.mini.rights.users import ADMIN, AUTHENTICATED, Issuer, User
 from reprieve.cluster.mini.setup import standard_objects
-from tests.unit.cluster.mini.rest.asking import MAPS, NODES, PODS, SECRET, Asker, Json, said
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.asking import MAPS, NODES, PODS, SECRET, Asker, said
 
 ALICE = User("alice", ("dev", AUTHENTICATED))
 ROLES = f"/apis/{GROUP}/v1/namespaces/default/roles"

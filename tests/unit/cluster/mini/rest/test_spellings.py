@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from reprieve.model.json import Json
 from tests.unit.cluster.mini.rest.asking import MERGE, Asker
 
-Json = dict[str, Any]
 NEWEST, MIDDLE, OLDER = ("v1beta1", "v1alpha3", "v1alpha2")
 
 

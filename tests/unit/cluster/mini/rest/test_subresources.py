@@ -7,9 +7,8 @@ import pytest
 
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import Part
+from reprieve.model.json import Json
 from tests.unit.cluster.mini.rest.asking import BUDGETS, DEPLOYMENTS, MERGE, PODS, Asker, deployment, pod
-
-Json = dict[str, Any]
 
 
 def binding(node: str, **meta: object) -> Json:

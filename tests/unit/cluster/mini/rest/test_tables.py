@@ -7,7 +7,8 @@ from reprieve.cluster.mini.kinds import KINDS, Kind
 from reprieve.cluster.mini.rest.tables import columns_of
 from reprieve.cluster.mini.rest.tables.cells import duration
 from reprieve.cluster.mini.store import Part
-from tests.unit.cluster.mini.rest.asking import NODES, PODS, TABLE, Asker, Json, node, pod
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.asking import NODES, PODS, TABLE, Asker, node, pod
 
 
 def shown(table: Json, *, wide: bool = False) -> dict[str, list[object]]:

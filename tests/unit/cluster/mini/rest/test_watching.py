@@ -2,17 +2,16 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.rest.exchange import Response, Stream
 from reprieve.cluster.mini.store import Part
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import run
 from tests.unit.cluster.mini.rest.asking import MAPS, PODS, TABLE, Asker, config_map, pod
 
-Json = dict[str, Any]
 NEWER = "NotOlderThan"
 
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from reprieve.cluster.mini.history import Key
+from reprieve.model.json import Json
 from tests.unit.cluster.mini.rest.asking import (
     BUDGETS,
     DEPLOYMENTS,
@@ -13,7 +14,6 @@ from tests.unit.cluster.mini.rest.asking import (
     NODES,
     PODS,
     Asker,
-    Json,
     config_map,
     deployment,
     node,

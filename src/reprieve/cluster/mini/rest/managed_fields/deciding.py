@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal
 
-from reprieve.cluster.api.merging import Shape
-from reprieve.cluster.api.values import Json
+from reprieve.cluster.api.merge_shapes import MergeShape
 from reprieve.cluster.mini.errors import ApiError, Cause
 from reprieve.cluster.mini.rest.managed_fields.paths import Path, owned, shown
 from reprieve.cluster.mini.rest.managed_fields.values import Difference, difference, merged, without
@@ -19,6 +18,7 @@ from reprieve.cluster.mini.rest.managed_fields.writers import (
     taken_from_others,
     with_share,
 )
+from reprieve.model.json import Json
 
 _NOT_SHARED = (
     *("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"),
@@ -61,7 +61,7 @@ class Sharing:
     """Who owns what so far of an object of some shape. Bodies are those parts of it that can have owners."""
 
     shares: Shares
-    shape: Shape
+    shape: MergeShape
     now: str
 
     def updated(self, writer: Writer, old: Json, new: Json) -> dict[Writer, Share]:

@@ -9,43 +9,43 @@ from typing import Any
 
 import msgspec
 
-from reprieve.cluster.api.merging import Fields, Items, Shape, Values
-from reprieve.cluster.api.values import Json
+from reprieve.cluster.api.merge_shapes import GranularMap, KeyedList, MergeShape, ValueSet
+from reprieve.model.json import Json
 
 Path = tuple[str, ...]
 _HERE = "."
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-def owned(value: object, shape: Shape, at: Path = ()) -> set[Path]:
+def owned(value: object, shape: MergeShape, at: Path = ()) -> set[Path]:
     """Every path at which a value says something."""
     found: set[Path] = set()
     _collect(value, shape, at, found)
     return found - {()}
 
 
-def _collect(value: object, shape: Shape, at: Path, found: set[Path]) -> None:
+def _collect(value: object, shape: MergeShape, at: Path, found: set[Path]) -> None:
     match shape, value:
-        case Fields(), dict() if value:
+        case GranularMap(), dict() if value:
             for name, one in value.items():
                 _collect(one, shape.below(name), (*at, f"f:{name}"), found)
-        case Items(), list() if value:
+        case KeyedList(), list() if value:
             for item in value:
                 here = (*at, step_of(shape, item))
                 found.add(here)
                 _collect(item, shape.item, here, found)
-        case Values(), list() if value:
+        case ValueSet(), list() if value:
             found.update((*at, step_of(shape, item)) for item in value)
         case _:
             found.add(at)
 
 
-def step_of(shape: Items | Values, item: Any) -> str:
+def step_of(shape: KeyedList | ValueSet, item: Any) -> str:
     """By what an item of a list is told apart. One without keys is as good as one whose keys are empty."""
     match shape:
-        case Values():
+        case ValueSet():
             return f"v:{_encode(item).decode()}"
-        case Items(keys):
+        case KeyedList(keys):
             there = item if isinstance(item, dict) else {}
             said = {key: there.get(key, default) for key, default in keys}
             return f"k:{_encode(said).decode()}"

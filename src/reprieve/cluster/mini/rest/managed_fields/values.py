@@ -4,22 +4,22 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from reprieve.cluster.api.merging import Fields, Items, Shape, Values
-from reprieve.cluster.api.values import Json
+from reprieve.cluster.api.merge_shapes import GranularMap, KeyedList, MergeShape, ValueSet
 from reprieve.cluster.mini.rest.managed_fields.paths import Path, owned, step_of
+from reprieve.model.json import Json
 
 
-def merged(there: Any, applied: Any, shape: Shape) -> Any:
+def merged(there: Any, applied: Any, shape: MergeShape) -> Any:
     match shape, there, applied:
-        case Fields(), dict(), dict():
+        case GranularMap(), dict(), dict():
             new = {name: merged(there.get(name), one, shape.below(name)) for name, one in applied.items()}
             return {**there, **new}
-        case Items() | Values(), list(), list():
+        case KeyedList() | ValueSet(), list(), list():
             return _merged_list(there, applied, shape)
     return applied
 
 
-def _merged_list(there: list[Any], applied: list[Any], shape: Items | Values) -> list[Any]:
+def _merged_list(there: list[Any], applied: list[Any], shape: KeyedList | ValueSet) -> list[Any]:
     """In the order of what is applied; what was there besides stays before what it stood before."""
     before = _by_step(there, shape)
     new = _by_step(applied, shape)
@@ -33,13 +33,13 @@ def _merged_list(there: list[Any], applied: list[Any], shape: Items | Values) ->
                     result.append(passed)
             if left:
                 left.pop(0)
-            result.append(merged(before[step], item, shape.item) if isinstance(shape, Items) else item)
+            result.append(merged(before[step], item, shape.item) if isinstance(shape, KeyedList) else item)
         else:
             result.append(item)
     return [*result, *(item for item in left if step_of(shape, item) not in new)]
 
 
-def _by_step(items: list[Any], shape: Items | Values) -> dict[str, Any]:
+def _by_step(items: list[Any], shape: KeyedList | ValueSet) -> dict[str, Any]:
     """Of several that cannot be told apart, the first."""
     found: dict[str, Any] = {}
     for item in items:
@@ -50,7 +50,7 @@ def _by_step(items: list[Any], shape: Items | Values) -> dict[str, Any]:
 # --- taking away -----------------------------------------------------------------------------------
 
 
-def without(value: Any, gone: Collection[Path], shape: Shape) -> Any:
+def without(value: Any, gone: Collection[Path], shape: MergeShape) -> Any:
     """What is left when everything at these paths is taken away; what is empty after it goes as well."""
     tree: Json = {}
     for path in gone:
@@ -61,15 +61,15 @@ def without(value: Any, gone: Collection[Path], shape: Shape) -> Any:
     return _left(value, tree, shape)
 
 
-def _left(value: Any, tree: Json, shape: Shape) -> Any:
+def _left(value: Any, tree: Json, shape: MergeShape) -> Any:
     match shape, value:
-        case Fields(), dict():
+        case GranularMap(), dict():
             kept = {
                 name: _below(one, tree.get(f"f:{name}"), shape.below(name)) for name, one in value.items()
             }
             return {name: one for name, one in kept.items() if one is not _NOTHING}
-        case Items() | Values(), list():
-            item = shape.item if isinstance(shape, Items) else shape
+        case KeyedList() | ValueSet(), list():
+            item = shape.item if isinstance(shape, KeyedList) else shape
             kept_items = (_below(one, tree.get(step_of(shape, one)), item) for one in value)
             return [one for one in kept_items if one is not _NOTHING]
     return value
@@ -78,7 +78,7 @@ def _left(value: Any, tree: Json, shape: Shape) -> Any:
 _NOTHING = object()
 
 
-def _below(value: Any, tree: Json | None, shape: Shape) -> Any:
+def _below(value: Any, tree: Json | None, shape: MergeShape) -> Any:
     if tree is None:
         return value
     if "" in tree:
@@ -101,27 +101,27 @@ class Difference:
         return bool(self.written or self.removed)
 
 
-def difference(old: Any, new: Any, shape: Shape) -> Difference:
+def difference(old: Any, new: Any, shape: MergeShape) -> Difference:
     found = Difference()
     _compare(old, new, shape, (), found)
     return found
 
 
-def _compare(old: Any, new: Any, shape: Shape, at: Path, found: Difference) -> None:
+def _compare(old: Any, new: Any, shape: MergeShape, at: Path, found: Difference) -> None:
     if old == new:
         return
     match shape, old, new:
-        case Fields(), dict(), dict():
+        case GranularMap(), dict(), dict():
             pairs = _pairs(
                 {f"f:{name}": (one, shape.below(name)) for name, one in old.items()},
                 {f"f:{name}": (one, shape.below(name)) for name, one in new.items()},
             )
-        case Items(item=item), list(), list():
+        case KeyedList(item=item), list(), list():
             pairs = _pairs(
                 {step: (one, item) for step, one in _by_step(old, shape).items()},
                 {step: (one, item) for step, one in _by_step(new, shape).items()},
             )
-        case Values(), list(), list():
+        case ValueSet(), list(), list():
             before, after = owned(old, shape, at), owned(new, shape, at)
             found.written.update(after - before)
             found.removed.update(before - after)
@@ -133,7 +133,7 @@ def _compare(old: Any, new: Any, shape: Shape, at: Path, found: Difference) -> N
         _compare_part(one, other, (*at, step), found)
 
 
-_Part = tuple[Any, Shape]
+_Part = tuple[Any, MergeShape]
 
 
 def _pairs(old: dict[str, _Part], new: dict[str, _Part]) -> Iterator[tuple[str, _Part | None, _Part | None]]:

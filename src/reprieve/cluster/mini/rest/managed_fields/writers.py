@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reprieve.cluster.api.values import Json
 from reprieve.cluster.mini.rest.managed_fields.paths import Path, paths_in, tree_of
+from reprieve.model.json import Json
 
 APPLY, UPDATE = "Apply", "Update"
 # Whoever wrote an object before anybody kept count of it, and those who did so long ago.

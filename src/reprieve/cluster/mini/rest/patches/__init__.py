@@ -5,12 +5,13 @@ The fourth, to apply, depends on who else has written the object and is not here
 
 from collections.abc import Callable, Mapping
 
-from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.kinds import Kind
 from reprieve.cluster.mini.rest.bodies import as_object, from_json, unsupported_media
 from reprieve.cluster.mini.rest.depth import check_depth
 from reprieve.cluster.mini.rest.patches.json_patch import apply_operations
 from reprieve.cluster.mini.rest.patches.merge_patch import merge
 from reprieve.cluster.mini.rest.patches.strategic import merge_strategically
+from reprieve.model.json import Json
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

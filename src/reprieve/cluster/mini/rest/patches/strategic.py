@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from reprieve.cluster.mini.errors import ApiError, bad_request
-from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.kinds import Kind
 from reprieve.cluster.mini.rest.patches.merge_keys import PRIMITIVE, atomic_mappings, merge_keys
+from reprieve.model.json import Json
 
 _PATCH, _RETAIN = "$patch", "$retainKeys"
 _ORDER, _DELETE = "$setElementOrder/", "$deleteFromPrimitiveList/"

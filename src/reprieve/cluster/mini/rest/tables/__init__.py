@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.kinds import Kind
 from reprieve.cluster.mini.rest.query import Query
 from reprieve.cluster.mini.rest.tables import defined, kept, others, pods, workloads
 from reprieve.cluster.mini.rest.tables.cells import AGE, NAME, Column
+from reprieve.model.json import Json
 
 META = "meta.k8s.io/v1"
 

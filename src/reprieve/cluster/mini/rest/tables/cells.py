@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 
 NONE, UNKNOWN = "<none>", "<unknown>"
 

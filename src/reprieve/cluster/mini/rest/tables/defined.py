@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import AGE, NAME, Cell, Column, age
 from reprieve.cluster.mini.rest.tables.jsonpath import first_at
+from reprieve.model.json import Json
 
 
 def columns(wanted: Iterable[Json]) -> tuple[Column, ...]:

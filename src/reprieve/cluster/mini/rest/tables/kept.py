@@ -1,6 +1,5 @@
 """How kinds are shown that are only kept for others."""
 
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import (
     AGE,
     NAME,
@@ -13,6 +12,7 @@ from reprieve.cluster.mini.rest.tables.cells import (
     text,
     text_at,
 )
+from reprieve.model.json import Json
 
 
 def _reference(body: Json, now: float) -> str:

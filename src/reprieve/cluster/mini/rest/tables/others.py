@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import (
     AGE,
     NAME,
@@ -17,6 +16,7 @@ from reprieve.cluster.mini.rest.tables.cells import (
     text,
     text_at,
 )
+from reprieve.model.json import Json
 
 NAMESPACE = (NAME, text("Status", "status.phase", UNKNOWN), AGE)
 CONFIG_MAP = (NAME, size("Data", "data", "binaryData"), AGE)

@@ -1,6 +1,5 @@
 """How pods and nodes are shown."""
 
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import (
     AGE,
     NAME,
@@ -13,6 +12,7 @@ from reprieve.cluster.mini.rest.tables.cells import (
     text,
     text_at,
 )
+from reprieve.model.json import Json
 
 _ROLE = "node-role.kubernetes.io/"
 

@@ -1,6 +1,5 @@
 """How those that own pods, groups of them and budgets are shown."""
 
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import (
     AGE,
     NAME,
@@ -20,6 +19,7 @@ from reprieve.cluster.mini.rest.tables.cells import (
     text,
     text_at,
 )
+from reprieve.model.json import Json
 
 
 def _selector(body: Json, now: float) -> str:

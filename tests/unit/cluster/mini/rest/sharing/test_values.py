@@ -6,13 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reprieve.cluster.api.merging import VALUES, WHOLE, Fields, Items, Shape
+from reprieve.cluster.api.merge_shapes import ATOMIC, VALUE_SET, GranularMap, KeyedList, MergeShape
 from reprieve.cluster.mini.rest.managed_fields.paths import owned, paths_in, shown, tree_of
 from reprieve.cluster.mini.rest.managed_fields.values import difference, merged, without
 
-ITEM = Fields(lambda name: WHOLE)
-SHAPES: dict[str, Shape] = {"set": VALUES, "items": Items((("name", None),), ITEM), "whole": WHOLE}
-SHAPE: Shape = Fields(lambda name: SHAPES.get(name, SHAPE))
+ITEM = GranularMap(lambda name: ATOMIC)
+SHAPES: dict[str, MergeShape] = {
+    "set": VALUE_SET,
+    "items": KeyedList((("name", None),), ITEM),
+    "whole": ATOMIC,
+}
+SHAPE: MergeShape = GranularMap(lambda name: SHAPES.get(name, SHAPE))
 
 _LEAF = some.integers(0, 3)
 _ITEMS = some.dictionaries(some.sampled_from("abc"), some.dictionaries(some.sampled_from("xy"), _LEAF)).map(
