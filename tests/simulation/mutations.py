@@ -96,6 +96,20 @@ MUTATIONS = (
         STATES,
     ),
     Mutation(
+        "a plan whose end is not recorded",
+        "scheduler/plan_driver.py",
+        "    state.plan_log.ended(key, reason, now)\n",
+        "",
+        STATES,
+    ),
+    Mutation(
+        "evictions that are not judged when their preemptor is bound",
+        "scheduler/enqueueing.py",
+        "    pod_settled(state, key, pod, now)\n",
+        "",
+        STATES,
+    ),
+    Mutation(
         "an answer that was lost and is not asked for again",
         "scheduler/core.py",
         "                if state.plans.must_know(effect):\n                    return (effect,)\n",

@@ -5,7 +5,7 @@ What the records mean is defined in ``plan_records``. When a plan ends, and whet
 gone, is decided elsewhere; nothing here has an influence on scheduling.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from reprieve.model.effects import Target
@@ -28,7 +28,7 @@ from reprieve.scheduler.queue import Key
 _STAGES = tuple(Stage)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Plan:
     decision: str
     demand: Target
@@ -60,7 +60,7 @@ class PlanLog:
         return tuple(self._records)
 
     def begin_step(self) -> None:
-        """What is not read by now is not read any more: so it cannot pile up."""
+        """Records of the step before are dropped, read or not: they cannot pile up."""
         self._records = []
         self._sent = []
 
@@ -146,7 +146,7 @@ class PlanLog:
         """A pod of a demand is bound, or has grown; ``has_its_nodes``: the demand waits for no other node."""
         for plan in self._plans.get(key, ()):
             counts = pod not in plan.placed_before
-            used = [victim for victim in plan.evicted if counts and node in plan.rooms[victim]]
+            used = {victim: None for victim in plan.evicted if counts and node in plan.rooms[victim]}
             self._judge(plan, now, used, wasted=has_its_nodes)
         self._tidy(key)
 
@@ -156,7 +156,7 @@ class PlanLog:
             self._judge(plan, now, wasted=True)
         self._tidy(key)
 
-    def _judge(self, plan: _Plan, now: float, used: Sequence[Target] = (), *, wasted: bool) -> None:
+    def _judge(self, plan: _Plan, now: float, used: Collection[Target] = (), *, wasted: bool) -> None:
         """``wasted``: whether all that are not used are."""
         rest = [victim for victim in plan.evicted if victim not in used] if wasted else []
         for victim in (*used, *rest):
