@@ -11,12 +11,13 @@ from reprieve.placement.place import Placement, pod_demand
 from reprieve.preemption import search
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy
+from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.search import plans_worth_ranking
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import Crowd, built
 from tests.reference.demands import gang_demand
+from tests.reference.policies import UPSTREAM
 
 POLICIES = st.sampled_from([REPRIEVE, UPSTREAM])
 

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from reprieve.model.whatif import without
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.pod_by_pod import plans_singly
+from reprieve.preemption.pod_by_pod import plans_pod_by_pod
 from reprieve.preemption.policy import REPRIEVE
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
@@ -20,7 +20,7 @@ ALONE = replace(REPRIEVE, units=pods_alone)
 
 def plans(crowd: Crowd) -> list[tuple[Question, Plan]]:
     question = question_of(crowd, ALONE)
-    found = plans_singly(question, lambda one: search(one, now=0)) if question is not None else []
+    found = plans_pod_by_pod(question, lambda one: search(one, now=0)) if question is not None else []
     return [(question, plan) for plan in found] if question and not isinstance(found, NoPlan) else []
 
 

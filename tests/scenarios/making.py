@@ -15,11 +15,12 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import pod_demand
 from reprieve.preemption.eligibility import TIMELESS
-from reprieve.preemption.policy import REPRIEVE, UPSTREAM, BudgetCounting, Policy, Search
+from reprieve.preemption.policy import REPRIEVE, BudgetCounting, Policy, SearchMode
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
 from tests.reference.demands import gang_demand
+from tests.reference.policies import UPSTREAM
 from tests.scenarios.reading import (
     Amount,
     BudgetLine,
@@ -291,7 +292,7 @@ def policy_of(line: str | PolicyLine) -> Policy:
         return UPSTREAM
     policy = replace(
         REPRIEVE,
-        search=Search(line.search),
+        search=SearchMode(line.search),
         budgets=BudgetCounting(line.budgets),
         breaks_no_budget=line.respect_budgets == "Always",
     )

@@ -7,11 +7,12 @@ from random import Random
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
 from reprieve.model.json import Json
-from reprieve.preemption.policy import UPSTREAM, Policy
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
 from reprieve.runtime.virtual_time import EPOCH
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from tests.reference.policies import UPSTREAM
 from tests.simulation.acts import (
     Act,
     Apply,

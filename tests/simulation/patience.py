@@ -4,13 +4,13 @@ and whenever it decides, whether somebody is taken whose toleration is not over.
 from reprieve.model.objects import Pod
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement
-from reprieve.preemption.toleration import tolerated_until
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.decision_context import case_of
 from reprieve.scheduler.demands import Asker
 from reprieve.scheduler.planning import plans_for
 from reprieve.scheduler.queue import Key, Standing
+from tests.reference.plain.toleration import may_be_taken_from
 from tests.simulation.invariants import hold
 
 
@@ -40,7 +40,7 @@ class PatientScheduler(Scheduler):
         view, decision = self._state.world.snapshot(), decided.decision
         for victim in decision.preemption.victims if decision.preemption is not None else ():
             pod: Pod = view.pods.compiled[view.pods.rows[victim.pod.namespace, victim.pod.name]].pod
-            until = tolerated_until(pod, decision.priority, view.priority_classes)
+            until = may_be_taken_from((*view.priority_classes.values(),), [pod], decision.priority)
             hold(until <= decision.at, f"{victim.pod} is taken at {decision.at}, and tolerates until {until}")
 
     def _check_nobody_waits_too_long(self, key: Key) -> None:

@@ -8,13 +8,13 @@ from reprieve.model.events import Done, Event, Failed, Seen, Unknown
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
 from reprieve.preemption.policy import BudgetCounting
-from reprieve.preemption.toleration import tolerated_until
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.demands import GROUP, IN_PLACE, in_place_key, pod_target, priority_of
 from reprieve.scheduler.handover import Handover, Stage
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
+from tests.reference.plain.toleration import may_be_taken_from
 from tests.simulation.evictions import Evictions
 from tests.simulation.invariants import Auditor, hold, is_waiting
 from tests.simulation.plan_audit import PlanAudit
@@ -161,7 +161,7 @@ class WatchedScheduler(Scheduler):
             theirs = own if group is None else self._state.world.groups.priority_of(group)
             hold(theirs < priority, f"{victim} has priority {theirs} and goes for {priority}")
             if group is None:
-                until = tolerated_until(pod.pod, priority, self._state.world.groups.classes)
+                until = may_be_taken_from((*self._state.world.groups.classes.values(),), [pod.pod], priority)
                 hold(until <= now, f"{victim} tolerates {priority} until {until}, and goes at {now}")
             if group is not None and group.spec.disrupted_whole:
                 self._check_whole(plan, (group.metadata.namespace, group.metadata.name))

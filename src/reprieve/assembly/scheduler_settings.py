@@ -17,7 +17,8 @@ from reprieve.config.args import BudgetSelectors, Divergence, GangPreemption, Pr
 from reprieve.model.objects import CompositePodGroup, PodGroup
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS
-from reprieve.preemption.policy import BudgetCounting, Policy, Search
+from reprieve.preemption.policy import BudgetCounting, Policy, SearchMode
+from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import pods_alone, pods_and_groups
 from reprieve.runtime.performer import PerformerLimits
@@ -80,10 +81,11 @@ def policy_of(configured: config.Profile, gates: config.Gates = DEFAULT_GATES) -
     return Policy(
         units=partial(pods_and_groups, members_rank_as_groups=as_upstream) if by_group else pods_alone,
         rules=RULES if gates.preemption_toleration else TIMELESS,
-        search=Search(args.search),
+        search=SearchMode(args.search),
         stocks=stocks_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else stocks,
         budgets=BudgetCounting(args.budgets),
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
+        ranking=tuple(CRITERIA[name] for name in args.ranking),
         in_place=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
     )
 

@@ -1,7 +1,7 @@
-"""A gang that does not preempt as one: each of its pods in turn makes room for itself.
+"""A gang that does not preempt as one: room is made for each of its pods in turn.
 
-Yet nobody goes in vain: a plan takes those who give way to any of the pods, and there is none unless enough
-pods have room.
+No pod is evicted in vain: the victims for all pods of the gang make one plan, and there is none unless enough
+pods of the gang get room.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,11 +21,11 @@ from reprieve.preemption.question import Question
 from reprieve.preemption.search import CLUSTER
 from reprieve.preemption.units import Unit
 
-Search = Callable[[Question], Plan | NoPlan]
+PlanForOne = Callable[[Question], Plan | NoPlan]
 
 
-def plans_singly(question: Question, search: Search) -> list[Plan] | NoPlan:
-    """A plan for every domain in which enough pods of the demand can have room."""
+def plans_pod_by_pod(question: Question, search: PlanForOne) -> list[Plan] | NoPlan:
+    """A plan for every domain in which enough pods of the demand can get room."""
     found = [_plan_in(domain, question, search) for domain in _domains(question)]
     plans = [plan for plan in found if isinstance(plan, Plan)]
     refusals = [no for no in found if isinstance(no, NoPlan)]
@@ -41,7 +41,7 @@ def _domains(question: Question) -> Iterator[Domain]:
         yield Domain(CLUSTER, everywhere if demand.allowed is None else demand.allowed)
 
 
-def _plan_in(domain: Domain, question: Question, search: Search) -> Plan | NoPlan:
+def _plan_in(domain: Domain, question: Question, search: PlanForOne) -> Plan | NoPlan:
     demand, view = question.demand, question.view
     nodes: list[int] = []
     plans: list[Plan] = []
@@ -66,14 +66,14 @@ def _plan_in(domain: Domain, question: Question, search: Search) -> Plan | NoPla
 
 
 def _too_few(refusals: Sequence[NoPlan], plans: Sequence[Plan]) -> NoPlan:
-    """Where some have room, it is not for want of anybody who may be taken."""
+    """Where some pods get room, the reason is not that no unit may be preempted."""
     refusal = earliest(refusals)
     is_misleading = refusal.why is Why.NOBODY_ELIGIBLE and any(plan.victims for plan in plans)
     return replace(refusal, why=Why.NO_HELP) if is_misleading else refusal
 
 
-def _plan_for(pod: int, domain: Domain, question: Question, search: Search) -> Plan | NoPlan:
-    """One pod asks for itself, with its own priority."""
+def _plan_for(pod: int, domain: Domain, question: Question, search: PlanForOne) -> Plan | NoPlan:
+    """A plan for one pod, with its own priority."""
     alone = replace(
         question.demand,
         pods=(pod,),
@@ -91,7 +91,7 @@ def _plan_for(pod: int, domain: Domain, question: Question, search: Search) -> P
 
 
 def joined(domain: str, pods: tuple[int, ...], nodes: Sequence[int], plans: Sequence[Plan]) -> Plan:
-    """One plan for several pods, of plans that were made one after the other."""
+    """One plan for several pods, from plans that were made one after the other."""
     victims = {unit.name: unit for plan in plans for unit in plan.victims}
     spared = {unit.name: unit for plan in plans for unit in plan.spared if unit.name not in victims}
     return Plan(
@@ -105,5 +105,5 @@ def joined(domain: str, pods: tuple[int, ...], nodes: Sequence[int], plans: Sequ
 
 
 def _by_priority(units: Iterable[Unit]) -> tuple[Unit, ...]:
-    """Of equals, who was the first to be found more important."""
+    """Units of one priority stay in the order in which the plans named them."""
     return tuple(sorted(units, key=lambda unit: -unit.priority))

@@ -1,8 +1,7 @@
-"""A resize in place that its node has put off, as a demand.
+"""A resize in place that its kubelet has deferred, as a demand.
 
-It asks on the pod's own node alone, for room and for nothing else, and what follows a fit is waiting for the
-kubelet: nothing is bound, nothing is nominated. Who gives way to it, and in which order that happens, is not
-known here.
+It asks for room on the pod's own node and for nothing else, and once it fits, the kubelet does the rest:
+nothing is bound, nothing is nominated. Which pods are evicted for it, and in which order, is not known here.
 """
 
 from collections.abc import Iterator
@@ -32,7 +31,7 @@ DEADLINE = "reprieve.dev/resize-deadline-seconds"
 
 
 class Accounting(StrEnum):
-    """Whose arithmetic says whether a resize fits."""
+    """By which arithmetic a resize fits: the kubelet's or kube-scheduler's."""
 
     KUBELET = "Kubelet"
     UPSTREAM = "Upstream"
@@ -49,10 +48,10 @@ class DeferredResizes:
         return resize_reason(pod) == INFEASIBLE
 
     def forbidden(self, pod: Pod, node: Node) -> str:
-        """Why nobody may be evicted for this resize, whoever there is; empty if somebody may."""
+        """Why no pod may be evicted for this resize; empty if pods may."""
         if opponents := resize_preemption_opponents(node):
-            who = listed(sorted(opponents))
-            return f"preemption for resizes on node {node.metadata.name} is disabled by {who}"
+            by = listed(sorted(opponents))
+            return f"preemption for resizes on node {node.metadata.name} is disabled by {by}"
         if resize_preemption_disabled(pod):
             return f"node {node.metadata.name} reports that nobody is preempted for a resize there"
         text = pod.metadata.annotations.get(DEADLINE)
@@ -61,7 +60,7 @@ class DeferredResizes:
         return ""
 
     def asked(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
-        """The demand of a pod that runs, and the cluster as it counts for that: without the pod itself."""
+        """The demand of a running pod, and the cluster as that demand sees it: without the pod itself."""
         pod, node = view.pods.compiled[row].pod, int(view.where[row])
         around = view.groups.root(view.pods.groups[row])
         home = np.zeros(len(view.nodes), np.bool_)
@@ -81,14 +80,14 @@ class DeferredResizes:
         return demand, without(counted, [row])
 
 
-# --- whose arithmetic ----------------------------------------------------------------------------
+# --- the arithmetic ------------------------------------------------------------------------------
 
 
 def _as_the_kubelet_counts(view: Snapshot, row: int) -> Snapshot:
-    """Others have what they were granted, and what they wish only if the kubelet serves them first.
+    """Other pods count with what they were granted, or with what they wish if the kubelet serves them first.
 
-    A scheduler counts everybody's wishes, so that a newcomer does not take what somebody is to grow into; for
-    one resize that would be too much, and cost victims that its node does not need.
+    For a new pod, the scheduler counts the wishes of all pods, so that the new pod does not get room that
+    another is to grow into. For one resize that would be too much: it would cost victims in vain.
     """
     wishes = list(_wishes(view, row))
     if not wishes:
@@ -103,7 +102,7 @@ def _as_the_kubelet_counts(view: Snapshot, row: int) -> Snapshot:
 
 
 def _wishes(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:
-    """Pods on the same node that are not served first, and how much more they wish than they have."""
+    """Pods on the node that the kubelet does not serve first, and how much more they wish than they have."""
     node = int(view.where[row])
     for other in np.flatnonzero(view.where == node).tolist() if node != NOWHERE else ():
         compiled = view.pods.compiled[other]
@@ -114,7 +113,7 @@ def _wishes(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:
 
 
 def _is_served_first(view: Snapshot, other: int, row: int) -> bool:
-    """Whether the kubelet gives room to the other first: not if no eviction could make enough for that."""
+    """Whether the kubelet gives room to the other pod first: not if no eviction could make enough for it."""
     pods = view.pods
     if not is_deferred(pods.compiled[other].pod) or pods.priority[other] <= pods.priority[row]:
         return False
@@ -136,7 +135,7 @@ def _growth(compiled: CompiledPod, view: Snapshot) -> Ints:
 
 
 def _until(pod: Pod, now: float) -> float | None:
-    """When whoever asked for the resize gives up: so long after the node put it off."""
+    """When the resize is no longer wanted: so many seconds after the kubelet deferred it."""
     seconds = _seconds(pod.metadata.annotations.get(DEADLINE, ""))
     since = deferred_since(pod)
     return None if seconds is None else (now if since is None else since) + seconds

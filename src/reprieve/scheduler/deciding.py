@@ -15,7 +15,7 @@ from reprieve.placement.reasons import Code
 from reprieve.placement.taking import with_taken
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy
-from reprieve.preemption.units import Kind
+from reprieve.preemption.units import UnitKind
 from reprieve.scheduler.binding import assume, give_up
 from reprieve.scheduler.changes import ABOUT_TOLERATIONS, ROOM_AT_RISK, ROOM_IN_PLACE, Change, helpful
 from reprieve.scheduler.decision import (
@@ -333,7 +333,7 @@ def _target_of(state: State, who: Asker) -> Target:
 
 def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[Target]:
     """Whole groups that go, by themselves or with the group around them."""
-    wholes = (unit for unit in plan.victims if unit.kind is not Kind.POD)
+    wholes = (unit for unit in plan.victims if unit.kind is not UnitKind.POD)
     keys = {key for unit in wholes for row in unit.pods if (key := view.pods.groups[row]) is not None}
     for key in sorted(keys):
         if (group := state.world.groups.group(key)) is not None:

@@ -25,7 +25,7 @@ from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import Criterion, decided_by, pods_disturbed
 from reprieve.preemption.search import CLUSTER
 from reprieve.preemption.toleration import protectors, tolerated_ends
-from reprieve.preemption.units import Kind, Unit
+from reprieve.preemption.units import Unit, UnitKind
 from reprieve.scheduler.decision import (
     MOST_PLANS,
     MOST_SPARED,
@@ -85,7 +85,7 @@ def _loser(plan: Plan, criterion: Criterion) -> Loser:
 
 
 def _criterion(criterion: Criterion) -> Because:
-    return Because(criterion.name, criterion.text)
+    return Because(criterion.code, criterion.text)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +137,7 @@ class _Victims:
             lacks = ((view.axis.names[resource], by) for resource, by in short.items())
             told = ", ".join(f"{resource} by {amount(resource, by)}" for resource, by in lacks)
             return Because("RoomNeeded", f"{name} is short of {told}")
-        if node not in self._short and unit.kind is not Kind.POD:
+        if node not in self._short and unit.kind is not UnitKind.POD:
             return Because("GoesWithItsGroup", f"{unit.name} stays or goes as a whole")
         reasons = found.reasons_of(node) if len(self._plan.pods) == 1 else ()
         if reasons:

@@ -20,11 +20,11 @@ from reprieve.placement.taking import with_taken
 from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.eligibility import Rule, Verdict, eligible
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
-from reprieve.preemption.pod_by_pod import joined, plans_singly
+from reprieve.preemption.pod_by_pod import joined, plans_pod_by_pod
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import rank
-from reprieve.preemption.reprieve import holds, who_matters
+from reprieve.preemption.reprieve import holds, pods_that_matter
 from reprieve.preemption.search import CLUSTER, plans_worth_ranking, refusal, search
 from reprieve.preemption.units import Units
 from reprieve.scheduler.demands import Asker
@@ -174,7 +174,7 @@ def _holding(
 def _holds_anyway(case: DecisionContext, plan: Plan) -> bool:
     """Nobody may count on pods that only wait for their nodes."""
     demand, waiting = replace(case.demand, pods=plan.pods), list(case.promised.pods)
-    if not waiting or not who_matters(demand, case.view, case.profile)[waiting].any():
+    if not waiting or not pods_that_matter(demand, case.view, case.profile)[waiting].any():
         return True
     view = without(case.view, _going(case, plan))
     return holds(demand, plan.placement, view, case.profile)
@@ -202,7 +202,7 @@ def awaited(case: DecisionContext, plan: Plan) -> Ints:
 
 def _weighed(question: Question, now: float, doomed: Sequence[int], *, singly: bool) -> Weighed:
     if singly and len(question.demand.pods) > 1:
-        plans = plans_singly(question, lambda one: _best(one, now, doomed))
+        plans = plans_pod_by_pod(question, lambda one: _best(one, now, doomed))
     else:
         plans = _plans_with(question, now, doomed)
     if isinstance(plans, NoPlan):

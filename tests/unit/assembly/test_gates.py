@@ -6,6 +6,7 @@ import pytest
 
 from reprieve.assembly.scheduler_settings import policy_of, settings_of
 from reprieve.config import Configuration, parse_feature_gates
+from reprieve.config.args import RANKING
 from reprieve.model.effects import Evict, SetCondition
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import (
@@ -16,7 +17,8 @@ from reprieve.model.objects import (
     PriorityClass,
 )
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
-from reprieve.preemption.policy import BudgetCounting, Search
+from reprieve.preemption.policy import BudgetCounting, SearchMode
+from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
@@ -213,14 +215,14 @@ def test_nothing_configured_is_the_default_policy() -> None:
 
 def test_the_preset_is_what_kube_scheduler_does() -> None:
     policy = policy_of(with_args("Reprieve", policy="Upstream"))
-    assert (policy.search, policy.budgets) == (Search.UPSTREAM, BudgetCounting.UPSTREAM)
+    assert (policy.search, policy.budgets) == (SearchMode.UPSTREAM, BudgetCounting.UPSTREAM)
     assert policy.stocks is stocks_as_upstream
     assert settings_of(configured(policy="Upstream")).whole_gangs
 
 
 def test_what_is_written_wins_over_the_preset() -> None:
     policy = policy_of(with_args("Reprieve", policy="Upstream", search="PriorityCeiling", budgets="Joint"))
-    assert (policy.search, policy.budgets) == (Search.PRIORITY_CEILING, BudgetCounting.JOINT)
+    assert (policy.search, policy.budgets) == (SearchMode.PRIORITY_CEILING, BudgetCounting.JOINT)
     assert policy.stocks is stocks_as_upstream
     assert policy_of(with_args("Reprieve", budgets="Upstream")).stocks is stocks
 
@@ -265,6 +267,28 @@ def test_pods_that_differ_from_their_group(divergence: str, starts: bool) -> Non
     assert [condition.status for condition in told] == ["True"]
 
 
+def test_the_order_of_the_criteria_is_that_of_the_plans() -> None:
+    """One dear pod is in the way on n0, two cheap ones on n1."""
+    world: World = (
+        a_node("n0"),
+        a_node("n1"),
+        a_pod("dear", cpu="4", on="n0", priority=5),
+        *(a_pod(f"cheap-{i}", cpu="2", on="n1", priority=1) for i in range(2)),
+        a_pod("new", cpu="4", priority=9),
+    )
+    assert taken(*world) == ["cheap-0", "cheap-1"]
+    assert taken(*world, ranking=["Pods", "HighestPriority"]) == ["dear"]
+    (decision,) = decided(*world, ranking=["Pods", "HighestPriority"])
+    assert decision.preemption is not None
+    assert [loser.lost_by.code for loser in decision.preemption.losers] == ["FewestPods"]
+    assert decision.preemption.decided_by is not None
+    assert decision.preemption.decided_by.code == "FewestPods"
+
+
+def test_every_criterion_that_plans_can_be_ranked_by_exists() -> None:
+    assert set(RANKING) == set(CRITERIA)
+
+
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
@@ -276,7 +300,7 @@ def test_pods_that_differ_from_their_group(divergence: str, starts: bool) -> Non
         ("placementsTried", 4, "expected 1: one placement of a group is tried for each set of victims"),
         (
             "disturbance",
-            {"a": 1},
+            ["Cascade"],
             "expected nothing: it is for search: LeastDisturbance, which is not available yet",
         ),
         ("planningEffort", 50, "expected 10000: no decision is cut short yet"),

@@ -1,11 +1,15 @@
-"""The cluster that benchmarks ask: half full, in three zones, with a bit of everything."""
+"""A cluster with room: half full, in three zones, with a bit of everything.
+
+Ten pods a node, in four priorities and 50 apps; some nodes have GPUs, taints, or are cordoned.
+"""
 
 from collections.abc import Iterator
 
-from reprieve.model.json import Json
+from benchmarks.worlds.objects import Json, container, pod
 
 PODS_PER_NODE = 10
 _APPS = 50
+_TEMPLATES = 20
 
 
 def cluster(nodes: int) -> Iterator[Json]:
@@ -56,19 +60,20 @@ def running_pod(i: int, node: str) -> Json:
     return pod(f"{app}-{i}", {"app": app, "tier": "web" if i % _APPS < 5 else "batch"}, spec)
 
 
+def arriving_pod(i: int) -> Json:
+    """A small pod that waits for a node, from one of twenty templates."""
+    template = i % _TEMPLATES
+    spec = {
+        "schedulerName": "reprieve",
+        "priority": 0,
+        "containers": [container(f"{10 + template}m", f"{32 + template}Mi")],
+    }
+    made = pod(f"new-{i:05}", {"app": f"new-{template}"}, spec)
+    return {**made, "status": {"phase": "Pending"}}
+
+
 def _own_host(app: str) -> Json:
     return {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
-
-
-def container(cpu: str | None, memory: str | None, extra: dict[str, str] | None = None) -> Json:
-    asked = {"cpu": cpu, "memory": memory, **(extra or {})}
-    requests = {name: amount for name, amount in asked.items() if amount is not None}
-    return {"name": "main", "image": "example/app:1", "resources": {"requests": requests}}
-
-
-def pod(name: str, labels: dict[str, str], spec: Json) -> Json:
-    meta = {"name": name, "namespace": "default", "uid": name, "labels": labels}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Running"}}
 
 
 def _bound_volume() -> Iterator[Json]:

@@ -1,7 +1,8 @@
-"""A large cluster in a process of its own, served over HTTP, and what happens in it.
+"""A large cluster in a process of its own, served over HTTPS on loopback, and what happens in it.
 
-Nothing lives there that costs much, so that the time is its clients': pods that are bound stay as they are,
-those that are deleted go at once, and nodes report when they are told to. Over loopback, without TLS.
+It does little by itself, so that the time is its clients': pods that are bound stay as they are, those that
+are deleted go at once, and nodes report when they are told to. It is always that of this revision, whichever
+revision its client is of.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from itertools import cycle, islice
 from multiprocessing.connection import Connection
 from typing import Any
 
-from benchmarks.serving import filled, new_pod
+from benchmarks.worlds.stored import fill, new_pod
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.certificates import Certificate, new_certificate
@@ -30,7 +31,7 @@ TOKEN = "bench"
 # one fits nowhere unless one of them goes.
 KINDS = {"plain": ("10m", 0), "important": ("11200m", 1000)}
 _CONDITIONS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
-_TICKS_A_SECOND = 10  # so often some of the nodes report
+_TICKS_A_SECOND = 10  # how often some of the nodes report
 
 
 class Stage:
@@ -46,15 +47,15 @@ class Stage:
         self._told("come", kind, count)
 
     def waiting(self) -> int:
-        """How many of those who came have no node yet."""
+        """How many of the pods that came have no node yet."""
         return int(self._told("waiting"))
 
     def restore(self) -> None:
-        """Whoever came goes, and whoever had to go comes back."""
+        """Pods that came are deleted, and evicted ones are created again."""
         self._told("restore")
 
     def report(self, nodes_a_second: float) -> None:
-        """So many nodes tell that they are well, from now on."""
+        """So many nodes report in a second that they are well, from now on."""
         self._told("report", nodes_a_second)
 
     def end(self) -> None:
@@ -85,7 +86,7 @@ def staged(nodes: int, pods: int) -> Iterator[Stage]:
 def _serve(line: Connection, nodes: int, pods: int) -> None:
     async def main() -> None:
         cluster = MiniCluster(time.time)
-        filled(cluster.store, nodes, pods)
+        fill(cluster.store, nodes, pods)
         cluster.apply(_priority_class(name, priority) for name, (_, priority) in KINDS.items())
         scene = _Scene(cluster.store)
         living = [asyncio.create_task(scene.live()), asyncio.create_task(scene.keep_reporting())]
