@@ -30,7 +30,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "Telemetry": ("reprieve.runtime.telemetry",),
     "Journal": ("reprieve.runtime.journal",),
     "Loop": ("reprieve.runtime.loop",),
-    "Limits": ("reprieve.runtime.performer",),
+    "PerformerLimits": ("reprieve.runtime.performer", "reprieve.runtime.performer:Limits"),
     "run": ("reprieve.runtime.virtual_time",),
     "clock": ("reprieve.runtime.virtual_time",),
     # The mini cluster.

@@ -1,6 +1,6 @@
-"""Pages about a running scheduler, over HTTP: is it well, what does it count, how is it configured?
+"""What a running scheduler serves over HTTP: probes, metrics, its configuration.
 
-Where they are served, and who may read which, is for others to say.
+Where it listens, and which clients may read which path, is decided elsewhere.
 """
 
 import ssl
@@ -15,77 +15,81 @@ from reprieve.runtime.readiness import Check
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 
-Refusal = tuple[int, str]  # a status of HTTP, and a sentence
+Denial = tuple[int, str]  # an HTTP status, and a sentence
 
 
 @dataclass(frozen=True, slots=True)
-class Visitor:
-    """``token``: if he shows one. ``connection``: over which TLS is spoken, and his certificate is known."""
+class HttpClient:
+    """``token``: its bearer token, if any. ``connection``: TLS, from which its certificate is read."""
 
     token: str = ""
     connection: ssl.SSLObject | None = None
 
 
-Door = Callable[[Visitor, str], Awaitable[Refusal | None]]  # may they read what is under a path?
+Authorize = Callable[[HttpClient, str], Awaitable[Denial | None]]  # whether a client may read a path
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ContentEndpoint:
     content: Callable[[], bytes]
     content_type: str = TEXT
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class ProbeEndpoint:
     checks: Callable[[], Iterable[Check]]
 
 
-Pages = Mapping[str, Page | Probe]
+Endpoints = Mapping[str, ContentEndpoint | ProbeEndpoint]
 
 
-# Something that asks whether we live has no token.
+# The kubelet has no token when it probes.
 PROBES = ("/healthz", "/livez", "/readyz")
 
 
-def application(pages: Pages, door: Door, for_all: Sequence[str] = PROBES) -> web.Application:
-    """``for_all``: the paths for which nobody is asked who he is; a star at the end stands for anything."""
+def application(
+    endpoints: Endpoints, authorize: Authorize, always_allowed: Sequence[str] = PROBES
+) -> web.Application:
+    """``always_allowed``: paths that need no authorization; a star at the end stands for anything."""
     made = web.Application()
-    for path, page in pages.items():
-        handler = _probed(path, page) if isinstance(page, Probe) else _shown(page)
-        made.router.add_get(path, handler if _is_for_all(path, for_all) else _guarded(handler, door))
+    for path, endpoint in endpoints.items():
+        handler = _probe(path, endpoint) if isinstance(endpoint, ProbeEndpoint) else _content(endpoint)
+        open_to_all = _matches(path, always_allowed)
+        made.router.add_get(path, handler if open_to_all else _authorized(handler, authorize))
     return made
 
 
-def _is_for_all(path: str, for_all: Sequence[str]) -> bool:
+def _matches(path: str, patterns: Sequence[str]) -> bool:
     plain = path.lstrip("/")
-    patterns = [pattern.lstrip("/") for pattern in for_all]
-    return any(plain == p or (p.endswith("*") and plain.startswith(p[:-1])) for p in patterns)
+    stripped = [pattern.lstrip("/") for pattern in patterns]
+    return any(plain == p or (p.endswith("*") and plain.startswith(p[:-1])) for p in stripped)
 
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
-def _guarded(handler: Handler, door: Door) -> Handler:
+def _authorized(handler: Handler, authorize: Authorize) -> Handler:
     async def handle(request: web.Request) -> web.Response:
-        refusal = await door(_visitor(request), request.path)
-        if refusal is None:
+        denial = await authorize(_client(request), request.path)
+        if denial is None:
             return await handler(request)
-        status, sentence = refusal
+        status, sentence = denial
         return web.Response(status=status, text=f"{sentence}\n")
 
     return handle
 
 
-def _shown(page: Page) -> Handler:
+def _content(endpoint: ContentEndpoint) -> Handler:
     async def handle(request: web.Request) -> web.Response:
-        return web.Response(body=page.content(), headers={"Content-Type": page.content_type})
+        return web.Response(body=endpoint.content(), headers={"Content-Type": endpoint.content_type})
 
     return handle
 
 
-def _visitor(request: web.Request) -> Visitor:
+def _client(request: web.Request) -> HttpClient:
     transport = request.transport
-    return Visitor(_token(request), transport.get_extra_info("ssl_object") if transport is not None else None)
+    connection = transport.get_extra_info("ssl_object") if transport is not None else None
+    return HttpClient(_token(request), connection)
 
 
 def _token(request: web.Request) -> str:
@@ -93,7 +97,7 @@ def _token(request: web.Request) -> str:
     return token.strip() if kind.lower() == "bearer" else ""
 
 
-def _probed(path: str, probe: Probe) -> Handler:
+def _probe(path: str, probe: ProbeEndpoint) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         checks = list(probe.checks())
         fails = any(wrong for _, wrong in checks)
