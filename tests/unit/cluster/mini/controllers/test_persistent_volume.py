@@ -135,7 +135,7 @@ def immediate(provisioner: str, **more: object) -> Json:
     return {**storage_class(provisioner), "volumeBindingMode": "Immediate", **more}
 
 
-def backend(name: str, size: str, **spec: object) -> Json:
+def disk(name: str, size: str, **spec: object) -> Json:
     body = volume()
     body["spec"] |= {"capacity": {"storage": size}, **spec}
     return {**body, "metadata": {"name": name, "labels": {"kind": name}}}
@@ -143,7 +143,7 @@ def backend(name: str, size: str, **spec: object) -> Json:
 
 def test_the_smallest_that_fits_is_bound_at_once() -> None:
     sizes = {"small": "1Gi", "middle": "6Gi", "large": "10Gi"}
-    disks = [backend(name, size) for name, size in sizes.items()]
+    disks = [disk(name, size) for name, size in sizes.items()]
     scene = scene_with(immediate("kubernetes.io/no-provisioner"), *disks, claim())
     scene.pass_time(5)
     bound = scene.read(CLAIM)
@@ -154,16 +154,16 @@ def test_the_smallest_that_fits_is_bound_at_once() -> None:
 
 def test_what_does_not_fit_is_not_bound() -> None:
     wrong = (
-        backend("class", "9Gi", storageClassName="other"),
-        backend("mode", "9Gi", volumeMode="Block"),
-        backend("access", "9Gi", accessModes=["ReadOnlyMany"]),
-        backend("label", "9Gi"),
+        disk("class", "9Gi", storageClassName="other"),
+        disk("mode", "9Gi", volumeMode="Block"),
+        disk("access", "9Gi", accessModes=["ReadOnlyMany"]),
+        disk("label", "9Gi"),
     )
     wanted = claim(selector={"matchLabels": {"kind": "mine"}})
     scene = scene_with(immediate("kubernetes.io/no-provisioner"), *wrong, wanted)
     scene.pass_time(10)
     assert scene.read(CLAIM)["status"] == {"phase": "Pending"}
-    scene.add(backend("mine", "9Gi"))
+    scene.add(disk("mine", "9Gi"))
     scene.pass_time(10)
     assert scene.read(CLAIM)["spec"]["volumeName"] == "mine"
 
@@ -171,7 +171,7 @@ def test_what_does_not_fit_is_not_bound() -> None:
 def test_two_claims_never_get_one_volume() -> None:
     other = claim()
     other["metadata"] = {"name": "other", "namespace": "default"}
-    scene = scene_with(immediate("kubernetes.io/no-provisioner"), backend("only", "9Gi"), claim(), other)
+    scene = scene_with(immediate("kubernetes.io/no-provisioner"), disk("only", "9Gi"), claim(), other)
     scene.pass_time(30)
     phases = sorted(body["status"]["phase"] for body in scene.all("persistentvolumeclaims"))
     assert phases == ["Bound", "Pending"]
@@ -194,7 +194,7 @@ def test_a_volume_is_made_at_once_as_its_class_says() -> None:
 
 
 def test_a_claim_that_lost_its_volume_is_lost() -> None:
-    scene = scene_with(immediate("kubernetes.io/no-provisioner"), backend("only", "9Gi"), claim())
+    scene = scene_with(immediate("kubernetes.io/no-provisioner"), disk("only", "9Gi"), claim())
     scene.pass_time(5)
     scene.store.delete(Key("persistentvolumes", "", "only"))
     scene.pass_time(5)

@@ -40,7 +40,7 @@ def _merged_list(there: list[Any], applied: list[Any], shape: KeyedList | ValueS
 
 
 def _by_step(items: list[Any], shape: KeyedList | ValueSet) -> dict[str, Any]:
-    """KeyedList by path element; of duplicates, the first."""
+    """Items by path element; of duplicates, the first."""
     found: dict[str, Any] = {}
     for item in items:
         found.setdefault(step_of(shape, item), item)
