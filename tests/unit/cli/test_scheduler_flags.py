@@ -15,9 +15,8 @@ from reprieve.assembly.trust import Files
 from reprieve.cli.idle_flags import told_of
 from reprieve.cli.scheduler import document_of, scheduler, wanted_of
 from reprieve.cli.serving import passed_over
+from reprieve.model.json import Json
 from tests.architecture.source import ROOT
-
-Json = dict[str, Any]
 
 # Every flag of kube-scheduler 1.37 with a value that it takes, and whether that sets something here.
 SETS, IDLE, REFUSED = "sets something", "changes nothing", "is refused"
@@ -125,7 +124,7 @@ def test_switches_may_stand_alone(name: str) -> None:
 
 
 def test_every_flag_is_on_the_page() -> None:
-    page = (ROOT / "docs" / "real-cluster.md").read_text()
+    page = (ROOT / "docs" / "reference" / "real-cluster.md").read_text()
     spelled = {option for param in scheduler.params for option in param.opts if option.startswith("--")}
     assert sorted(option for option in spelled - {"--v"} if f"`{option}`" not in page) == []
 
