@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         _tell(str(error))
         return 2
+    except KeyboardInterrupt:
+        return 130  # as a shell tells it
 
 
 def _parser() -> argparse.ArgumentParser:

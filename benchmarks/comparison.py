@@ -75,8 +75,8 @@ def comparison(case: Case, against: str, pairs: Sequence[tuple[Run, Run]]) -> Co
 
 def _figure(case: Case, run: Run) -> float:
     match case.compared:
-        case Compared.MEDIAN_CPU:
-            return median(run.cpu_ms)
+        case Compared.QUARTILE_CPU:
+            return percentile(run.cpu_ms, 0.25)
         case Compared.MEAN_CPU:
             return fmean(run.cpu_ms)
         case Compared.MEDIAN_WALL:

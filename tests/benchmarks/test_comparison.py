@@ -57,7 +57,11 @@ def test_a_result_is_one_line_of_json() -> None:
 def test_a_comparison_is_one_line_of_json_with_the_same_keys_and_more() -> None:
     found = json.loads(json_line(compared()))
     assert list(found)[: len(KEYS)] == KEYS
-    assert (found["against"], found["runs"], found["compared"]) == ("abc1234", 7, "median processor time")
+    assert (found["against"], found["runs"], found["compared"]) == (
+        "abc1234",
+        7,
+        "lower quartile of processor time",
+    )
     assert (found["ratio"], found["ratio_low"], found["ratio_high"]) == (0.5, 0.5, 0.5)
     assert (found["rss_ratio"], found["rss_ratio_low"], found["rss_ratio_high"]) == (0.5, 0.5, 0.5)
     assert (found["cpu_ms"], found["against_cpu_ms"]) == (5.5, 11)
@@ -69,7 +73,7 @@ def test_what_is_compared_is_what_the_case_says(how: Compared) -> None:
     slow_once = Run(wall_ms=[4, 4, 4], cpu_ms=[1, 1, 10], per_second=1, rss_mb=1)
     steady = Run(wall_ms=[2, 2, 2], cpu_ms=[1, 1, 1], per_second=1, rss_mb=1)
     found = comparison(case, "abc1234", [(slow_once, steady)] * 7)
-    expected = {Compared.MEDIAN_CPU: 1, Compared.MEAN_CPU: 4, Compared.MEDIAN_WALL: 2}
+    expected = {Compared.QUARTILE_CPU: 1, Compared.MEAN_CPU: 4, Compared.MEDIAN_WALL: 2}
     assert found.time.estimate == pytest.approx(expected[how])
 
 

@@ -24,6 +24,7 @@ from reprieve.model.shape import CompiledPod, Shape
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import MARK, Handover
 from reprieve.scheduler.ledger import Assumed
+from reprieve.scheduler.plan_records import VictimsJudged
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
@@ -188,6 +189,22 @@ def check(scene: Scene) -> None:
             shown = _shown(scene, call.target) if isinstance(call, Evict) else None
             hold(shown is None or shown.marked or shown.leaving, f"{call.target} is evicted, and not marked")
     hold(set(state.nominated) <= set(state.parts), "room is reserved for somebody who does not wait")
+    check_records(scene)
+
+
+def check_records(scene: Scene) -> None:
+    """The plan log agrees with the plans, and remembers no eviction for a demand that does not wait."""
+    state, logged = scene.state, scene.state.plan_log._plans
+    told = {key: plans[-1].stage for key, plans in logged.items() if plans[-1].is_open}
+    known = {key: plan.stage for key, plan in state.plans}
+    hold(told == known, f"plans are in {known}, and the log says {told}")
+    waiting = set(state.parts.values())
+    hold(logged.keys() <= waiting, f"evictions are remembered for {logged.keys() - waiting}")
+    judged = [record for record in scene.cluster.stage.records if isinstance(record, VictimsJudged)]
+    for record in judged:
+        there = scene.cluster.objects.get(record.demand)
+        used = isinstance(there, Pod) and there.spec.node_name == "n1"
+        hold(not (record.wasted if used else record.used), f"{record}, and its preemptor has a node: {used}")
 
 
 def check_rest(scene: Scene) -> None:
@@ -313,6 +330,7 @@ _SHARED: tuple[type, ...] = (
 def fork(scene: Scene) -> Scene:
     """The same once more, to go on from in another way."""
     scene.cluster.stage.decisions.clear()
+    scene.cluster.stage.records.clear()
     for kind in _SHARED:
         copyreg.dispatch_table[kind] = _itself
     try:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.store import Part, Store
+from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.events import Done, Seen, Synced
 from reprieve.model.json import Json
 from tests.simulation.invariants import AuditedScheduler, Auditor, BrokenInvariantError, waiting_in_vain

@@ -18,6 +18,7 @@ from reprieve.scheduler.targets import pod_target
 from tests.reference.plain.toleration import may_be_taken_from
 from tests.simulation.evictions import Evictions
 from tests.simulation.invariants import Auditor, hold, is_waiting, key_of
+from tests.simulation.plan_audit import PlanAudit
 
 
 class WatchedScheduler(Scheduler):
@@ -27,6 +28,7 @@ class WatchedScheduler(Scheduler):
         super().__init__(settings)
         self._auditor = auditor
         self._evictions = evictions
+        self.plan_audit = PlanAudit(lambda: auditor.places, evictions.decisions)
         self._unended: Counter[Effect] = Counter()
         self._evicting: set[tuple[str, Stage]] = set()  # plans that were, and how, after the last step
 
@@ -36,6 +38,7 @@ class WatchedScheduler(Scheduler):
         for event in events:
             self._note(event)
         self._check(effects)
+        self.plan_audit.look(self._state, events, effects, self.records())
         return effects
 
     def decide(self, now: float) -> Decided | None:
@@ -45,6 +48,7 @@ class WatchedScheduler(Scheduler):
             self._evictions.decided(decided.decision)
             self._check_decision(decided.decision, reserved, in_flight)
             self._check(decided.effects)
+        self.plan_audit.look(self._state, (), decided.effects if decided is not None else (), self.records())
         return decided
 
     def _note(self, event: Event) -> None:
@@ -201,6 +205,7 @@ class WatchedScheduler(Scheduler):
     # --- at the end ---
 
     def check_rest(self) -> None:
+        self.plan_audit.check_rest()
         hold(not len(self._state.plans), f"plans are left: {list(self._state.plans)}")
         hold(not self._state.nominated, f"room is reserved: {self._state.nominated}")
         hold(not self._state.lingering, f"nominations linger: {self._state.lingering}")

@@ -22,7 +22,7 @@ from reprieve.preemption.policy import BudgetCounting, Policy, SearchMode
 from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import pods_alone, pods_and_groups
-from reprieve.runtime.performer import Limits
+from reprieve.runtime.performer import PerformerLimits
 from reprieve.scheduler.demand_key import by_itself, with_its_group
 from reprieve.scheduler.queue import Backoff
 from reprieve.scheduler.settings import Settings
@@ -52,9 +52,9 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
     )
 
 
-def limits_of(gates: config.Gates, rate: float = inf) -> Limits:
+def limits_of(gates: config.Gates, rate: float = inf) -> PerformerLimits:
     """The limits of the performer, for a client that sends at most ``rate`` requests per second."""
-    limits = Limits(decide_meanwhile=gates.scheduler_async_preemption)
+    limits = PerformerLimits(decide_meanwhile=gates.scheduler_async_preemption)
     if not 0 < rate < inf:
         return limits
     # As many as can be sent in two seconds: more would only wait for their turn, and time out.

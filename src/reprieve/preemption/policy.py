@@ -21,6 +21,9 @@ class Resizes(Protocol):
 
     def is_waiting(self, pod: Pod) -> bool: ...
 
+    def is_hopeless(self, pod: Pod) -> bool:
+        """Whether its node can never grant what it asks for."""
+
     def forbidden(self, pod: Pod, node: Node) -> str:
         """Why no pod may be evicted for it; empty if pods may."""
 

@@ -13,10 +13,12 @@ import numpy as np
 from reprieve.model.columns import Ints, sealed
 from reprieve.model.objects import Node, Pod
 from reprieve.model.resizing import (
+    INFEASIBLE,
     deferred_since,
     is_deferred,
     resize_preemption_disabled,
     resize_preemption_opponents,
+    resize_reason,
 )
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
@@ -41,6 +43,9 @@ class DeferredResizes:
 
     def is_waiting(self, pod: Pod) -> bool:
         return bool(pod.spec.node_name) and is_deferred(pod)
+
+    def is_hopeless(self, pod: Pod) -> bool:
+        return resize_reason(pod) == INFEASIBLE
 
     def forbidden(self, pod: Pod, node: Node) -> str:
         """Why no pod may be evicted for this resize; empty if pods may."""

@@ -32,6 +32,7 @@ from reprieve.scheduler import binding, deciding, enqueueing, plan_driver, toler
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.ledger import Promise
+from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
@@ -47,6 +48,7 @@ class Scheduler:
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         state = self._state
         state.notice(now)
+        state.plan_log.begin_step()
         state.refused = None
         effects: list[Effect] = []
         for event in events:
@@ -138,6 +140,10 @@ class Scheduler:
         """When something is to be done even if nothing happens."""
         return self._state.next_time()
 
+    def records(self) -> tuple[PlanRecord, ...]:
+        """What happened to plans in the last ``observe`` or ``decide``."""
+        return self._state.plan_log.records
+
     def pending(self) -> Counter[Standing]:
         """How many pods wait, by their standing in the queue; a pod that is being bound does not wait."""
         state = self._state
@@ -178,6 +184,7 @@ class Scheduler:
     def decide(self, now: float) -> Decided | None:
         """Decides about the next demand of the queue; None if there is none to be decided now."""
         state = self._state
+        state.plan_log.begin_step()
         if not state.synced:
             return None
         state.notice(now)
@@ -185,7 +192,10 @@ class Scheduler:
             found = state.requester(key)
             if isinstance(found, Requester):
                 state.world.version += 1
-                return deciding.decide(state, found, now)
+                decided = deciding.decide(state, found, now)
+                if decided.decision.growth is not None:
+                    state.plan_log.considered(decided.decision.demand, decided.decision.growth, now)
+                return decided
             # It changed after it was enqueued: it needs nothing any more, or cannot be decided yet.
             state.queue.remove(key) if found is None else state.queue.gate(key)
         return None

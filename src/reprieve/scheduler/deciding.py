@@ -1,5 +1,6 @@
 """One decision: where a demand goes, which pods are preempted for it, or why it must wait."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -42,6 +43,7 @@ from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of, 
 from reprieve.scheduler.handover import Handover, opened
 from reprieve.scheduler.plan_driver import call_off, plan_anew
 from reprieve.scheduler.plan_feasibility import awaited, still_feasible
+from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.queue import NO_CHANGES
 from reprieve.scheduler.reserved_room import placement_in_reserved_room
@@ -82,7 +84,7 @@ def _gives_way(state: State, requester: Requester, now: float) -> Decided:
     because = Because("GivesWayItself", "it has to give way to others itself")
     decision = _decision(state, requester, Outcome.UNSCHEDULABLE, now)
     decision = replace(decision, eviction=Eviction(because))
-    withdrawn = call_off(state, requester.key, now)
+    withdrawn = call_off(state, requester.key, EndReason.PREEMPTOR_IS_VICTIM, now)
     return Decided(decision, (*withdrawn, *state.report(requester, decision.text)))
 
 
@@ -108,7 +110,7 @@ def _crowd_out(state: State, requester: Requester, nodes: Collection[str], now: 
         if not isinstance(other, Requester) or other.priority >= requester.priority:
             continue
         if not still_feasible(context_of(state, other, now), handover):
-            yield from plan_anew(state, key, now)
+            yield from plan_anew(state, key, EndReason.OUTRANKED, now)
 
 
 # --- it fits -------------------------------------------------------------------------------------
@@ -139,7 +141,7 @@ def _placed(state: State, context: DecisionContext, nodes: tuple[int, ...], now:
     decision = replace(_decision(state, requester, Outcome.PLACED, now), places=places)
     rest = _rest_of_plan(state, requester)
     if rest is None:
-        effects.extend(call_off(state, requester.key, now))
+        effects.extend(call_off(state, requester.key, _use_of(handover, places), now))
     else:
         state.plans.keep(requester.key, rest)
     if len(placed) < len(requester.pods):
@@ -147,10 +149,24 @@ def _placed(state: State, context: DecisionContext, nodes: tuple[int, ...], now:
     return Decided(decision, tuple(effects))
 
 
+def _use_of(handover: Handover | None, places: Iterable[tuple[Target, str]]) -> EndReason:
+    """Whether a demand came to the nodes of its plan. Pods of a gang may have changed places."""
+    planned = Counter(node for _, node in handover.places) if handover is not None else Counter[str]()
+    used = planned <= Counter(node for _, node in places)
+    return EndReason.ROOM_USED if used else EndReason.PLACED_ELSEWHERE
+
+
+def _placed_pods(state: State, requester: Requester) -> frozenset[Target]:
+    """Pods of a demand that have a node, and are not seen there yet."""
+    waiting = {pod_target(pod.pod) for pod in requester.pods}
+    placed = (pod for pod, key in state.parts.items() if key == requester.key and pod not in waiting)
+    return frozenset(placed)
+
+
 def _fits_in_place(state: State, resize: WaitingResize, now: float) -> Decided:
     """The kubelet does the rest. Until it has, another pod may take the room."""
     state.queue.park(resize.key, ROOM_AT_RISK, now)
-    withdrawn = call_off(state, resize.key, now)
+    withdrawn = call_off(state, resize.key, EndReason.ROOM_USED, now)
     decision = _decision(state, resize, Outcome.FITS, now)
     decision = replace(decision, places=((resize.target, resize.node),))
     reported = state.reporter.resize_goes_on(resize.target, "FitsInPlace", decision.text)
@@ -178,7 +194,7 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
         state.queue.wait(requester.key, helps, now)
         waits = _decision(state, requester, Outcome.WAITING, now)
         return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
-    withdrawn = call_off(state, requester.key, now)
+    withdrawn = call_off(state, requester.key, EndReason.NO_LONGER_FITS, now)
     if requester.forbidden:
         weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
@@ -249,7 +265,8 @@ def _opened(
     """Room is reserved from now on; the rest follows step by step."""
     requester, plan, view = context.requester, weighed.plans[0], context.view
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
-    going = [target_at(view, row) for unit in plan.victims for row in unit.pods]
+    units = [[target_at(view, row) for row in unit.pods] for unit in plan.victims]
+    going = [pod for unit in units for pod in unit]
     before = [target_at(view, int(row)) for row in awaited(context, plan)]
     anyway = [pod for pod in before if pod not in going]
     price = Preemption(leaving=len(anyway))
@@ -280,11 +297,12 @@ def _opened(
         effects.extend(give_up(state, pod, why, now, has_room=False))
     for key in [DemandKey(DemandKind.RESIZE, pod.namespace, pod.name) for pod in going]:
         if state.plans.of(key) is not None:
-            effects.extend(plan_anew(state, key, now))
+            effects.extend(plan_anew(state, key, EndReason.PREEMPTOR_IS_VICTIM, now))
     if handover.nominates:
         state.nominated.update(places)
     handover, first = opened(handover)
     state.plans.keep(requester.key, handover)
+    state.plan_log.opened(requester.key, handover, units, _placed_pods(state, requester), now)
     if handover.is_settling:  # not if nothing is to be nominated, marked or evicted
         state.queue.hold(requester.key)
     effects.extend(first)

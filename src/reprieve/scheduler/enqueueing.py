@@ -13,6 +13,8 @@ from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group import is_complete
 from reprieve.scheduler.handover import reported_again
 from reprieve.scheduler.plan_driver import call_off, has_left, is_leaving, plan_anew, wake_others
+from reprieve.scheduler.plan_outcomes import demand_settled, pod_settled, reason_not_to_wait, reason_settled
+from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.state import State
@@ -78,7 +80,8 @@ def _reconsidered(state: State, key: DemandKey, now: float) -> Iterator[Effect]:
     plan, found = state.plans.of(key), state.requester(key)
     is_forbidden = isinstance(found, Requester) and bool(found.forbidden)
     if plan is not None and (plan.evicts_later or is_forbidden):
-        yield from plan_anew(state, key, now)
+        reason = EndReason.PREEMPTION_FORBIDDEN if is_forbidden else EndReason.PREEMPTOR_CHANGED
+        yield from plan_anew(state, key, reason, now)
 
 
 def node_changed(state: State, name: str, before: Node | None, now: float) -> Iterator[Effect]:
@@ -123,12 +126,13 @@ def _line_up(
 def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) -> Iterator[Effect]:
     found = state.requester(key)
     if not isinstance(found, Requester) and state.synced:
-        yield from call_off(state, key, now)
+        yield from call_off(state, key, reason_not_to_wait(state, key, found), now)
     if not isinstance(found, NotYet) or not found.arriving:
         state.incomplete_gangs.end(key)
     match found:
         case None:
             state.queue.remove(key)
+            demand_settled(state, key, now)
         case NotYet(text, pods, arriving):
             state.queue.add(key, 0, now, gated=True, only_node=state.only_node(key))
             if arriving:
@@ -206,7 +210,8 @@ def forget(state: State, pod: Target, now: float) -> Iterator[Effect]:
     del state.parts[pod]
     plan = state.plans.of(key)
     if plan is not None and pod in dict(plan.places):
-        yield from plan_anew(state, key, now)
+        yield from plan_anew(state, key, reason_settled(state, key, pod, plan), now)
+    pod_settled(state, key, pod, now)
     yield from stand_in_line(state, key, now, changed=surprising)
 
 

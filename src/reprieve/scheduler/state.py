@@ -24,6 +24,7 @@ from reprieve.scheduler.demands import (
 from reprieve.scheduler.equivalence import RememberedRefusal
 from reprieve.scheduler.incomplete_gangs import IncompleteGangs
 from reprieve.scheduler.ledger import Assumed, Ledger, Promise
+from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Queue
@@ -43,6 +44,7 @@ class State:
         self.ledger = Ledger()
         self.queue = Queue(settings.backoff)
         self.plans = Plans()
+        self.plan_log = PlanLog()
         self.nominated: dict[Target, str] = {}  # pods that wait for a node, and which
         self.parts: dict[Target, DemandKey] = {}  # pods that wait, and the demand they are part of
         self.faults: dict[Target, str] = {}  # pods whose spec we cannot honour
@@ -61,7 +63,7 @@ class State:
     def notice(self, now: float) -> None:
         """A clock may be put back: then everybody waits as long as he was to wait, and not longer."""
         if now < self._now:
-            for timed in (*self._timed(), self.preemption_backoff):
+            for timed in (*self._timed(), self.preemption_backoff, self.plan_log):
                 timed.shift(now - self._now)
         self._now = now
 

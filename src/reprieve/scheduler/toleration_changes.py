@@ -10,6 +10,7 @@ from reprieve.model.objects import PriorityClass
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.plan import Plan
 from reprieve.scheduler.plan_driver import plan_anew
+from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import target_at
 
@@ -26,7 +27,7 @@ def saw_class(state: State, priority_class: PriorityClass, now: float) -> Iterat
 def _plans_in_doubt(state: State, now: float) -> Iterator[Effect]:
     for key, handover in state.plans:
         if state.settings.tolerations.in_doubt(handover):
-            yield from plan_anew(state, key, now)
+            yield from plan_anew(state, key, EndReason.TOLERATIONS_CHANGED, now)
 
 
 def orphans(state: State, plan: Plan, view: Snapshot) -> Iterator[Effect]:
