@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.clusters import Json, container, pod
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.port import Answer, Sight
+from reprieve.cluster.port import Answer, WatchEvent
 from reprieve.model.effects import Bind, Effect, WriteStatus
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.performer import Limits
@@ -39,7 +39,7 @@ class SlowCluster:
     cluster: MiniCluster
     bound: dict[str, float]
 
-    def watch(self) -> AsyncIterator[Sight]:
+    def watch(self) -> AsyncIterator[WatchEvent]:
         return self.cluster.watch()
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:

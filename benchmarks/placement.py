@@ -10,9 +10,9 @@ import yaml
 from benchmarks.clusters import Json, cluster, container, pod, running_pod
 from benchmarks.measure import microseconds
 from reprieve.cluster.api.codec import Decoded, decode_pod, decode_value
-from reprieve.model.build import build
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot_builder import build
 from reprieve.placement.constraints.resources import resources
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import place, pod_demand, survey

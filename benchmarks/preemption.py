@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from benchmarks.clusters import Json, container, pod
 from benchmarks.measure import microseconds
 from reprieve.cluster.api.codec import Decoded, decode_value
-from reprieve.model.build import build
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot_builder import build
 from reprieve.placement.constraints import CONSTRAINTS
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import Unplaceable, place

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from reprieve.cluster.kube.lease import Election, Terms
+from reprieve.cluster.kube.lease import Election, LeaseTerms
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import living_cluster
 
@@ -12,7 +12,7 @@ from tests.contract.http import living_cluster
 def test_a_lease_in_a_namespace_that_is_not_there(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with living_cluster(clock) as operator:
-            terms = Terms("nowhere", "reprieve", "one")
+            terms = LeaseTerms("nowhere", "reprieve", "one")
             winning = asyncio.create_task(Election(operator.connection, terms, clock).win())
             await asyncio.sleep(60)
             assert not winning.done()

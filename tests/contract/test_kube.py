@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from reprieve.cluster.contract import CHECKS, Check, Stage, shows_what_there_is_then_what_changes
-from reprieve.cluster.kube.client import Limits
+from reprieve.cluster.contract import CHECKS, Check, Testbed, shows_what_there_is_then_what_changes
+from reprieve.cluster.kube.client import ClientLimits
 from reprieve.cluster.kube.cluster import KubeCluster, kube_cluster
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.store import Store
@@ -36,12 +36,12 @@ CLOCKS: dict[str, tuple[Run, Callable[[], float]]] = {
 
 
 @asynccontextmanager
-async def stage(clock: Callable[[], float], history: History) -> AsyncIterator[Stage]:
+async def stage(clock: Callable[[], float], history: History) -> AsyncIterator[Testbed]:
     mini = MiniCluster(clock)
     mini.store = Store(clock, kept_changes=history.value)
     async with served(mini) as operator, kube_cluster(operator.access, clock) as cluster:
         await operator.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-        yield Stage(cluster, operator, NAMESPACE)
+        yield Testbed(cluster, operator, NAMESPACE)
 
 
 @pytest.mark.parametrize("history", History)
@@ -59,7 +59,7 @@ def test_the_contract_is_kept_over_http(check: Check, time_of: str, history: His
 
 def test_events_take_no_turns_from_what_is_done() -> None:
     async def main() -> None:
-        mini, slowly = MiniCluster(virtual_time.clock), Limits(rate=10, burst=1)
+        mini, slowly = MiniCluster(virtual_time.clock), ClientLimits(rate=10, burst=1)
         async with (
             served(mini) as operator,
             kube_cluster(operator.access, virtual_time.clock, slowly) as cluster,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 REPRIEVE = str(Path(sys.executable).with_name("reprieve"))
-SCENES = ("placing", "cluster", "gang", "groups", "budgets", "toleration", "handover", "resize")
+SCENES = ("placement", "workloads", "gang", "groups", "budgets", "toleration", "handover", "resize")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_one_scene(shown: str, scene: str) -> None:
 @pytest.fixture(scope="module")
 def happened(shown: str) -> list[str]:
     """What happened in the cluster, in order."""
-    return re.findall(r"^ *[\d.]+ s  (.*)$", scene_of(shown, "cluster"), re.MULTILINE)
+    return re.findall(r"^ *[\d.]+ s  (.*)$", scene_of(shown, "workloads"), re.MULTILINE)
 
 
 def scene_of(shown: str, name: str) -> str:
@@ -118,7 +118,7 @@ def test_who_found_no_room_gets_it_when_somebody_ends(happened: list[str]) -> No
 
 
 def test_time_goes_forward_and_the_end_is_a_table(shown: str) -> None:
-    cluster = scene_of(shown, "cluster")
+    cluster = scene_of(shown, "workloads")
     moments = [float(found) for found in re.findall(r"^ *([\d.]+) s  ", cluster, re.MULTILINE)]
     assert moments == sorted(moments)
     assert "Deployment shop/web  3/3 ready  available" in shown
@@ -173,18 +173,20 @@ def read(controller: int) -> str:
 
 def test_on_a_terminal_it_waits_between_pods_and_shows_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    parts = list(on_a_terminal("--scene", "placing"))
+    parts = list(on_a_terminal("--scene", "placement"))
     assert len(parts) == 6
     assert all(part.count("Pod ") == 1 for part in parts)
     assert "\x1b[" in parts[0]
 
 
 def test_on_a_terminal_it_waits_between_scenes() -> None:
-    *_, last = on_a_terminal("--scene", "gang", "--scene", "cluster")
+    *_, last = on_a_terminal("--scene", "gang", "--scene", "workloads")
     assert "Scene 2 of 2: cluster" in last
 
 
-@pytest.mark.parametrize(("scene", "moment"), [("placing", "next pod. "), ("cluster", "shop/web is applied")])
+@pytest.mark.parametrize(
+    ("scene", "moment"), [("placement", "next pod. "), ("workloads", "shop/web is applied")]
+)
 def test_ctrl_c_ends_it_without_a_fuss(scene: str, moment: str) -> None:
     controller, terminal = pty.openpty()
     command = [REPRIEVE, "demo", "--scene", scene]

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from reprieve.model.build import build
 from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot_builder import build
 from tests.properties.random_company import budgets, namespaces
 from tests.properties.random_pods import Surroundings, random_pod
 from tests.properties.vocabulary import HOSTNAME, RACK, ZONE, Json, chance

@@ -6,6 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask, Relation
+from reprieve.model.pods_by_importance import NO_POD
 from reprieve.model.selectors import (
     ANYWHERE,
     EVERYTHING,
@@ -15,7 +16,6 @@ from reprieve.model.selectors import (
     Requirement,
     Selector,
 )
-from reprieve.model.slots import NOBODY
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from tests.properties.answers import answers
 from tests.properties.vocabulary import (
@@ -95,7 +95,7 @@ def _node(view: Snapshot, row: int) -> Json:
         "allocatable": _amounts(view, view.allocatable[:, row]),
         "requested": _amounts(view, view.requested[:, row]),
         "nonzero": view.nonzero[:, row].tolist(),
-        "slots": [_names(view)[int(pod)] for pod in view.slots[:, row] if pod != NOBODY],
+        "slots": [_names(view)[int(pod)] for pod in view.slots[:, row] if pod != NO_POD],
         "unschedulable": bool(nodes.unschedulable[row]),
         "taints": nodes.taints[row],
         "features": nodes.features[row],

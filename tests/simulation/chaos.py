@@ -9,7 +9,7 @@ from enum import Enum
 from functools import partial
 from random import Random
 
-from reprieve.cluster.certificates import Bearer
+from reprieve.cluster.certificates import CertificateSubject
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError, conflict
 from reprieve.cluster.mini.rest.exchange import Answer, Request
@@ -115,7 +115,7 @@ class MoodyFront(Front):
         self.refusals = 0
         self.strangers = 0
 
-    def who(self, path: str, headers: Mapping[str, str], shown: Bearer | None = None) -> User:
+    def who(self, path: str, headers: Mapping[str, str], shown: CertificateSubject | None = None) -> User:
         user = super().who(path, headers, shown)
         if user.name != self.known:
             self.strangers += 1

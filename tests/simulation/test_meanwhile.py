@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.port import Answer, Sight
+from reprieve.cluster.port import Answer, WatchEvent
 from reprieve.model.effects import Bind, Effect, WriteStatus
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.performer import Limits
@@ -27,7 +27,7 @@ class SlowCluster:
     cluster: MiniCluster
     bound: Times = field(default_factory=dict)
 
-    def watch(self) -> AsyncIterator[Sight]:
+    def watch(self) -> AsyncIterator[WatchEvent]:
         return self.cluster.watch()
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:

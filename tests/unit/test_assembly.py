@@ -9,10 +9,10 @@ import pytest
 
 from reprieve.assembly import DEFAULT_GATES, cluster_in_process, limits_of, pace_of, profile_of, settings_of
 from reprieve.config import default_configuration
-from reprieve.model.build import build
 from reprieve.model.objects import Node, NodeSpec, NodeStatus, ObjectMeta, Pod
 from reprieve.model.selectors import NodeQuery, NodeTerm, Operator, Requirement
 from reprieve.model.shape import WeightedNodeTerm
+from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import Placement, Unplaceable, place, pod_demand, rate
 from reprieve.placement.profile import (

@@ -37,7 +37,7 @@ from reprieve.config.plugin_args import DefaultingType, PodTopologySpreadArgs, R
 from reprieve.model.objects import CompositePodGroup, NodeAffinity, PodGroup, Ref, TopologySpreadConstraint
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import NodeQuery, compile_node_selector
-from reprieve.model.shape import WeightedNodeTerm, compile_node_wishes
+from reprieve.model.shape import WeightedNodeTerm, compile_preferred_nodes
 from reprieve.placement.constraints import BY_PLUGIN
 from reprieve.placement.profile import (
     SYSTEM_SPREAD,
@@ -165,7 +165,7 @@ async def reached(
     from reprieve.cluster.kube import client, cluster  # HTTP, which most who come here do not need
 
     rate, burst = pace_of(configured)
-    limits = client.Limits(rate=rate, burst=burst)
+    limits = client.ClientLimits(rate=rate, burst=burst)
     async with cluster.kube_cluster(access, clock, limits, may_write_for) as there:
         yield there
 
@@ -305,7 +305,7 @@ def _entered(wanted: LocalCluster, address: str) -> AbstractContextManager[None]
 # --- who gives way -------------------------------------------------------------------------------
 
 
-def policy_of(configured: config.Profile, gates: config.Gates = DEFAULT_GATES) -> Policy:
+def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEFAULT_GATES) -> Policy:
     """What a configured profile means for preemption."""
     args = configured.args.reprieve
     as_upstream = args.policy is Preset.UPSTREAM
@@ -338,7 +338,7 @@ _NOT_YET = {
 }
 
 
-def _refuse_what_is_not_there(profiles: Sequence[config.Profile]) -> None:
+def _refuse_what_is_not_there(profiles: Sequence[config.KubeSchedulerProfile]) -> None:
     """What is written and would change nothing is a mistake that nobody notices, so it is told."""
     defaults, errors = config_args.ReprieveArgs(), []
     for i, profile in enumerate(profiles):
@@ -348,7 +348,7 @@ def _refuse_what_is_not_there(profiles: Sequence[config.Profile]) -> None:
             for field in msgspec.structs.fields(args)
             if field.encode_name in _NOT_YET and getattr(args, field.name) != getattr(defaults, field.name)
         }
-        if args.search is config_args.Search.LEAST_DISTURBANCE:
+        if args.search is config_args.SearchAlgorithm.LEAST_DISTURBANCE:
             wrong["search"] = "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream"
         where = f"profiles[{i}]: {{}} in the arguments of Reprieve"
         errors += [config.ConfigError(path=where.format(key), message=text) for key, text in wrong.items()]
@@ -359,7 +359,7 @@ def _refuse_what_is_not_there(profiles: Sequence[config.Profile]) -> None:
 # --- profiles ------------------------------------------------------------------------------------
 
 
-def profile_of(configured: config.Profile) -> Profile:
+def profile_of(configured: config.KubeSchedulerProfile) -> Profile:
     """What a configured profile means for placement."""
     args = configured.args
     fit, neighbours, spread = args.node_resources_fit, args.inter_pod_affinity, args.pod_topology_spread
@@ -398,7 +398,7 @@ def _added_affinity(affinity: NodeAffinity) -> tuple[NodeQuery, tuple[WeightedNo
     required = affinity.required_during_scheduling_ignored_during_execution
     preferred = affinity.preferred_during_scheduling_ignored_during_execution
     query = NodeQuery(terms=compile_node_selector(required, "addedAffinity", unused))
-    return query, compile_node_wishes(preferred, "addedAffinity", unused)
+    return query, compile_preferred_nodes(preferred, "addedAffinity", unused)
 
 
 def _default_spread(args: PodTopologySpreadArgs) -> tuple[DefaultSpread, ...]:

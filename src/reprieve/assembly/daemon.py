@@ -26,14 +26,14 @@ from reprieve.assembly import (
     watched,
 )
 from reprieve.assembly.endpoints import USUALLY, Endpoint, Judges, Judging, served
-from reprieve.cluster.kube import client, lease, rights
+from reprieve.cluster.kube import client, lease, permissions
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
 from reprieve.cluster.kube.cluster import KubeCluster
 from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.kubeconfig import AccessError
-from reprieve.cluster.kube.requests import Request, Response
-from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place
+from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
+from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping
 from reprieve.runtime.decision_log import Chronicle
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.readiness import Readiness
@@ -180,7 +180,7 @@ async def lead(  # noqa: PLR0913, PLR0917  what, where, when and who
     """
     wanted = configured.settings.leader_election
     times = (wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)
-    terms = lease.Terms(wanted.resource_namespace, wanted.resource_name, identity, *times)
+    terms = lease.LeaseTerms(wanted.resource_namespace, wanted.resource_name, identity, *times)
     election: lease.Election
 
     def may_ask_for() -> float:
@@ -247,10 +247,10 @@ async def server_version(connection: Connection, patience: float = 0.0) -> str:
     return str(response.object.get("gitVersion") or "unknown")
 
 
-async def _knocked(connection: Connection, until: float) -> Response:
+async def _knocked(connection: Connection, until: float) -> ApiResponse:
     while True:
         try:
-            return await connection.send(Request("GET", "/version"))
+            return await connection.send(ApiRequest("GET", "/version"))
         except NoAnswerError as error:
             if asyncio.get_running_loop().time() >= until:
                 raise DaemonError(str(error)) from error
@@ -258,41 +258,45 @@ async def _knocked(connection: Connection, until: float) -> Response:
         await asyncio.sleep(_KNOCK_AGAIN)
 
 
-async def places(connection: Connection) -> list[Place]:
+async def places(connection: Connection) -> list[RestMapping]:
     """Where the kinds are that we read; without those that the server does not have."""
     discovery = Discovery(connection)
     found = [await discovery.find(kind) for kind in CANDIDATES]
     return [place for place in found if place is not None]
 
 
-def needed_rights(configured: config.Configuration, found: Iterable[Place]) -> list[rights.Right]:
+def needed_rights(
+    configured: config.Configuration, found: Iterable[RestMapping]
+) -> list[permissions.Permission]:
     election = configured.settings.leader_election
-    needed = list(rights.scheduling_rights(found))
+    needed = list(permissions.scheduling_permissions(found))
     if election.leader_elect:
-        needed += rights.leading_rights(election.resource_namespace, election.resource_name)
+        needed += permissions.election_permissions(election.resource_namespace, election.resource_name)
     return needed
 
 
-async def missing_rights(connection: Connection, needed: Sequence[rights.Right]) -> list[rights.Right]:
+async def missing_rights(
+    connection: Connection, needed: Sequence[permissions.Permission]
+) -> list[permissions.Permission]:
     """A server that does not say is taken to allow it: then it has the word when the time comes."""
     return [right for right, may in (await answered_rights(connection, needed)).items() if may is False]
 
 
 async def answered_rights(
-    connection: Connection, needed: Sequence[rights.Right]
-) -> dict[rights.Right, bool | None]:
+    connection: Connection, needed: Sequence[permissions.Permission]
+) -> dict[permissions.Permission, bool | None]:
     """Whether the server gives us each of these; None if it does not say."""
     turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def ask(right: rights.Right) -> bool | None:
+    async def ask(right: permissions.Permission) -> bool | None:
         async with turns:
-            return await connection.ask(rights.may_we(right))
+            return await connection.ask(permissions.self_access_review(right))
 
     answers = await asyncio.gather(*map(ask, needed))
     return dict(zip(needed, answers, strict=True))
 
 
-def told_missing(missing: Sequence[rights.Right]) -> str:
+def told_missing(missing: Sequence[permissions.Permission]) -> str:
     named = ", ".join(map(str, missing[:_NAMED]))
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
     return f"the server does not allow us to {named}{more}: expected the rights of the role in deploy/base"

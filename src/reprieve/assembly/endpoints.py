@@ -22,11 +22,11 @@ from reprieve.assembly.trust import (
     keep_looking,
 )
 from reprieve.cluster.kube import client
+from reprieve.cluster.kube.access_reviews import DelegatedAuth, ReviewCacheTimes
 from reprieve.cluster.kube.auth import Access
-from reprieve.cluster.kube.authorities import UntoldError, client_authorities
 from reprieve.cluster.kube.client import Connection, NoAnswerError
-from reprieve.cluster.kube.reviews import Doorkeeper, Memory
-from reprieve.config.writing import written
+from reprieve.cluster.kube.client_ca import ClientCaUnavailableError, read_client_ca
+from reprieve.config.encoding import as_document
 from reprieve.runtime.metrics import CONTENT_TYPE
 from reprieve.runtime.pages import JSON, PROBES, Door, Page, Pages, Probe, Refusal, Visitor, application
 from reprieve.runtime.readiness import Readiness
@@ -99,7 +99,7 @@ async def served(
         for task in await _keep_up(trust, endpoint, judges, who):
             stack.callback(task.cancel)
         judging = judges.judging
-        keeper = Doorkeeper(who, may, Memory(judging.known, judging.allowed, judging.refused))
+        keeper = DelegatedAuth(who, may, ReviewCacheTimes(judging.known, judging.allowed, judging.refused))
         made = application(pages, _door(keeper, trust), endpoint.for_all)
         runner = web.AppRunner(made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
         await runner.setup()
@@ -113,8 +113,8 @@ async def _keep_up(
 ) -> list["asyncio.Task[None]"]:
     async def ask() -> bytes:
         try:
-            return await server.ask(client_authorities())
-        except (NoAnswerError, UntoldError) as error:
+            return await server.ask(read_client_ca())
+        except (NoAnswerError, ClientCaUnavailableError) as error:
             raise EndpointError(str(error)) from error
 
     asks = endpoint.files.clients is None and judges.judging.looks_up
@@ -124,7 +124,7 @@ async def _keep_up(
     return [asyncio.create_task(each) for each in work]
 
 
-def _door(keeper: Doorkeeper, trust: Trust) -> Door:
+def _door(keeper: DelegatedAuth, trust: Trust) -> Door:
     async def refusal(visitor: Visitor, path: str) -> Refusal | None:
         return await keeper.refusal(visitor.token, trust.bearer(visitor.connection), path)
 
@@ -132,7 +132,7 @@ def _door(keeper: Doorkeeper, trust: Trust) -> Door:
 
 
 def _configz(configured: config.Configuration) -> bytes:
-    return msgspec.json.encode({"componentconfig": written(configured)})
+    return msgspec.json.encode({"componentconfig": as_document(configured)})
 
 
 async def _listen(runner: web.AppRunner, endpoint: Endpoint, trust: Trust) -> None:

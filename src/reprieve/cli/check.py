@@ -9,12 +9,12 @@ import click
 from reprieve.assembly.checking import Grade, Report
 from reprieve.assembly.checking import check as checked
 from reprieve.assembly.daemon import DaemonError
-from reprieve.cli.configuring import document_in, wrong
-from reprieve.cli.screen import show
+from reprieve.cli.config_files import config_error, document_in
+from reprieve.cli.terminal import show
 from reprieve.config import InvalidConfigurationError
-from reprieve.report.text import BLANK, Line, Tone
+from reprieve.report.text_layout import BLANK, LineStyle, TextLine
 
-_TONES = {Grade.GOOD: Tone.FAINT, Grade.WARNING: Tone.PLAIN, Grade.BAD: Tone.BAD}
+_TONES = {Grade.GOOD: LineStyle.FAINT, Grade.WARNING: LineStyle.PLAIN, Grade.BAD: LineStyle.BAD}
 _CANNOT = 1
 
 
@@ -43,7 +43,7 @@ def check(  # noqa: PLR0913, PLR0917  one for each flag
     try:
         report = asyncio.run(checked(document, feature_gates, kubeconfig, context))
     except InvalidConfigurationError as error:
-        raise wrong(config_file, error) from error
+        raise config_error(config_file, error) from error
     except DaemonError as error:
         raise click.ClickException(f"{error}.") from error
     if output == "json":
@@ -60,8 +60,10 @@ def _document(report: Report) -> dict[str, Any]:
     return {**head, **about, "findings": found}
 
 
-def _lines(report: Report) -> list[Line]:
-    found = [Line(f"{f.grade.value.lower():8}{f.code}: {f.text}", _TONES[f.grade]) for f in report.findings]
+def _lines(report: Report) -> list[TextLine]:
+    found = [
+        TextLine(f"{f.grade.value.lower():8}{f.code}: {f.text}", _TONES[f.grade]) for f in report.findings
+    ]
     answer = "can" if report.can_schedule else "cannot"
-    tone = Tone.GOOD if report.can_schedule else Tone.BAD
-    return [*found, BLANK, Line(f"Reprieve {answer} be the scheduler of {report.server}.", tone)]
+    tone = LineStyle.GOOD if report.can_schedule else LineStyle.BAD
+    return [*found, BLANK, TextLine(f"Reprieve {answer} be the scheduler of {report.server}.", tone)]

@@ -4,10 +4,10 @@ import click
 import yaml
 
 from reprieve.assembly import settings_of
-from reprieve.cli.configuring import document_in, wrong
-from reprieve.cli.screen import note
+from reprieve.cli.config_files import config_error, document_in
+from reprieve.cli.terminal import note
 from reprieve.config import InvalidConfigurationError, default_configuration, parse_configuration
-from reprieve.config.writing import written
+from reprieve.config.encoding import as_document
 
 
 @click.group()
@@ -18,7 +18,7 @@ def config() -> None:
 @config.command()
 def defaults() -> None:
     """Print what holds when nothing is written, as YAML that can be changed and used."""
-    click.echo(yaml.safe_dump(written(default_configuration()), sort_keys=False), nl=False)
+    click.echo(yaml.safe_dump(as_document(default_configuration()), sort_keys=False), nl=False)
 
 
 @config.command()
@@ -32,7 +32,7 @@ def validate(file: str) -> None:
         configured = parse_configuration(document_in(file))
         settings_of(configured)
     except InvalidConfigurationError as error:
-        raise wrong(file, error) from error
+        raise config_error(file, error) from error
     for warning in configured.warnings:
         note(f"Warning: {file}: {warning}")
     names = ", ".join(profile.scheduler_name for profile in configured.profiles)

@@ -12,10 +12,10 @@ from typing import TextIO
 
 import click
 
-from reprieve.cli.inputs import STDIN
-from reprieve.cli.scenes import SCENES, Pace
-from reprieve.cli.screen import note, show
-from reprieve.report.text import BLANK, Line, Tone
+from reprieve.cli.manifests import STDIN
+from reprieve.cli.scenes import SCENES, ScenePacing
+from reprieve.cli.terminal import note, show
+from reprieve.report.text_layout import BLANK, LineStyle, TextLine
 
 UNREADABLE, FITS_NOWHERE = 1, 20
 BREATH_SECONDS = 0.15
@@ -72,24 +72,24 @@ def demo(  # noqa: PLR0913, PLR0917  one for each flag
     if not own:
         play_scenes(scenes or tuple(SCENES), pace, ctx.command_path)
         return
-    if set(scenes) - {"placing"}:
-        raise click.UsageError("files of your own are for the scene placing")
+    if set(scenes) - {"placement"}:
+        raise click.UsageError("files of your own are for the scene placement")
     ctx.exit(place_own(cluster, filenames, pace))
 
 
-def play_scenes(names: tuple[str, ...], pace: Pace, command: str) -> None:
+def play_scenes(names: tuple[str, ...], pace: ScenePacing, command: str) -> None:
     for number, name in enumerate(names, start=1):
         if number > 1:
             pace.wait("the next scene")
             show([BLANK])
-        show([Line(f"Scene {number} of {len(names)}: {name}", Tone.HEADING), BLANK])
-        play: Callable[[Pace, str], None] = import_module(f"reprieve.cli.scenes.{name}").play
+        show([TextLine(f"Scene {number} of {len(names)}: {name}", LineStyle.HEADING), BLANK])
+        play: Callable[[ScenePacing, str], None] = import_module(f"reprieve.cli.scenes.{name}").play
         play(pace, command)
 
 
-def place_own(cluster: str | None, filenames: tuple[str, ...], pace: Pace) -> int:
+def place_own(cluster: str | None, filenames: tuple[str, ...], pace: ScenePacing) -> int:
     """Places somebody's own pods; the exit status."""
-    from reprieve.cli.scenes.placing import ask_for_all, set_scene
+    from reprieve.cli.scenes.placement import ask_for_all, set_scene
 
     scene = set_scene(cluster, filenames)
     for sentence in scene.complaints:
@@ -107,11 +107,11 @@ def place_own(cluster: str | None, filenames: tuple[str, ...], pace: Pace) -> in
 # --- somebody who reads along --------------------------------------------------------------------
 
 
-def pace_for(alone: bool) -> Pace:
+def pace_for(alone: bool) -> ScenePacing:
     """Nobody has to wait for a file, or for a reader who is not there."""
     if alone or not is_terminal(sys.stdin) or not is_terminal(sys.stdout):
-        return Pace(lambda _: None, lambda: None)
-    return Pace(wait_for_enter, lambda: time.sleep(BREATH_SECONDS))
+        return ScenePacing(lambda _: None, lambda: None)
+    return ScenePacing(wait_for_enter, lambda: time.sleep(BREATH_SECONDS))
 
 
 def wait_for_enter(what: str) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from reprieve.assembly import replayed
-from reprieve.cli.screen import note
-from reprieve.model.words import counted
+from reprieve.cli.terminal import note
+from reprieve.model.formatting import counted
 from reprieve.runtime.journal import Difference, Headless, JournalError, Replayed
 
 

@@ -14,13 +14,13 @@ import yaml
 
 from reprieve.assembly.daemon import Daemon, DaemonError, Wanted, daemon_of, schedule_until
 from reprieve.assembly.trust import EndpointError
-from reprieve.cli.configuring import document_in, with_flags, wrong
-from reprieve.cli.idle_flags import idle_flags, told_of
-from reprieve.cli.serving import endpoint_of, judging_flags, judging_of, passed_over, serving_flags
-from reprieve.cli.signals import interruption
-from reprieve.cli.spelling import File, Flags, Verbosity, switch, together
-from reprieve.config import InvalidConfigurationError, idle_gates, parse_configuration
-from reprieve.config.writing import written
+from reprieve.cli.config_files import config_error, document_in, with_flags
+from reprieve.cli.go_flags import File, Flags, Verbosity, switch, together
+from reprieve.cli.ignored_flags import ignored_flag_warnings, ignored_flags
+from reprieve.cli.serving_flags import endpoint_of, judging_flags, judging_of, passed_over, serving_flags
+from reprieve.cli.shutdown_signals import interruption
+from reprieve.config import InvalidConfigurationError, ignored_gates, parse_configuration
+from reprieve.config.encoding import as_document
 from reprieve.runtime.logs import log_to
 
 _log = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ own_flags = together(
 @serving_flags
 @judging_flags
 @own_flags
-@idle_flags
+@ignored_flags
 @click.pass_context
 def scheduler(ctx: click.Context, /, **flags: Any) -> None:
     """Schedule a real cluster, until told to end.
@@ -139,11 +139,11 @@ def scheduler(ctx: click.Context, /, **flags: Any) -> None:
         if flags["write_config_to"] is not None:
             return _write(document, flags["write_config_to"])
         daemon = daemon_of(document, wanted)
-        for sentence in (*told_of(ctx), *passed_over(flags), *_passed_over(flags, daemon)):
+        for sentence in (*ignored_flag_warnings(ctx), *passed_over(flags), *_passed_over(flags, daemon)):
             _log.warning("%s", sentence)
         asyncio.run(keep(daemon))
     except InvalidConfigurationError as error:
-        raise wrong(flags["config_file"] or None, error) from error
+        raise config_error(flags["config_file"] or None, error) from error
     except (DaemonError, EndpointError) as error:
         raise click.ClickException(f"{error}.") from error
     except click.ClickException:
@@ -186,7 +186,7 @@ def _passed_over(flags: Flags, daemon: Daemon) -> list[str]:
     """What was asked for and does not count."""
     gates = [
         f"feature gate {name} changes nothing: it is about other parts of Kubernetes"
-        for name in idle_gates(",".join(flags["feature_gates"]))
+        for name in ignored_gates(",".join(flags["feature_gates"]))
     ]
     if not flags["config_file"]:
         return gates
@@ -197,7 +197,7 @@ def _passed_over(flags: Flags, daemon: Daemon) -> list[str]:
 
 
 def _write(document: object, file: Path) -> None:
-    text = yaml.safe_dump(written(parse_configuration(document)), sort_keys=False)
+    text = yaml.safe_dump(as_document(parse_configuration(document)), sort_keys=False)
     try:
         file.write_text(text)
     except OSError as error:

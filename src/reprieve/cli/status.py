@@ -7,8 +7,8 @@ import click
 import msgspec
 
 from reprieve.assembly import RegistryError, Running, clusters_that_are_up
-from reprieve.cli.screen import show
-from reprieve.report.text import table
+from reprieve.cli.terminal import show
+from reprieve.report.text_layout import table
 
 
 @click.command()

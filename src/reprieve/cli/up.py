@@ -23,9 +23,9 @@ from reprieve.assembly import (
     User,
     cluster_up,
 )
-from reprieve.cli.inputs import text_of
-from reprieve.cli.screen import note
-from reprieve.cli.signals import interruption
+from reprieve.cli.manifests import text_of
+from reprieve.cli.shutdown_signals import interruption
+from reprieve.cli.terminal import note
 from reprieve.cluster.api.documents import documents
 
 

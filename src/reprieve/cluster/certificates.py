@@ -149,17 +149,17 @@ def _alternative(host: str) -> x509.GeneralName:
 
 
 @dataclass(frozen=True, slots=True)
-class Bearer:
+class CertificateSubject:
     """Who a client certificate says that its bearer is."""
 
     name: str
     groups: tuple[str, ...] = ()
 
 
-def bearer_of(shown: dict[str, Any] | None) -> Bearer | None:
+def subject_of(shown: dict[str, Any] | None) -> CertificateSubject | None:
     """``shown``: what ssl tells of a certificate that was verified. One without a name is nobody's."""
     parts = [part for parts in (shown or {}).get("subject", ()) for part in parts]
     names = [value for kind, value in parts if kind == "commonName"]
     if not names or not names[-1]:
         return None
-    return Bearer(names[-1], tuple(value for kind, value in parts if kind == "organizationName"))
+    return CertificateSubject(names[-1], tuple(value for kind, value in parts if kind == "organizationName"))

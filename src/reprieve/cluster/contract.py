@@ -12,7 +12,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from reprieve.cluster.port import Answer, Cluster, Refused, Sight, Succeeded
+from reprieve.cluster.port import Answer, Cluster, Refused, Succeeded, WatchEvent
 from reprieve.model.effects import (
     Announce,
     Bind,
@@ -42,7 +42,7 @@ def expect(holds: bool, sentence: str) -> None:
         raise BrokenContractError(sentence)
 
 
-class Operator(Protocol):
+class ClusterAdmin(Protocol):
     """Somebody with rights to everything, who acts at once."""
 
     async def create(self, body: Json) -> Json:
@@ -60,11 +60,11 @@ class Operator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class Testbed:
     """A cluster, its operator, and a namespace that is empty; cluster-scoped names begin with its name."""
 
     cluster: Cluster
-    operator: Operator
+    operator: ClusterAdmin
     namespace: str
 
     async def pod(self, name: str) -> Target:
@@ -122,13 +122,13 @@ class Stage:
         expect(missing, f"{effect} is meant for somebody who is gone, and ended as {answer}")
 
 
-Maker = Callable[[], AbstractAsyncContextManager[Stage]]
+Maker = Callable[[], AbstractAsyncContextManager[Testbed]]
 
 
 # --- looking -------------------------------------------------------------------------------------
 
 
-def target_of(sight: Sight) -> Target | None:
+def target_of(sight: WatchEvent) -> Target | None:
     match sight:
         case Gone(target) | Unread(target, _):
             return target
@@ -139,12 +139,12 @@ def target_of(sight: Sight) -> Target | None:
             return None
 
 
-class Viewer:
+class RecordingWatcher:
     """Somebody who watches and remembers."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Testbed) -> None:
         self._stage = stage
-        self._sights: list[Sight] = []
+        self._sights: list[WatchEvent] = []
         self._news = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
 
@@ -180,7 +180,7 @@ class Viewer:
     def synced(self) -> bool:
         return Synced() in self._sights
 
-    def about(self, target: Target) -> list[Sight]:
+    def about(self, target: Target) -> list[WatchEvent]:
         """Everything seen of whoever had this name."""
         named = (target.kind, target.namespace, target.name)
         return [
@@ -227,9 +227,9 @@ class Viewer:
 # --- the checks ----------------------------------------------------------------------------------
 
 
-async def shows_what_there_is_then_what_changes(stage: Stage) -> None:
+async def shows_what_there_is_then_what_changes(stage: Testbed) -> None:
     node, early = await stage.node("node"), await stage.pod("early")
-    async with Viewer(stage) as viewer:
+    async with RecordingWatcher(stage) as viewer:
         for target in (node, early):
             expect(viewer.before_sync(target), f"{target} existed, and must be shown before Synced")
         late = await stage.pod("late")
@@ -237,9 +237,9 @@ async def shows_what_there_is_then_what_changes(stage: Stage) -> None:
         expect(not viewer.before_sync(late), f"{late} was created after Synced")
 
 
-async def shows_changes_in_order(stage: Stage) -> None:
+async def shows_changes_in_order(stage: Testbed) -> None:
     pod = await stage.pod("pod")
-    async with Viewer(stage) as viewer:
+    async with RecordingWatcher(stage) as viewer:
         for message in "abcde":
             await stage.must_succeed(_unschedulable(pod, message))
         await viewer.until(
@@ -249,9 +249,9 @@ async def shows_changes_in_order(stage: Stage) -> None:
         viewer.check_order(pod)
 
 
-async def tells_whom_it_lost(stage: Stage) -> None:
+async def tells_whom_it_lost(stage: Testbed) -> None:
     first = await stage.pod("pod")
-    async with Viewer(stage) as viewer:
+    async with RecordingWatcher(stage) as viewer:
         await stage.remove(first)
         second = await stage.pod("pod")
         await viewer.until(lambda: viewer.sees(second), f"the new {second} must be shown")
@@ -260,9 +260,9 @@ async def tells_whom_it_lost(stage: Stage) -> None:
         expect(seen.index(second) > 0 and seen[-1] == second, "a namesake is shown after the old one went")
 
 
-async def binds_a_pod(stage: Stage) -> None:
+async def binds_a_pod(stage: Testbed) -> None:
     node, pod = await stage.node("node"), await stage.pod("pod")
-    async with Viewer(stage) as viewer:
+    async with RecordingWatcher(stage) as viewer:
         await stage.must_succeed(Bind(pod, node.name))
         await viewer.until(
             lambda: any(p.spec.node_name == node.name for p in viewer.pods(pod)), f"{pod} must get its node"
@@ -272,7 +272,7 @@ async def binds_a_pod(stage: Stage) -> None:
         expect(scheduled, f"{pod} was bound and must have the condition PodScheduled")
 
 
-async def binds_a_pod_only_once(stage: Stage) -> None:
+async def binds_a_pod_only_once(stage: Testbed) -> None:
     node, other, pod = await stage.node("node"), await stage.node("other"), await stage.pod("pod")
     await stage.must_succeed(Bind(pod, node.name))
     await stage.must_be_refused(Bind(pod, other.name))
@@ -281,7 +281,7 @@ async def binds_a_pod_only_once(stage: Stage) -> None:
     expect(stored is not None and stored["spec"]["nodeName"] == node.name, f"{pod} must stay where it is")
 
 
-async def binds_nobody_else(stage: Stage) -> None:
+async def binds_nobody_else(stage: Testbed) -> None:
     node, pod = await stage.node("node"), await stage.pod("pod")
     stranger = Target(pod.kind, pod.namespace, pod.name, "00000000-0000-0000-0000-000000000000")
     await stage.must_be_refused(Bind(stranger, node.name))
@@ -289,7 +289,7 @@ async def binds_nobody_else(stage: Stage) -> None:
     expect(stored is not None and not stored["spec"].get("nodeName"), f"{pod} was not meant")
 
 
-async def binds_nobody_who_is_gone(stage: Stage) -> None:
+async def binds_nobody_who_is_gone(stage: Testbed) -> None:
     node, pod = await stage.node("node"), await stage.pod("pod")
     await stage.remove(pod)
     namesake = await stage.pod("pod")
@@ -300,9 +300,9 @@ async def binds_nobody_who_is_gone(stage: Stage) -> None:
     await stage.must_succeed(Evict(pod))
 
 
-async def writes_conditions(stage: Stage) -> None:
+async def writes_conditions(stage: Testbed) -> None:
     pod = await stage.pod("pod")
-    async with Viewer(stage) as viewer:
+    async with RecordingWatcher(stage) as viewer:
         for message in ("too full", "too full", "still too full"):
             await stage.must_succeed(_unschedulable(pod, message))
         await viewer.until(
@@ -318,9 +318,9 @@ async def writes_conditions(stage: Stage) -> None:
         expect(found[0].observed_generation == generation, f"{found[0]} must tell of generation {generation}")
 
 
-async def tells_when_a_condition_turned(stage: Stage) -> None:
+async def tells_when_a_condition_turned(stage: Testbed) -> None:
     pod = await stage.pod("pod")
-    async with Viewer(stage) as viewer:
+    async with RecordingWatcher(stage) as viewer:
         times = [
             await _time_written(stage, viewer, SetCondition(pod, "Contract", status, "Checked", message))
             for status, message in (("False", "a"), ("False", "b"), ("True", "c"))
@@ -329,7 +329,7 @@ async def tells_when_a_condition_turned(stage: Stage) -> None:
     expect(times[1] != times[2], f"the condition of {pod} turned, and must tell when: {times}")
 
 
-async def _time_written(stage: Stage, viewer: Viewer, effect: SetCondition) -> datetime | None:
+async def _time_written(stage: Testbed, viewer: RecordingWatcher, effect: SetCondition) -> datetime | None:
     """The time of a condition after it was written; a little later, since times are whole seconds."""
 
     def written() -> list[Condition]:
@@ -342,9 +342,9 @@ async def _time_written(stage: Stage, viewer: Viewer, effect: SetCondition) -> d
     return written()[0].last_transition_time
 
 
-async def writes_a_status_at_once(stage: Stage) -> None:
+async def writes_a_status_at_once(stage: Testbed) -> None:
     node, pod = await stage.node("node"), await stage.pod("pod")
-    async with Viewer(stage) as viewer:
+    async with RecordingWatcher(stage) as viewer:
         parts = (Nominate(pod, node.name), _unschedulable(pod, "full"))
         await stage.must_succeed(WriteStatus(pod, parts))
         await viewer.until(lambda: _messages(viewer, pod) == ["full"], f"the status of {pod} must be shown")
@@ -356,7 +356,7 @@ async def writes_a_status_at_once(stage: Stage) -> None:
         expect(not last.status.nominated_node_name, f"the nomination of {pod} must be cleared")
 
 
-async def stores_announcements(stage: Stage) -> None:
+async def stores_announcements(stage: Testbed) -> None:
     pod = await stage.pod("pod")
     await stage.must_succeed(Announce(pod, Tone.WARNING, "FailedScheduling", "Scheduling", "no room"))
     events = await stage.operator.list("Event", stage.namespace)
@@ -369,7 +369,7 @@ async def stores_announcements(stage: Stage) -> None:
     expect(expected in told, f"an event about {pod} must be stored; there are {told}")
 
 
-async def promises_volumes(stage: Stage) -> None:
+async def promises_volumes(stage: Testbed) -> None:
     volume, claim, other = await stage.volume("v"), await stage.claim("claim"), await stage.claim("other")
     await stage.must_succeed(BindVolume(volume, claim))
     await stage.must_succeed(BindVolume(volume, claim))
@@ -379,7 +379,7 @@ async def promises_volumes(stage: Stage) -> None:
     expect(promised.get("uid") == claim.uid, f"{volume} must be promised to {claim}: {promised}")
 
 
-async def asks_for_volumes(stage: Stage) -> None:
+async def asks_for_volumes(stage: Testbed) -> None:
     node, claim = await stage.node("node"), await stage.claim("claim")
     await stage.must_succeed(SelectNode(claim, node.name))
     await stage.must_succeed(SelectNode(claim, node.name))
@@ -388,9 +388,9 @@ async def asks_for_volumes(stage: Stage) -> None:
     expect(chosen == node.name, f"{claim} must name its node, and names {chosen}")
 
 
-async def survives_a_broken_connection(stage: Stage) -> None:
+async def survives_a_broken_connection(stage: Testbed) -> None:
     kept, lost = await stage.pod("kept"), await stage.pod("lost")
-    async with Viewer(stage) as viewer:
+    async with RecordingWatcher(stage) as viewer:
         await stage.must_succeed(_unschedulable(kept, "a"))
         await stage.operator.disconnect()
         await stage.must_succeed(_unschedulable(kept, "b"))
@@ -406,10 +406,10 @@ async def survives_a_broken_connection(stage: Stage) -> None:
         viewer.check_order(kept)
 
 
-async def shows_everybody_the_same(stage: Stage) -> None:
-    async with Viewer(stage) as one:
+async def shows_everybody_the_same(stage: Testbed) -> None:
+    async with RecordingWatcher(stage) as one:
         pods = [await stage.pod(f"pod-{i}") for i in range(5)]
-        async with Viewer(stage) as other:
+        async with RecordingWatcher(stage) as other:
             await stage.operator.disconnect()
             await stage.remove(pods[2])
             await stage.must_succeed(_unschedulable(pods[3], "a"))
@@ -421,7 +421,7 @@ async def shows_everybody_the_same(stage: Stage) -> None:
             expect(same, "two watchers must end with the same picture")
 
 
-async def _sees_the_end(viewer: Viewer, changed: Target, names: set[str]) -> None:
+async def _sees_the_end(viewer: RecordingWatcher, changed: Target, names: set[str]) -> None:
     def ended() -> bool:
         pods = {name for kind, name in viewer.picture(changed.namespace) if kind == "Pod"}
         return pods == names and _messages(viewer, changed)[-1:] == ["a"]
@@ -434,13 +434,13 @@ def _unschedulable(pod: Target, message: str) -> SetCondition:
     return SetCondition(pod, "PodScheduled", "False", "Unschedulable", message)
 
 
-def _messages(viewer: Viewer, pod: Target) -> list[str]:
+def _messages(viewer: RecordingWatcher, pod: Target) -> list[str]:
     """What was shown of a pod's condition, without repetitions of the same."""
     found = [c.message for p in viewer.pods(pod) for c in p.status.conditions if c.type == "PodScheduled"]
     return [message for i, message in enumerate(found) if i == 0 or found[i - 1] != message]
 
 
-Check = Callable[[Stage], Coroutine[Any, Any, None]]
+Check = Callable[[Testbed], Coroutine[Any, Any, None]]
 
 CHECKS: tuple[Check, ...] = (
     shows_what_there_is_then_what_changes,

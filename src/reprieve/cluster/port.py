@@ -7,7 +7,7 @@ from typing import Protocol
 from reprieve.model.effects import Effect, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
 
-Sight = Seen | Unread | Gone | Synced
+WatchEvent = Seen | Unread | Gone | Synced
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ Answer = Succeeded | Refused | Lost
 class Cluster(Protocol):
     """A cluster as the scheduler needs it. What any implementation must do: ``cluster.contract``."""
 
-    def watch(self) -> AsyncIterator[Sight]:
+    def watch(self) -> AsyncIterator[WatchEvent]:
         """Everything there is, then ``Synced``, then every change, for as long as anybody listens.
 
         Where the history is broken the implementation lists anew and reports what has vanished as Gone.

@@ -9,26 +9,26 @@ from reprieve.config.args import ReprieveArgs
 from reprieve.config.configuration import (
     ClientConnection,
     Configuration,
-    Settings,
+    GlobalSettings,
     default_configuration,
     parse_configuration,
 )
-from reprieve.config.gates import Gates, idle_gates, parse_feature_gates
-from reprieve.config.profiles import Profile, ProfileArgs
-from reprieve.config.reading import ConfigError, InvalidConfigurationError
+from reprieve.config.decoding import ConfigError, InvalidConfigurationError
+from reprieve.config.gates import Gates, ignored_gates, parse_feature_gates
+from reprieve.config.profiles import KubeSchedulerProfile, ProfileArgs
 
 __all__ = [
     "ClientConnection",
     "ConfigError",
     "Configuration",
     "Gates",
+    "GlobalSettings",
     "InvalidConfigurationError",
-    "Profile",
+    "KubeSchedulerProfile",
     "ProfileArgs",
     "ReprieveArgs",
-    "Settings",
     "default_configuration",
-    "idle_gates",
+    "ignored_gates",
     "parse_configuration",
     "parse_feature_gates",
 ]

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
-from reprieve.config.reading import ConfigError, NonEmpty, NonNegative, Positive, read
+from reprieve.config.decoding import ConfigError, NonEmpty, NonNegative, Positive, read
 from reprieve.model.objects import Record
 
 API_VERSION = "reprieve.dev/v1alpha1"
@@ -22,7 +22,7 @@ class Preset(StrEnum):
     UPSTREAM = "Upstream"
 
 
-class Search(StrEnum):
+class SearchAlgorithm(StrEnum):
     """How victims are found."""
 
     PRIORITY_CEILING = "PriorityCeiling"
@@ -74,7 +74,7 @@ class BudgetSelectors(StrEnum):
 
 class ReprieveArgs(Record, frozen=True):
     policy: Preset = Preset.REPRIEVE
-    search: Search = Search.PRIORITY_CEILING
+    search: SearchAlgorithm = SearchAlgorithm.PRIORITY_CEILING
     budgets: Budgets = Budgets.JOINT
     respect_budgets: RespectBudgets = RespectBudgets.BEST_EFFORT
     gang_preemption: GangPreemption = GangPreemption.MIN_COUNT
@@ -94,7 +94,7 @@ class ReprieveArgs(Record, frozen=True):
 
 UPSTREAM = ReprieveArgs(
     policy=Preset.UPSTREAM,
-    search=Search.UPSTREAM,
+    search=SearchAlgorithm.UPSTREAM,
     budgets=Budgets.UPSTREAM,
     gang_preemption=GangPreemption.ALL,
     resize_accounting=ResizeAccounting.UPSTREAM,

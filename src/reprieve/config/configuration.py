@@ -9,9 +9,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from reprieve.config.plugin_args import API_VERSION
-from reprieve.config.profiles import Profile, read_profile
-from reprieve.config.reading import (
+from reprieve.config.decoding import (
     ConfigError,
     InvalidConfigurationError,
     NonEmpty,
@@ -22,6 +20,8 @@ from reprieve.config.reading import (
     read,
     shown,
 )
+from reprieve.config.plugin_args import API_VERSION
+from reprieve.config.profiles import KubeSchedulerProfile, read_profile
 from reprieve.model.objects import Record
 
 KIND = "KubeSchedulerConfiguration"
@@ -47,7 +47,7 @@ class ClientConnection(Record, frozen=True):
     burst: NonNegative = 100
 
 
-class Settings(Record, frozen=True):
+class GlobalSettings(Record, frozen=True):
     """What holds for the whole scheduler."""
 
     parallelism: Positive = 16
@@ -61,7 +61,7 @@ class Settings(Record, frozen=True):
     enable_contention_profiling: bool = False
 
 
-class Document(Settings, frozen=True, kw_only=True):
+class Document(GlobalSettings, frozen=True, kw_only=True):
     """The settings as written, with the parts that are read one by one."""
 
     api_version: Literal["kubescheduler.config.k8s.io/v1"]
@@ -71,8 +71,8 @@ class Document(Settings, frozen=True, kw_only=True):
 
 
 class Configuration(Record, frozen=True):
-    settings: Settings
-    profiles: tuple[Profile, ...]
+    settings: GlobalSettings
+    profiles: tuple[KubeSchedulerProfile, ...]
     warnings: tuple[ConfigError, ...] = ()
     """What was asked for, is left out, and does no harm."""
 
@@ -87,7 +87,7 @@ def parse_configuration(document: object) -> Configuration:
     errors.extend(_contradictions(written) if written is not None else ())
     if written is None or errors:
         raise InvalidConfigurationError(errors)
-    settings = Settings(**{name: getattr(written, name) for name in Settings.__struct_fields__})
+    settings = GlobalSettings(**{name: getattr(written, name) for name in GlobalSettings.__struct_fields__})
     return Configuration(settings=settings, profiles=profiles, warnings=tuple(warnings))
 
 
@@ -104,7 +104,7 @@ def _items(document: object, key: str) -> list[object]:
 
 def _read_profiles(
     documents: list[object], errors: list[ConfigError], warnings: list[ConfigError]
-) -> tuple[Profile, ...]:
+) -> tuple[KubeSchedulerProfile, ...]:
     read_ones = {
         f"profiles[{i}]": profile
         for i, document in enumerate(documents or [{}])
@@ -119,7 +119,7 @@ def _read_profiles(
     return tuple(read_ones.values())
 
 
-def _wrong_names(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
+def _wrong_names(profiles: dict[str, KubeSchedulerProfile]) -> Iterator[ConfigError]:
     seen: dict[str, str] = {}
     for path, profile in profiles.items():
         name = profile.scheduler_name
@@ -132,7 +132,7 @@ def _wrong_names(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
         seen.setdefault(name, path)
 
 
-def _differing_gang_support(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
+def _differing_gang_support(profiles: dict[str, KubeSchedulerProfile]) -> Iterator[ConfigError]:
     """A gang's pods may name any of the profiles, so that one rule has to hold for all."""
     if len({profile.gang_scheduling for profile in profiles.values()}) > 1:
         without = [path for path, profile in profiles.items() if not profile.gang_scheduling]
@@ -142,14 +142,14 @@ def _differing_gang_support(profiles: dict[str, Profile]) -> Iterator[ConfigErro
         yield ConfigError(path="profiles", message=message)
 
 
-def _differing_volume_timeouts(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
+def _differing_volume_timeouts(profiles: dict[str, KubeSchedulerProfile]) -> Iterator[ConfigError]:
     """Pods of several profiles may share a claim."""
     if len({profile.args.volume_binding.bind_timeout_seconds for profile in profiles.values()}) > 1:
         message = "the bindTimeoutSeconds of VolumeBinding has to be the same in all of them"
         yield ConfigError(path="profiles", message=message)
 
 
-def _differing_rules_for_gangs(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
+def _differing_rules_for_gangs(profiles: dict[str, KubeSchedulerProfile]) -> Iterator[ConfigError]:
     """A group is one, whichever profile its pods name."""
     args = [profile.args.reprieve for profile in profiles.values()]
     for key, choices in (
@@ -168,7 +168,7 @@ def _refused_extenders(extenders: list[object]) -> Iterator[ConfigError]:
         yield ConfigError(path=f"extenders[{i}]", message=message)
 
 
-def _contradictions(settings: Settings) -> Iterator[ConfigError]:
+def _contradictions(settings: GlobalSettings) -> Iterator[ConfigError]:
     initial, most = settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds
     if most < initial:
         message = f"expected at least podInitialBackoffSeconds ({initial}), got {most}"

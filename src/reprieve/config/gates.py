@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from reprieve.config.foreign_gates import FOREIGN
-from reprieve.config.reading import ConfigError, InvalidConfigurationError, did_you_mean, shown
+from reprieve.config.decoding import ConfigError, InvalidConfigurationError, did_you_mean, shown
+from reprieve.config.other_component_gates import OTHER_COMPONENT_GATES
 from reprieve.model.objects import Record
 
 
@@ -114,13 +114,13 @@ def _refusals(name: str, gate: str, value: bool) -> Iterator[ConfigError]:
     elif gate in _AT_ONCE:
         if value is not _AT_ONCE[gate]:
             yield _error(name, f"cannot be {_word(value)}: expected the gates that are meant, by their names")
-    elif gate not in DEFAULTS.keys() | ALWAYS_ON | WITHOUT_EFFECT | FOREIGN:
+    elif gate not in DEFAULTS.keys() | ALWAYS_ON | WITHOUT_EFFECT | OTHER_COMPONENT_GATES:
         yield _error(name, f"unknown feature gate{did_you_mean(name, _known())}")
 
 
-def idle_gates(text: str) -> list[str]:
+def ignored_gates(text: str) -> list[str]:
     """Those that were named and are about other parts of Kubernetes."""
-    return sorted({name for name, _ in _pairs(text, []) if name in FOREIGN})
+    return sorted({name for name, _ in _pairs(text, []) if name in OTHER_COMPONENT_GATES})
 
 
 def _known() -> Iterable[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from reprieve.config.reading import ConfigError, NonEmpty, NonNegative, did_you_mean
+from reprieve.config.decoding import ConfigError, NonEmpty, NonNegative, did_you_mean
 from reprieve.model.objects import Record
 
 EVERY = "*"

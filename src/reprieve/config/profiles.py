@@ -11,6 +11,14 @@ import msgspec
 
 from reprieve.config import args, plugin_args
 from reprieve.config.args import ReprieveArgs, read_reprieve_args
+from reprieve.config.decoding import (
+    ConfigError,
+    NonEmpty,
+    Percentage,
+    did_you_mean,
+    read,
+    shown,
+)
 from reprieve.config.plugin_args import (
     DefaultPreemptionArgs,
     InterPodAffinityArgs,
@@ -29,14 +37,6 @@ from reprieve.config.plugins import (
     plugin_errors,
     plugin_warnings,
     unknown_scorers,
-)
-from reprieve.config.reading import (
-    ConfigError,
-    NonEmpty,
-    Percentage,
-    did_you_mean,
-    read,
-    shown,
 )
 from reprieve.model.objects import Record
 
@@ -59,7 +59,7 @@ class ProfileArgs(Record, frozen=True, rename="pascal"):
 ARGS = {field.encode_name: field for field in msgspec.structs.fields(ProfileArgs)}
 
 
-class Profile(Record, frozen=True):
+class KubeSchedulerProfile(Record, frozen=True):
     scheduler_name: str
     args: ProfileArgs
     enabled: dict[str, dict[str, int]]
@@ -100,14 +100,14 @@ class ProfileDocument(Record, frozen=True):
 
 def read_profile(
     document: object, path: str, errors: list[ConfigError], warnings: list[ConfigError]
-) -> Profile | None:
+) -> KubeSchedulerProfile | None:
     """One profile. Its name is empty if none is written."""
     written = read(ProfileDocument, document, path, errors)
     if written is None:
         return None
     errors.extend(plugin_errors(written.plugins, f"{path}.plugins"))
     warnings.extend(plugin_warnings(written.plugins, f"{path}.plugins"))
-    return Profile(
+    return KubeSchedulerProfile(
         scheduler_name=written.scheduler_name or "",
         args=_read_args(written, f"{path}.pluginConfig", errors),
         enabled=enabled_plugins(written.plugins),

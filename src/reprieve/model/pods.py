@@ -5,16 +5,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from reprieve.model.clocks import scheduled_at
 from reprieve.model.columns import Column, Floats, Ints, Mask, Relation, matrix, sealed
 from reprieve.model.groups import GroupKey, group_key
-from reprieve.model.mentions import Mentions, keys_looked_at, weights_by_topology
+from reprieve.model.matching_terms import MatchingTerms, keys_looked_at, weights_by_topology
 from reprieve.model.nodes import meeting
 from reprieve.model.objects import ObjectMeta
+from reprieve.model.pods_by_importance import start_of
 from reprieve.model.resources import ResourceAxis
+from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.selectors import Labels, Selector
-from reprieve.model.shape import CompiledPod, Disk, HostPort, PodTerm, Shape, WeightedPodTerm
-from reprieve.model.slots import start_of
+from reprieve.model.shape import CompiledPod, HostPort, InlineDisk, PodTerm, Shape, WeightedPodTerm
 
 LabelSet = tuple[str, tuple[tuple[str, str], ...]]  # namespace, sorted labels
 MentionKey = tuple[LabelSet, tuple[tuple[str, str], ...]]  # who is mentioned, labels of the namespace
@@ -42,11 +42,11 @@ class Pods:
     anti_affinity: Relation[PodTerm]
     preferred: Relation[WeightedPodTerm]
     claims: Relation[tuple[str, str]]  # (namespace, claim name)
-    disks: Relation[Disk]
+    disks: Relation[InlineDisk]
     looked_at: frozenset[str]  # the keys of labels that some pod's affinity terms look at
     _labels: dict[str, Column[str | None]] = field(default_factory=dict)
     _matches: dict[tuple[Selector, frozenset[str]], Mask] = field(default_factory=dict)
-    _mentions: dict[MentionKey, Mentions] = field(default_factory=dict)
+    _mentions: dict[MentionKey, MatchingTerms] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.compiled)
@@ -74,7 +74,7 @@ class Pods:
             mask.setflags(write=False)
         return mask
 
-    def mentions(self, shape: Shape, namespace: Labels) -> Mentions:
+    def mentions(self, shape: Shape, namespace: Labels) -> MatchingTerms:
         """The terms of all pods that mean a pod of this shape, whose namespace has these labels.
 
         Labels that no term looks at (the index of a stateful pod, say) are left out, so that all pods of
@@ -89,7 +89,7 @@ class Pods:
             def means(term: PodTerm) -> bool:
                 return term.means(seen, shape.namespace, namespace)
 
-            found = self._mentions[key] = Mentions(
+            found = self._mentions[key] = MatchingTerms(
                 affinity=weights_by_topology(((1, t) for t in self.affinity.things), means),
                 anti_affinity=weights_by_topology(((1, t) for t in self.anti_affinity.things), means),
                 preferred=weights_by_topology(((w.weight, w.term) for w in self.preferred.things), means),

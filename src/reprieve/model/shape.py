@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from reprieve.model.csi_migration import Attachment, migrated_disk
 from reprieve.model.footprint import Footprint, footprint, weighs_as_written
-from reprieve.model.migration import Attachment, moved_disk
 from reprieve.model.objects import (
     Container,
     Pod,
@@ -100,7 +100,7 @@ class SpreadRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
+class InlineDisk:
     """A disk mounted without a claim, which two pods on one node may not share unless both only read."""
 
     kind: str
@@ -109,7 +109,7 @@ class Disk:
     # GCE disks may be shared by readers, iSCSI and RBD too; EBS volumes never.
     shareable: bool = True
 
-    def conflicts_with(self, other: "Disk") -> bool:
+    def conflicts_with(self, other: "InlineDisk") -> bool:
         if self.kind != other.kind or not self.ids & other.ids:
             return False
         return not (self.shareable and self.read_only and other.read_only)
@@ -134,7 +134,7 @@ class Shape:
     spread: tuple[SpreadRule, ...] = ()
     claims: tuple[str, ...] = ()
     ephemeral_claims: frozenset[str] = frozenset()  # those of the claims that are made for the pod alone
-    disks: tuple[Disk, ...] = ()
+    disks: tuple[InlineDisk, ...] = ()
     inline_volumes: tuple[Attachment, ...] = ()
     images: tuple[str, ...] = ()
     features: frozenset[str] = frozenset()
@@ -238,10 +238,10 @@ def _node_query(pod: Pod, problems: Problems) -> NodeQuery:
 def _preferred_nodes(pod: Pod, problems: Problems) -> tuple[WeightedNodeTerm, ...]:
     preferred = pod.spec.affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
     path = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
-    return compile_node_wishes(preferred, path, problems)
+    return compile_preferred_nodes(preferred, path, problems)
 
 
-def compile_node_wishes(
+def compile_preferred_nodes(
     preferred: Iterable[PreferredSchedulingTerm], path: str, problems: Problems
 ) -> tuple[WeightedNodeTerm, ...]:
     terms = []
@@ -427,18 +427,18 @@ def _ephemeral_claim(pod: Pod, volume: Volume) -> str:
 def _inline_volumes(pod: Pod) -> Iterator[Attachment]:
     """Disks that a CSI driver attaches although the pod names them without a claim."""
     for volume in pod.spec.volumes:
-        disk = moved_disk(volume, {})
+        disk = migrated_disk(volume, {})
         if disk is not None and disk.attachment is not None:
             yield disk.attachment
 
 
-def _disks(volume: Volume) -> Iterator[Disk]:
+def _disks(volume: Volume) -> Iterator[InlineDisk]:
     if (gce := volume.gce_persistent_disk) is not None:
-        yield Disk("gce", frozenset({gce.pd_name}), gce.read_only)
+        yield InlineDisk("gce", frozenset({gce.pd_name}), gce.read_only)
     if (ebs := volume.aws_elastic_block_store) is not None:
-        yield Disk("ebs", frozenset({ebs.volume_id}), ebs.read_only, shareable=False)
+        yield InlineDisk("ebs", frozenset({ebs.volume_id}), ebs.read_only, shareable=False)
     if (iscsi := volume.iscsi) is not None:
-        yield Disk("iscsi", frozenset({iscsi.iqn}), iscsi.read_only)
+        yield InlineDisk("iscsi", frozenset({iscsi.iqn}), iscsi.read_only)
     if (rbd := volume.rbd) is not None:
         ids = frozenset(f"{m}/{rbd.pool}/{rbd.image}" for m in rbd.monitors)
-        yield Disk("rbd", ids, rbd.read_only)
+        yield InlineDisk("rbd", ids, rbd.read_only)

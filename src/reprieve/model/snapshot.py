@@ -13,13 +13,13 @@ import numpy as np
 from reprieve.model.budgets import Budget
 from reprieve.model.columns import Ints, Mask, sealed
 from reprieve.model.groups import Groups
-from reprieve.model.kept import ALL, KeptScores, Rows
-from reprieve.model.mentions import Mentions
+from reprieve.model.matching_terms import MatchingTerms
 from reprieve.model.nodes import Nodes
 from reprieve.model.objects import PriorityClass
 from reprieve.model.owners import Namespaces, Owners
 from reprieve.model.pods import Pods
 from reprieve.model.resources import ResourceAxis
+from reprieve.model.score_cache import ALL, Rows, ScoreCache
 from reprieve.model.selectors import NOTHING
 from reprieve.model.shape import PodTerm
 from reprieve.model.storage import InUse, Storage
@@ -28,10 +28,10 @@ NOWHERE = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class CachedScores:
     """Where scores are kept, and when the numbers of each node last changed."""
 
-    scores: KeptScores
+    scores: ScoreCache
     touched: Ints
 
 
@@ -55,7 +55,7 @@ class Snapshot:
     groups: Groups = field(default_factory=Groups)
     budgets: Sequence[Budget] = ()
     priority_classes: Mapping[str, PriorityClass] = field(default_factory=dict)
-    kept: Kept | None = None
+    kept: CachedScores | None = None
 
     def scores_by_row(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
         """Scores that depend on a node's own numbers only, so that they can be kept while those last."""
@@ -70,7 +70,7 @@ class Snapshot:
             namespaces |= self.namespaces.selected(term.namespace_selector)
         return self.pods.matching(term.selector, namespaces)
 
-    def mentions(self, pod: int) -> Mentions:
+    def mentions(self, pod: int) -> MatchingTerms:
         """The terms of all pods that mean this one."""
         shape = self.pods.shape(pod)
         return self.pods.mentions(shape, self.namespaces.labels[shape.namespace])

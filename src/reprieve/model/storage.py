@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from reprieve.model.columns import Column, Ints, Mask, Relation, sealed
-from reprieve.model.migration import Attachment
+from reprieve.model.csi_migration import Attachment
 from reprieve.model.objects import (
     CSIDriver,
     CsiDriverSpec,
@@ -30,28 +30,28 @@ from reprieve.model.shape import Shape
 from reprieve.model.volumes import (
     NO_FACTS,
     ClaimKey,
+    ClaimRequirements,
+    CompiledCapacity,
     CompiledClaim,
     CompiledClass,
     CompiledCsiNode,
     CompiledVolume,
     CsiFacts,
     Offer,
-    Room,
-    Wish,
+    compile_capacity,
     compile_claim,
     compile_class,
-    compile_room,
     compile_volume,
     csi_facts,
 )
 
 Matching = Callable[[NodeQuery], Mask]
 
-NO_ROOM = -1
+NO_CAPACITY = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shelf:
+class FreeVolumes:
     """The free volumes of one class, smallest first, then by name; a volume is known by its place."""
 
     volumes: tuple[CompiledVolume, ...]
@@ -61,10 +61,10 @@ class Shelf:
     # Which nodes are reached, as pairs: node ``reached_rows[i]`` by volumes with reach ``reached_codes[i]``.
     reached_codes: Ints
     reached_rows: Ints
-    _suiting: dict[Wish, Ints] = field(default_factory=dict)
+    _suiting: dict[ClaimRequirements, Ints] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, volumes: Iterable[CompiledVolume], matching: Matching) -> "Shelf":
+    def of(cls, volumes: Iterable[CompiledVolume], matching: Matching) -> "FreeVolumes":
         ordered = sorted(volumes, key=lambda volume: (volume.size or 0, volume.name))
         reach = Column.of(volume.nodes for volume in ordered)
         reached = [np.flatnonzero(matching(query)) for query in reach.things]
@@ -78,7 +78,7 @@ class Shelf:
             reached_rows=sealed(np.concatenate([np.zeros(0, np.int64), *reached])),
         )
 
-    def suiting(self, wish: Wish) -> Ints:
+    def suiting(self, wish: ClaimRequirements) -> Ints:
         """The places of the volumes that grant a wish, in order; size is not looked at."""
         places = self._suiting.get(wish)
         if places is None:
@@ -97,10 +97,10 @@ class Storage:
     classes: Mapping[str, CompiledClass] = field(default_factory=dict)
     drivers: Mapping[str, CsiDriverSpec] = field(default_factory=dict)
     csi_nodes: Mapping[str, CsiFacts] = field(default_factory=dict)
-    rooms: Mapping[str, Sequence[Room]] = field(default_factory=dict)  # by class
+    rooms: Mapping[str, Sequence[CompiledCapacity]] = field(default_factory=dict)  # by class
     attachments: Sequence[tuple[str, Attachment]] = ()  # node name, volume
     _csi: list[Column[CsiFacts]] = field(default_factory=list)
-    _shelves: dict[str, Shelf] = field(default_factory=dict)
+    _shelves: dict[str, FreeVolumes] = field(default_factory=dict)
     _largest: dict[str, Ints] = field(default_factory=dict)
 
     def attachment(self, key: ClaimKey) -> Attachment | None:
@@ -129,10 +129,10 @@ class Storage:
             self._csi.append(Column.of(self.csi_nodes.get(name, NO_FACTS) for name in nodes))
         return self._csi[0]
 
-    def shelf(self, class_name: str, matching: Matching) -> Shelf:
+    def shelf(self, class_name: str, matching: Matching) -> FreeVolumes:
         shelf = self._shelves.get(class_name)
         if shelf is None:
-            shelf = self._shelves[class_name] = Shelf.of(self.free.get(class_name, ()), matching)
+            shelf = self._shelves[class_name] = FreeVolumes.of(self.free.get(class_name, ()), matching)
         return shelf
 
     def reserving(
@@ -160,9 +160,9 @@ class Storage:
         return largest
 
 
-def _largest(rooms: Sequence[Room], matching: Matching) -> Ints:
+def _largest(rooms: Sequence[CompiledCapacity], matching: Matching) -> Ints:
     masks = [matching(room.nodes) for room in rooms]
-    largest = np.full(len(masks[0]), NO_ROOM, np.int64)
+    largest = np.full(len(masks[0]), NO_CAPACITY, np.int64)
     for room, mask in zip(rooms, masks, strict=True):
         largest[mask] = np.maximum(largest[mask], room.largest)
     return sealed(largest)
@@ -202,7 +202,13 @@ KINDS = (
 
 
 Compiled = (
-    CompiledClaim | CompiledVolume | CompiledClass | CompiledCsiNode | Room | CSIDriver | VolumeAttachment
+    CompiledClaim
+    | CompiledVolume
+    | CompiledClass
+    | CompiledCsiNode
+    | CompiledCapacity
+    | CSIDriver
+    | VolumeAttachment
 )
 
 
@@ -226,7 +232,7 @@ def compile_storage(thing: KubernetesObject, problems: Problems) -> Compiled | N
         case StorageClass():
             return compile_class(thing, problems)
         case CSIStorageCapacity():
-            return compile_room(thing, problems)
+            return compile_capacity(thing, problems)
         case CSINode():
             return CompiledCsiNode(thing.metadata.name, csi_facts(thing))
         case CSIDriver() | VolumeAttachment():
@@ -240,7 +246,7 @@ def assembled(things: Iterable[Compiled]) -> Storage:
     classes: dict[str, CompiledClass] = {}
     drivers: dict[str, CsiDriverSpec] = {}
     csi_nodes: dict[str, CsiFacts] = {}
-    rooms: dict[str, list[Room]] = {}
+    rooms: dict[str, list[CompiledCapacity]] = {}
     attached: list[VolumeAttachment] = []
     for thing in things:
         match thing:
@@ -252,7 +258,7 @@ def assembled(things: Iterable[Compiled]) -> Storage:
                 classes[thing.name] = thing
             case CompiledCsiNode():
                 csi_nodes[thing.name] = thing.facts
-            case Room():
+            case CompiledCapacity():
                 rooms.setdefault(thing.class_name, []).append(thing)
             case CSIDriver():
                 drivers[thing.metadata.name] = thing.spec

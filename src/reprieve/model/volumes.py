@@ -7,17 +7,17 @@ is reached from nowhere or can be had by nobody; reading it later cannot fail.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reprieve.model.migration import (
+from reprieve.model.csi_migration import (
     BETA_REGION,
     BETA_ZONE,
-    PLUGINS,
+    IN_TREE_PLUGINS,
     REGION,
     UNCOUNTED_PROVISIONERS,
     ZONE,
     Attachment,
-    MovedDisk,
-    moved_affinity,
-    moved_disk,
+    MigratedDisk,
+    migrated_affinity,
+    migrated_disk,
     zones_in,
 )
 from reprieve.model.objects import (
@@ -118,7 +118,7 @@ class CompiledVolume:
 
 def compile_volume(volume: PersistentVolume, problems: Problems) -> CompiledVolume:
     meta, spec = volume.metadata, volume.spec
-    disk = moved_disk(spec, meta.labels) if spec.csi is None else None
+    disk = migrated_disk(spec, meta.labels) if spec.csi is None else None
     claim = spec.claim_ref
     return CompiledVolume(
         name=meta.name,
@@ -156,17 +156,17 @@ def _reached(affinity: NodeSelector | None, problems: Problems) -> NodeQuery:
     return ANYWHERE if terms is None else NodeQuery(terms=tuple(NodeTerm(term.labels) for term in terms))
 
 
-def _reached_when_moved(volume: PersistentVolume, disk: MovedDisk | None, problems: Problems) -> NodeQuery:
+def _reached_when_moved(volume: PersistentVolume, disk: MigratedDisk | None, problems: Problems) -> NodeQuery:
     if disk is None:
         return ANYWHERE
     return (
-        _reached(moved_affinity(volume, disk.plugin), problems)
+        _reached(migrated_affinity(volume, disk.plugin), problems)
         if disk.handle is not None
         else NOWHERE_REACHED
     )
 
 
-def _attachment(volume: PersistentVolume, disk: MovedDisk | None) -> Attachment | None:
+def _attachment(volume: PersistentVolume, disk: MigratedDisk | None) -> Attachment | None:
     csi = volume.spec.csi
     if csi is None:
         return disk.attachment if disk is not None else None
@@ -191,7 +191,7 @@ def _zone_rules(volume: PersistentVolume, problems: Problems) -> tuple[ZoneRule,
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ClaimRequirements:
     """What a claim asks of a free volume, apart from size."""
 
     mode: str
@@ -222,7 +222,7 @@ class CompiledClaim:
     selected_node: str | None
     size: int  # thousandths of a byte
     asks_for_size: bool
-    wish: Wish
+    wish: ClaimRequirements
     readable: bool
 
 
@@ -243,7 +243,7 @@ def compile_claim(claim: PersistentVolumeClaim, problems: Problems) -> CompiledC
         selected_node=meta.annotations.get(SELECTED_NODE),
         size=size or 0,
         asks_for_size="storage" in (spec.resources.requests or {}),
-        wish=Wish(
+        wish=ClaimRequirements(
             mode=spec.volume_mode,
             attributes_class=spec.volume_attributes_class_name or "",
             access_modes=frozenset(spec.access_modes),
@@ -278,7 +278,7 @@ class CompiledClass:
 
 def compile_class(storage_class: StorageClass, problems: Problems) -> CompiledClass:
     provisioner = storage_class.provisioner
-    plugin = PLUGINS.get(provisioner)
+    plugin = IN_TREE_PLUGINS.get(provisioner)
     uncounted = provisioner in UNCOUNTED_PROVISIONERS or provisioner == _NO_PROVISIONER
     driver = "" if uncounted else provisioner
     return CompiledClass(
@@ -313,7 +313,7 @@ def _topology_term(term: TopologySelectorTerm, path: str, problems: Problems) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class CompiledCapacity:
     """How large a volume of a class can still be made for some nodes."""
 
     class_name: str
@@ -321,7 +321,7 @@ class Room:
     largest: int  # bytes
 
 
-def compile_room(capacity: CSIStorageCapacity, problems: Problems) -> Room | None:
+def compile_capacity(capacity: CSIStorageCapacity, problems: Problems) -> CompiledCapacity | None:
     """None if nothing can be made: no size is known, no node is meant, or the object is malformed."""
     largest = _whole_bytes(capacity.maximum_volume_size, "maximumVolumeSize", problems)
     if capacity.maximum_volume_size is None:
@@ -329,7 +329,7 @@ def compile_room(capacity: CSIStorageCapacity, problems: Problems) -> Room | Non
     selector = compile_selector(capacity.node_topology, "nodeTopology", problems)
     if largest is None or selector == NOTHING:
         return None
-    return Room(capacity.storage_class_name, NodeQuery(selector.requirements), largest)
+    return CompiledCapacity(capacity.storage_class_name, NodeQuery(selector.requirements), largest)
 
 
 def _whole_bytes(quantity: Quantity | None, path: str, problems: Problems) -> int | None:

@@ -12,6 +12,7 @@ from enum import StrEnum
 import numpy as np
 
 from reprieve.model.columns import Ints, sealed
+from reprieve.model.formatting import listed
 from reprieve.model.objects import Node, Pod
 from reprieve.model.resizing import (
     deferred_since,
@@ -22,7 +23,6 @@ from reprieve.model.resizing import (
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
-from reprieve.model.words import listed
 from reprieve.placement.constraints.resources import resources
 from reprieve.placement.demand import Demand
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from reprieve.report.text import BLANK, Line, Tone, amount, counted, indented, listed, table
+from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
 from reprieve.scheduler.decision import (
     Because,
     Decision,
@@ -41,32 +41,34 @@ Json = dict[str, Any]
 # --- for people ----------------------------------------------------------------------------------
 
 
-def decision_lines(decision: Decision) -> list[Line]:
+def decision_lines(decision: Decision) -> list[TextLine]:
     """What happens, to whom and why; who is spared and why; what else was considered."""
     pods = f", {decision.pods} pods" if decision.pods > 1 else ""
     heading = f"{decision.demand} (priority {decision.priority}{pods}): decision {decision.id}"
-    return [Line(heading, Tone.HEADING), *indented(_outcome(decision))]
+    return [TextLine(heading, LineStyle.HEADING), *indented(_outcome(decision))]
 
 
-def _outcome(decision: Decision) -> Iterator[Line]:
+def _outcome(decision: Decision) -> Iterator[TextLine]:
     room = decision.preemption or Preemption()
     match decision.outcome:
         case Outcome.PLACED:
-            yield Line(f"It fits, and nobody has to go: {_places(decision)}.", Tone.GOOD)
+            yield TextLine(f"It fits, and nobody has to go: {_places(decision)}.", LineStyle.GOOD)
             if len(decision.places) < decision.pods:
-                yield Line(f"{counted(decision.pods - len(decision.places), 'pod')} of it did not fit yet.")
+                yield TextLine(
+                    f"{counted(decision.pods - len(decision.places), 'pod')} of it did not fit yet."
+                )
         case Outcome.PREEMPTS | Outcome.WAITING:
-            yield Line(_price(room), Tone.GOOD)
-            yield Line(f"Then {_places(decision)}.", Tone.GOOD)
+            yield TextLine(_price(room), LineStyle.GOOD)
+            yield TextLine(f"Then {_places(decision)}.", LineStyle.GOOD)
             yield from _preemption_lines(room)
         case Outcome.UNSCHEDULABLE:
             yield from _refusal_lines(decision)
         case Outcome.FITS:
-            yield Line(
-                f"It fits, and nobody has to go: {_places(decision)}, once the kubelet acts.", Tone.GOOD
+            yield TextLine(
+                f"It fits, and nobody has to go: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD
             )
     if decision.retry_at is not None:
-        yield Line(f"Somebody may be taken from {_stamp(decision.retry_at)} on; it is tried again then.")
+        yield TextLine(f"Somebody may be taken from {_stamp(decision.retry_at)} on; it is tried again then.")
 
 
 def _places(decision: Decision) -> str:
@@ -83,7 +85,7 @@ def _price(room: Preemption) -> str:
     return f"It fits when room is made: {', '.join(parts)}." if parts else "It fits as soon as room is kept."
 
 
-def _preemption_lines(room: Preemption) -> Iterator[Line]:
+def _preemption_lines(room: Preemption) -> Iterator[TextLine]:
     if room.victims:
         yield BLANK
         rows = [_victim_row(victim) for victim in room.victims]
@@ -92,7 +94,7 @@ def _preemption_lines(room: Preemption) -> Iterator[Line]:
     for budget in room.exceeded:
         allowed = counted(budget.allowed, "eviction")
         text = f"Disruption budget {budget.budget} allows {allowed}; this takes {budget.going}."
-        yield Line(text, Tone.BAD)
+        yield TextLine(text, LineStyle.BAD)
     if room.spared:
         yield BLANK
         rows = [_spared_row(spared) for spared in room.spared]
@@ -101,11 +103,11 @@ def _preemption_lines(room: Preemption) -> Iterator[Line]:
     yield from _competition(room)
 
 
-def _competition(room: Preemption) -> Iterator[Line]:
+def _competition(room: Preemption) -> Iterator[TextLine]:
     if room.losers and room.decided_by is not None:
         yield BLANK
         text = f"{room.domain} won over {counted(room.plans - 1, 'other plan')} by: {room.decided_by.text}."
-        yield Line(text)
+        yield TextLine(text)
         rows = list(map(_loser_row, room.losers))
         yield from table(["NOT CHOSEN", "VICTIMS", "HIGHEST", "BEYOND BUDGETS", "LOST BY"], rows, [1, 2, 3])
 
@@ -125,20 +127,20 @@ def _loser_row(loser: Loser) -> list[str]:
     return [loser.domain, str(loser.pods), highest, str(loser.broken), loser.lost_by.text]
 
 
-def _more(count: int, noun: str) -> Iterator[Line]:
+def _more(count: int, noun: str) -> Iterator[TextLine]:
     if count > 0:
-        yield Line(f"and {counted(count, f'more {noun}')}", Tone.FAINT)
+        yield TextLine(f"and {counted(count, f'more {noun}')}", LineStyle.FAINT)
 
 
-def _refusal_lines(decision: Decision) -> Iterator[Line]:
+def _refusal_lines(decision: Decision) -> Iterator[TextLine]:
     if decision.growth is not None:
-        yield Line(f"{decision.growth.node} has no room for {decision.growth.text}.", Tone.BAD)
+        yield TextLine(f"{decision.growth.node} has no room for {decision.growth.text}.", LineStyle.BAD)
     else:
-        yield Line(_nowhere(decision.considered), Tone.BAD)
+        yield TextLine(_nowhere(decision.considered), LineStyle.BAD)
     if decision.miss is not None and decision.considered:
-        yield Line(_miss_text(decision.miss, one=decision.demand.kind == "Pod"))
+        yield TextLine(_miss_text(decision.miss, one=decision.demand.kind == "Pod"))
     if decision.eviction is not None and decision.considered:
-        yield Line(f"Nobody gives way: {decision.eviction.because.text}.")
+        yield TextLine(f"Nobody gives way: {decision.eviction.because.text}.")
     if decision.findings:
         yield BLANK
         yield from table(["NODES", "EVICTION", "WHY NOT"], list(map(_finding_row, decision.findings)), [0])

@@ -6,14 +6,14 @@ import numpy as np
 
 from reprieve.model.resources import PODS
 from reprieve.model.snapshot import Snapshot
-from reprieve.report.text import Line, amount, table
+from reprieve.report.text_layout import TextLine, amount, table
 
 ZONE = "topology.kubernetes.io/zone"
 
 Titled = tuple[str, list[str]]
 
 
-def node_table(view: Snapshot, only: Collection[int] | None = None) -> list[Line]:
+def node_table(view: Snapshot, only: Collection[int] | None = None) -> list[TextLine]:
     """A row for each node, or for some, by name; a column for each resource that any node has."""
     columns: list[Titled] = [
         ("NODE", list(view.nodes.names)),

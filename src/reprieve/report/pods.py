@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from reprieve.model.objects import Pod, group_of
-from reprieve.report.text import Line, table
+from reprieve.report.text_layout import TextLine, table
 
 
-def pod_table(pods: Iterable[Pod]) -> list[Line]:
+def pod_table(pods: Iterable[Pod]) -> list[TextLine]:
     return table(["POD", "PRIORITY", "GROUP", "NODE", "STATE"], list(map(_row, pods)), [1])
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from reprieve.report.text import Line, table
+from reprieve.report.text_layout import TextLine, table
 
 Json = dict[str, Any]
 
 
-def workload_table(workloads: Iterable[Json]) -> list[Line]:
+def workload_table(workloads: Iterable[Json]) -> list[TextLine]:
     return table(["WORKLOAD", "PODS", "STATE"], [_row(workload) for workload in workloads])
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from reprieve.model.columns import Mask
 from reprieve.model.effects import Target
+from reprieve.model.formatting import counted
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.model.words import counted
 from reprieve.placement.constraints import constraints_under
 from reprieve.placement.demand import Demand
 from reprieve.placement.profile import Profile

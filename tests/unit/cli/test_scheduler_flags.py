@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 from reprieve.assembly.daemon import DaemonError, Wanted, daemon_of
 from reprieve.assembly.endpoints import Judging
 from reprieve.assembly.trust import Files
-from reprieve.cli.idle_flags import told_of
+from reprieve.cli.ignored_flags import ignored_flag_warnings
 from reprieve.cli.scheduler import document_of, scheduler, wanted_of
-from reprieve.cli.serving import passed_over
+from reprieve.cli.serving_flags import passed_over
 from tests.architecture.source import ROOT
 
 Json = dict[str, Any]
@@ -111,12 +111,12 @@ def test_every_flag_of_kube_scheduler(name: str, value: str, meaning: str) -> No
         with pytest.raises(click.UsageError, match=f"--{name} is not supported: "):
             parsed(f"--{name}={value}")
         return
-    told = told_of(parsed(f"--{name}={value}"))
+    told = ignored_flag_warnings(parsed(f"--{name}={value}"))
     assert [sentence.partition(":")[0] for sentence in told] == (
         [f"--{name} changes nothing"] if meaning == IDLE else []
     )
-    assert told_of(parsed(f"--{name}", value)) == told or name in SWITCHES
-    assert told_of(parsed(f"--{name.replace('-', '_')}={value}")) == told
+    assert ignored_flag_warnings(parsed(f"--{name}", value)) == told or name in SWITCHES
+    assert ignored_flag_warnings(parsed(f"--{name.replace('-', '_')}={value}")) == told
 
 
 @pytest.mark.parametrize("name", sorted(SWITCHES))
@@ -167,7 +167,7 @@ def test_command_lines_of_others_are_good_as_they_are(line: tuple[str, ...]) -> 
     found = wanted(*line)
     assert found.who == found.may != ""
     assert found.endpoint is not None
-    assert told_of(parsed(*line)) == []
+    assert ignored_flag_warnings(parsed(*line)) == []
 
 
 def test_what_they_set() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from reprieve.config import default_configuration, parse_configuration
-from reprieve.config.reading import Seconds
+from reprieve.config.decoding import Seconds
 from tests.unit.config import complaints, configuration
 
 

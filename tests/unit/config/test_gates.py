@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from reprieve.config import Gates, idle_gates, parse_feature_gates
+from reprieve.config import Gates, ignored_gates, parse_feature_gates
 from reprieve.config.gates import PREREQUISITES
 from tests.unit.config import complaints
 
@@ -94,7 +94,7 @@ def test_gates_of_others_are_accepted_and_told() -> None:
         "NodeSwap=true,kube:DynamicResourceAllocation=false,AllAlpha=false,AllBeta=true,GangScheduling=true"
     )
     assert parse_feature_gates(names) == Gates()
-    assert idle_gates(names) == ["DynamicResourceAllocation", "NodeSwap"]
+    assert ignored_gates(names) == ["DynamicResourceAllocation", "NodeSwap"]
     assert parse_feature_gates("kube:GangScheduling=false").gang_scheduling is False
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reprieve.config import Profile
+from reprieve.config import KubeSchedulerProfile
 from tests.unit.config import complaints, configuration, profile
 
 
@@ -13,7 +13,7 @@ def sets(point: str, on: Sequence[str] = (), off: Sequence[str] = ()) -> dict[st
     return {point: {"enabled": enabled, "disabled": [{"name": name} for name in off]}}
 
 
-def with_plugins(*parts: dict[str, object]) -> Profile:
+def with_plugins(*parts: dict[str, object]) -> KubeSchedulerProfile:
     return profile(plugins={point: s for part in parts for point, s in part.items()})
 
 

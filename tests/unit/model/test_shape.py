@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reprieve.model.selectors import NOTHING, Operator, Requirement, Selector
-from reprieve.model.shape import ANY_ADDRESS, Disk, HostPort, Shape, compile_pod
+from reprieve.model.shape import ANY_ADDRESS, HostPort, InlineDisk, Shape, compile_pod
 from tests.unit.model.things import Json, a_pod, container, sidecar
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -173,14 +173,18 @@ def test_images_carry_their_tag() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "conflicts"),
     [
-        (Disk("gce", frozenset("a"), True), Disk("gce", frozenset("a"), True), False),
-        (Disk("gce", frozenset("a"), True), Disk("gce", frozenset("a"), False), True),
-        (Disk("gce", frozenset("a"), False), Disk("gce", frozenset("b"), False), False),
-        (Disk("gce", frozenset("a"), False), Disk("rbd", frozenset("a"), False), False),
-        (Disk("ebs", frozenset("a"), True, False), Disk("ebs", frozenset("a"), True, False), True),
+        (InlineDisk("gce", frozenset("a"), True), InlineDisk("gce", frozenset("a"), True), False),
+        (InlineDisk("gce", frozenset("a"), True), InlineDisk("gce", frozenset("a"), False), True),
+        (InlineDisk("gce", frozenset("a"), False), InlineDisk("gce", frozenset("b"), False), False),
+        (InlineDisk("gce", frozenset("a"), False), InlineDisk("rbd", frozenset("a"), False), False),
+        (
+            InlineDisk("ebs", frozenset("a"), True, False),
+            InlineDisk("ebs", frozenset("a"), True, False),
+            True,
+        ),
     ],
 )
-def test_when_disks_conflict(one: Disk, other: Disk, conflicts: bool) -> None:
+def test_when_disks_conflict(one: InlineDisk, other: InlineDisk, conflicts: bool) -> None:
     assert one.conflicts_with(other) is conflicts
 
 

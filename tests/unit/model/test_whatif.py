@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from reprieve.model.build import build
 from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.snapshot_builder import build
 from reprieve.model.whatif import moved, with_pod, without
 from tests.unit.model.things import a_node, a_pod, container
 

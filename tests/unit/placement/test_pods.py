@@ -7,10 +7,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from reprieve.model.build import build
 from reprieve.model.objects import Namespace, Node, Pod
 from reprieve.model.owners import Namespaces
 from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot_builder import build
 from reprieve.model.whatif import with_pod, without
 from reprieve.placement.constraints.pods import pod_affinity
 from reprieve.placement.demand import Ask

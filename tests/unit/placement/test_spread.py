@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from reprieve.model.build import build
 from reprieve.model.objects import (
     KubernetesObject,
     Node,
@@ -15,6 +14,7 @@ from reprieve.model.objects import (
     Service,
     StatefulSet,
 )
+from reprieve.model.snapshot_builder import build
 from reprieve.model.whatif import with_pod, without
 from reprieve.placement.constraints.spread import spread
 from reprieve.placement.demand import Ask

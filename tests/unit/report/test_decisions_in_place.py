@@ -5,7 +5,7 @@ from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.report.decisions import decision_json, decision_lines
-from reprieve.report.happenings import decided
+from reprieve.report.timeline import decided
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 # Name: what it shows.
 SCENES = {
-    "placing": "pods ask for a place, one after another, and each answer is explained",
-    "cluster": "a cluster in one process: a Deployment and a Job are placed, run and end",
+    "placement": "pods ask for a place, one after another, and each answer is explained",
+    "workloads": "a cluster in one process: a Deployment and a Job are placed, run and end",
     "gang": "a gang makes room for all its pods, or disturbs nobody",
     "groups": "a group is spared whole, or goes whole",
     "budgets": "a disruption budget is respected",
@@ -21,7 +21,7 @@ SCENES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class ScenePacing:
     """How a scene waits for its reader: until he wants to go on, and for a moment after a line."""
 
     wait: Callable[[str], None]  # is told what comes next

@@ -1,7 +1,7 @@
 """A disruption budget is respected: others give way, or nobody does."""
 
-from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Apply, tell
+from reprieve.cli.scenes import ScenePacing
+from reprieve.cli.scenes.scripted import Apply, play_script
 
 BEFORE = Apply(
     "budgets-before.yaml",
@@ -33,6 +33,6 @@ NO_CHOICE = Apply(
 )
 
 
-def play(pace: Pace, command: str) -> None:
-    tell(pace, BEFORE, [CHOICE])
-    tell(pace, AGAIN, [NO_CHOICE], {"respectBudgets": "Always"})
+def play(pace: ScenePacing, command: str) -> None:
+    play_script(pace, BEFORE, [CHOICE])
+    play_script(pace, AGAIN, [NO_CHOICE], {"respectBudgets": "Always"})

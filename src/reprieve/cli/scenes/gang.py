@@ -1,7 +1,7 @@
 """A gang preempts as a whole: room for all who must start together, or nobody is disturbed."""
 
-from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Apply, tell
+from reprieve.cli.scenes import ScenePacing
+from reprieve.cli.scenes.scripted import Apply, play_script
 
 BEFORE = Apply(
     "gang-before.yaml", ("Two nodes with 8 accelerators each run a sweep of cheap pods. What runs there:",)
@@ -24,5 +24,5 @@ ACTS = (
 )
 
 
-def play(pace: Pace, command: str) -> None:
-    tell(pace, BEFORE, ACTS)
+def play(pace: ScenePacing, command: str) -> None:
+    play_script(pace, BEFORE, ACTS)

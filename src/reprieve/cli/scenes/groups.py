@@ -1,7 +1,7 @@
 """A group that is of use only as a whole is spared whole, or goes whole."""
 
-from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Apply, tell
+from reprieve.cli.scenes import ScenePacing
+from reprieve.cli.scenes.scripted import Apply, play_script
 
 BEFORE = Apply(
     "groups-before.yaml",
@@ -28,5 +28,5 @@ ACTS = (
 )
 
 
-def play(pace: Pace, command: str) -> None:
-    tell(pace, BEFORE, ACTS)
+def play(pace: ScenePacing, command: str) -> None:
+    play_script(pace, BEFORE, ACTS)

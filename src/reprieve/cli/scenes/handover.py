@@ -1,7 +1,7 @@
 """Others are scheduled while victims drain, and nobody takes the room that is being made."""
 
-from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Apply, tell
+from reprieve.cli.scenes import ScenePacing
+from reprieve.cli.scenes.scripted import Apply, play_script
 
 BEFORE = Apply(
     "handover-before.yaml",
@@ -31,5 +31,5 @@ METRICS = (
 )
 
 
-def play(pace: Pace, command: str) -> None:
-    tell(pace, BEFORE, ACTS, metrics=METRICS)
+def play(pace: ScenePacing, command: str) -> None:
+    play_script(pace, BEFORE, ACTS, metrics=METRICS)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Apply, Patch, tell
+from reprieve.cli.scenes import ScenePacing
+from reprieve.cli.scenes.scripted import Apply, Patch, play_script
 
 BEFORE = Apply(
     "resize-before.yaml",
@@ -46,5 +46,5 @@ ACTS = (
 )
 
 
-def play(pace: Pace, command: str) -> None:
-    tell(pace, BEFORE, ACTS)
+def play(pace: ScenePacing, command: str) -> None:
+    play_script(pace, BEFORE, ACTS)

@@ -1,7 +1,7 @@
 """A toleration holds, then it ends, and who waited has its room at that moment."""
 
-from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Apply, tell
+from reprieve.cli.scenes import ScenePacing
+from reprieve.cli.scenes.scripted import Apply, play_script
 
 BEFORE = Apply(
     "toleration-before.yaml",
@@ -29,5 +29,5 @@ ACTS = (
 )
 
 
-def play(pace: Pace, command: str) -> None:
-    tell(pace, BEFORE, ACTS)
+def play(pace: ScenePacing, command: str) -> None:
+    play_script(pace, BEFORE, ACTS)

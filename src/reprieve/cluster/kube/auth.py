@@ -16,18 +16,18 @@ from math import inf
 from pathlib import Path
 from urllib.parse import quote
 
+from reprieve.cluster.kube.exec_credentials import Credential, run_plugin
 from reprieve.cluster.kube.kubeconfig import (
     AccessError,
-    Cluster,
+    KubeconfigCluster,
+    KubeconfigUser,
     Login,
-    User,
     authority_of,
     content,
     find_login,
     given,
 )
-from reprieve.cluster.kube.plugins import Credential, ask_plugin
-from reprieve.cluster.kube.proxies import proxy_for
+from reprieve.cluster.kube.proxy_lookup import proxy_for
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class _Certificates:
 
 
 # Is told of every request: the host, the method, the code of the answer if there was one, and the seconds.
-Onlooker = Callable[[str, str, int | None, float], None]
+RequestObserver = Callable[[str, str, int | None, float], None]
 
 
 class Access:
@@ -63,7 +63,7 @@ class Access:
     def __init__(
         self, login: Login, environ: Mapping[str, str] | None = None, clock: Callable[[], float] = time.time
     ) -> None:
-        self.onlooker: Onlooker = lambda host, method, code, seconds: None
+        self.onlooker: RequestObserver = lambda host, method, code, seconds: None
         self.server = login.cluster.server.rstrip("/")
         self.server_name = login.cluster.tls_server_name
         self.proxy = proxy_for(login.cluster.server, login.cluster.proxy_url, environ or {})
@@ -130,7 +130,7 @@ class Access:
         if self._failure is not None and self._clock() - self._failed_at < _RENEW_SECONDS:
             raise self._failure  # many want to get in, and one attempt is enough
         try:
-            self._credential = await ask_plugin(plugin, self._login.cluster, self._environ)
+            self._credential = await run_plugin(plugin, self._login.cluster, self._environ)
         except AccessError as error:
             self._failure, self._failed_at = error, self._clock()
             raise
@@ -158,7 +158,7 @@ def find_access(explicit: str, context: str, environ: Mapping[str, str], server:
 # --- headers -------------------------------------------------------------------------------------
 
 
-def _headers(user: User, credential: Credential, *, is_first: bool) -> Iterator[tuple[str, str]]:
+def _headers(user: KubeconfigUser, credential: Credential, *, is_first: bool) -> Iterator[tuple[str, str]]:
     if token := _token(user, credential, is_first=is_first):
         yield "Authorization", f"Bearer {token}"
     elif user.username or user.password:
@@ -175,14 +175,14 @@ def _headers(user: User, credential: Credential, *, is_first: bool) -> Iterator[
             yield f"Impersonate-Extra-{quote(name, safe='')}", value
 
 
-def _has_more(user: User) -> bool:
+def _has_more(user: KubeconfigUser) -> bool:
     """Whoever has something of his own to show does not ask a plugin."""
     return bool(user.token or user.token_file or user.username or user.password) or bool(
         user.client_certificate or user.client_certificate_data
     )
 
 
-def _token(user: User, credential: Credential, *, is_first: bool) -> str:
+def _token(user: KubeconfigUser, credential: Credential, *, is_first: bool) -> str:
     """A file counts before what was written down when it was made, unless it was never there."""
     if not user.token_file:
         return user.token or credential.token
@@ -200,7 +200,7 @@ def _token(user: User, credential: Credential, *, is_first: bool) -> str:
 # --- TLS -----------------------------------------------------------------------------------------
 
 
-def _certificates(cluster: Cluster, user: User, credential: Credential) -> _Certificates:
+def _certificates(cluster: KubeconfigCluster, user: KubeconfigUser, credential: Credential) -> _Certificates:
     certificate = given(user.client_certificate_data, user.client_certificate, "client-certificate")
     key = given(user.client_key_data, user.client_key, "client-key")
     if bool(certificate) != bool(key):

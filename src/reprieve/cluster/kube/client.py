@@ -15,10 +15,10 @@ from typing import Protocol, TypeVar
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
-from reprieve.cluster.kube.auth import Access, Grant, Onlooker
+from reprieve.cluster.kube.auth import Access, Grant, RequestObserver
+from reprieve.cluster.kube.flow_control import TokenBucket
 from reprieve.cluster.kube.kubeconfig import AccessError
-from reprieve.cluster.kube.pace import TokenBucket
-from reprieve.cluster.kube.requests import Conversation, Request, Response
+from reprieve.cluster.kube.requests import ApiCall, ApiRequest, ApiResponse
 from reprieve.cluster.port import Answer, Lost, Refused
 
 _USER_AGENT = f"reprieve/{version('reprieve')}"
@@ -41,13 +41,13 @@ class NoAnswerError(Exception):
 class RefusedError(Exception):
     """A stream was asked for and something else was the answer."""
 
-    def __init__(self, response: Response) -> None:
+    def __init__(self, response: ApiResponse) -> None:
         super().__init__(response.message)
         self.response = response
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ClientLimits:
     """``rate``, ``burst``: of requests, per second and at once. The rest are seconds.
 
     ``turn``: for which a write waits to be sent. ``silence``: after which a stream is held to be dead, though
@@ -62,7 +62,7 @@ class Limits:
     silence_seconds: float = 150.0
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ClientLimits()
 
 
 T = TypeVar("T")
@@ -76,16 +76,16 @@ def for_ever() -> float:
 class Channel(Protocol):
     """What those who read need of a connection; ``Connection`` tells what may be raised."""
 
-    async def send(self, request: Request) -> Response: ...
+    async def send(self, request: ApiRequest) -> ApiResponse: ...
 
-    def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]: ...
+    def lines(self, request: ApiRequest) -> AsyncGenerator[list[bytes], None]: ...
 
 
 class Connection:
     """Made by ``connected``; requests may be made side by side."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, access: Access, limits: Limits, may_write_for: Seconds
+        self, session: aiohttp.ClientSession, access: Access, limits: ClientLimits, may_write_for: Seconds
     ) -> None:
         self._session = session
         self._access = access
@@ -93,14 +93,14 @@ class Connection:
         self._may_write_for = may_write_for
         self._bucket = TokenBucket(limits.rate, limits.burst)
 
-    async def converse(self, conversation: Conversation) -> Answer:
+    async def converse(self, conversation: ApiCall) -> Answer:
         """Carries on a conversation until it has ended."""
         try:
             return await self.ask(conversation)
         except NoAnswerError as error:
             return Refused(str(error), again=True) if error.harmless else Lost(str(error))
 
-    async def ask(self, dialogue: Generator[Request, Response, T]) -> T:
+    async def ask(self, dialogue: Generator[ApiRequest, ApiResponse, T]) -> T:
         """The same for whatever is to be learned; NoAnswerError if there is no response."""
         try:
             request = next(dialogue)
@@ -110,7 +110,7 @@ class Connection:
             learned: T = end.value
             return learned
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: ApiRequest) -> ApiResponse:
         """NoAnswerError if there is no response."""
         grant = await self._granted()
         response = await self._send(request, grant)
@@ -124,12 +124,12 @@ class Connection:
         except AccessError as error:
             raise NoAnswerError(str(error)) from error
 
-    async def _send(self, request: Request, grant: Grant) -> Response:
+    async def _send(self, request: ApiRequest, grant: Grant) -> ApiResponse:
         await self._wait_for_turn(request)
         async with self._opened(request, grant, self._time_for(request)) as response:
             return await self._read(response)
 
-    def _time_for(self, request: Request) -> aiohttp.ClientTimeout:
+    def _time_for(self, request: ApiRequest) -> aiohttp.ClientTimeout:
         """A long list may take as long as something of it arrives; a write ends with the right to write."""
         seconds, total = self._limits.request_seconds, None
         if request.writes:
@@ -140,7 +140,7 @@ class Connection:
             total=total, sock_connect=self._limits.connect_seconds, sock_read=seconds
         )
 
-    async def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]:
+    async def lines(self, request: ApiRequest) -> AsyncGenerator[list[bytes], None]:
         """Whole lines as they come, until the server ends the stream.
 
         NoAnswerError if it does not begin or breaks off, RefusedError if it is none.
@@ -163,7 +163,7 @@ class Connection:
 
     @asynccontextmanager
     async def _opened(
-        self, request: Request, grant: Grant, timeout: aiohttp.ClientTimeout
+        self, request: ApiRequest, grant: Grant, timeout: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         access, body = self._access, self._body(request)
         try:
@@ -194,11 +194,11 @@ class Connection:
             sentence = f"{request.method} {request.path}: {_reason(error)}"
             raise NoAnswerError(sentence, harmless=not request.writes) from error
 
-    def _body(self, request: Request) -> "_Body | None":
+    def _body(self, request: ApiRequest) -> "_Body | None":
         may = self._may_write_for if request.writes else for_ever
         return _Body(request.body, may) if request.body else None
 
-    async def _wait_for_turn(self, request: Request) -> None:
+    async def _wait_for_turn(self, request: ApiRequest) -> None:
         """Who wants to write does not wait for long, so that he learns in time that nothing has happened."""
         longest = self._limits.turn_seconds if request.writes else inf
         pause = self._bucket.take(asyncio.get_running_loop().time(), longest)
@@ -207,11 +207,11 @@ class Connection:
             why = f"so many requests are waiting, or {self._access.server} asked to be left alone"
             raise NoAnswerError(f"nothing was sent for {longest:g} s: {why}")
 
-    async def _read(self, response: aiohttp.ClientResponse) -> Response:
+    async def _read(self, response: aiohttp.ClientResponse) -> ApiResponse:
         body = await response.read()
         if response.status in (_BUSY, _UNAVAILABLE):
             self._rest(response.headers.get("Retry-After", ""))
-        return Response(response.status, body)
+        return ApiResponse(response.status, body)
 
     def _rest(self, retry_after: str) -> None:
         """A server that asks to be left alone for a while is left alone, by everybody here."""
@@ -245,7 +245,7 @@ class _Body(aiohttp.BytesPayload):
         self.said = True
 
 
-def _headers(request: Request, grant: Grant) -> list[tuple[str, str]]:
+def _headers(request: ApiRequest, grant: Grant) -> list[tuple[str, str]]:
     headers = [("Accept", "application/json"), ("User-Agent", _USER_AGENT), *grant.headers]
     return [*headers, ("Content-Type", request.content_type)] if request.body else headers
 
@@ -274,7 +274,7 @@ class LineSplitter:
 
 @asynccontextmanager
 async def connected(
-    access: Access, limits: Limits = DEFAULT_LIMITS, may_write_for: Seconds = for_ever
+    access: Access, limits: ClientLimits = DEFAULT_LIMITS, may_write_for: Seconds = for_ever
 ) -> AsyncIterator[Connection]:
     """Connections are kept and used again; each watch has one of its own.
 
@@ -291,7 +291,7 @@ async def connected(
         yield Connection(session, access, limits, may_write_for)
 
 
-def _shown_to(onlooker: Onlooker) -> aiohttp.TraceConfig:
+def _shown_to(onlooker: RequestObserver) -> aiohttp.TraceConfig:
     """A stream is told of when it begins."""
 
     async def begin(_: aiohttp.ClientSession, about: SimpleNamespace, __: object) -> None:

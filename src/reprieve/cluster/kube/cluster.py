@@ -7,12 +7,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.kube.announcing import Recorder
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import (
     DEFAULT_LIMITS,
+    ClientLimits,
     Connection,
-    Limits,
     NoAnswerError,
     RefusedError,
     Seconds,
@@ -20,11 +19,12 @@ from reprieve.cluster.kube.client import (
     for_ever,
 )
 from reprieve.cluster.kube.discovery import Discovery
-from reprieve.cluster.kube.informers import Following
-from reprieve.cluster.kube.mirror import Known
-from reprieve.cluster.kube.requests import Conversation, Moment, conversation, ended
-from reprieve.cluster.kube.rest_mapping import Place
-from reprieve.cluster.port import Answer, Refused, Sight
+from reprieve.cluster.kube.event_recorder import EventSeriesRecorder
+from reprieve.cluster.kube.informers import Informers
+from reprieve.cluster.kube.known_objects import KnownObject
+from reprieve.cluster.kube.requests import ApiCall, Moment, api_call, ended
+from reprieve.cluster.kube.rest_mapping import RestMapping
+from reprieve.cluster.port import Answer, Refused, WatchEvent
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, WriteStatus
 from reprieve.model.objects import Condition
 
@@ -49,9 +49,9 @@ class KubeCluster:
         self._telling = telling
         self._clock = clock
         self._discovery = Discovery(connection)
-        self._recorder = Recorder(REPORTER, instance)
-        self._standing_by: Following | None = None
-        self._latest: Following | None = None
+        self._recorder = EventSeriesRecorder(REPORTER, instance)
+        self._standing_by: Informers | None = None
+        self._latest: Informers | None = None
 
     # --- what there is ---------------------------------------------------------------------------
 
@@ -65,7 +65,7 @@ class KubeCluster:
         if self._standing_by is not None:
             await self._standing_by.until_it_fails()
 
-    async def watch(self) -> AsyncIterator[Sight]:
+    async def watch(self) -> AsyncIterator[WatchEvent]:
         following, self._standing_by = self._standing_by or self._begun(), None
         try:
             async with aclosing(following.shown()) as sights:
@@ -79,20 +79,20 @@ class KubeCluster:
         if self._standing_by is not None:
             await self._standing_by.end()
 
-    def _begun(self) -> Following:
-        self._latest = Following(self._connection, self._discovery)
+    def _begun(self) -> Informers:
+        self._latest = Informers(self._connection, self._discovery)
         return self._latest
 
     # --- what is done ----------------------------------------------------------------------------
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:
         place = await self._place(effect.target.kind)
-        if not isinstance(place, Place):
+        if not isinstance(place, RestMapping):
             return place
         connection = self._telling if isinstance(effect, Announce) else self._connection
         return await connection.converse(self._conversation(effect, place))
 
-    async def _place(self, kind: str) -> Place | Answer:
+    async def _place(self, kind: str) -> RestMapping | Answer:
         try:
             place = await self._discovery.find(kind)
         except NoAnswerError as error:
@@ -101,16 +101,18 @@ class KubeCluster:
             return ended(error.response)
         return place or Refused(f"the server has no {kind}", again=False)
 
-    def _conversation(self, effect: Effect | WriteStatus, place: Place) -> Conversation:
+    def _conversation(self, effect: Effect | WriteStatus, place: RestMapping) -> ApiCall:
         now = self._clock()
         if isinstance(effect, Announce):
             return self._recorder.announce(effect, place.api_version, now)
         known = self._known(effect.target)
         moment = Moment(stamp(now), dict(_kept_times(effect, known.conditions)), known.generation)
-        return conversation(effect, place, moment)
+        return api_call(effect, place, moment)
 
-    def _known(self, target: Target) -> Known:
-        return (self._latest.find(target) if self._latest is not None else None) or Known(target.uid, "")
+    def _known(self, target: Target) -> KnownObject:
+        return (self._latest.find(target) if self._latest is not None else None) or KnownObject(
+            target.uid, ""
+        )
 
     async def keep_series(self) -> None:
         """Tells how often events came that came again and again, until cancelled."""
@@ -135,7 +137,7 @@ def _kept_times(effect: Effect | WriteStatus, conditions: Sequence[Condition]) -
 async def kube_cluster(
     access: Access,
     clock: Callable[[], float],
-    limits: Limits = DEFAULT_LIMITS,
+    limits: ClientLimits = DEFAULT_LIMITS,
     may_write_for: Seconds = for_ever,
 ) -> AsyncIterator[KubeCluster]:
     """For as long as the context is open. ``may_write_for``: as a connection is told."""

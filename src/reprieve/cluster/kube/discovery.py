@@ -7,8 +7,8 @@ import msgspec
 
 from reprieve.cluster.api.faults import UNDECODABLE
 from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
-from reprieve.cluster.kube.requests import Request
-from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place, root_of
+from reprieve.cluster.kube.requests import ApiRequest
+from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping, root_of
 
 
 class _Resource(msgspec.Struct, frozen=True):
@@ -27,10 +27,10 @@ class Discovery:
     def __init__(self, connection: Channel) -> None:
         self._connection = connection
         self._served: dict[str, frozenset[str]] = {}
-        self._found: dict[str, Place] = {}
+        self._found: dict[str, RestMapping] = {}
         self._asking = asyncio.Lock()
 
-    async def find(self, kind: str) -> Place | None:
+    async def find(self, kind: str) -> RestMapping | None:
         """Where the kind is served, in the best version that both sides speak; None if it is nowhere.
 
         NoAnswerError or RefusedError if that cannot be learned.
@@ -54,7 +54,7 @@ class Discovery:
             return self._served[api_version]
 
     async def _ask(self, api_version: str) -> frozenset[str]:
-        response = await self._connection.send(Request("GET", root_of(api_version)))
+        response = await self._connection.send(ApiRequest("GET", root_of(api_version)))
         if response.status == HTTPStatus.NOT_FOUND:
             return frozenset()
         if not response.is_success:

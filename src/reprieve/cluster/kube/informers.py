@@ -11,30 +11,30 @@ from functools import partial
 
 from reprieve.cluster.kube.client import Connection
 from reprieve.cluster.kube.discovery import Discovery
-from reprieve.cluster.kube.mirror import Known
+from reprieve.cluster.kube.known_objects import KnownObject
 from reprieve.cluster.kube.rest_mapping import CANDIDATES
-from reprieve.cluster.kube.watch import Portion, Reflector, Ways
-from reprieve.cluster.port import Sight
+from reprieve.cluster.kube.watch import Reflector, ServerAbilities, WatchBatch
+from reprieve.cluster.port import WatchEvent
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Synced, Unread
 
 _PORTIONS_AHEAD = 16  # that wait to be taken; then the server has to wait
 
-Arrival = tuple[str, Portion | Exception]
+Arrival = tuple[str, WatchBatch | Exception]
 
 
-class Following:
+class Informers:
     """Begins on the running event loop, and goes on until it is ended."""
 
     def __init__(self, connection: Connection, discovery: Discovery) -> None:
-        ways = Ways()
+        ways = ServerAbilities()
         self._followers = {
             kind: Reflector(kind, connection, discovery, ways, partial(self._deliver, kind))
             for kind in CANDIDATES
         }
         self._incomplete = set(self._followers)
         self._listener: asyncio.Queue[Arrival] | None = None
-        self._kept: dict[tuple[str, str, str], Sight] = {}  # for one who listens later
+        self._kept: dict[tuple[str, str, str], WatchEvent] = {}  # for one who listens later
         self._mistake: Exception | None = None
         self._failed, self._all_known = asyncio.Event(), asyncio.Event()
         self._tasks = [asyncio.create_task(self._guarded(*item)) for item in self._followers.items()]
@@ -44,7 +44,7 @@ class Following:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def find(self, target: Target) -> Known | None:
+    def find(self, target: Target) -> KnownObject | None:
         """What is known of an object as it was shown last."""
         follower = self._followers.get(target.kind)
         return follower.mirror.find(target) if follower is not None else None
@@ -57,7 +57,7 @@ class Following:
         await self._failed.wait()
         self._check()
 
-    async def shown(self) -> AsyncGenerator[Sight, None]:
+    async def shown(self) -> AsyncGenerator[WatchEvent, None]:
         """For one listener: what there is, Synced, and then every change."""
         self._check()
         # Nothing comes between what is known now and what arrives from now on.
@@ -79,7 +79,7 @@ class Following:
                 if not incomplete:
                     yield Synced()
 
-    async def _deliver(self, kind: str, portion: Portion) -> None:
+    async def _deliver(self, kind: str, portion: WatchBatch) -> None:
         """While nobody listens nobody is held up here: so nothing is on its way when somebody begins to."""
         if portion.complete:
             self._incomplete.discard(kind)
@@ -91,7 +91,7 @@ class Following:
             for sight in portion.sights:
                 self._keep(sight)
 
-    def _keep(self, sight: Sight) -> None:
+    def _keep(self, sight: WatchEvent) -> None:
         """The last that was seen of everything that is there; who listens keeps it himself."""
         match sight:
             case Seen(thing):

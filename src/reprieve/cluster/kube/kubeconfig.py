@@ -34,7 +34,7 @@ class Extension(_Entry, frozen=True):
     extension: Any = None
 
 
-class Cluster(_Entry, frozen=True):
+class KubeconfigCluster(_Entry, frozen=True):
     server: str = ""
     tls_server_name: str = ""
     insecure_skip_tls_verify: bool = False
@@ -49,22 +49,22 @@ class Cluster(_Entry, frozen=True):
         return next((e.extension for e in self.extensions or () if e.name == _EXEC_EXTENSION), None)
 
 
-class Variable(msgspec.Struct, frozen=True):
+class EnvVar(msgspec.Struct, frozen=True):
     name: str
     value: str = ""
 
 
-class Exec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     command: str
     api_version: str
     args: tuple[str, ...] | None = None
-    env: tuple[Variable, ...] | None = None
+    env: tuple[EnvVar, ...] | None = None
     install_hint: str = ""
     provide_cluster_info: bool = False
     interactive_mode: str = "IfAvailable"
 
 
-class User(_Entry, frozen=True):
+class KubeconfigUser(_Entry, frozen=True):
     client_certificate: str = ""
     client_certificate_data: str = ""
     client_key: str = ""
@@ -77,11 +77,11 @@ class User(_Entry, frozen=True):
     as_uid: str = ""
     as_groups: tuple[str, ...] | None = None
     as_user_extra: dict[str, tuple[str, ...]] | None = None
-    exec: Exec | None = None
+    exec: ExecPlugin | None = None
     auth_provider: Any = None
 
 
-class Context(_Entry, frozen=True):
+class KubeconfigContext(_Entry, frozen=True):
     cluster: str = ""
     user: str = ""
     namespace: str = ""
@@ -89,17 +89,17 @@ class Context(_Entry, frozen=True):
 
 class _NamedCluster(_Entry, frozen=True):
     name: str
-    cluster: Cluster = Cluster()
+    cluster: KubeconfigCluster = KubeconfigCluster()
 
 
 class _NamedUser(_Entry, frozen=True):
     name: str
-    user: User = User()
+    user: KubeconfigUser = KubeconfigUser()
 
 
 class _NamedContext(_Entry, frozen=True):
     name: str
-    context: Context = Context()
+    context: KubeconfigContext = KubeconfigContext()
 
 
 class _File(_Entry, frozen=True):
@@ -113,8 +113,8 @@ class _File(_Entry, frozen=True):
 class Login:
     """One cluster, and one user of it."""
 
-    cluster: Cluster
-    user: User
+    cluster: KubeconfigCluster
+    user: KubeconfigUser
     namespace: str = "default"
 
 
@@ -130,7 +130,7 @@ def find_login(explicit: str, context: str, environ: Mapping[str, str], server: 
     if server and not _is_address(server):
         raise AccessError(f"the server: expected an address with http or https, got {server!r}")
     if server and not explicit:
-        return Login(Cluster(server=server), User())
+        return Login(KubeconfigCluster(server=server), KubeconfigUser())
     files = [Path(explicit)] if explicit else _usual_files(environ)
     read = [_read(file, needed=bool(explicit)) for file in files]
     merged = _merged([file for file in read if file is not None])
@@ -160,12 +160,12 @@ def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Lo
     token, authority, namespace = folder / "token", folder / "ca.crt", folder / "namespace"
     if not host or not port or not token.exists():
         return None
-    cluster = Cluster(
+    cluster = KubeconfigCluster(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         certificate_authority=str(authority) if authority.exists() else "",
     )
     name = namespace.read_text().strip() if namespace.exists() else "default"
-    return Login(cluster, User(token_file=str(token)), name)
+    return Login(cluster, KubeconfigUser(token_file=str(token)), name)
 
 
 # --- what they say -------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def _sentence(error: msgspec.ValidationError) -> str:
     return f"{where}: {said}" if where else "expected a kubeconfig, a mapping"
 
 
-_Place = TypeVar("_Place", Cluster, User)
+_Place = TypeVar("_Place", KubeconfigCluster, KubeconfigUser)
 _PATHS = ("certificate_authority", "client_certificate", "client_key", "token_file")
 
 
@@ -225,7 +225,7 @@ def _placed(entry: _Place, file: Path) -> _Place:
     return _replace(entry, **{name: str(file.parent / path) for name, path in paths.items() if path})
 
 
-def _with_command(user: User, file: Path) -> User:
+def _with_command(user: KubeconfigUser, file: Path) -> KubeconfigUser:
     """A command is found on the PATH, unless it says where it is."""
     if user.exec is None or "/" not in user.exec.command:
         return user
@@ -255,15 +255,15 @@ def _login(config: _File, name: str, server: str) -> Login:
     user = next((u.user for u in config.users or () if u.name == context.user), None)
     if user is None and context.user:
         raise AccessError(f"context {name!r}: there is no user {context.user!r} in the kubeconfig")
-    _check(cluster, user or User(), name)
-    login = Login(cluster, user or User(), context.namespace or "default")
+    _check(cluster, user or KubeconfigUser(), name)
+    login = Login(cluster, user or KubeconfigUser(), context.namespace or "default")
     return login if cluster.server.startswith("https://") else _without_secrets(login)
 
 
 def _without_secrets(login: Login) -> Login:
     """Where everybody could listen, nothing secret is said; kubectl does the same."""
     user = login.user
-    as_whom = User(
+    as_whom = KubeconfigUser(
         impersonate=user.impersonate,
         as_uid=user.as_uid,
         as_groups=user.as_groups,
@@ -272,7 +272,7 @@ def _without_secrets(login: Login) -> Login:
     return replace(login, user=as_whom)
 
 
-def _check(cluster: Cluster, user: User, context: str) -> None:
+def _check(cluster: KubeconfigCluster, user: KubeconfigUser, context: str) -> None:
     where = f"context {context!r}"
     if not _is_address(cluster.server):
         raise AccessError(f"{where}: server: expected an address with http or https, got {cluster.server!r}")
@@ -298,7 +298,7 @@ def _is_address(server: str) -> bool:
 # --- what stands in it, or in a file that it names -------------------------------------------------
 
 
-def authority_of(cluster: Cluster) -> bytes:
+def authority_of(cluster: KubeconfigCluster) -> bytes:
     """As PEM; nothing if it is whom the system trusts."""
     return given(cluster.certificate_authority_data, cluster.certificate_authority, "certificate-authority")
 

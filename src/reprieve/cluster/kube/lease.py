@@ -18,19 +18,19 @@ import msgspec
 
 from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.kube.client import Connection, NoAnswerError
-from reprieve.cluster.kube.requests import Request, Response
-from reprieve.cluster.kube.rest_mapping import Place
+from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
+from reprieve.cluster.kube.rest_mapping import RestMapping
 
 _log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
 _SEEN_AFTER = 1.0  # seconds, at most, until others who watch have seen what we wrote last
-_LEASES = Place("Lease", "leases", "coordination.k8s.io/v1")
+_LEASES = RestMapping("Lease", "leases", "coordination.k8s.io/v1")
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LeaseTerms:
     """Whose name is put on which lease, and how many seconds each thing takes.
 
     ``duration``: that others wait after the last sign of life. ``deadline``: within which the leader has to
@@ -45,19 +45,19 @@ class Terms:
     retry: float = 2.0
 
 
-class Holder(Enum):
+class LeaseHolder(Enum):
     WE = "the lease is ours"
     OTHERS = "it is somebody else's"
     UNCLEAR = "the server did not say"
 
 
-Attempt = Generator[Request, Response, Holder]
+Attempt = Generator[ApiRequest, ApiResponse, LeaseHolder]
 
 
-class Claim:
+class LeaseClaim:
     """What one who wants a lease knows of it. Nothing is sent here; time is an argument."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: LeaseTerms) -> None:
         self._terms = terms
         self._path = _LEASES.path(terms.namespace, terms.name)
         self._ours: Json | None = None  # the lease as we wrote it last
@@ -71,7 +71,7 @@ class Claim:
             response = yield self._put(self._renewed(self._ours, today))
             if response.is_success:
                 return self._noted(response)
-        current = yield Request("GET", self._path)
+        current = yield ApiRequest("GET", self._path)
         if current.status == HTTPStatus.NOT_FOUND:
             return (yield from self._created(today))
         if not current.is_success:
@@ -80,10 +80,10 @@ class Claim:
         self._see(lease, now)
         if self._is_taken(lease, now):
             self._ours = None
-            return Holder.OTHERS
+            return LeaseHolder.OTHERS
         return self._noted((yield self._put(self._renewed(lease, today))))
 
-    def release(self, today: float) -> Generator[Request, Response, None]:
+    def release(self, today: float) -> Generator[ApiRequest, ApiResponse, None]:
         """So that nobody has to wait until it is free."""
         if self._ours is not None:
             lease = self._renewed(self._ours, today)
@@ -95,19 +95,19 @@ class Claim:
         meta = {"namespace": self._terms.namespace, "name": self._terms.name}
         lease = self._renewed({"metadata": meta, "spec": {}}, today)
         path = _LEASES.path(self._terms.namespace)
-        return self._noted((yield Request("POST", path, (), msgspec.json.encode(lease))))
+        return self._noted((yield ApiRequest("POST", path, (), msgspec.json.encode(lease))))
 
-    def _noted(self, response: Response) -> Holder:
+    def _noted(self, response: ApiResponse) -> LeaseHolder:
         if not response.is_success:
             self._ours = None
             return self._unclear(response)
         self._ours, self.refusal = response.object, ""
-        return Holder.WE
+        return LeaseHolder.WE
 
-    def _unclear(self, response: Response) -> Holder:
+    def _unclear(self, response: ApiResponse) -> LeaseHolder:
         if response.status != HTTPStatus.CONFLICT:  # somebody was quicker, which is nothing unusual
             self.refusal = response.message
-        return Holder.UNCLEAR
+        return LeaseHolder.UNCLEAR
 
     def _see(self, lease: Json, now: float) -> None:
         version = lease["metadata"]["resourceVersion"]
@@ -134,8 +134,8 @@ class Claim:
         head = {"apiVersion": _LEASES.api_version, "kind": _LEASES.kind}
         return {**head, "metadata": lease["metadata"], "spec": spec}
 
-    def _put(self, lease: Json) -> Request:
-        return Request("PUT", self._path, (), msgspec.json.encode(lease))
+    def _put(self, lease: Json) -> ApiRequest:
+        return ApiRequest("PUT", self._path, (), msgspec.json.encode(lease))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +153,11 @@ class _Moment:
 class Election:
     """Attempts, one after the other, and for how long the last good one counts."""
 
-    def __init__(self, connection: Connection, terms: Terms, clock: Callable[[], float]) -> None:
+    def __init__(self, connection: Connection, terms: LeaseTerms, clock: Callable[[], float]) -> None:
         self._connection = connection
         self._terms = terms
         self._clock = clock
-        self._claim = Claim(terms)
+        self._claim = LeaseClaim(terms)
         self._renewed: _Moment | None = None  # when we began to ask for it, and it was ours
         self._released = False
 
@@ -211,12 +211,12 @@ class Election:
         except NoAnswerError as error:
             _log.info("the lease could not be asked for: %s", error)
             return False
-        if holder is Holder.WE:
+        if holder is LeaseHolder.WE:
             # Others begin to count when the lease has changed, which was after we began to ask.
             self._renewed = began
-        elif holder is Holder.OTHERS:
+        elif holder is LeaseHolder.OTHERS:
             self._renewed = None
         elif self._claim.refusal not in ("", known):  # the same every few seconds would be too much
             name = f"{self._terms.namespace}/{self._terms.name}"
             _log.warning("lease %s cannot be had: %s", name, self._claim.refusal)
-        return holder is Holder.WE
+        return holder is LeaseHolder.WE

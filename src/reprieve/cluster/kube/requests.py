@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from reprieve.cluster.api.groups import spelled_condition
-from reprieve.cluster.kube.rest_mapping import Place
+from reprieve.cluster.kube.rest_mapping import RestMapping
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
 from reprieve.model.effects import (
     Bind,
@@ -38,7 +38,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApiRequest:
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
@@ -51,7 +51,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class ApiResponse:
     status: int
     body: bytes = b""
 
@@ -86,7 +86,7 @@ def _phrase(status: int) -> str:
     return next((known.phrase for known in HTTPStatus if known == status), "")
 
 
-Conversation = Generator[Request, Response, Answer]
+ApiCall = Generator[ApiRequest, ApiResponse, Answer]
 StoredEffect = Bind | SetCondition | BindVolume | SelectNode | Nominate | Evict | WriteStatus
 
 
@@ -102,7 +102,7 @@ class Moment:
     generation: int = 0
 
 
-def conversation(effect: StoredEffect, place: Place, moment: Moment) -> Conversation:
+def api_call(effect: StoredEffect, place: RestMapping, moment: Moment) -> ApiCall:
     """``place`` is that of the target's kind."""
     match effect:
         case Bind():
@@ -122,7 +122,7 @@ def conversation(effect: StoredEffect, place: Place, moment: Moment) -> Conversa
 # --- what an answer means ------------------------------------------------------------------------
 
 
-def ended(response: Response) -> Answer:
+def ended(response: ApiResponse) -> Answer:
     """An error of the server may come after the deed; a refusal comes before it."""
     status = response.status
     if response.is_success:
@@ -134,12 +134,12 @@ def ended(response: Response) -> Answer:
     return Refused(response.message, again=again, missing=status == HTTPStatus.NOT_FOUND)
 
 
-def _read(target: Target, place: Place) -> Request:
-    return Request("GET", place.path(target.namespace, target.name))
+def _read(target: Target, place: RestMapping) -> ApiRequest:
+    return ApiRequest("GET", place.path(target.namespace, target.name))
 
 
-def _patch(target: Target, place: Place, change: Json, media: str, part: str = "") -> Request:
-    return Request("PATCH", place.path(target.namespace, target.name, part), (), _encode(change), media)
+def _patch(target: Target, place: RestMapping, change: Json, media: str, part: str = "") -> ApiRequest:
+    return ApiRequest("PATCH", place.path(target.namespace, target.name, part), (), _encode(change), media)
 
 
 def _uid(body: Json) -> object:
@@ -151,7 +151,7 @@ def _part(body: Json, name: str) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def _is_doubtful(response: Response) -> bool:
+def _is_doubtful(response: ApiResponse) -> bool:
     """Whether it was refused because somebody was quicker, or perhaps because it is another object now.
 
     Some servers answer with a conflict to a UID that is not the object's; to others it is invalid.
@@ -159,7 +159,7 @@ def _is_doubtful(response: Response) -> bool:
     return response.status in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
-def _looked_at(target: Target, place: Place, refused: Response) -> Conversation:
+def _looked_at(target: Target, place: RestMapping, refused: ApiResponse) -> ApiCall:
     """A conflict is worth another try if it is still the same object."""
     current = yield _read(target, place)
     other = current.is_success and _uid(current.object) != target.uid
@@ -171,7 +171,7 @@ def _looked_at(target: Target, place: Place, refused: Response) -> Conversation:
 # --- pods and groups -----------------------------------------------------------------------------
 
 
-def _bind(effect: Bind, place: Place) -> Conversation:
+def _bind(effect: Bind, place: RestMapping) -> ApiCall:
     pod = effect.target
     body = {
         "apiVersion": "v1",
@@ -180,7 +180,7 @@ def _bind(effect: Bind, place: Place) -> Conversation:
         "target": {"apiVersion": "v1", "kind": "Node", "name": effect.node},
     }
     path = place.path(pod.namespace, pod.name, "binding")
-    response = yield Request("POST", path, (), _encode(body))
+    response = yield ApiRequest("POST", path, (), _encode(body))
     if response.status != HTTPStatus.CONFLICT:
         return ended(response)
     # An earlier attempt of ours, whose answer was lost, may be what stands in the way.
@@ -192,7 +192,7 @@ def _bind(effect: Bind, place: Place) -> Conversation:
     return Refused(response.message, again=not gone, missing=gone)
 
 
-def _write_status(effect: WriteStatus, place: Place, moment: Moment) -> Conversation:
+def _write_status(effect: WriteStatus, place: RestMapping, moment: Moment) -> ApiCall:
     conditions = [part for part in effect.parts if isinstance(part, SetCondition)]
     if place.is_custom:
         return _conditions_read_first(effect.target, conditions, place, moment)
@@ -208,14 +208,14 @@ def _write_status(effect: WriteStatus, place: Place, moment: Moment) -> Conversa
     return _patch_status(effect.target, place, status)
 
 
-def _patch_status(target: Target, place: Place, status: Json) -> Conversation:
+def _patch_status(target: Target, place: RestMapping, status: Json) -> ApiCall:
     """The server finds conditions by their types, and leaves the others alone."""
     change = {"metadata": {"uid": target.uid}, "status": status}
     response = yield _patch(target, place, change, STRATEGIC, "status")
     return (yield from _looked_at(target, place, response)) if _is_doubtful(response) else ended(response)
 
 
-def _as_written(effect: SetCondition, place: Place, since: str) -> Json:
+def _as_written(effect: SetCondition, place: RestMapping, since: str) -> Json:
     return {
         "type": spelled_condition(place.api_version, effect.type),
         "status": effect.status,
@@ -226,8 +226,8 @@ def _as_written(effect: SetCondition, place: Place, since: str) -> Json:
 
 
 def _conditions_read_first(
-    target: Target, conditions: list[SetCondition], place: Place, moment: Moment
-) -> Conversation:
+    target: Target, conditions: list[SetCondition], place: RestMapping, moment: Moment
+) -> ApiCall:
     """Of kinds that are made from definitions the server can replace only the whole list."""
     current = yield _read(target, place)
     if not current.is_success:
@@ -249,17 +249,17 @@ def _same(body: Json) -> Json:
     return {"uid": _uid(body), "resourceVersion": _part(body, "metadata").get("resourceVersion")}
 
 
-def _ended_if_unchanged(response: Response) -> Answer:
+def _ended_if_unchanged(response: ApiResponse) -> Answer:
     if response.status == HTTPStatus.CONFLICT:
         return Refused(response.message, again=True)
     return ended(response)
 
 
-def _evict(effect: Evict, place: Place) -> Conversation:
+def _evict(effect: Evict, place: RestMapping) -> ApiCall:
     """With the grace that the pod asks for. One that is gone, or has a namesake, has been evicted."""
     pod = effect.target
     options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
-    response = yield Request("DELETE", place.path(pod.namespace, pod.name), (), _encode(options))
+    response = yield ApiRequest("DELETE", place.path(pod.namespace, pod.name), (), _encode(options))
     if response.status == HTTPStatus.NOT_FOUND:
         return Succeeded()
     if response.status != HTTPStatus.CONFLICT:
@@ -275,7 +275,7 @@ def _evict(effect: Evict, place: Place) -> Conversation:
 # --- volumes -------------------------------------------------------------------------------------
 
 
-def _promise_volume(effect: BindVolume, place: Place) -> Conversation:
+def _promise_volume(effect: BindVolume, place: RestMapping) -> ApiCall:
     """Read first: a promise to another claim must not be overwritten. The volume controller does the rest."""
     volume, claim = effect.target, effect.claim
     current = yield _read(volume, place)
@@ -306,7 +306,7 @@ def _is_for(owner: Json, claim: Target) -> bool:
     return same_name and owner.get("uid", claim.uid) == claim.uid
 
 
-def _select_node(effect: SelectNode, place: Place) -> Conversation:
+def _select_node(effect: SelectNode, place: RestMapping) -> ApiCall:
     claim = effect.target
     current = yield _read(claim, place)
     if not current.is_success:

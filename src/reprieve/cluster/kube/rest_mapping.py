@@ -16,7 +16,7 @@ EVENTS = "events.k8s.io/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RestMapping:
     """A kind, in a version of the API."""
 
     kind: str
@@ -57,14 +57,14 @@ def _plural(kind: str) -> str:
     return f"{name}es" if name.endswith("s") else f"{name}s"
 
 
-def _place(kind: str, version: str) -> Place:
-    return Place(kind, _plural(kind), version, namespaced=READERS[version, kind].namespaced)
+def _place(kind: str, version: str) -> RestMapping:
+    return RestMapping(kind, _plural(kind), version, namespaced=READERS[version, kind].namespaced)
 
 
 # What the scheduler reads. Groups say themselves what their Workload would say.
-CANDIDATES: Mapping[str, tuple[Place, ...]] = {
+CANDIDATES: Mapping[str, tuple[RestMapping, ...]] = {
     kind.__name__: tuple(_place(kind.__name__, version) for version in _spoken(kind.__name__))
     for kind in get_args(KubernetesObject)
     if kind is not Workload
 }
-EVENT = Place("Event", "events", EVENTS)
+EVENT = RestMapping("Event", "events", EVENTS)

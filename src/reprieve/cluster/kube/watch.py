@@ -18,11 +18,11 @@ from reprieve.cluster.api.faults import UNDECODABLE
 from reprieve.cluster.api.reader import Decoded
 from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery
-from reprieve.cluster.kube.mirror import Mirror, Result
-from reprieve.cluster.kube.pace import Pauses, spread
-from reprieve.cluster.kube.requests import Request, Response
-from reprieve.cluster.kube.rest_mapping import Place
-from reprieve.cluster.port import Sight
+from reprieve.cluster.kube.flow_control import RetryBackoff, spread
+from reprieve.cluster.kube.known_objects import KnownObjects, Result
+from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
+from reprieve.cluster.kube.rest_mapping import RestMapping
+from reprieve.cluster.port import WatchEvent
 from reprieve.model.objects import ObjectMeta, Record
 
 _log = logging.getLogger(__name__)
@@ -78,36 +78,36 @@ _PAGE = msgspec.json.Decoder(_Page)
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class WatchBatch:
     """Some sights of a kind; ``complete``: with them, everything that there is has been shown."""
 
-    sights: tuple[Sight, ...]
+    sights: tuple[WatchEvent, ...]
     complete: bool = False
 
 
 @dataclass(slots=True)
-class Ways:
+class ServerAbilities:
     """What was learned about a server by all who follow it."""
 
     streams_lists: bool = True
 
 
-Deliver = Callable[[Portion], Awaitable[None]]
+Deliver = Callable[[WatchBatch], Awaitable[None]]
 
 
 class Reflector:
     """Follows one kind until cancelled."""
 
     def __init__(
-        self, kind: str, connection: Channel, discovery: Discovery, ways: Ways, deliver: Deliver
+        self, kind: str, connection: Channel, discovery: Discovery, ways: ServerAbilities, deliver: Deliver
     ) -> None:
-        self.mirror = Mirror(kind)
+        self.mirror = KnownObjects(kind)
         self._kind = kind
         self._connection = connection
         self._discovery = discovery
         self._ways = ways
         self._deliver = deliver
-        self._pauses = Pauses(kind)
+        self._pauses = RetryBackoff(kind)
         self._version = ""  # up to which everything was shown; empty: list first
         self._failures = 0
 
@@ -158,12 +158,12 @@ class Reflector:
         """The server has no such kind. It may get it, by an upgrade or a definition."""
         self._version = ""
         self.mirror.begin_list()
-        await self._deliver(Portion(tuple(self.mirror.end_list()), complete=True))
+        await self._deliver(WatchBatch(tuple(self.mirror.end_list()), complete=True))
         await asyncio.sleep(spread(self._kind, _LOOK_AGAIN_SECONDS))
         self._discovery.forget(self._kind)
         return 0.0
 
-    async def _follow(self, place: Place) -> None:
+    async def _follow(self, place: RestMapping) -> None:
         if self._version:
             await self._watch(place, (("resourceVersion", self._version),))
         elif self._ways.streams_lists:
@@ -173,7 +173,7 @@ class Reflector:
 
     # --- lists -----------------------------------------------------------------------------------
 
-    async def _stream_list(self, place: Place) -> None:
+    async def _stream_list(self, place: RestMapping) -> None:
         self.mirror.begin_list()
         whole = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
         try:
@@ -184,11 +184,11 @@ class Reflector:
             self._ways.streams_lists = False
             await self._list_and_watch(place)
 
-    async def _list_and_watch(self, place: Place) -> None:
+    async def _list_and_watch(self, place: RestMapping) -> None:
         await self._list(place)
         await self._watch(place, (("resourceVersion", self._version),))
 
-    async def _list(self, place: Place) -> None:
+    async def _list(self, place: RestMapping) -> None:
         """In portions; where the list gets too old on the way, once more and all at once."""
         self.mirror.begin_list()
         token, limit = "", _PORTION
@@ -200,18 +200,18 @@ class Reflector:
                 continue
             page = _page(response)
             self._failures = 0
-            await self._deliver(Portion(tuple(self._shown(place, page.items or ()))))
+            await self._deliver(WatchBatch(tuple(self._shown(place, page.items or ()))))
             token = page.metadata.continue_
             if not token:
                 break
         self._version = page.metadata.resource_version
-        await self._deliver(Portion(tuple(self.mirror.end_list()), complete=True))
+        await self._deliver(WatchBatch(tuple(self.mirror.end_list()), complete=True))
 
-    def _shown(self, place: Place, items: Iterable[msgspec.Raw]) -> Iterator[Sight]:
+    def _shown(self, place: RestMapping, items: Iterable[msgspec.Raw]) -> Iterator[WatchEvent]:
         for item in items:
             yield from self._show(place, item)
 
-    def _show(self, place: Place, raw: msgspec.Raw) -> Iterator[Sight]:
+    def _show(self, place: RestMapping, raw: msgspec.Raw) -> Iterator[WatchEvent]:
         result = place.reader.read(raw)
         meta = _metadata_of(place, result, raw)
         if meta is None:
@@ -222,7 +222,7 @@ class Reflector:
 
     # --- watches ---------------------------------------------------------------------------------
 
-    async def _watch(self, place: Place, start: tuple[tuple[str, str], ...]) -> None:
+    async def _watch(self, place: RestMapping, start: tuple[tuple[str, str], ...]) -> None:
         """Until the server ends it."""
         seconds = int(spread(self._kind, _WATCH_SECONDS))
         query = (
@@ -230,7 +230,7 @@ class Reflector:
             *_selection(place),
             *start,
         )
-        request = Request("GET", place.path(), query)
+        request = ApiRequest("GET", place.path(), query)
         try:
             async with aclosing(self._connection.lines(request)) as batches:
                 while (lines := await self._next(batches)) is not None:
@@ -246,26 +246,26 @@ class Reflector:
         except TimeoutError as error:
             raise NoAnswerError(f"the list of {self._kind} does not go on") from error
 
-    async def _take(self, place: Place, lines: list[bytes]) -> None:
+    async def _take(self, place: RestMapping, lines: list[bytes]) -> None:
         """Tells what the lines say. What is taken note of must be told: it will not come again."""
-        sights: list[Sight] = []
+        sights: list[WatchEvent] = []
         try:
             for line in lines:
                 ends_list = self._understood(place, line, sights)
                 self._failures = 0
                 if ends_list:
-                    await self._deliver(Portion((*sights, *self.mirror.end_list()), complete=True))
+                    await self._deliver(WatchBatch((*sights, *self.mirror.end_list()), complete=True))
                     sights.clear()
         except Exception:
             await self._tell(sights)
             raise
         await self._tell(sights)
 
-    async def _tell(self, sights: list[Sight]) -> None:
+    async def _tell(self, sights: list[WatchEvent]) -> None:
         if sights:
-            await self._deliver(Portion(tuple(sights)))
+            await self._deliver(WatchBatch(tuple(sights)))
 
-    def _understood(self, place: Place, raw: bytes, sights: list[Sight]) -> bool:
+    def _understood(self, place: RestMapping, raw: bytes, sights: list[WatchEvent]) -> bool:
         """Takes note of a line; whether it is the end of the list."""
         try:
             line = _LINE.decode(raw)
@@ -282,7 +282,7 @@ class Reflector:
                 raise _error(line.object)
         return False
 
-    def _removed(self, place: Place, raw: msgspec.Raw) -> Iterator[Sight]:
+    def _removed(self, place: RestMapping, raw: msgspec.Raw) -> Iterator[WatchEvent]:
         result = place.reader.read(raw)
         meta = _metadata_of(place, result, raw)
         if meta is not None:
@@ -308,7 +308,7 @@ def _is_later(one: str, other: str) -> bool:
     return (len(one), one) > (len(other), other)
 
 
-def _metadata_of(place: Place, result: Result, raw: msgspec.Raw) -> ObjectMeta | None:
+def _metadata_of(place: RestMapping, result: Result, raw: msgspec.Raw) -> ObjectMeta | None:
     """Also of an object that cannot be read otherwise; None if not even its name can be."""
     if isinstance(result, Decoded):
         return result.object.metadata
@@ -328,17 +328,17 @@ def _metadata_in(raw: msgspec.Raw) -> ObjectMeta | None:
 # --- what the server refuses ---------------------------------------------------------------------
 
 
-def _selection(place: Place) -> tuple[tuple[str, str], ...]:
+def _selection(place: RestMapping) -> tuple[tuple[str, str], ...]:
     return _NOT_ENDED if place.kind == "Pod" else ()
 
 
-def _list_request(place: Place, token: str, limit: int) -> Request:
+def _list_request(place: RestMapping, token: str, limit: int) -> ApiRequest:
     portion = {"limit": str(limit) if limit else "", "continue": token}
     query = (pair for pair in portion.items() if pair[1])
-    return Request("GET", place.path(), (*_selection(place), *query))
+    return ApiRequest("GET", place.path(), (*_selection(place), *query))
 
 
-def _page(response: Response) -> _Page:
+def _page(response: ApiResponse) -> _Page:
     if not response.is_success:
         raise _judged(RefusedError(response))
     try:

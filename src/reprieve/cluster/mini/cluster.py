@@ -28,7 +28,7 @@ from reprieve.cluster.mini.namespaces import Namespaces
 from reprieve.cluster.mini.quotas import Quotas
 from reprieve.cluster.mini.spelling import stored_form
 from reprieve.cluster.mini.store import Part, Store, parsed, without_status
-from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
+from reprieve.cluster.port import Answer, Lost, Refused, Succeeded, WatchEvent
 from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.objects import KubernetesObject
@@ -58,7 +58,7 @@ class MiniCluster:
 
     # --- the port --------------------------------------------------------------------------------
 
-    async def watch(self) -> AsyncIterator[Sight]:
+    async def watch(self) -> AsyncIterator[WatchEvent]:
         self._opened += 1
         line = Line(self.store, WATCHED, self.clock, self._faults, self._opened)
         self._lines.append(line)
@@ -166,7 +166,7 @@ def _kind(name: str) -> Kind:
     return kind
 
 
-def sight_of(change: Change) -> Sight:
+def sight_of(change: Change) -> WatchEvent:
     target = target_of(change.object)
     if change.verb is Verb.DELETED:
         return Gone(target, str(change.version))

@@ -4,27 +4,30 @@ These records say what the API server holds, field by field, and nothing of what
 selectors are still text here. Fields nobody reads are not declared, so decoding skips them.
 """
 
-from reprieve.model.objects.disks import (
-    AwsElasticBlockStore,
-    AzureDisk,
-    Cinder,
-    ClaimSource,
-    CloudDisk,
-    CsiSource,
-    GcePersistentDisk,
-    ImageSource,
-    Iscsi,
-    PortworxVolume,
-    Rbd,
-    Volume,
+from reprieve.model.objects.meta import (
+    Condition,
+    Count,
+    Ignored,
+    Int32,
+    Int64,
+    LabelSelector,
+    LabelSelectorRequirement,
+    Named,
+    NodeSelector,
+    NodeSelectorTerm,
+    ObjectMeta,
+    OwnerReference,
+    Problem,
+    Quantity,
+    Record,
+    Ref,
+    ResourceRequirements,
+    Time,
 )
 from reprieve.model.objects.node import ContainerImage, Node, NodeSpec, NodeStatus, PodPreemptionPolicy, Taint
-from reprieve.model.objects.others import (
-    DisruptionBudgetSpec,
-    DisruptionBudgetStatus,
+from reprieve.model.objects.owners import (
     Namespace,
     OwnerSpec,
-    PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
     Service,
@@ -53,6 +56,25 @@ from reprieve.model.objects.pod import (
     VolumeMount,
     WeightedPodAffinityTerm,
 )
+from reprieve.model.objects.pod_volumes import (
+    AwsElasticBlockStore,
+    AzureDisk,
+    Cinder,
+    ClaimSource,
+    CloudDisk,
+    CsiSource,
+    GcePersistentDisk,
+    ImageSource,
+    Iscsi,
+    PortworxVolume,
+    Rbd,
+    Volume,
+)
+from reprieve.model.objects.policy import (
+    DisruptionBudgetSpec,
+    DisruptionBudgetStatus,
+    PodDisruptionBudget,
+)
 from reprieve.model.objects.scheduling import (
     CompositePodGroup,
     CompositePodGroupTemplate,
@@ -64,26 +86,6 @@ from reprieve.model.objects.scheduling import (
     PriorityClass,
     Workload,
     WorkloadRef,
-)
-from reprieve.model.objects.shared import (
-    Condition,
-    Count,
-    Ignored,
-    Int32,
-    Int64,
-    LabelSelector,
-    LabelSelectorRequirement,
-    Named,
-    NodeSelector,
-    NodeSelectorTerm,
-    ObjectMeta,
-    OwnerReference,
-    Problem,
-    Quantity,
-    Record,
-    Ref,
-    ResourceRequirements,
-    Time,
 )
 from reprieve.model.objects.storage import (
     AttachedSource,

@@ -2,8 +2,7 @@
 
 import msgspec
 
-from reprieve.model.objects.disks import Volume
-from reprieve.model.objects.shared import (
+from reprieve.model.objects.meta import (
     Condition,
     Ignored,
     Int32,
@@ -18,6 +17,7 @@ from reprieve.model.objects.shared import (
     ResourceRequirements,
     Time,
 )
+from reprieve.model.objects.pod_volumes import Volume
 
 
 class ContainerPort(Record, frozen=True):

@@ -1,6 +1,6 @@
 """Groups of pods, the Workloads they are made for, and priority classes."""
 
-from reprieve.model.objects.shared import Condition, Count, Int32, ObjectMeta, Record
+from reprieve.model.objects.meta import Condition, Count, Int32, ObjectMeta, Record
 
 
 class GangPolicy(Record, frozen=True):

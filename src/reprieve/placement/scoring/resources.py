@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.kept import Rows
 from reprieve.model.resources import CPU, MEMORY, PODS, STANDARD
+from reprieve.model.score_cache import Rows
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import ResourceWeight, ShapePoint, Strategy
 from reprieve.placement.scoring.scale import HIGHEST

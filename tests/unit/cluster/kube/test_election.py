@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
-from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
-from reprieve.cluster.kube.lease import Election, Terms
+from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
+from reprieve.cluster.kube.lease import Election, LeaseTerms
 from reprieve.runtime.virtual_time import clock, run
 from tests.unit.cluster.kube.listening import Listener, always, listening, text
 
@@ -30,10 +30,12 @@ Story = Callable[[Election, SetClock, Listener], Awaitable[None]]
 def elected(story: Story) -> None:
     async def main() -> None:
         async with listening(AGREES) as listener:
-            access = Access(Login(Cluster(server=f"http://127.0.0.1:{listener.port}"), User()))
+            access = Access(
+                Login(KubeconfigCluster(server=f"http://127.0.0.1:{listener.port}"), KubeconfigUser())
+            )
             today = SetClock()
             async with connected(access) as connection:
-                election = Election(connection, Terms("kube-system", "reprieve", "we"), today)
+                election = Election(connection, LeaseTerms("kube-system", "reprieve", "we"), today)
                 assert election.seconds_left() < 0 < election.may_ask_for()
                 await election.win()
                 assert election.seconds_left() == election.may_ask_for() == 10.0

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from reprieve.cluster.kube.auth import Access
-from reprieve.cluster.kube.kubeconfig import AccessError, Login, User, find_login, in_cluster
+from reprieve.cluster.kube.kubeconfig import AccessError, KubeconfigUser, Login, find_login, in_cluster
 
 Json = dict[str, Any]
 
@@ -107,7 +107,7 @@ def test_addresses_of_servers(tmp_path: Path, server: str) -> None:
 def test_nothing_secret_is_said_where_everybody_could_listen(tmp_path: Path) -> None:
     user = {"token": "t", "client-certificate": "c", "client-key": "k", "username": "", "as": "jane"}
     login = find(write(tmp_path / "config", config("x", current="x", user=user, server="http://x")))
-    assert login.user == User(impersonate="jane")
+    assert login.user == KubeconfigUser(impersonate="jane")
 
 
 def test_files_of_which_one_may_not_even_know(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from reprieve.cluster.kube.client import NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery
-from reprieve.cluster.kube.requests import Request, Response
-from reprieve.cluster.kube.watch import Portion, Reflector, Ways
-from reprieve.cluster.port import Sight
+from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
+from reprieve.cluster.kube.watch import Reflector, ServerAbilities, WatchBatch
+from reprieve.cluster.port import WatchEvent
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Unread
 from reprieve.model.objects import Pod
@@ -35,9 +35,9 @@ def bookmark(version: int, *, ends_list: bool = False) -> Json:
     return change("BOOKMARK", {"metadata": {"resourceVersion": str(version), "annotations": notes}})
 
 
-def page(version: int, *items: Json, goes_on: str = "") -> Response:
+def page(version: int, *items: Json, goes_on: str = "") -> ApiResponse:
     meta = {"resourceVersion": str(version), "continue": goes_on}
-    return Response(200, json.dumps({"metadata": meta, "items": items}).encode())
+    return ApiResponse(200, json.dumps({"metadata": meta, "items": items}).encode())
 
 
 ObservedScheduler = list[Json] | Exception
@@ -46,19 +46,19 @@ ObservedScheduler = list[Json] | Exception
 class Server:
     """Says what it is told to say: to watches and to lists, one after the other; then it says no more."""
 
-    def __init__(self, *watches: ObservedScheduler, lists: tuple[Response, ...] = ()) -> None:
+    def __init__(self, *watches: ObservedScheduler, lists: tuple[ApiResponse, ...] = ()) -> None:
         self._watches = list(watches)
         self._lists = list(lists)
         self.asked: list[dict[str, str]] = []
         self.times: list[float] = []  # of watches
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: ApiRequest) -> ApiResponse:
         if not request.path.endswith("/pods"):
-            return Response(200, b'{"resources": [{"name": "pods", "kind": "Pod"}]}')
+            return ApiResponse(200, b'{"resources": [{"name": "pods", "kind": "Pod"}]}')
         self.asked.append(dict(request.query))
         return self._lists.pop(0)
 
-    async def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]:
+    async def lines(self, request: ApiRequest) -> AsyncGenerator[list[bytes], None]:
         self.asked.append(dict(request.query))
         self.times.append(asyncio.get_running_loop().time())
         if not self._watches:
@@ -76,17 +76,17 @@ class Server:
         ]
 
 
-def followed(server: Server, seconds: float = 100.0) -> list[Sight | str]:
+def followed(server: Server, seconds: float = 100.0) -> list[WatchEvent | str]:
     """Everything that is told in that time; the word "all" stands for the end of a list."""
-    told: list[Sight | str] = []
+    told: list[WatchEvent | str] = []
 
-    async def deliver(portion: Portion) -> None:
+    async def deliver(portion: WatchBatch) -> None:
         told.extend(portion.sights)
         if portion.complete:
             told.append("all")
 
     async def main() -> None:
-        follower = Reflector("Pod", server, Discovery(server), Ways(), deliver)
+        follower = Reflector("Pod", server, Discovery(server), ServerAbilities(), deliver)
         task = asyncio.create_task(follower.run())
         await asyncio.wait((task,), timeout=seconds)
         task.cancel()
@@ -96,12 +96,12 @@ def followed(server: Server, seconds: float = 100.0) -> list[Sight | str]:
     return told
 
 
-def names(told: list[Sight | str]) -> list[str]:
+def names(told: list[WatchEvent | str]) -> list[str]:
     """+ for what is seen, - for what is gone, ? for what cannot be read."""
     return [_name(sight) for sight in told]
 
 
-def _name(sight: Sight | str) -> str:
+def _name(sight: WatchEvent | str) -> str:
     match sight:
         case Seen(thing):
             return f"+{thing.metadata.name}{thing.metadata.resource_version}"
@@ -146,7 +146,7 @@ def test_a_stream_that_breaks_in_the_list_is_begun_anew_and_tells_nothing_twice(
 
 
 @pytest.mark.parametrize(
-    "expiry", [[EXPIRED], RefusedError(Response(410))], ids=["in the stream", "at its beginning"]
+    "expiry", [[EXPIRED], RefusedError(ApiResponse(410))], ids=["in the stream", "at its beginning"]
 )
 def test_an_expired_history_is_listed_anew_and_what_vanished_is_gone(expiry: ObservedScheduler) -> None:
     first = [change("ADDED", pod(name, i)) for i, name in enumerate("abc")]
@@ -163,7 +163,7 @@ def test_an_expired_history_is_listed_anew_and_what_vanished_is_gone(expiry: Obs
 def test_a_server_that_was_away_for_long_is_listed_anew_as_soon_as_it_answers() -> None:
     away: list[ObservedScheduler] = [NoAnswerError("away")] * 6  # the pause after the last of them is long
     again: ObservedScheduler = [change("ADDED", pod("a", 8)), bookmark(9, ends_list=True)]
-    server = Server([bookmark(5, ends_list=True)], *away, RefusedError(Response(410)), again)
+    server = Server([bookmark(5, ends_list=True)], *away, RefusedError(ApiResponse(410)), again)
     followed(server, 200)
     assert server.starts() == ["stream", *["5"] * 7, "stream", "9"]
     assert server.times[8] - server.times[7] < 1.5
@@ -183,7 +183,7 @@ def test_what_came_before_the_error_is_told() -> None:
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_server_without_streams_is_asked_for_portions(status: int) -> None:
     lists = (page(7, pod("a", 1), goes_on="more"), page(7, pod("b", 2)))
-    server = Server(RefusedError(Response(status)), [change("ADDED", pod("c", 8))], lists=lists)
+    server = Server(RefusedError(ApiResponse(status)), [change("ADDED", pod("c", 8))], lists=lists)
     assert names(followed(server)) == ["+a1", "+b2", "all", "+c8"]
     assert server.starts() == ["stream", "list", "list", "7", "8"]
     assert [query.get("continue") for query in server.asked[1:3]] == [None, "more"]
@@ -191,8 +191,8 @@ def test_a_server_without_streams_is_asked_for_portions(status: int) -> None:
 
 
 def test_portions_that_get_too_old_are_taken_all_at_once() -> None:
-    lists = (page(7, pod("a", 1), goes_on="x"), Response(410), page(9, pod("b", 2)))
-    server = Server(RefusedError(Response(422)), lists=lists)
+    lists = (page(7, pod("a", 1), goes_on="x"), ApiResponse(410), page(9, pod("b", 2)))
+    server = Server(RefusedError(ApiResponse(422)), lists=lists)
     assert names(followed(server)) == ["+a1", "+b2", "-a", "all"]
     assert "limit" not in server.asked[3]
     assert server.starts()[-1] == "9"
@@ -217,7 +217,7 @@ def test_fields_that_nobody_reads_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "failing", [NoAnswerError("no"), RefusedError(Response(429)), RefusedError(Response(403))]
+    "failing", [NoAnswerError("no"), RefusedError(ApiResponse(429)), RefusedError(ApiResponse(403))]
 )
 def test_failures_are_repeated_ever_more_slowly(failing: Exception) -> None:
     server = Server(*[failing] * 50)
@@ -228,12 +228,12 @@ def test_failures_are_repeated_ever_more_slowly(failing: Exception) -> None:
 def test_nonsense_is_a_broken_connection() -> None:
     async def main() -> None:
         class Nonsense(Server):
-            async def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]:
+            async def lines(self, request: ApiRequest) -> AsyncGenerator[list[bytes], None]:
                 self.asked.append(dict(request.query))
                 yield [b'{"type": "ADD']
 
         server = Nonsense()
-        follower = Reflector("Pod", server, Discovery(server), Ways(), _ignored)
+        follower = Reflector("Pod", server, Discovery(server), ServerAbilities(), _ignored)
         task = asyncio.create_task(follower.run())
         await asyncio.sleep(10)
         assert not task.done()
@@ -245,13 +245,15 @@ def test_nonsense_is_a_broken_connection() -> None:
 
 def test_one_whom_nobody_listens_to_can_be_stopped() -> None:
     async def main() -> None:
-        async def never(portion: Portion) -> None:
+        async def never(portion: WatchBatch) -> None:
             await asyncio.sleep(10_000)
 
         server = Server(
             [change("ADDED", pod("a", 1)), bookmark(1, ends_list=True), change("ADDED", pod("b", 2))]
         )
-        task = asyncio.create_task(Reflector("Pod", server, Discovery(server), Ways(), never).run())
+        task = asyncio.create_task(
+            Reflector("Pod", server, Discovery(server), ServerAbilities(), never).run()
+        )
         await asyncio.sleep(50)
         task.cancel()
         await asyncio.wait((task,), timeout=1)
@@ -261,7 +263,7 @@ def test_one_whom_nobody_listens_to_can_be_stopped() -> None:
     run(main())
 
 
-async def _ignored(portion: Portion) -> None:
+async def _ignored(portion: WatchBatch) -> None:
     """Whatever was told."""
 
 
@@ -269,9 +271,9 @@ def test_a_server_that_tells_nonsense_of_its_kinds_is_asked_again() -> None:
     class Gateway(Server):
         """Something between us and the server answers in its place, for a while."""
 
-        async def send(self, request: Request) -> Response:
+        async def send(self, request: ApiRequest) -> ApiResponse:
             early = asyncio.get_running_loop().time() < 5
-            return Response(200, b"<html>") if early else await super().send(request)
+            return ApiResponse(200, b"<html>") if early else await super().send(request)
 
     assert names(followed(Gateway([change("ADDED", pod("a", 1)), bookmark(1, ends_list=True)]))) == [
         "+a1",
@@ -284,13 +286,13 @@ class Upgraded(Server):
 
     def __init__(self, from_: float, until: float) -> None:
         super().__init__(
-            [change("ADDED", pod("a", 1)), bookmark(1, ends_list=True)], RefusedError(Response(404))
+            [change("ADDED", pod("a", 1)), bookmark(1, ends_list=True)], RefusedError(ApiResponse(404))
         )
         self._from, self._until = from_, until
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: ApiRequest) -> ApiResponse:
         there = self._from <= asyncio.get_running_loop().time() < self._until
-        return await super().send(request) if there else Response(404)
+        return await super().send(request) if there else ApiResponse(404)
 
 
 def test_a_kind_may_come_and_go() -> None:

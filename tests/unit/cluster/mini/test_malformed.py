@@ -10,7 +10,7 @@ from reprieve.cluster.mini.cluster import WATCHED, sight_of
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.observer import Observer
-from reprieve.cluster.port import Sight
+from reprieve.cluster.port import WatchEvent
 from reprieve.model.effects import Bind, BindVolume, SelectNode, SetCondition, Target
 from reprieve.model.events import Gone, Seen, Unread
 from tests.unit.cluster.mini.scene import Json, Scene, node, pod, pod_key, template
@@ -101,7 +101,7 @@ def put(scene: Scene, bodies: list[Json]) -> None:
             assert refusal.status in (409, 422)
 
 
-def everything_seen(scene: Scene) -> list[Sight]:
+def everything_seen(scene: Scene) -> list[WatchEvent]:
     return [sight_of(change) for change in Observer(scene.store, WATCHED).poll()]
 
 

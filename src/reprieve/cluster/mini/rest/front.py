@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.certificates import Bearer
+from reprieve.cluster.certificates import CertificateSubject
 from reprieve.cluster.mini.disk import DiskError
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.rest.api import Api
@@ -35,7 +35,7 @@ class Front:
         self._kinds = store.kinds
         self._catalogue = catalogue_of(features, store.kinds.values())
 
-    def who(self, path: str, headers: Mapping[str, str], shown: Bearer | None = None) -> User:
+    def who(self, path: str, headers: Mapping[str, str], shown: CertificateSubject | None = None) -> User:
         """Who asks; an ApiError 401 for strangers, and 403 for those who speak for others and may not.
 
         ``shown``: what a certificate says that counts here.

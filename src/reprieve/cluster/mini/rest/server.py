@@ -11,7 +11,7 @@ from typing import Any, Self
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
 
-from reprieve.cluster.certificates import Bearer, bearer_of
+from reprieve.cluster.certificates import CertificateSubject, subject_of
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError, bad_request
 from reprieve.cluster.mini.rest.bodies import LARGEST
@@ -185,10 +185,10 @@ def _carried(answer: Response) -> web.Response:
     return web.Response(status=answer.status, body=answer.body, headers=headers)
 
 
-def _shown(request: web.BaseRequest) -> Bearer | None:
+def _shown(request: web.BaseRequest) -> CertificateSubject | None:
     """The certificate of a client, which TLS has verified."""
     transport = request.transport
-    return bearer_of(transport.get_extra_info("peercert")) if transport is not None else None
+    return subject_of(transport.get_extra_info("peercert")) if transport is not None else None
 
 
 def _our_mistake() -> ApiError:

@@ -6,8 +6,8 @@ nobody need look at nodes at all. The others look at nodes, in kube-scheduler's 
 
 from reprieve.placement.constraints.volumes.attach import limits
 from reprieve.placement.constraints.volumes.bind import Bindings, binding, bindings
-from reprieve.placement.constraints.volumes.share import exclusive
-from reprieve.placement.constraints.volumes.usable import claims
+from reprieve.placement.constraints.volumes.claim_checks import claims
+from reprieve.placement.constraints.volumes.exclusive_access import exclusive
 from reprieve.placement.constraints.volumes.zone import zones
 
 __all__ = ["Bindings", "binding", "bindings", "claims", "exclusive", "limits", "zones"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from reprieve.model.columns import Column, Ints, Mask, Relation
-from reprieve.model.migration import Attachment
+from reprieve.model.csi_migration import Attachment
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.volumes import CsiFacts
 from reprieve.placement.demand import Ask

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.storage import Shelf
+from reprieve.model.storage import FreeVolumes
 from reprieve.model.volumes import ClaimKey, CompiledClaim, CompiledVolume, whole
-from reprieve.placement.constraints.volumes.usable import claims, claims_of
+from reprieve.placement.constraints.volumes.claim_checks import claims, claims_of
 from reprieve.placement.demand import Ask
 from reprieve.placement.reasons import Code, Reason, Rejection
 
@@ -133,7 +133,7 @@ def _held(ask: Ask, claim: CompiledClaim) -> CompiledVolume | None:
     return min(usable, key=lambda volume: (volume.size, volume.name), default=None)
 
 
-def _smallest(shelf: Shelf, places: Ints, taken: list[Ints], size: int) -> Ints:
+def _smallest(shelf: FreeVolumes, places: Ints, taken: list[Ints], size: int) -> Ints:
     """For each node the first of the places that it reaches and that is not taken for it."""
     none = len(shelf.volumes)
     best = np.full(size, none, np.int64)

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from reprieve.model.columns import Mask
-from reprieve.model.migration import BETA_REGION, BETA_ZONE, REGION, ZONE
+from reprieve.model.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE
 from reprieve.model.nodes import Nodes
 from reprieve.model.volumes import ZoneRule
-from reprieve.placement.constraints.volumes.usable import claims_of
+from reprieve.placement.constraints.volumes.claim_checks import claims_of
 from reprieve.placement.demand import Ask
 from reprieve.placement.reasons import Code, Reason, Rejection
 

@@ -1,0 +1,108 @@
+"""Which rights a scheduler needs on an API server, and whether it has them.
+
+The role in ``deploy/`` gives exactly these. Nothing is sent here.
+"""
+
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from reprieve.cluster.kube import client_ca
+from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
+from reprieve.cluster.kube.rest_mapping import EVENT, RestMapping
+
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_OURSELVES = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Permission:
+    """``resource`` may name a part of one, as in pods/status; without a namespace it is meant for all."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        kind, _, part = self.resource.partition("/")
+        what = f"{kind}.{self.group}" if self.group else kind
+        named = f" {self.name}" if self.name else ""
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {what}{'/' if part else ''}{part}{named}{where}"
+
+
+# Beside reading: what each effect asks of the server, and what it reads before or after.
+_WRITES = {
+    "": {
+        "pods": "get delete",
+        "pods/binding": "create",
+        "pods/status": "patch",
+        "persistentvolumes": "get patch",
+        "persistentvolumeclaims": "get patch",
+    },
+    EVENT.api_version.partition("/")[0]: {EVENT.plural: "create patch"},
+}
+
+
+def scheduling_permissions(places: Iterable[RestMapping]) -> Iterator[Permission]:
+    """To schedule a cluster that has these kinds."""
+    for place in places:
+        group = _group(place)
+        yield Permission("list", group, place.plural)
+        yield Permission("watch", group, place.plural)
+        if place.kind == "PodGroup":
+            yield Permission("get", group, place.plural)
+            yield Permission("patch", group, f"{place.plural}/status")
+    for group, resources in _WRITES.items():
+        for resource, verbs in resources.items():
+            yield from (Permission(verb, group, resource) for verb in verbs.split())
+
+
+def election_permissions(namespace: str, name: str) -> Iterator[Permission]:
+    """To hold a lease. It may have to be made, and nobody can be given the right to make one by its name."""
+    group = "coordination.k8s.io"
+    yield Permission("create", group, "leases", namespace)
+    yield Permission("get", group, "leases", namespace, name)
+    yield Permission("update", group, "leases", namespace, name)
+
+
+def review_permissions() -> Iterator[Permission]:
+    """To find out who asks for metrics, and whether they may."""
+    yield Permission("create", "authentication.k8s.io", "tokenreviews")
+    yield Permission("create", "authorization.k8s.io", "subjectaccessreviews")
+
+
+def client_ca_permissions() -> Iterator[Permission]:
+    """To learn whose client certificates count."""
+    yield Permission("get", "", "configmaps", client_ca.NAMESPACE, client_ca.NAME)
+
+
+def self_access_review(right: Permission) -> Generator[ApiRequest, ApiResponse, bool | None]:
+    """None if the server does not say."""
+    resource, _, part = right.resource.partition("/")
+    wanted = {"verb": right.verb, "group": right.group, "resource": resource, "subresource": part}
+    where = {"namespace": right.namespace, "name": right.name}
+    attributes = {key: value for key, value in (wanted | where).items() if value}
+    head = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+    body = msgspec.json.encode({**head, "spec": {"resourceAttributes": attributes}})
+    response = yield ApiRequest("POST", _REVIEWS, (), body)
+    if not response.is_success:
+        return None
+    status = response.object.get("status")
+    return isinstance(status, dict) and status.get("allowed") is True
+
+
+def self_subject_review() -> Generator[ApiRequest, ApiResponse, str]:
+    """The name under which the server knows us; empty if it does not say."""
+    body = msgspec.json.encode({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+    response = yield ApiRequest("POST", _OURSELVES, (), body)
+    status = response.object.get("status") if response.is_success else None
+    person = status.get("userInfo") if isinstance(status, dict) else None
+    return str(person.get("username") or "") if isinstance(person, dict) else ""
+
+
+def _group(place: RestMapping) -> str:
+    return place.api_version.rpartition("/")[0]
