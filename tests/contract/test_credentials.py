@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from reprieve.cluster.certificates import new_certificate
-from reprieve.cluster.contract import RecordingWatcher, Testbed
+from reprieve.cluster.contract import ClusterFixture, RecordingWatcher
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.cluster import kube_cluster
@@ -35,7 +35,7 @@ def test_a_server_comes_back_with_other_credentials(tmp_path: Path) -> None:
         there = KubeconfigCluster(server=first.url, certificate_authority=str(tmp_path / "ca.crt"))
         access = Access(Login(there, KubeconfigUser(token_file=str(tmp_path / "token"))), clock=clock)
         async with kube_cluster(access, clock) as cluster:
-            stage = Testbed(cluster, operator, "contract")
+            stage = ClusterFixture(cluster, operator, "contract")
             pod = await stage.pod("before")
             async with RecordingWatcher(stage) as viewer:
                 await first.stop()

@@ -1,4 +1,4 @@
-"""A lease that cannot be had: whoever waits for it says why, and once."""
+"""A lease that cannot be acquired: whoever waits for it says why, and once."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ def test_a_lease_in_a_namespace_that_is_not_there(caplog: pytest.LogCaptureFixtu
             await asyncio.sleep(60)
             assert not winning.done()
             (told,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
-            assert told == 'lease nowhere/reprieve cannot be had: namespaces "nowhere" not found'
+            assert told == 'lease nowhere/reprieve cannot be acquired: namespaces "nowhere" not found'
             await operator.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nowhere"}})
             await asyncio.wait_for(winning, 5)
 

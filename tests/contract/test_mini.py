@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reprieve.cluster.contract import CHECKS, BrokenContractError, Check, Testbed, check_cluster
+from reprieve.cluster.contract import CHECKS, BrokenContractError, Check, ClusterFixture, check_cluster
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan, WatchFault
 from reprieve.cluster.mini.store import parsed
@@ -42,9 +42,9 @@ class MiniOperator:
 
 
 @asynccontextmanager
-async def stage(fault: WatchFault, plan: FaultPlan = NO_FAULTS) -> AsyncIterator[Testbed]:
+async def stage(fault: WatchFault, plan: FaultPlan = NO_FAULTS) -> AsyncIterator[ClusterFixture]:
     mini = MiniCluster(clock, plan)
-    yield Testbed(mini, MiniOperator(mini, fault), "contract")
+    yield ClusterFixture(mini, MiniOperator(mini, fault), "contract")
 
 
 @pytest.mark.parametrize("fault", [WatchFault.DROP, WatchFault.RELIST, WatchFault.STALE])
@@ -94,9 +94,9 @@ class Talkative(MiniCluster):
 @pytest.mark.parametrize("kind", [Forgetful, Careless, Talkative])
 def test_a_cluster_that_breaks_the_contract_is_found_out(kind: type[MiniCluster]) -> None:
     @asynccontextmanager
-    async def make() -> AsyncIterator[Testbed]:
+    async def make() -> AsyncIterator[ClusterFixture]:
         mini = kind(clock)
-        yield Testbed(mini, MiniOperator(mini, WatchFault.DROP), "contract")
+        yield ClusterFixture(mini, MiniOperator(mini, WatchFault.DROP), "contract")
 
     with pytest.raises(BrokenContractError):
         run(check_cluster(make))

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from reprieve.cluster.contract import CHECKS, Check, Testbed
+from reprieve.cluster.contract import CHECKS, Check, ClusterFixture
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.cluster import kube_cluster
@@ -64,7 +64,7 @@ def through(login: Login, port: int) -> Login:
 
 
 @asynccontextmanager
-async def stage() -> AsyncIterator[Testbed]:
+async def stage() -> AsyncIterator[ClusterFixture]:
     login = find_login(KUBECONFIG, "", os.environ)
     there = urlsplit(login.cluster.server)
     relay = Relay(there.hostname or "", there.port or 443)
@@ -74,7 +74,7 @@ async def stage() -> AsyncIterator[Testbed]:
         await operator.begin(namespace)
         try:
             async with kube_cluster(Access(through(login, port)), time.time) as cluster:
-                yield Testbed(cluster, operator, namespace)
+                yield ClusterFixture(cluster, operator, namespace)
         finally:
             await operator.end(namespace)
 

@@ -38,7 +38,7 @@ def test_the_nodes_and_how_full_they_are(shown: str) -> None:
     assert "10/16 (62%)" in lines[head + 1]
 
 
-def test_a_pod_that_fits_is_told_where_and_by_which_preferences(shown: str) -> None:
+def test_a_pod_that_fits_shows_its_node_and_the_scores(shown: str) -> None:
     cart = paragraph(shown, "shop/cart")
     assert "It fits on 3 of 6 nodes and goes to cpu-2." in cart
     assert "NodeResourcesFit" in cart
@@ -52,7 +52,7 @@ def test_a_pod_that_others_could_make_room_for(shown: str) -> None:
     assert "2  gpu-1, gpu-2         may help  has insufficient nvidia.com/gpu left" in tune
 
 
-def test_a_pod_that_nobody_could_make_room_for(shown: str) -> None:
+def test_a_pod_that_preemption_cannot_help(shown: str) -> None:
     notebook = paragraph(shown, "ml/notebook")
     assert "Evicting pods would not help." in notebook
     assert "has the taint gpu:NoSchedule, which the pod does not tolerate" in notebook
@@ -108,7 +108,7 @@ def test_a_job_is_placed_runs_and_ends(happened: list[str]) -> None:
     assert len(about(happened, "Pod shop/report-.* has done its work on node-")) == 4
 
 
-def test_who_found_no_room_gets_it_when_somebody_ends(happened: list[str]) -> None:
+def test_a_pending_pod_is_placed_when_another_ends(happened: list[str]) -> None:
     (waiting,) = about(happened, "Pod shop/report-.* has to wait: 3 nodes have insufficient cpu left")
     pod = waiting.split()[1]
     then = [line.split()[2] for line in happened[happened.index(waiting) :] if pod in line]
@@ -135,7 +135,7 @@ def test_two_runs_say_the_same(shown: str) -> None:
     assert again.stdout == shown
 
 
-def test_nobody_is_there_to_press_enter(shown: str) -> None:
+def test_no_input_is_expected(shown: str) -> None:
     """With stdin closed, as some supervisors start their children, it does not wait either."""
     done = subprocess.run(f"{REPRIEVE} demo <&-", shell=True, capture_output=True, text=True, check=True)
     assert done.stdout == shown

@@ -59,7 +59,7 @@ def test_a_gang_preempts_as_a_whole() -> None:
     assert re.search(r"Pod/ml/sweep-2 +1 +10 +there is room beside it", first)
 
 
-def test_nobody_is_disturbed_for_a_gang_that_cannot_start() -> None:
+def test_no_pod_is_evicted_for_a_gang_that_cannot_start() -> None:
     _, second = acts(shown("gang"))
     assert "Nobody gives way: even if all 4 pods of lower priority went, pod giant-2 would not fit" in second
     assert not any("leave" in text for _, text in happenings(second))
@@ -68,7 +68,7 @@ def test_nobody_is_disturbed_for_a_gang_that_cannot_start() -> None:
 # --- groups --------------------------------------------------------------------------------------
 
 
-def test_a_group_is_spared_whole() -> None:
+def test_a_group_is_spared_as_a_whole() -> None:
     first, _ = acts(shown("groups"))
     assert re.search(r"PodGroup/lab/train +3 +100 +there is room beside it", first)
     assert [text for _, text in happenings(first) if "leave" in text] == [
@@ -76,7 +76,7 @@ def test_a_group_is_spared_whole() -> None:
     ]
 
 
-def test_a_group_goes_whole() -> None:
+def test_a_group_is_evicted_as_a_whole() -> None:
     _, second = acts(shown("groups"))
     left = {text.split()[1] for _, text in happenings(second) if "asked to leave" in text}
     assert left == {"lab/train-0", "lab/train-1", "lab/train-2", "lab/crawl-1"}
@@ -126,13 +126,13 @@ def test_a_toleration_holds_and_then_ends() -> None:
     assert pods(first) == {"lab/licence-server": "node-2", "lab/report": "node-1"}
 
 
-def test_who_has_the_minimum_does_not_wait() -> None:
+def test_a_preemptor_with_the_minimum_priority_does_not_wait() -> None:
     _, second = acts(shown("toleration"))
     (asked,) = (at for at, text in happenings(second) if "asked to leave" in text)
     assert asked == happenings(second)[0][0]
 
 
-def test_a_story_takes_as_long_as_it_is_told_to() -> None:
+def test_the_speed_of_a_scene() -> None:
     begin = time.monotonic()
     shown("toleration", "--speed", "1000")
     assert time.monotonic() - begin > 0.7, "it tells of seven hundred seconds"

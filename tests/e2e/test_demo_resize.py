@@ -7,7 +7,7 @@ from tests.e2e.test_demo_preemption import happenings, pods, shown
 BEFORE = {"shop/db-0": "node-1", "shop/report-0": "node-1", "shop/report-1": "node-1", "shop/web-0": "node-1"}
 
 
-def test_one_gives_way_and_nobody_where_the_node_forbids_it() -> None:
+def test_one_pod_is_preempted_and_none_where_the_node_forbids_it() -> None:
     _, first, policy, last = re.split(r"\n\$ kubectl patch ", shown("resize"))
     assert [text for _, text in happenings(first)][:1] == [
         "Pod shop/db-0 is to have cpu 5, and node-1 puts that off"

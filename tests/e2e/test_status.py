@@ -22,7 +22,7 @@ def reprieve(*args: str) -> "subprocess.CompletedProcess[str]":
     return done
 
 
-def test_who_is_up_and_who_is_down(tmp_path: Path) -> None:
+def test_which_clusters_are_up(tmp_path: Path) -> None:
     assert reprieve("status").stdout == "No cluster is up: start one with `reprieve up`.\n"
     assert reprieve("down").stderr.startswith("Error: no such cluster is up")
     data = tmp_path / "data"

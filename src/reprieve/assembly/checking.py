@@ -89,7 +89,7 @@ async def _findings(
     connection: Connection, configured: config.Configuration, gates: config.Gates, version: str, now: float
 ) -> AsyncIterator[Finding]:
     yield _about_version(version)
-    if person := await connection.ask(permissions.self_subject_review()):
+    if person := await connection.run(permissions.self_subject_review()):
         yield Finding("User", Grade.GOOD, f"the rights are those of {person}")
     found = await places(connection)
     for finding in (*_about_kinds(found), *_about_gates(gates, found, await _parts_of_pods(connection))):

@@ -117,7 +117,7 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
     for warning in daemon.configured.warnings:
         _log.warning("%s", warning)
     onlookers = _Onlookers()
-    daemon.access.onlooker = onlookers.telemetry.answered
+    daemon.access.observer = onlookers.telemetry.answered
     async with AsyncExitStack() as stack:
         if daemon.endpoint is not None:
             pages = served(
@@ -184,7 +184,7 @@ async def lead(  # noqa: PLR0913, PLR0917  what, where, when and who
     election: lease.Election
 
     def may_ask_for() -> float:
-        return election.may_ask_for()
+        return election.may_write_lease_for()
 
     # Its own connection: a leader who waits in line to renew the lease is none for long.
     async with client.connected(access, may_write_for=may_ask_for) as connection:
@@ -290,7 +290,7 @@ async def answered_rights(
 
     async def ask(right: permissions.Permission) -> bool | None:
         async with turns:
-            return await connection.ask(permissions.self_access_review(right))
+            return await connection.run(permissions.self_access_review(right))
 
     answers = await asyncio.gather(*map(ask, needed))
     return dict(zip(needed, answers, strict=True))

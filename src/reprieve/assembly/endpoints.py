@@ -113,7 +113,7 @@ async def _keep_up(
 ) -> list["asyncio.Task[None]"]:
     async def ask() -> bytes:
         try:
-            return await server.ask(read_client_ca())
+            return await server.run(read_client_ca())
         except (NoAnswerError, ClientCaUnavailableError) as error:
             raise EndpointError(str(error)) from error
 

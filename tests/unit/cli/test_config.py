@@ -22,14 +22,14 @@ def validated(text: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_every_mistake_is_told() -> None:
+def test_every_error_is_reported() -> None:
     code, _, told = validated("extenders: [{}]\nprofiles: [{schedulerNmae: x}]\n")
     assert code == 2
     assert '-: profiles[0].schedulerNmae: unknown field (did you mean "schedulerName"?)' in told
     assert "-: extenders[0]: Reprieve calls no extenders" in told
 
 
-def test_what_is_not_there_yet_is_told() -> None:
+def test_missing_support_is_reported() -> None:
     args = "{name: Reprieve, args: {search: LeastDisturbance}}"
     code, _, told = validated(f"profiles: [{{pluginConfig: [{args}]}}]\n")
     assert code == 2
@@ -51,7 +51,7 @@ def test_two_documents_are_one_too_many() -> None:
 
 
 def test_a_key_that_stands_twice_is_a_mistake() -> None:
-    """As for kube-scheduler; a parser alone would take the last one, and nobody would notice."""
+    """As for kube-scheduler; a YAML parser would silently take the last one."""
     profiles = "profiles: [{schedulerName: a, schedulerName: b}]\n"
     code, _, told = validated(f"parallelism: 3\n{profiles}parallelism: 4\n")
     assert code == 2

@@ -180,7 +180,7 @@ def test_a_file_without_pods_that_wait(files: Path) -> None:
     assert result.stderr == "Error: pods.yaml: expected at least one pod without a node\n"
 
 
-def test_a_cluster_in_which_nobody_waits(files: Path) -> None:
+def test_a_cluster_without_pending_pods(files: Path) -> None:
     write(files, "cluster.yaml", node("a"))
     result = run("--cluster", "cluster.yaml")
     assert result.exit_code == 0

@@ -1,4 +1,4 @@
-"""`reprieve replay` as somebody sees it who types it."""
+"""`reprieve replay`: its output and exit codes."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

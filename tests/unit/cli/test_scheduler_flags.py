@@ -304,7 +304,7 @@ def test_the_kubeconfig_of_a_file_counts_before_the_flag(tmp_path: Path) -> None
     )
 
 
-def test_others_may_be_asked_who_somebody_is_and_what_they_may(tmp_path: Path) -> None:
+def test_separate_kubeconfigs_for_authentication_and_authorization(tmp_path: Path) -> None:
     for name in ("ours", "who", "may"):
         cluster = {"name": name, "cluster": {"server": f"https://{name}:6443"}}
         context = {"name": name, "context": {"cluster": name}}

@@ -108,7 +108,7 @@ def test_the_document_must_say_what_it_is() -> None:
     assert complaints(lambda: parse_configuration("x")) == ['expected a mapping, got "x"']
 
 
-def test_mistakes_in_all_parts_are_told_at_once() -> None:
+def test_errors_in_all_parts_are_reported_at_once() -> None:
     said = complaints(
         lambda: configuration(
             parallelism=0,

@@ -89,7 +89,7 @@ def test_optimisations_of_kube_scheduler_are_accepted_and_change_nothing() -> No
     assert parse_feature_gates(names) == Gates()
 
 
-def test_gates_of_others_are_accepted_and_told() -> None:
+def test_gates_of_other_components_are_accepted_and_reported() -> None:
     names = (
         "NodeSwap=true,kube:DynamicResourceAllocation=false,AllAlpha=false,AllBeta=true,GangScheduling=true"
     )
@@ -98,6 +98,6 @@ def test_gates_of_others_are_accepted_and_told() -> None:
     assert parse_feature_gates("kube:GangScheduling=false").gang_scheduling is False
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     said = complaints(lambda: parse_feature_gates("Foo=true,GangScheduling=maybe"))
     assert len(said) == 2

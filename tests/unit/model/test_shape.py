@@ -40,7 +40,7 @@ def test_pods_of_one_template_have_one_shape() -> None:
     ],
     ids=["labels", "requests", "a claim", "a claim of its own", "nodes"],
 )
-def test_who_differs_in_what_is_compiled_has_another_shape(other: Json) -> None:
+def test_pods_that_differ_in_what_is_compiled_have_different_shapes(other: Json) -> None:
     usual: Json = {"labels": {"a": "1"}, "containers": [container(cpu="1234m")]}
     one, two = compile_pod(a_pod("p1", **usual)), compile_pod(a_pod("p2", **{**usual, **other}))
     assert one.shape != two.shape
@@ -67,7 +67,7 @@ def test_host_ports_of_containers_and_sidecars_count() -> None:
     assert shape.ports == (HostPort("TCP", ANY_ADDRESS, 81), HostPort("UDP", "10.0.0.1", 80))
 
 
-def test_a_port_that_is_not_a_host_port_is_nobodys_business() -> None:
+def test_only_host_ports_count() -> None:
     assert shape_of(containers=[with_port(container())]).ports == ()
 
 

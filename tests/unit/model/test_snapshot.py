@@ -1,4 +1,4 @@
-"""A snapshot of a few objects: who is where, how full nodes are, what matches."""
+"""A snapshot of a few objects: where pods are, how full nodes are, what matches."""
 
 import msgspec
 import numpy as np

@@ -42,7 +42,7 @@ def test_pods_that_are_nowhere_make_no_difference() -> None:
     assert np.array_equal(without(base, [2]).requested, base.requested)
 
 
-def test_nobody_moves() -> None:
+def test_no_pods_to_move() -> None:
     base = two_nodes()
     view = without(base, [])
     assert np.array_equal(view.where, base.where)

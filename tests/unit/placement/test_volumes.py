@@ -1,4 +1,4 @@
-"""A pod's volumes: claims as such, who is in the way, limits, and zones."""
+"""A pod's volumes: claim checks, exclusive access, limits, and zones."""
 
 from typing import Any
 
@@ -89,7 +89,7 @@ def test_an_ephemeral_volume_needs_a_claim_made_for_the_pod(owner: str, usable: 
     assert refused(volumes.claims, asked) == expected
 
 
-# --- who is in the way ---------------------------------------------------------------------------
+# --- exclusive access ----------------------------------------------------------------------------
 
 
 def gce(read_only: bool) -> Json:

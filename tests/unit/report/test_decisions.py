@@ -10,7 +10,7 @@ from tests.unit.scheduler.making import a_node, a_pod, leaving
 
 
 def preempting() -> Decision:
-    """A gang of two on two nodes: a group goes whole, somebody dear stays."""
+    """A gang of two on two nodes: a group is evicted as a whole, a more important pod is spared."""
     return only_decision(
         a_node("n1"),
         a_node("n2"),
@@ -51,7 +51,7 @@ def refused() -> Decision:
 # --- for people ----------------------------------------------------------------------------------
 
 
-def test_who_goes_who_stays_and_why() -> None:
+def test_victims_and_spared_units_and_why() -> None:
     decision = preempting()
     assert texts(decision_lines(decision)) == [
         f"PodGroup default/urgent (priority 9, 2 pods): decision {decision.id}",
@@ -75,7 +75,7 @@ def test_by_which_criterion_others_lost() -> None:
     assert "  n2                1        5               0  lowest highest victim priority" in lines
 
 
-def test_why_nobody_gives_way_and_what_is_missing() -> None:
+def test_why_preemption_cannot_help_and_what_is_missing() -> None:
     decision = refused()
     assert texts(decision_lines(decision)) == [
         f"PodGroup default/g (priority 9, 2 pods): decision {decision.id}",
@@ -89,7 +89,7 @@ def test_why_nobody_gives_way_and_what_is_missing() -> None:
     ]
 
 
-def test_somebody_fits() -> None:
+def test_a_pod_that_fits() -> None:
     decision = only_decision(a_node("n1"), a_pod("new"))
     assert texts(decision_lines(decision)) == [
         f"Pod default/new (priority 0): decision {decision.id}",
@@ -97,7 +97,7 @@ def test_somebody_fits() -> None:
     ]
 
 
-def test_somebody_fits_when_others_have_left() -> None:
+def test_a_pod_that_fits_when_victims_have_terminated() -> None:
     old = leaving(a_pod("old", cpu="4", on="n1"))
     decision = only_decision(a_node("n1"), old, a_pod("new", cpu="1"))
     assert texts(decision_lines(decision))[1:] == [

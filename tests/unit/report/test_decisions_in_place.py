@@ -23,7 +23,7 @@ def decision(*others: Pod) -> Decision:
     return found
 
 
-def test_somebody_gives_way() -> None:
+def test_a_resize_that_preempts() -> None:
     found = decision(a_pod("low", cpu="2", on="n1"))
     heading, price, then, *_ = texts(decision_lines(found))
     assert heading == f"Pod default/db (priority 9): decision {found.id}"
@@ -43,7 +43,7 @@ def test_it_fits() -> None:
     assert decided(found).text == text
 
 
-def test_nobody_gives_way() -> None:
+def test_a_resize_that_cannot_preempt() -> None:
     lines = texts(decision_lines(decision(a_pod("dear", cpu="2", priority=20, on="n1"))))
     assert lines[1:4] == [
         "  n1 has no room for 3 cpu.",

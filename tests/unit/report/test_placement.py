@@ -30,7 +30,7 @@ def heading(view: Snapshot) -> list[str]:
     return texts(pod_heading(view, 0))
 
 
-def test_the_heading_says_who_asks_and_for_how_much() -> None:
+def test_the_heading_names_the_pod_and_its_requests() -> None:
     assert heading(view_of(pod("new", cpu="250m"))) == ["Pod default/new asks for cpu 250m, memory 1Gi"]
 
 

@@ -61,7 +61,7 @@ def test_the_life_of_a_pod() -> None:
     assert phases("Failed") == ["Pod default/p has failed on n1"]
 
 
-def test_who_is_gone_was_there() -> None:
+def test_only_known_pods_can_be_gone() -> None:
     witness = ChangeTracker()
     assert witness.sees(Gone(target(POD))) is None
     witness.sees(Seen(with_phase(POD, "Running")))

@@ -1,7 +1,7 @@
-"""Who is it that asks us, and may they? A certificate tells who, or the API server by a TokenReview; and what
-they may, the server tells by a SubjectAccessReview.
+"""Authentication and authorization of requests to our own endpoints, delegated to the API server.
 
-What it said counts for a few seconds, as in kube-scheduler: whoever scrapes metrics comes again and again.
+A client certificate names the user, or a TokenReview does; a SubjectAccessReview says what the user may read.
+Answers are cached for a few seconds, as in kube-scheduler: Prometheus scrapes again and again.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
 
 Json = dict[str, Any]
 
-_REMEMBERED = 1000  # then everything is asked anew
+_MOST_CACHED = 1000  # then the cache starts over
 _TOKENS = ("authentication.k8s.io/v1", "TokenReview")
-_RIGHTS = ("authorization.k8s.io/v1", "SubjectAccessReview")
+_ACCESS = ("authorization.k8s.io/v1", "SubjectAccessReview")
 
 
-class _Person(msgspec.Struct, frozen=True):
-    """As the server tells it, and wants to hear it."""
+class _UserInfo(msgspec.Struct, frozen=True):
+    """As in a TokenReview's status, and in a SubjectAccessReview's spec."""
 
     username: str = ""
     uid: str = ""
@@ -35,40 +35,40 @@ class _Person(msgspec.Struct, frozen=True):
 
 class _TokenStatus(msgspec.Struct, frozen=True):
     authenticated: bool = False
-    user: _Person = _Person()
+    user: _UserInfo = _UserInfo()
 
 
-class _RightStatus(msgspec.Struct, frozen=True):
+class _AccessStatus(msgspec.Struct, frozen=True):
     allowed: bool = False
 
 
-ANONYMOUS = _Person("system:anonymous", groups=("system:unauthenticated",))
+ANONYMOUS = _UserInfo("system:anonymous", groups=("system:unauthenticated",))
 _AUTHENTICATED, _MASTERS = "system:authenticated", "system:masters"
 
 
 class UndecidedError(Exception):
-    """The server did not say."""
+    """The server rejected the review itself."""
 
 
-def token_review(token: str) -> Generator[ApiRequest, ApiResponse, _Person | None]:
-    status = yield from _asked(*_TOKENS, {"token": token})
+def token_review(token: str) -> Generator[ApiRequest, ApiResponse, _UserInfo | None]:
+    status = yield from _review(*_TOKENS, {"token": token})
     found = msgspec.convert(status, _TokenStatus)
     return found.user if found.authenticated else None
 
 
-def subject_access_review(person: _Person, path: str) -> Generator[ApiRequest, ApiResponse, bool]:
+def subject_access_review(user: _UserInfo, path: str) -> Generator[ApiRequest, ApiResponse, bool]:
     spec = {
-        "user": person.username,
-        "uid": person.uid,
-        "groups": person.groups,
-        "extra": person.extra,
+        "user": user.username,
+        "uid": user.uid,
+        "groups": user.groups,
+        "extra": user.extra,
         "nonResourceAttributes": {"path": path, "verb": "get"},
     }
-    status = yield from _asked(*_RIGHTS, spec)
-    return msgspec.convert(status, _RightStatus).allowed
+    status = yield from _review(*_ACCESS, spec)
+    return msgspec.convert(status, _AccessStatus).allowed
 
 
-def _asked(api_version: str, kind: str, spec: Json) -> Generator[ApiRequest, ApiResponse, object]:
+def _review(api_version: str, kind: str, spec: Json) -> Generator[ApiRequest, ApiResponse, object]:
     body = msgspec.json.encode({"apiVersion": api_version, "kind": kind, "spec": spec})
     response = yield ApiRequest("POST", f"/apis/{api_version}/{kind.lower()}s", (), body)
     if not response.is_success:
@@ -78,7 +78,7 @@ def _asked(api_version: str, kind: str, spec: Json) -> Generator[ApiRequest, Api
 
 @dataclass(frozen=True, slots=True)
 class ReviewCacheTimes:
-    """For how many seconds counts who has a token, that somebody may, and that somebody may not."""
+    """For how many seconds to cache an authenticated token, an allowed access, and a denied one."""
 
     token: float
     allowed: float
@@ -86,60 +86,63 @@ class ReviewCacheTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _CachedResult:
     refusal: tuple[int, str] | None
     until: float
 
 
 class DelegatedAuth:
-    """``who`` and ``subject_access_review``: whom to ask for either."""
+    """``authentication``, ``authorization``: the connections for TokenReviews and SubjectAccessReviews."""
 
-    def __init__(self, who: Connection, subject_access_review: Connection, memory: ReviewCacheTimes) -> None:
-        self._who = who
-        self._may = subject_access_review
-        self._memory = memory
-        self._said: dict[tuple[bytes, CertificateSubject | None, str], _Said] = {}
+    def __init__(
+        self, authentication: Connection, authorization: Connection, cache_times: ReviewCacheTimes
+    ) -> None:
+        self._authentication = authentication
+        self._authorization = authorization
+        self._cache_times = cache_times
+        self._cache: dict[tuple[bytes, CertificateSubject | None, str], _CachedResult] = {}
 
     async def refusal(
-        self, token: str, bearer: CertificateSubject | None, path: str
+        self, token: str, subject: CertificateSubject | None, path: str
     ) -> tuple[int, str] | None:
-        """Why somebody may not read a page, as an HTTP status and a sentence; None if they may.
+        """Why a client may not read a page, as an HTTP status and a sentence; None if it may.
 
-        ``bearer``: of a certificate that was verified; it counts before a token.
+        ``subject``: of a verified client certificate; it wins over a token.
         """
         now = asyncio.get_running_loop().time()
-        # Tokens of others are not kept, only what tells them apart.
-        key = hashlib.sha256(token.encode()).digest(), bearer, path
-        known = self._said.get(key)
+        # A hash: clients' tokens are not kept in memory.
+        key = hashlib.sha256(token.encode()).digest(), subject, path
+        known = self._cache.get(key)
         if known is not None and now < known.until:
             return known.refusal
         try:
-            refusal = await self._judged(token, bearer, path)
+            refusal = await self._reviewed(token, subject, path)
         except (NoAnswerError, UndecidedError, msgspec.ValidationError) as error:
-            return HTTPStatus.SERVICE_UNAVAILABLE, f"who may read {path} could not be found out: {error}"
-        if len(self._said) >= _REMEMBERED:
-            self._said.clear()
-        self._said[key] = _Said(refusal, now + self._good_for(refusal))
+            return HTTPStatus.SERVICE_UNAVAILABLE, f"access to {path} could not be reviewed: {error}"
+        if len(self._cache) >= _MOST_CACHED:
+            self._cache.clear()
+        self._cache[key] = _CachedResult(refusal, now + self._cached_for(refusal))
         return refusal
 
-    def _good_for(self, refusal: tuple[int, str] | None) -> float:
-        return min(self._memory.token, self._memory.allowed if refusal is None else self._memory.refused)
+    def _cached_for(self, refusal: tuple[int, str] | None) -> float:
+        times = self._cache_times
+        return min(times.token, times.allowed if refusal is None else times.refused)
 
-    async def _judged(
-        self, token: str, bearer: CertificateSubject | None, path: str
+    async def _reviewed(
+        self, token: str, subject: CertificateSubject | None, path: str
     ) -> tuple[int, str] | None:
-        person = await self._person(token, bearer)
-        if person is None:
+        user = await self._user(token, subject)
+        if user is None:
             return (
                 HTTPStatus.UNAUTHORIZED,
-                "Unauthorized: the token is not of this cluster, or no longer good",
+                "Unauthorized: the token is not of this cluster, or has expired",
             )
-        # Whoever may do everything in the cluster need not be asked for, as in kube-scheduler.
-        if _MASTERS in person.groups or await self._may.ask(subject_access_review(person, path)):
+        # system:masters may do everything: no review is needed, as in kube-scheduler.
+        if _MASTERS in user.groups or await self._authorization.run(subject_access_review(user, path)):
             return None
-        return HTTPStatus.FORBIDDEN, f'forbidden: User "{person.username}" cannot get path "{path}"'
+        return HTTPStatus.FORBIDDEN, f'forbidden: User "{user.username}" cannot get path "{path}"'
 
-    async def _person(self, token: str, bearer: CertificateSubject | None) -> _Person | None:
-        if bearer is not None:
-            return _Person(bearer.name, groups=(*bearer.groups, _AUTHENTICATED))
-        return await self._who.ask(token_review(token)) if token else ANONYMOUS
+    async def _user(self, token: str, subject: CertificateSubject | None) -> _UserInfo | None:
+        if subject is not None:
+            return _UserInfo(subject.name, groups=(*subject.groups, _AUTHENTICATED))
+        return await self._authentication.run(token_review(token)) if token else ANONYMOUS

@@ -1,5 +1,4 @@
-"""Who vouches for the clients of an API server? It tells those who serve beside it, in a ConfigMap, so that a
-client certificate counts there as well."""
+"""The CA for client certificates, which the API server publishes in a ConfigMap for servers beside it."""
 
 from collections.abc import Generator
 
@@ -10,16 +9,16 @@ _KEY = "client-ca-file"
 
 
 class ClientCaUnavailableError(Exception):
-    """Why it is not known."""
+    """The ConfigMap cannot be read, or lacks the CA."""
 
 
 def read_client_ca() -> Generator[ApiRequest, ApiResponse, bytes]:
-    """As PEM; an UntoldError if the server does not tell."""
+    """As PEM; ClientCaUnavailableError if there is none."""
     response = yield ApiRequest("GET", f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}")
     if not response.is_success:
         raise ClientCaUnavailableError(response.message)
     data = response.object.get("data")
-    told = data.get(_KEY) if isinstance(data, dict) else None
-    if not isinstance(told, str) or not told.strip():
+    found = data.get(_KEY) if isinstance(data, dict) else None
+    if not isinstance(found, str) or not found.strip():
         raise ClientCaUnavailableError(f"ConfigMap {NAMESPACE}/{NAME} has no {_KEY}")
-    return told.encode()
+    return found.encode()

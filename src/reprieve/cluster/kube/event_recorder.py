@@ -1,8 +1,8 @@
-"""Events for people: the first is written down, the second begins a series, and further ones only count.
+"""Kubernetes events: the first occurrence creates an Event, the second a series, later ones only count.
 
-So client-go does it, and a pod that waits for days does not flood the cluster. Unlike there, another text is
-another event, for a server never changes one, and people would read yesterday's reason for ever; the first
-few times at once, then now and again. Nothing is sent here; time is an argument.
+client-go does the same, so that a pod that is pending for days does not flood the cluster. Unlike there, a
+new note is a new Event: the API server never changes a note, and kubectl would show an outdated reason. The
+first few notes are written at once, later ones at intervals. Nothing is sent here; time is an argument.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from reprieve.model.effects import Announce, Target, Tone
 Json = dict[str, Any]
 
 _FINISHED_AFTER = 360.0  # seconds without a repetition
-_REFRESHED_AFTER = 1800.0  # so that the server does not forget a series that goes on
-_TEXTS_AT_ONCE = 10  # of events that are alike otherwise
-_TEXT_EVERY = 300.0  # seconds, for each further one
+_REFRESHED_AFTER = 1800.0  # an hour after its last write the server deletes the event of a series
+_TEXTS_AT_ONCE = 10  # notes of otherwise equal events that are written at once
+_TEXT_EVERY = 300.0  # seconds between further ones
 _LONGEST_NOTE = 1024  # bytes
 _LONGEST_NAME = 253
 
@@ -31,14 +31,14 @@ _Key = tuple[Target, Tone, str, str]
 
 @dataclass(slots=True)
 class _Entry:
-    """``count`` is how often it was announced, ``written`` how much of that the server knows.
+    """``count``: occurrences so far. ``written``: how many of them the server has acknowledged.
 
-    ``number``: which of those it is that are alike but for their texts.
+    ``number``: its position among the events that differ only in their notes.
     """
 
     name: str
     namespace: str
-    body: bytes  # thousands of them wait for a repetition that hardly ever comes
+    body: bytes  # encoded: there are thousands of entries, and few are ever written again
     note: str
     began: float
     last: float
@@ -49,11 +49,11 @@ class _Entry:
 
     @property
     def is_acknowledged(self) -> bool:
-        """Whether the server knows that there is an event and, from the second time on, a series."""
+        """Whether the server has the event and, from the second occurrence on, its series."""
         return self.written >= min(self.count, 2)
 
     def may_be_followed(self, now: float) -> bool:
-        """Whether another text may be told, in an event of its own."""
+        """Whether another note may get an event of its own."""
         return self.number < _TEXTS_AT_ONCE or now - self.began >= _TEXT_EVERY
 
 
@@ -74,19 +74,19 @@ class EventSeriesRecorder:
         elif entry.is_acknowledged:
             entry.count += 1
             entry.last = now
-        # What was not acknowledged is tried again as it was, under its old name: so it cannot come twice.
+        # An entry that was not acknowledged is written again under the same name, so that it exists once.
         return _write(entry) if entry.written < 2 else _only_counted()
 
     def overdue(self, now: float) -> list[ApiCall]:
-        """What is to be told of series that ended or go on; those that ended are forgotten."""
+        """Writes for series that ended (and are then forgotten) or are due for a refresh."""
         ended_ones = [k for k, e in self._entries.items() if now - e.last >= _FINISHED_AFTER]
         finished = [self._entries.pop(key) for key in ended_ones]
-        told = [entry for entry in finished if entry.count > max(entry.written, 1)]
+        due = [entry for entry in finished if entry.count > max(entry.written, 1)]
         for entry in self._entries.values():
             if entry.count > 1 and now - entry.refreshed >= _REFRESHED_AFTER:
                 entry.refreshed = now
-                told.append(entry)
-        return [_write(entry) for entry in told]
+                due.append(entry)
+        return [_write(entry) for entry in due]
 
     def _entry(self, effect: Announce, api_version: str, now: float, number: int) -> _Entry:
         event = self._event(effect, api_version, now)
@@ -95,7 +95,7 @@ class EventSeriesRecorder:
 
     def _event(self, effect: Announce, api_version: str, now: float) -> Json:
         target = effect.target
-        # By the time, as people know it from other events, but never the same twice.
+        # The name ends in a timestamp, as with client-go, but is unique even within one clock tick.
         self._number = max(self._number + 1, int(now * 1e9))
         suffix = f".{effect.suffix or f'{self._number:x}'}"
         regarding = {"apiVersion": api_version, "kind": target.kind, "name": target.name, "uid": target.uid}
@@ -125,7 +125,7 @@ def _only_counted() -> ApiCall:
 
 
 def _write(entry: _Entry) -> ApiCall:
-    """Creates the event, or tells how often it came; one that the server has forgotten is created anew."""
+    """Creates the event, or patches its series; an event that has expired is created again."""
     count = entry.count
     if count > 1:
         path = EVENT.path(entry.namespace, entry.name)

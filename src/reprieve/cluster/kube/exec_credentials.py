@@ -1,4 +1,4 @@
-"""Credentials from a command: an exec plugin is run, and what it says is kept for as long as it may be."""
+"""Credentials from an exec plugin: the command is run, and its ExecCredential is used until it expires."""
 
 import asyncio
 import base64
@@ -13,9 +13,9 @@ import msgspec
 
 from reprieve.cluster.kube.kubeconfig import AccessError, ExecPlugin, KubeconfigCluster, authority_of
 
-_SPOKEN = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-_PATIENCE = 60.0  # seconds that a plugin may take: some ask a person, all ask a network
-_MOST_SAID = 300  # characters of its complaint that are passed on
+_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+_TIMEOUT_SECONDS = 60.0  # plugins call remote services, and some prompt a person
+_LONGEST_STDERR = 300  # characters of its stderr in our error
 
 
 class _Status(msgspec.Struct, frozen=True, rename="camel"):
@@ -33,7 +33,7 @@ class _Credential(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """``expires``: seconds since 1970; None for never. Certificates are PEM."""
+    """``expires``: Unix time; None for never. Certificates are PEM."""
 
     token: str = ""
     certificate: bytes = b""
@@ -47,22 +47,22 @@ class Credential:
 async def run_plugin(
     plugin: ExecPlugin, cluster: KubeconfigCluster, environ: Mapping[str, str]
 ) -> Credential:
-    """Runs the command; an AccessError if it does not give what it should."""
+    """AccessError if the command fails or does not print an ExecCredential."""
     _check(plugin)
-    said = await _run(plugin, {**environ, **_variables(plugin, cluster)})
-    return parse_credential(plugin, said)
+    output = await _run(plugin, {**environ, **_variables(plugin, cluster)})
+    return parse_credential(plugin, output)
 
 
 def _check(plugin: ExecPlugin) -> None:
-    if plugin.api_version not in _SPOKEN:
-        expected = " or ".join(_SPOKEN)
+    if plugin.api_version not in _VERSIONS:
+        expected = " or ".join(_VERSIONS)
         raise AccessError(f"exec: apiVersion: expected {expected}, got {plugin.api_version!r}")
     if plugin.interactive_mode not in ("Never", "IfAvailable", "Always"):
         raise AccessError(
             f"exec: interactiveMode: expected Never, IfAvailable or Always, got {plugin.interactive_mode!r}"
         )
     if plugin.interactive_mode == "Always" and not _has_terminal():
-        raise AccessError(f"exec: {plugin.command} wants to ask somebody, and there is no terminal")
+        raise AccessError(f"exec: {plugin.command} has interactiveMode Always, and there is no terminal")
 
 
 def _has_terminal() -> bool:
@@ -107,28 +107,28 @@ async def _run(plugin: ExecPlugin, environ: Mapping[str, str]) -> bytes:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise AccessError(f"exec: {plugin.command} cannot be run: {why}{hint}") from error
     try:
-        async with asyncio.timeout(_PATIENCE):
-            said, complaint = await process.communicate()
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
+            output, stderr = await process.communicate()
     except TimeoutError as error:
-        raise AccessError(f"exec: {plugin.command} did not end within {_PATIENCE:g} s") from error
+        raise AccessError(f"exec: {plugin.command} did not exit within {_TIMEOUT_SECONDS:g} s") from error
     finally:
         if process.returncode is None:
             process.kill()
     if process.returncode:
-        why = _printable(complaint.decode(errors="replace"))[-_MOST_SAID:] or "it did not say why"
-        raise AccessError(f"exec: {plugin.command} ended with code {process.returncode}: {why}")
-    return said
+        why = _printable(stderr.decode(errors="replace"))[-_LONGEST_STDERR:] or "its stderr is empty"
+        raise AccessError(f"exec: {plugin.command} exited with code {process.returncode}: {why}")
+    return output
 
 
 def _printable(text: str) -> str:
-    """Nothing that a terminal would obey."""
+    """Without control sequences, which a terminal would execute."""
     return "".join(sign if sign.isprintable() or sign.isspace() else "?" for sign in text).strip()
 
 
-def parse_credential(plugin: ExecPlugin, said: bytes) -> Credential:
-    where = f"exec: the answer of {plugin.command}"
+def parse_credential(plugin: ExecPlugin, output: bytes) -> Credential:
+    where = f"exec: the output of {plugin.command}"
     try:
-        credential = msgspec.json.decode(said, type=_Credential)
+        credential = msgspec.json.decode(output, type=_Credential)
     except msgspec.MsgspecError as error:
         raise AccessError(f"{where}: expected an ExecCredential as JSON: {error}") from error
     if (credential.kind, credential.api_version) != ("ExecCredential", plugin.api_version):

@@ -1,4 +1,4 @@
-"""How fast requests may follow one another, and how long to wait after a failure. Time is an argument."""
+"""The client's rate limiter, and backoff between retries. Time is an argument."""
 
 from dataclasses import dataclass
 from math import inf
@@ -6,7 +6,7 @@ from zlib import crc32
 
 
 class TokenBucket:
-    """``burst`` requests at once, and then ``rate`` a second; a rate of nothing, or less, is no limit."""
+    """``burst`` requests at once, then ``rate`` per second; a rate of 0 or less means no limit."""
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate = rate
@@ -15,9 +15,9 @@ class TokenBucket:
         self._filled_at = 0.0
 
     def take(self, now: float, longest: float = inf) -> float:
-        """Takes the next turn; says in how many seconds it comes.
+        """Takes a token; returns in how many seconds it is available.
 
-        If that is later than in ``longest`` seconds, nobody waits for it, and it is left to others.
+        If that is more than ``longest`` seconds, no token is taken: the caller gives up.
         """
         start = max(now, self._filled_at)
         if self._rate <= 0:
@@ -30,15 +30,15 @@ class TokenBucket:
         return pause
 
     def rest(self, until: float) -> None:
-        """No turn comes before then. Afterwards there is no burst: it would be too much at once again."""
+        """No token before then, and no burst after it: the server has just said that it is overloaded."""
         self._tokens = min(self._tokens, 1.0)
         self._filled_at = max(self._filled_at, until)
 
 
 @dataclass(frozen=True, slots=True)
 class RetryBackoff:
-    """Pauses that double. Whoever fails at the same moment as others must not come back together with them:
-    the pauses of each are stretched by a part of their own, which follows from the name."""
+    """Exponential backoff. Its jitter follows from the name, so that those that fail together do not retry
+    together, and a simulation still repeats exactly."""
 
     name: str
     first: float = 0.8
@@ -50,5 +50,5 @@ class RetryBackoff:
 
 
 def spread(name: str, seconds: float) -> float:
-    """Between once and one and a half times as long."""
+    """With jitter: 1 to 1.5 times as long, depending on the name."""
     return seconds * (1 + crc32(name.encode()) % 1000 / 2000)

@@ -1,6 +1,6 @@
-"""What was shown of one kind of object, so that nothing is shown twice, and what vanished is missed.
+"""What was delivered of one kind, so that nothing is delivered twice and a relist finds what was deleted.
 
-Lists and changes in, sights out. Where they come from is not known here.
+Lists and changes in, watch events out. Where they come from is not known here.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ Result = Decoded[KubernetesObject] | Unreadable
 
 
 class KnownObject(NamedTuple):
-    """No more of an object than is asked for: there are many, and others keep them."""
+    """Only the parts of an object that are needed here: there are many, and the scheduler keeps the rest."""
 
     uid: str
     version: str
@@ -31,12 +31,12 @@ class KnownObjects:
         self._missing: set[tuple[str, str]] = set()
 
     def find(self, target: Target) -> KnownObject | None:
-        """What is known of an object as it was shown last."""
+        """What is known of an object from its latest event; None if another object has the name now."""
         known = self._known.get((target.namespace, target.name))
         return known if known is not None and known.uid == target.uid else None
 
     def begin_list(self) -> None:
-        """What follows is everything that there is, until the list ends."""
+        """From here to ``end_list`` every existing object is shown; the others were deleted meanwhile."""
         self._missing = set(self._known)
 
     def end_list(self) -> Iterator[WatchEvent]:
@@ -45,7 +45,7 @@ class KnownObjects:
             yield self._forgotten(key)
 
     def show(self, meta: ObjectMeta, result: Result) -> Iterator[WatchEvent]:
-        """An object as it is now."""
+        """The present state of an object."""
         key = (meta.namespace, meta.name)
         self._missing.discard(key)
         known = self._known.get(key)
@@ -70,7 +70,8 @@ class KnownObjects:
             yield self._forgotten(key, meta.resource_version)
 
     def _forgotten(self, key: tuple[str, str], version: str = "") -> Gone:
-        """Only a change says when somebody went; who is missing in a list may not have come yet."""
+        """``version``: known only from a watch event. An object that a list lacks has none: the list may come
+        from a server that is behind, on which the object does not exist yet."""
         return Gone(Target(self._kind, *key, self._known.pop(key).uid), version)
 
 

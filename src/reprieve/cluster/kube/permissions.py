@@ -1,6 +1,6 @@
-"""Which rights a scheduler needs on an API server, and whether it has them.
+"""Which RBAC permissions the scheduler needs, and whether it has them.
 
-The role in ``deploy/`` gives exactly these. Nothing is sent here.
+The role in ``deploy/`` grants exactly these. Nothing is sent here.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -13,12 +13,12 @@ from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
 from reprieve.cluster.kube.rest_mapping import EVENT, RestMapping
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_OURSELVES = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Permission:
-    """``resource`` may name a part of one, as in pods/status; without a namespace it is meant for all."""
+    """``resource`` may include a subresource, as in pods/status; without a namespace, in all."""
 
     verb: str
     group: str
@@ -34,7 +34,7 @@ class Permission:
         return f"{self.verb} {what}{'/' if part else ''}{part}{named}{where}"
 
 
-# Beside reading: what each effect asks of the server, and what it reads before or after.
+# Beyond list and watch: the writes of each effect, and the reads before or after them.
 _WRITES = {
     "": {
         "pods": "get delete",
@@ -47,22 +47,22 @@ _WRITES = {
 }
 
 
-def scheduling_permissions(places: Iterable[RestMapping]) -> Iterator[Permission]:
-    """To schedule a cluster that has these kinds."""
-    for place in places:
-        group = _group(place)
-        yield Permission("list", group, place.plural)
-        yield Permission("watch", group, place.plural)
-        if place.kind == "PodGroup":
-            yield Permission("get", group, place.plural)
-            yield Permission("patch", group, f"{place.plural}/status")
+def scheduling_permissions(mappings: Iterable[RestMapping]) -> Iterator[Permission]:
+    """To schedule in a cluster that has these kinds."""
+    for mapping in mappings:
+        group = _group(mapping)
+        yield Permission("list", group, mapping.plural)
+        yield Permission("watch", group, mapping.plural)
+        if mapping.kind == "PodGroup":
+            yield Permission("get", group, mapping.plural)
+            yield Permission("patch", group, f"{mapping.plural}/status")
     for group, resources in _WRITES.items():
         for resource, verbs in resources.items():
             yield from (Permission(verb, group, resource) for verb in verbs.split())
 
 
 def election_permissions(namespace: str, name: str) -> Iterator[Permission]:
-    """To hold a lease. It may have to be made, and nobody can be given the right to make one by its name."""
+    """To hold a Lease. RBAC cannot restrict ``create`` by name."""
     group = "coordination.k8s.io"
     yield Permission("create", group, "leases", namespace)
     yield Permission("get", group, "leases", namespace, name)
@@ -70,18 +70,18 @@ def election_permissions(namespace: str, name: str) -> Iterator[Permission]:
 
 
 def review_permissions() -> Iterator[Permission]:
-    """To find out who asks for metrics, and whether they may."""
+    """To authenticate and authorize requests for our own pages, such as /metrics."""
     yield Permission("create", "authentication.k8s.io", "tokenreviews")
     yield Permission("create", "authorization.k8s.io", "subjectaccessreviews")
 
 
 def client_ca_permissions() -> Iterator[Permission]:
-    """To learn whose client certificates count."""
+    """To read the CA for client certificates."""
     yield Permission("get", "", "configmaps", client_ca.NAMESPACE, client_ca.NAME)
 
 
 def self_access_review(right: Permission) -> Generator[ApiRequest, ApiResponse, bool | None]:
-    """None if the server does not say."""
+    """Whether we have a permission; None if the server does not say."""
     resource, _, part = right.resource.partition("/")
     wanted = {"verb": right.verb, "group": right.group, "resource": resource, "subresource": part}
     where = {"namespace": right.namespace, "name": right.name}
@@ -96,13 +96,13 @@ def self_access_review(right: Permission) -> Generator[ApiRequest, ApiResponse, 
 
 
 def self_subject_review() -> Generator[ApiRequest, ApiResponse, str]:
-    """The name under which the server knows us; empty if it does not say."""
+    """The user name that the server has authenticated us as; empty if it does not say."""
     body = msgspec.json.encode({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
-    response = yield ApiRequest("POST", _OURSELVES, (), body)
+    response = yield ApiRequest("POST", _SELF_REVIEWS, (), body)
     status = response.object.get("status") if response.is_success else None
-    person = status.get("userInfo") if isinstance(status, dict) else None
-    return str(person.get("username") or "") if isinstance(person, dict) else ""
+    user = status.get("userInfo") if isinstance(status, dict) else None
+    return str(user.get("username") or "") if isinstance(user, dict) else ""
 
 
-def _group(place: RestMapping) -> str:
-    return place.api_version.rpartition("/")[0]
+def _group(mapping: RestMapping) -> str:
+    return mapping.api_version.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""Through which proxy an address is reached, by the rules of other clients of Kubernetes."""
+"""Which proxy leads to a server: proxy-url of the kubeconfig, or HTTPS_PROXY and NO_PROXY as in Go."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def proxy_for(server: str, configured: str, environ: Mapping[str, str]) -> str:
-    """The address of the proxy, or nothing; what is configured counts before the environment."""
+    """The URL of the proxy, or empty; ``configured`` wins over the environment."""
     if configured:
         return _checked(configured, "proxy-url")
     parts = urlsplit(server)
@@ -19,7 +19,7 @@ def proxy_for(server: str, configured: str, environ: Mapping[str, str]) -> str:
     name = f"{parts.scheme.upper()}_PROXY"
     proxy = environ.get(name) or environ.get(name.lower()) or ""
     excepted = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
-    if not proxy or _is_near(host) or any(_excepts(entry, host, port) for entry in _entries(excepted)):
+    if not proxy or _is_local(host) or any(_excepts(entry, host, port) for entry in _entries(excepted)):
         return ""
     return _checked(proxy if "://" in proxy else f"http://{proxy}", name)
 
@@ -28,10 +28,10 @@ def _checked(proxy: str, where: str) -> str:
     try:
         parts = urlsplit(proxy)
         is_one = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # the port is no number, or the brackets are not in order
+    except ValueError:  # an invalid port, or unbalanced brackets
         is_one = False
     if not is_one:
-        raise AccessError(f"{where}: expected the address of a proxy with http or https")
+        raise AccessError(f"{where}: expected the http or https URL of a proxy")
     return proxy
 
 
@@ -42,7 +42,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-def _is_near(host: str) -> bool:
+def _is_local(host: str) -> bool:
     address = _address(host)
     return host == "localhost" or (address is not None and address.is_loopback)
 
@@ -52,7 +52,7 @@ def _entries(text: str) -> list[str]:
 
 
 def _excepts(entry: str, host: str, port: int) -> bool:
-    """``entry``: everything, an address, a network, or a domain; with a port, if it is only about that."""
+    """``entry``: ``*``, an address, a network or a domain, the last three perhaps with a port."""
     if entry == "*":
         return True
     if "/" in entry:

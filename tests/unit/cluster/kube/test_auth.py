@@ -37,7 +37,7 @@ def test_tokens_and_passwords() -> None:
     assert headers(Access(Login(PLAIN, KubeconfigUser()))) == []
 
 
-def test_acting_as_somebody_else() -> None:
+def test_impersonation() -> None:
     user = KubeconfigUser(impersonate="jane", as_uid="7", as_groups=("a", "b"), as_user_extra={"a/b": ("x",)})
     assert headers(Access(Login(PLAIN, user))) == [
         ("Impersonate-User", "jane"),
@@ -76,7 +76,7 @@ def test_a_token_that_was_written_down_serves_while_there_is_no_file(tmp_path: P
     "user",
     [KubeconfigUser(token="t"), KubeconfigUser(username="u"), KubeconfigUser(client_certificate_data="x")],
 )
-def test_who_has_something_to_show_asks_no_plugin(user: KubeconfigUser) -> None:
+def test_static_credentials_win_over_a_plugin(user: KubeconfigUser) -> None:
     plugin = ExecPlugin(command="/no/such", api_version="client.authentication.k8s.io/v1")
     headers(Access(Login(PLAIN, msgspec.structs.replace(user, exec=plugin))))
 
@@ -92,7 +92,7 @@ def test_a_refused_token_is_read_at_once_but_not_all_the_time(tmp_path: Path) ->
         assert access.renew(first)
         second = await access.grant()
         assert second.headers == (("Authorization", "Bearer second"),)
-        assert access.renew(first), "somebody else has renewed it meanwhile"
+        assert access.renew(first), "a concurrent request has renewed it"
         assert not access.renew(second)
         clock.now += 11
         assert access.renew(second)
@@ -138,7 +138,7 @@ def test_what_a_plugin_said_is_kept_until_it_expires_or_is_refused(tmp_path: Pat
     asyncio.run(main())
 
 
-def test_a_plugin_that_fails_is_not_run_for_everybody_who_asks(tmp_path: Path) -> None:
+def test_a_failing_plugin_is_not_run_for_every_request(tmp_path: Path) -> None:
     clock, counter = HandClock(), tmp_path / "runs"
     script = f"open({str(counter)!r}, 'a').write('x'); raise SystemExit('no')"
     version = "client.authentication.k8s.io/v1"
@@ -147,11 +147,11 @@ def test_a_plugin_that_fails_is_not_run_for_everybody_who_asks(tmp_path: Path) -
 
     async def main() -> None:
         for _ in range(3):
-            with pytest.raises(AccessError, match="ended with code 1: no"):
+            with pytest.raises(AccessError, match="exited with code 1: no"):
                 await access.grant()
         assert counter.read_text() == "x"
         clock.now += 11
-        with pytest.raises(AccessError, match="ended with code 1"):
+        with pytest.raises(AccessError, match="exited with code 1"):
             await access.grant()
         assert counter.read_text() == "xx"
 

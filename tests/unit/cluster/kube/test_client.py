@@ -1,4 +1,4 @@
-"""One connection, over real sockets: what a failure means, how fast it goes, and whom it trusts."""
+"""One connection, over real sockets: what a failure means, the rate limit, and fencing."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ async def connecting(
 def asked(request: ApiRequest, answering: Answering, **limits: Any) -> Answer:
     async def main() -> Answer:
         async with connecting(answering, ClientLimits(**limits)) as (connection, _):
-            return await connection.converse(once(request))
+            return await connection.perform(once(request))
 
     return run(main())
 
@@ -82,7 +82,7 @@ def test_a_server_that_has_a_path_of_its_own() -> None:
     run(main())
 
 
-def test_somebody_learns_how_every_request_was_answered() -> None:
+def test_the_observer_is_called_for_every_request() -> None:
     told: list[tuple[str, str, int | None]] = []
 
     async def main() -> int:
@@ -90,7 +90,7 @@ def test_somebody_learns_how_every_request_was_answered() -> None:
             access = Access(
                 Login(KubeconfigCluster(server=f"http://127.0.0.1:{listener.port}"), KubeconfigUser())
             )
-            access.onlooker = lambda host, method, code, seconds: told.append((host, method, code))
+            access.observer = lambda host, method, code, seconds: told.append((host, method, code))
             async with connected(access) as connection:
                 await connection.send(READ)
         async with connected(access) as connection:
@@ -142,7 +142,7 @@ def test_what_was_not_sent_has_not_happened() -> None:
         async with connected(
             Access(Login(KubeconfigCluster(server=f"http://127.0.0.1:{port}"), KubeconfigUser()))
         ) as connection:
-            answer = await connection.converse(once(WRITE))
+            answer = await connection.perform(once(WRITE))
             assert isinstance(answer, Refused)
             assert answer.again
             assert f"http://127.0.0.1:{port} cannot be reached" in answer.error
@@ -175,11 +175,11 @@ def test_a_write_does_not_wait_for_ever() -> None:
         busy = text("429 Too Many Requests", Retry_After="30")
         async with connecting(always(busy, OK)) as (connection, listener):
             await connection.send(READ)
-            refused = await connection.converse(once(WRITE))
+            refused = await connection.perform(once(WRITE))
             assert isinstance(refused, Refused)
             assert refused.again
             assert asyncio.get_running_loop().time() == pytest.approx(8.0)
-            assert await connection.converse(once(READ)) == Succeeded()
+            assert await connection.perform(once(READ)) == Succeeded()
             assert asyncio.get_running_loop().time() == pytest.approx(30.0, abs=0.1)
             assert len(listener.heads) == 2
 
@@ -196,13 +196,13 @@ def test_a_refused_token_is_renewed_and_the_request_made_again(tmp_path: Path) -
 
     async def main() -> None:
         async with connecting(rotate, user=KubeconfigUser(token_file=str(file))) as (connection, listener):
-            assert await connection.converse(once(WRITE)) == Succeeded()
+            assert await connection.perform(once(WRITE)) == Succeeded()
             assert len(listener.heads) == 2
 
     run(main())
 
 
-def test_nothing_is_written_without_the_right_to_and_reading_goes_on() -> None:
+def test_without_leadership_writes_are_not_sent_and_reads_are() -> None:
     async def main() -> None:
         now = asyncio.get_running_loop().time
         async with listening(say_nothing) as listener:
@@ -210,19 +210,19 @@ def test_nothing_is_written_without_the_right_to_and_reading_goes_on() -> None:
                 Login(KubeconfigCluster(server=f"http://127.0.0.1:{listener.port}"), KubeconfigUser())
             )
             async with connected(access, may_write_for=lambda: 3.0 - now()) as connection:
-                assert isinstance(await connection.converse(once(WRITE)), Lost)
+                assert isinstance(await connection.perform(once(WRITE)), Lost)
                 assert now() == pytest.approx(3.0), "what is under way ends with the right"
-                refused = await connection.converse(once(WRITE))
+                refused = await connection.perform(once(WRITE))
                 assert isinstance(refused, Refused)
-                assert "somebody else may lead" in refused.error
+                assert "another replica may lead" in refused.error
                 assert len(listener.heads) == 1
-                await connection.converse(once(READ))
+                await connection.perform(once(READ))
                 assert len(listener.heads) == 2
 
     run(main())
 
 
-def test_the_right_to_write_is_asked_for_once_more_when_the_bytes_are_sent() -> None:
+def test_leadership_is_checked_again_when_the_body_is_sent() -> None:
     """A process may stand still between the two; what was not sent then has not happened."""
 
     async def main() -> None:
@@ -232,9 +232,9 @@ def test_the_right_to_write_is_asked_for_once_more_when_the_bytes_are_sent() -> 
                 Login(KubeconfigCluster(server=f"http://127.0.0.1:{listener.port}"), KubeconfigUser())
             )
             async with connected(access, may_write_for=lambda: next(answers)) as connection:
-                refused = await connection.converse(once(WRITE))
+                refused = await connection.perform(once(WRITE))
                 assert isinstance(refused, Refused)
-                assert "somebody else may lead" in refused.error
+                assert "another replica may lead" in refused.error
                 assert listener.heads == []
                 assert asyncio.get_running_loop().time() == 0.0
 

@@ -90,7 +90,7 @@ def test_another_text_is_another_event_for_a_server_never_changes_one() -> None:
     assert (again.method, body_of(again)["series"]["count"]) == ("PATCH", 2)
 
 
-def test_who_says_something_else_all_the_time_is_heard_now_and_again_only() -> None:
+def test_ever_new_notes_are_written_at_intervals() -> None:
     recorder = EventSeriesRecorder("reprieve", "one")
     heard = [len(_said(recorder, f"{second} short", NOW + second)) for second in range(600)]
     assert heard[:10] == [1] * 10
@@ -131,7 +131,7 @@ def test_an_attempt_whose_answer_was_lost_is_repeated_under_the_same_name() -> N
     assert body_of(patched)["series"]["count"] == 2
 
 
-def test_what_is_to_be_told_once_has_the_same_name_whoever_tells_it() -> None:
+def test_an_event_to_be_written_once_has_the_same_name_in_every_replica() -> None:
     effects = [replace(warning(note), once="d-1") for note in ("no room", "in other words")]
     told = [
         EventSeriesRecorder("reprieve", f"{i}").announce(effect, "v1", NOW + i)

@@ -44,7 +44,7 @@ def test_a_certificate() -> None:
     assert credential.is_valid(1e12)
 
 
-def test_it_is_told_what_it_needs(tmp_path: Path) -> None:
+def test_the_plugin_receives_its_environment(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     script = (
         f"import os; open({str(seen)!r}, 'w').write(os.environ['KUBERNETES_EXEC_INFO'] + os.environ['A']);"
@@ -58,7 +58,7 @@ def test_it_is_told_what_it_needs(tmp_path: Path) -> None:
     assert info["spec"]["cluster"] == {"server": "https://api:6443", "config": {"audience": "us"}}
 
 
-def test_it_is_told_whom_we_trust_though_that_stands_in_a_file(tmp_path: Path) -> None:
+def test_the_plugin_receives_the_ca_from_a_file(tmp_path: Path) -> None:
     seen, authority = tmp_path / "seen", tmp_path / "ca.crt"
     authority.write_text("PEM")
     script = f"import os; open({str(seen)!r}, 'w').write(os.environ['KUBERNETES_EXEC_INFO']);"
@@ -81,7 +81,7 @@ def test_it_is_told_whom_we_trust_though_that_stands_in_a_file(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        (plugin("import sys; sys.exit('log in first')"), "ended with code 1: log in first"),
+        (plugin("import sys; sys.exit('log in first')"), "exited with code 1: log in first"),
         (plugin("import sys; sys.exit('\\x1b[31mno')"), r"code 1: \?\[31mno"),
         (plugin("print('hello')"), "expected an ExecCredential as JSON"),
         (plugin(says()), "expected a token, or a client certificate"),

@@ -20,16 +20,16 @@ def test_after_a_rest_there_is_no_burst() -> None:
     assert bucket.take(5.1) == pytest.approx(0.2)
 
 
-def test_who_has_no_limit_rests_too() -> None:
+def test_retry_after_holds_without_a_rate_limit() -> None:
     bucket = TokenBucket(rate=0, burst=1)
     bucket.rest(until=5.0)
     assert [bucket.take(now) for now in (1.0, 6.0)] == [4.0, 0.0]
 
 
-def test_a_turn_for_which_nobody_waits_is_left_to_others() -> None:
+def test_a_caller_that_gives_up_takes_no_token() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     assert [bucket.take(0.0, longest=2.0) for _ in range(10)] == [0.0, 1.0, 2.0, *[3.0] * 7]
-    assert bucket.take(2.0, longest=2.0) == 1.0, "those who gave up owe nothing"
+    assert bucket.take(2.0, longest=2.0) == 1.0, "callers that gave up took no token"
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0])

@@ -1,4 +1,4 @@
-"""Who begins to watch late is shown what there is now, and nothing of what was before."""
+"""A late listener receives the present state, and nothing of the past."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -31,7 +31,7 @@ def told(story: Story) -> None:
 
 @asynccontextmanager
 async def seen_by(there: KubeCluster) -> AsyncIterator[list[str]]:
-    """Names of the pods that a watcher is shown, as he is shown them."""
+    """Names of the pods that a watcher receives, in order."""
     sights: list[str] = []
 
     async def watch() -> None:
@@ -85,7 +85,7 @@ def test_what_cannot_be_read_is_shown_as_such() -> None:
     told(story)
 
 
-def test_who_watches_at_once_is_shown_the_same() -> None:
+def test_an_early_listener_receives_the_same() -> None:
     async def story(mini: MiniCluster, there: KubeCluster) -> None:
         mini.apply([pod("old", pod_spec("1"))])
         async with seen_by(there) as sights:

@@ -46,7 +46,7 @@ def test_what_a_list_does_not_have_is_gone() -> None:
     assert list(mirror.end_list()) == []
 
 
-def test_a_list_that_breaks_off_loses_nobody() -> None:
+def test_an_incomplete_list_deletes_nothing() -> None:
     mirror = KnownObjects("Pod")
     for name in "ab":
         show(mirror, meta(name))

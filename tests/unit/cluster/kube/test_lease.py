@@ -1,4 +1,4 @@
-"""Who leads: the lease as it is read and written, and how long one may rely on it."""
+"""Leader election: how the Lease is read and written, and how long leadership is certain."""
 
 import json
 from typing import Any
@@ -69,7 +69,7 @@ def release(one: LeaseClaim, server: Server) -> None:
 
 def test_the_first_takes_it_and_renews_with_one_request() -> None:
     server, one = Server(), claim("one")
-    assert attempt(one, server, 0) is LeaseHolder.WE
+    assert attempt(one, server, 0) is LeaseHolder.SELF
     assert server.spec == {
         "holderIdentity": "one",
         "leaseDurationSeconds": 15,
@@ -78,7 +78,7 @@ def test_the_first_takes_it_and_renews_with_one_request() -> None:
         "leaseTransitions": 0,
     }
     server.asked.clear()
-    assert attempt(one, server, 2) is LeaseHolder.WE
+    assert attempt(one, server, 2) is LeaseHolder.SELF
     assert server.asked == ["PUT"]
     assert server.spec["renewTime"] == "2026-01-01T00:00:02.000000Z"
     assert server.spec["acquireTime"] == "2026-01-01T00:00:00.000000Z"
@@ -87,21 +87,21 @@ def test_the_first_takes_it_and_renews_with_one_request() -> None:
 def test_others_wait_until_it_has_not_changed_for_long_by_their_own_clock() -> None:
     server, one, two = Server(), claim("one"), claim("two")
     attempt(one, server, 1000)
-    assert attempt(two, server, 0) is LeaseHolder.OTHERS
+    assert attempt(two, server, 0) is LeaseHolder.OTHER
     attempt(one, server, 1014)
-    assert attempt(two, server, 14) is LeaseHolder.OTHERS
-    assert attempt(two, server, 28) is LeaseHolder.OTHERS
-    assert attempt(two, server, 29) is LeaseHolder.WE
+    assert attempt(two, server, 14) is LeaseHolder.OTHER
+    assert attempt(two, server, 28) is LeaseHolder.OTHER
+    assert attempt(two, server, 29) is LeaseHolder.SELF
     assert (server.spec["holderIdentity"], server.spec["leaseTransitions"]) == ("two", 1)
-    assert attempt(one, server, 1030) is LeaseHolder.OTHERS
+    assert attempt(one, server, 1030) is LeaseHolder.OTHER
 
 
 def test_what_is_released_is_free_at_once() -> None:
     server, one, two = Server(), claim("one"), claim("two")
     attempt(one, server, 0)
-    assert attempt(two, server, 0) is LeaseHolder.OTHERS
+    assert attempt(two, server, 0) is LeaseHolder.OTHER
     release(one, server)
-    assert attempt(two, server, 0.1) is LeaseHolder.WE
+    assert attempt(two, server, 0.1) is LeaseHolder.SELF
     release(one, server)
     assert server.spec["holderIdentity"] == "two"
 
@@ -110,8 +110,8 @@ def test_an_answer_that_was_lost_is_looked_up() -> None:
     server, one = Server(), claim("one")
     attempt(one, server, 0)
     lost = one.attempt(2, TODAY + 2)
-    server.answer(next(lost))  # it happened, and nobody heard
-    assert attempt(one, server, 4) is LeaseHolder.WE
+    server.answer(next(lost))  # the write happened, and its response was lost
+    assert attempt(one, server, 4) is LeaseHolder.SELF
     assert server.spec["leaseTransitions"] == 0
 
 
@@ -121,16 +121,16 @@ def test_a_server_in_trouble_says_nothing_about_the_lease() -> None:
     try:
         talking.send(ApiResponse(500))
     except StopIteration as end:
-        assert end.value is LeaseHolder.UNCLEAR
+        assert end.value is LeaseHolder.UNKNOWN
 
 
-def test_two_who_create_it_at_once() -> None:
+def test_two_candidates_create_it_together() -> None:
     server, one, two = Server(), claim("one"), claim("two")
     slow = two.attempt(0, TODAY)
     create = slow.send(server.answer(next(slow)))
-    assert attempt(one, server, 0) is LeaseHolder.WE
+    assert attempt(one, server, 0) is LeaseHolder.SELF
     try:
         slow.send(server.answer(create))
     except StopIteration as end:
-        assert end.value is LeaseHolder.UNCLEAR
+        assert end.value is LeaseHolder.UNKNOWN
     assert server.spec["holderIdentity"] == "one"

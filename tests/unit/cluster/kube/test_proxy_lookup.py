@@ -1,4 +1,4 @@
-"""Which proxy, and for whom none."""
+"""Which proxy, and for which hosts none."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_what_is_configured_counts_first() -> None:
 
 
 @pytest.mark.parametrize("server", ["https://127.0.0.1:6443", "https://localhost", "https://[::1]:6443"])
-def test_nobody_needs_a_proxy_to_reach_himself(server: str) -> None:
+def test_no_proxy_for_localhost(server: str) -> None:
     assert proxy_for(server, "", PROXIES) == ""
 
 
@@ -69,7 +69,7 @@ def test_no_exceptions(excepted: str, server: str) -> None:
 
 
 def test_other_kinds_of_proxy_are_refused() -> None:
-    with pytest.raises(AccessError, match="proxy-url: expected the address of a proxy with http or https"):
+    with pytest.raises(AccessError, match="proxy-url: expected the http or https URL of a proxy"):
         proxy_for("https://api.example", "socks5://p:1", {})
     with pytest.raises(AccessError, match="proxy-url"):
         proxy_for("https://api.example", "http://p:port", {})

@@ -83,7 +83,7 @@ def test_a_pod_is_bound_with_one_request_that_names_its_uid() -> None:
         (answer(503), Refused("no", again=True)),
     ],
 )
-def test_who_is_bound_already_is_looked_at(current: ApiResponse, expected: Answer) -> None:
+def test_a_pod_that_is_already_bound_is_read(current: ApiResponse, expected: Answer) -> None:
     said, result = talk(Bind(POD, "n1"), PODS, CONFLICT, current)
     assert [r.method for r in said] == ["POST", "GET"]
     assert result == expected
@@ -174,7 +174,7 @@ def test_a_nomination_and_conditions_are_one_patch() -> None:
     assert result == Succeeded()
 
 
-def test_an_eviction_deletes_only_whom_it_means_and_with_its_own_grace() -> None:
+def test_an_eviction_deletes_by_uid_with_the_pods_own_grace_period() -> None:
     (request,), result = talk(Evict(POD), PODS, answer())
     assert (request.method, request.path) == ("DELETE", "/api/v1/namespaces/team/pods/web")
     assert body_of(request)["preconditions"] == {"uid": "u1"}
@@ -182,7 +182,7 @@ def test_an_eviction_deletes_only_whom_it_means_and_with_its_own_grace() -> None
     assert result == Succeeded()
 
 
-def test_who_is_gone_has_been_evicted() -> None:
+def test_evicting_a_pod_that_is_gone_succeeds() -> None:
     assert talk(Evict(POD), PODS, answer(404))[1] == Succeeded()
     namesake = answer(metadata={"uid": "other"})
     assert talk(Evict(POD), PODS, CONFLICT, namesake)[1] == Succeeded()
@@ -203,7 +203,7 @@ def test_a_volume_is_promised_as_it_was_read() -> None:
     assert talk(BindVolume(VOLUME, CLAIM), VOLUMES, volume(), CONFLICT)[1] == Refused("no", again=True)
 
 
-def test_a_volume_of_somebody_else_is_left_alone() -> None:
+def test_a_volume_of_another_claim_is_left_alone() -> None:
     theirs = volume(claimRef={"namespace": "team", "name": "other", "uid": "u9"})
     said, result = talk(BindVolume(VOLUME, CLAIM), VOLUMES, theirs)
     assert len(said) == 1
@@ -213,7 +213,7 @@ def test_a_volume_of_somebody_else_is_left_alone() -> None:
     assert talk(BindVolume(VOLUME, CLAIM), VOLUMES, ours)[1] == Succeeded()
 
 
-def test_a_claim_is_told_its_node_unless_it_has_a_volume() -> None:
+def test_a_claim_gets_its_selected_node_unless_it_has_a_volume() -> None:
     waiting = answer(metadata={"uid": "u3", "resourceVersion": "5"}, spec={})
     (_, patch), _ = talk(SelectNode(CLAIM, "n1"), CLAIMS, waiting, answer())
     assert body_of(patch)["metadata"]["annotations"] == {"volume.kubernetes.io/selected-node": "n1"}

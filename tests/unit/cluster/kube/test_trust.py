@@ -1,4 +1,4 @@
-"""Whom a connection trusts, to whom it shows itself, and through whom it goes."""
+"""TLS of a connection: server certificates, client certificates, proxies."""
 
 import asyncio
 import base64
@@ -44,7 +44,7 @@ def tls_answer(
         async with listening(always(OK), context) as listener:
             login = Login(KubeconfigCluster(server=f"https://127.0.0.1:{listener.port}", **cluster), user)
             async with connected(Access(login)) as connection:
-                return await connection.converse(once(WRITE))
+                return await connection.perform(once(WRITE))
 
     return asyncio.run(main())
 
@@ -102,9 +102,9 @@ def answers_before_and_after(
         async with listening(always(OK), server) as listener:
             there = msgspec.structs.replace(cluster, server=f"https://127.0.0.1:{listener.port}")
             async with connected(Access(Login(there, user))) as connection:
-                before = await connection.converse(once(WRITE))
+                before = await connection.perform(once(WRITE))
                 renew()
-                return [before, await connection.converse(once(WRITE))]
+                return [before, await connection.perform(once(WRITE))]
 
     return run(main())
 
@@ -162,7 +162,7 @@ def test_a_proxy_leads_to_a_server_that_speaks_tls_and_learns_nothing() -> None:
                 certificate_authority_data=data(HERE.certificate),
             )
             async with connected(Access(Login(cluster, NOBODY))) as connection:
-                answer = await connection.converse(once(WRITE))
+                answer = await connection.perform(once(WRITE))
             listener.close()
             return answer
 
@@ -181,7 +181,7 @@ def test_a_proxy_is_asked_for_the_way() -> None:
             environ = {"HTTP_PROXY": f"http://me:secret@127.0.0.1:{proxy.port}"}
             login = Login(KubeconfigCluster(server="http://api.invalid:6443"), NOBODY)
             async with connected(Access(login, environ)) as connection:
-                assert await connection.converse(once(WRITE)) == Succeeded()
+                assert await connection.perform(once(WRITE)) == Succeeded()
             assert proxy.heads[0][1].startswith("POST http://api.invalid:6443/api/v1/pods HTTP/1.1")
             assert "Proxy-Authorization: Basic bWU6c2VjcmV0" in proxy.heads[0][1]
 

@@ -81,7 +81,7 @@ def followed(server: Server, seconds: float = 100.0) -> list[WatchEvent | str]:
     told: list[WatchEvent | str] = []
 
     async def deliver(portion: WatchBatch) -> None:
-        told.extend(portion.sights)
+        told.extend(portion.events)
         if portion.complete:
             told.append("all")
 
@@ -175,7 +175,7 @@ def test_lists_that_expire_again_and_again_are_asked_for_ever_more_slowly() -> N
     assert 8 <= len(server.asked) <= 16
 
 
-def test_what_came_before_the_error_is_told() -> None:
+def test_events_before_an_error_are_delivered() -> None:
     server = Server([bookmark(1, ends_list=True), change("ADDED", pod("a", 2)), EXPIRED], [EXPIRED])
     assert names(followed(server)) == ["all", "+a2"]
 
@@ -190,7 +190,7 @@ def test_a_server_without_streams_is_asked_for_portions(status: int) -> None:
     assert server.asked[1]["limit"] == "500"
 
 
-def test_portions_that_get_too_old_are_taken_all_at_once() -> None:
+def test_an_expired_paged_list_is_repeated_without_a_limit() -> None:
     lists = (page(7, pod("a", 1), goes_on="x"), ApiResponse(410), page(9, pod("b", 2)))
     server = Server(RefusedError(ApiResponse(422)), lists=lists)
     assert names(followed(server)) == ["+a1", "+b2", "-a", "all"]
@@ -204,12 +204,12 @@ def test_a_version_that_is_not_later_does_not_lead_back() -> None:
     assert server.starts() == ["stream", "100"]
 
 
-def test_what_cannot_be_read_is_told_as_such_and_the_rest_goes_on() -> None:
+def test_an_undecodable_object_is_reported_and_the_rest_goes_on() -> None:
     server = Server([change("ADDED", pod("a", 1, spec=7)), change("ADDED", pod("b", 2))])
     assert names(followed(server)) == ["?a", "+b2"]
 
 
-def test_fields_that_nobody_reads_are_not_kept() -> None:
+def test_unread_fields_are_not_kept() -> None:
     (seen,) = followed(Server([change("ADDED", pod("a", 1))]))
     assert isinstance(seen, Seen)
     assert isinstance(seen.object, Pod)
@@ -243,7 +243,7 @@ def test_nonsense_is_a_broken_connection() -> None:
     run(main())
 
 
-def test_one_whom_nobody_listens_to_can_be_stopped() -> None:
+def test_a_reflector_without_a_listener_can_be_stopped() -> None:
     async def main() -> None:
         async def never(portion: WatchBatch) -> None:
             await asyncio.sleep(10_000)
