@@ -1,4 +1,4 @@
-"""`reprieve check`: can I be this cluster's scheduler?"""
+"""`reprieve check`: can Reprieve be the scheduler of this cluster?"""
 
 import asyncio
 import json
@@ -15,17 +15,19 @@ from reprieve.config import InvalidConfigurationError
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine
 
 _TONES = {Grade.GOOD: LineStyle.FAINT, Grade.WARNING: LineStyle.PLAIN, Grade.BAD: LineStyle.BAD}
-_CANNOT = 1
+_CANNOT = 1  # exit code
 
 
 @click.command()
-@click.option("--config", "config_file", metavar="FILE", help="A KubeSchedulerConfiguration; `-` is stdin.")
-@click.option("--kubeconfig", default="", metavar="FILE", help="Otherwise as kubectl finds it, or a pod.")
-@click.option("--context", default="", metavar="NAME", help="Of the kubeconfig; otherwise the current one.")
-@click.option("--feature-gates", default="", metavar="A=true,B=false", help="As for the scheduler.")
+@click.option("--config", "config_file", metavar="FILE", help="A KubeSchedulerConfiguration; `-` for stdin.")
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="For people, or for programs."
+    "--kubeconfig", default="", metavar="FILE", help="Default: as for kubectl, or the pod's service account."
 )
+@click.option(
+    "--context", default="", metavar="NAME", help="A context of the kubeconfig. Default: the current one."
+)
+@click.option("--feature-gates", default="", metavar="A=true,B=false", help="As for `reprieve scheduler`.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 @click.pass_context
 def check(  # noqa: PLR0913, PLR0917  one for each flag
     ctx: click.Context,
@@ -35,9 +37,11 @@ def check(  # noqa: PLR0913, PLR0917  one for each flag
     feature_gates: str,
     output: str,
 ) -> None:
-    """Can I be this cluster's scheduler? Versions, API groups, rights, feature gates; nothing is changed.
+    """Check whether Reprieve can schedule this cluster: version, API groups, permissions, feature gates.
 
-    Exit codes: 0 if I can, 1 if not or if it cannot be found out, 2 if flags or configuration are wrong.
+    Nothing is changed in the cluster.
+
+    Exit codes: 0 if it can, 1 if it cannot or the check failed, 2 if flags or configuration are invalid.
     """
     document = document_in(config_file)
     try:

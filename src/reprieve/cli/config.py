@@ -1,4 +1,4 @@
-"""`reprieve config`: what can be configured, and whether a file is right."""
+"""`reprieve config`: prints the default configuration, and validates files."""
 
 import click
 import yaml
@@ -12,21 +12,21 @@ from reprieve.config.encoding import as_document
 
 @click.group()
 def config() -> None:
-    """The configuration of the scheduler: its defaults, and whether a file is right."""
+    """Print the default configuration, or validate a file."""
 
 
 @config.command()
 def defaults() -> None:
-    """Print what holds when nothing is written, as YAML that can be changed and used."""
+    """Print the default configuration as YAML, to edit and pass to --config."""
     click.echo(yaml.safe_dump(as_document(default_configuration()), sort_keys=False), nl=False)
 
 
 @config.command()
 @click.argument("file")
 def validate(file: str) -> None:
-    """Say every mistake in FILE, each with its path; `-` is stdin.
+    """Report every error in FILE, with its path; `-` for stdin.
 
-    Exit codes: 0 if there is none, 2 if there is. What is left out and does no harm is a warning.
+    Exit codes: 0 if the file is valid, perhaps with warnings; 2 if it is not.
     """
     try:
         configured = parse_configuration(document_in(file))
@@ -36,4 +36,4 @@ def validate(file: str) -> None:
     for warning in configured.warnings:
         note(f"Warning: {file}: {warning}")
     names = ", ".join(profile.scheduler_name for profile in configured.profiles)
-    click.echo(f"{file} is right. It schedules the pods of {names}.")
+    click.echo(f"{file} is valid. It schedules pods with schedulerName {names}.")

@@ -1,6 +1,6 @@
-"""The configuration that somebody names on the command line, and what flags change in it.
+"""The configuration file of the command line, and the flags that override parts of it.
 
-Whether it is right is not known here.
+Whether the configuration is valid is not known here.
 """
 
 from typing import Any
@@ -12,34 +12,32 @@ from reprieve.cluster.api.documents import Unparsed, documents, repeated_keys
 
 Json = dict[str, Any]
 
-WRONG = 2  # exit code: another start would end the same
-_NOTHING_WRITTEN = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+INVALID = 2  # exit code: a restart would fail the same way
+_DEFAULTS = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
 class InvalidConfigFileError(click.ClickException):
-    exit_code = WRONG
+    exit_code = INVALID
 
 
 def document_in(filename: str | None) -> object:
-    """One document; what holds when nothing is written, if there is no file."""
+    """The document of the file; without a file, one with only defaults."""
     if filename is None:
-        return _NOTHING_WRITTEN
+        return _DEFAULTS
     text = text_of(filename)
     found = list(documents(text))
     if len(found) != 1:
-        told = f"expected one KubeSchedulerConfiguration, got {len(found)} documents"
-        raise InvalidConfigFileError(f"{filename}: {told}")
+        expected = f"expected one KubeSchedulerConfiguration, got {len(found)} documents"
+        raise InvalidConfigFileError(f"{filename}: {expected}")
     if isinstance(found[0], Unparsed):
         raise InvalidConfigFileError(f"{filename}: {found[0].expected}")
     if repeated := repeated_keys(text):
-        raise InvalidConfigFileError(
-            "\n".join(f"{filename}: {path}: expected once, stands there twice" for path in repeated)
-        )
+        raise InvalidConfigFileError("\n".join(f"{filename}: {path}: duplicate key" for path in repeated))
     return found[0]
 
 
 def with_flags(document: object, section: str, flags: Json) -> object:
-    """Flags that were given count more than what is written in that section."""
+    """Flags override the fields of that section."""
     given = {key: value for key, value in flags.items() if value is not None}
     if not given or not isinstance(document, dict):
         return document
@@ -48,6 +46,6 @@ def with_flags(document: object, section: str, flags: Json) -> object:
 
 
 def config_error(filename: str | None, error: Exception) -> InvalidConfigFileError:
-    """Every mistake on a line of its own."""
+    """Each error on a line of its own."""
     where = f"{filename}: " if filename else ""
     return InvalidConfigFileError("\n".join(f"{where}{line}" for line in str(error).splitlines()))

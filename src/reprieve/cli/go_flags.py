@@ -1,4 +1,4 @@
-"""How flags are spelled by those who know kube-scheduler's: values as Go reads them."""
+"""Flag values as Go's flag packages accept them, so that kube-scheduler's command lines work unchanged."""
 
 import ipaddress
 from collections.abc import Callable
@@ -33,12 +33,12 @@ class Duration(click.ParamType[float]):
             return value
         seconds = 0.0 if value == "0" else Seconds.parse(str(value))
         if seconds is None:
-            self.fail(f"expected a length of time such as 10s or 1m30s, got {value!r}", param, ctx)
+            self.fail(f"expected a duration such as 10s or 1m30s, got {value!r}", param, ctx)
         return float(seconds)
 
 
 class File(click.ParamType["Path | None"]):
-    """Nothing if nothing stands there, as in --tls-cert-file= ."""
+    """An empty value means none, as in --tls-cert-file= ."""
 
     name = "file"
 
@@ -47,7 +47,7 @@ class File(click.ParamType["Path | None"]):
 
 
 class Address(click.ParamType[str]):
-    """One of a machine, and no name: nobody is asked what it stands for."""
+    """An IP address and no host name: nothing is resolved."""
 
     name = "address"
 
@@ -59,7 +59,7 @@ class Address(click.ParamType[str]):
 
 
 class Listed(click.ParamType[tuple[str, ...]]):
-    """Parts with commas between them."""
+    """Values separated by commas."""
 
     name = "list"
 
@@ -72,7 +72,7 @@ class Listed(click.ParamType[tuple[str, ...]]):
 
 
 def switch(flag: str, *, default: bool | None = None, name: str = "", **more: Any) -> Callable[[Any], Any]:
-    """A flag that is true if it stands alone, and takes =true and =false."""
+    """A boolean flag: true without a value, or =true or =false."""
     names = (flag, name) if name else (flag,)
     return click.option(
         *names, type=bool, is_flag=False, flag_value=True, default=default, metavar="BOOL", **more
@@ -80,7 +80,7 @@ def switch(flag: str, *, default: bool | None = None, name: str = "", **more: An
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Several options as one decorator, in the order in which help shows them."""
+    """Several options as one decorator, in the order of `--help`."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(options):

@@ -1,7 +1,7 @@
-"""Flags of kube-scheduler that have nothing to set here.
+"""Flags of kube-scheduler that have no effect here.
 
-They are accepted, so that its command line can be used as it is, and told of, unless what they ask for is so
-anyway. A few are refused: who gives them relies on what is not done.
+They are accepted, so that kube-scheduler's command lines work unchanged, with a warning unless the value asks
+for what Reprieve does anyway. A few are rejected: ignoring them would break what their user relies on.
 """
 
 from collections.abc import Callable
@@ -11,19 +11,19 @@ import click
 
 from reprieve.cli.go_flags import Command, together
 
-_HTTP2 = "pages are served by HTTP/1.1"
-_PROFILING = "there is no profiling"
-_FORM = "the log is always JSON, a line for each thing worth telling, at once and on stderr"
-_METRICS = "all metrics are always shown, with all their labels"
-_PROXY = "who speaks for others, in headers, is not believed: they are asked for a token or a certificate"
-_VERSION = "Reprieve is of one version, and has no others to act as"
-_JSON = "Reprieve speaks JSON"
+_HTTP2 = "Reprieve serves HTTP/1.1"
+_PROFILING = "Reprieve has no profiling endpoints"
+_LOG = "the log is always unbuffered JSON on stderr"
+_METRICS = "all metrics are always exposed, with all their labels"
+_PROXY = "authenticating proxies are not supported: clients need a token or a client certificate"
+_VERSION = "Reprieve emulates no other versions"
+_JSON = "Reprieve uses JSON"
 
-# Why they change nothing, and the values with which that is just as well.
-_IDLE: dict[str, tuple[str, tuple[str, ...]]] = {
+# Why the flag has no effect, and the values that need no warning.
+_IGNORED: dict[str, tuple[str, tuple[str, ...]]] = {
     "disable-http2-serving": (_HTTP2, ("true",)),
     "http2-max-streams-per-connection": (_HTTP2, ("0",)),
-    "permit-address-sharing": ("it is always so", ("true",)),
+    "permit-address-sharing": ("the address is always shared", ("true",)),
     "profiling": (_PROFILING, ("false",)),
     "contention-profiling": (_PROFILING, ("false",)),
     "kube-api-content-type": (_JSON, ("application/json",)),
@@ -40,13 +40,13 @@ _IDLE: dict[str, tuple[str, tuple[str, ...]]] = {
     "allow-metric-labels-manifest": (_METRICS, ("",)),
     "disabled-metrics": (_METRICS, ("",)),
     "show-hidden-metrics-for-version": (_METRICS, ("",)),
-    "logging-format": (_FORM, ("json",)),
-    "log-flush-frequency": (_FORM, ()),
-    "log-json-info-buffer-size": (_FORM, ("0",)),
-    "log-json-split-stream": (_FORM, ("false",)),
-    "log-text-info-buffer-size": (_FORM, ("0",)),
-    "log-text-split-stream": (_FORM, ("false",)),
-    "vmodule": ("how much the log tells is set by -v, for all of it", ("",)),
+    "logging-format": (_LOG, ("json",)),
+    "log-flush-frequency": (_LOG, ()),
+    "log-json-info-buffer-size": (_LOG, ("0",)),
+    "log-json-split-stream": (_LOG, ("false",)),
+    "log-text-info-buffer-size": (_LOG, ("0",)),
+    "log-text-split-stream": (_LOG, ("false",)),
+    "vmodule": ("the log level is the same for all modules: use -v", ("",)),
 }
 _SWITCHES = frozenset(
     {
@@ -59,28 +59,28 @@ _SWITCHES = frozenset(
     }
 )
 _REFUSED = {
-    "tls-sni-cert-key": "there is one certificate for all names: give it with --tls-cert-file",
-    "tls-curve-preferences": "which curves are used is for OpenSSL to say, in its own configuration",
+    "tls-sni-cert-key": "there is one certificate for all host names: use --tls-cert-file",
+    "tls-curve-preferences": "set the curves in OpenSSL's own configuration",
 }
-_TOLD = "reprieve.idle_flags"
+_WARNINGS = "reprieve.ignored_flags"
 
 
 def ignored_flags(command: Command) -> Command:
-    """Adds them; what is to be told of them is kept in the context."""
-    told = [_idle(name) for name in _IDLE]
+    """Adds them to a command; their warnings are kept in the click context."""
+    ignored = [_ignored(name) for name in _IGNORED]
     refused = [
         click.option(f"--{name}", hidden=True, expose_value=False, callback=_refuse) for name in _REFUSED
     ]
-    return together(*told, *refused)(command)
+    return together(*ignored, *refused)(command)
 
 
 def ignored_flag_warnings(ctx: click.Context) -> list[str]:
-    """A sentence for each flag that was given and changes nothing."""
-    found: list[str] = ctx.meta.get(_TOLD, [])
+    """A warning for each flag that was given and has no effect."""
+    found: list[str] = ctx.meta.get(_WARNINGS, [])
     return found
 
 
-def _idle(name: str) -> Callable[[Any], Any]:
+def _ignored(name: str) -> Callable[[Any], Any]:
     how: dict[str, Any] = {"hidden": True, "expose_value": False, "callback": _note}
     if name in _SWITCHES:
         return click.option(f"--{name}", is_flag=False, flag_value="true", **how)
@@ -89,10 +89,10 @@ def _idle(name: str) -> Callable[[Any], Any]:
 
 def _note(ctx: click.Context, param: click.Parameter, value: str | tuple[str, ...] | None) -> None:
     name = param.opts[0].removeprefix("--")
-    why, welcome = _IDLE[name]
+    why, harmless = _IGNORED[name]
     given = value if isinstance(value, tuple) else [value] if value is not None else []
-    if any(each.lower() not in welcome for each in given):
-        ctx.meta.setdefault(_TOLD, []).append(f"--{name} changes nothing: {why}")
+    if any(each.lower() not in harmless for each in given):
+        ctx.meta.setdefault(_WARNINGS, []).append(f"--{name} has no effect: {why}")
 
 
 def _refuse(ctx: click.Context, param: click.Parameter, value: str | None) -> None:

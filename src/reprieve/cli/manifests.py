@@ -1,7 +1,7 @@
-"""Objects from files that somebody names on the command line, `-` being stdin.
+"""Objects from files on the command line; `-` is stdin.
 
-A file that cannot be opened ends the command with a sentence. What cannot be read inside one is reported,
-and everything else goes on.
+A file that cannot be opened ends the command. An object that cannot be decoded is reported, and the others
+are used.
 """
 
 import sys
@@ -21,11 +21,11 @@ STDIN = "-"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What one file holds, and a sentence for each object in it that is malformed or of no known kind."""
+    """The objects of one file, and an error for each that is malformed or of an unknown kind."""
 
     objects: tuple[KubernetesObject, ...]
     malformed: tuple[str, ...]
-    strange: tuple[str, ...]
+    unknown: tuple[str, ...]
 
 
 def read_manifest(filename: str) -> Manifest:
@@ -33,12 +33,12 @@ def read_manifest(filename: str) -> Manifest:
     return Manifest(
         objects=tuple(r.object for r in results if isinstance(r, Decoded)),
         malformed=tuple(f"{filename}: {r.problem}" for r in results if isinstance(r, Unreadable)),
-        strange=tuple(f"{filename}: {r.problem}" for r in results if isinstance(r, UnknownKind)),
+        unknown=tuple(f"{filename}: {r.problem}" for r in results if isinstance(r, UnknownKind)),
     )
 
 
 def _filled(body: object) -> object:
-    """As a server would keep it: what limits alone were given for is asked for, too."""
+    """With an API server's defaults: for example, requests default to limits."""
     if isinstance(body, dict):
         default(body, str(body.get("apiVersion")).rpartition("/")[2], ALL_FEATURES)
     return body
@@ -56,5 +56,5 @@ def text_of(filename: str) -> str:
 
 
 def latest(objects: Iterable[KubernetesObject]) -> list[KubernetesObject]:
-    """Of objects with one name the last, as if the files were applied in order."""
+    """The last of the objects with the same name, as if the files were applied in order."""
     return list({ref_of(thing): thing for thing in objects}.values())

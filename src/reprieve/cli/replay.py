@@ -1,6 +1,6 @@
-"""`reprieve replay`: what a scheduler wrote down is repeated; does it decide the same?
+"""`reprieve replay`: repeats the decisions of a journal and compares them.
 
-How a journal is written, and how it is repeated, is not known here.
+How a journal is written and replayed is not known here.
 """
 
 from datetime import UTC, datetime
@@ -18,32 +18,31 @@ from reprieve.runtime.journal import Difference, Headless, JournalError, Replaye
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.pass_context
 def replay(ctx: click.Context, directory: Path) -> None:
-    """Repeat what a scheduler wrote down in DIR, and see whether it decides the same.
+    """Repeat the decisions of the journal in DIR, and compare them with those that were made.
 
-    `reprieve up --data-dir D` writes to D/journal. Every run is repeated as it was configured. Nothing is
-    changed anywhere.
+    `reprieve up --data-dir D` writes the journal D/journal. Every run is repeated with its own configuration.
+    Nothing is changed.
 
-    The exit status tells: 0 if every decision of every run is the same, 1 if one differs or nothing can be
-    repeated.
+    Exit codes: 0 if every decision of every run is the same, 1 if one differs or no run can be repeated.
     """
     try:
-        runs = [told(number, run) for number, run in enumerate(replayed(directory), start=1)]
+        runs = [print_run(number, run) for number, run in enumerate(replayed(directory), start=1)]
     except JournalError as error:
         raise click.ClickException(f"{error}.") from error
     ctx.exit(0 if True in runs and False not in runs else 1)
 
 
-def told(number: int, run: Replayed | Headless) -> bool | None:
-    """Whether the decisions of a run are the same; None if nobody can know."""
+def print_run(number: int, run: Replayed | Headless) -> bool | None:
+    """Returns whether the decisions of a run are the same; None if the run cannot be repeated."""
     if isinstance(run, Headless):
         steps = counted(run.steps, "step")
-        note(f"run {number}: its last {steps} cannot be repeated: its beginning is not kept any more")
+        note(f"run {number}: its last {steps} cannot be repeated: the journal no longer has its beginning")
         return None
     if run.difference is None:
         found = f"{counted(run.events, 'event')}, {counted(run.decisions, 'decision')}"
         click.echo(f"run {number}: {found}: all the same")
         return True
-    click.echo(f"run {number}: a decision differs, of {moment(run.difference)}")
+    click.echo(f"run {number}: a decision differs, at {moment(run.difference)}")
     click.echo(f"  was  {text(run.difference.written)}")
     click.echo(f"  is   {text(run.difference.decided)}")
     return False
@@ -54,4 +53,4 @@ def moment(difference: Difference) -> str:
 
 
 def text(decision: bytes | None) -> str:
-    return decision.decode() if decision is not None else "nobody's turn"
+    return decision.decode() if decision is not None else "no decision"

@@ -1,4 +1,4 @@
-"""Flags about the port on which a replica tells of itself, and about who may read what is there.
+"""Flags for the HTTPS endpoint of the scheduler, and for authentication and authorization there.
 
 What is served is not known here.
 """
@@ -29,65 +29,69 @@ serving_flags = together(
         type=click.IntRange(0, 65535),
         default=10259,
         show_default=True,
-        help="Where probes and metrics are served over HTTPS; 0: nowhere.",
+        help="The HTTPS port for probes and metrics; 0 to serve none.",
     ),
     click.option(
         "--bind-address",
         type=Address(),
         default="0.0.0.0",
         show_default=True,
-        help="The address of that port; 0.0.0.0 and :: mean all.",
+        help="The IP address to listen on; 0.0.0.0 or :: for all interfaces.",
     ),
-    click.option("--tls-cert-file", type=File(), help="Its certificate; without one, it makes its own."),
-    click.option("--tls-private-key-file", type=File(), help="The key of that certificate."),
+    click.option("--tls-cert-file", type=File(), help="The serving certificate. Default: self-signed."),
+    click.option("--tls-private-key-file", type=File(), help="The private key of --tls-cert-file."),
     click.option(
         "--cert-dir",
         type=File(),
         metavar="DIR",
-        help="A folder with kube-scheduler.crt and kube-scheduler.key, in place of these two.",
+        help="A directory with kube-scheduler.crt and kube-scheduler.key, instead of these two flags.",
     ),
     click.option(
         "--tls-min-version",
         type=click.Choice(list(_VERSIONS)),
         default="VersionTLS12",
         show_default=True,
-        help="The oldest TLS that is spoken; never older than 1.2.",
+        help="The minimum TLS version; versions below 1.2 mean 1.2.",
     ),
-    click.option("--tls-cipher-suites", type=Listed(), help="With their names in Go, separated by commas."),
-    switch("--permit-port-sharing", default=False, help="Whether others may listen on that port, too."),
+    click.option(
+        "--tls-cipher-suites", type=Listed(), help="Cipher suites by their Go names, comma-separated."
+    ),
+    switch("--permit-port-sharing", default=False, help="Allow other processes to listen on the same port."),
 )
 
 judging_flags = together(
     click.option(
-        "--client-ca-file", type=File(), help="Who vouches for clients; otherwise, the server says."
+        "--client-ca-file",
+        type=File(),
+        help="The CA for client certificates. Default: the one that the API server publishes.",
     ),
     click.option(
         "--authentication-kubeconfig",
         default="",
         metavar="FILE",
-        help="By which it is found out who asks; otherwise, as for everything else.",
+        help="The kubeconfig for TokenReviews. Default: as for all other requests.",
     ),
     click.option(
         "--authorization-kubeconfig",
         default="",
         metavar="FILE",
-        help="By which it is found out what they may; otherwise, as for everything else.",
+        help="The kubeconfig for SubjectAccessReviews. Default: as for all other requests.",
     ),
     switch(
         "--authentication-skip-lookup",
         default=False,
-        help="Do not ask the server who vouches for clients: only tokens count then.",
+        help="Do not read the client CA from the API server: then only tokens authenticate.",
     ),
     switch(
         "--authentication-tolerate-lookup-failure",
         default=True,
-        help="Whether to go on if the server does not say that.",
+        help="Start even if the client CA cannot be read from the API server.",
     ),
     click.option(
         "--authorization-always-allow-paths",
         type=Listed(),
         default=PROBES,
-        help="Pages for everybody; a star at the end stands for anything.",
+        help="Paths that need no authorization; a trailing * matches any suffix.",
         show_default=",".join(PROBES),
     ),
     click.option("--authentication-token-webhook-cache-ttl", type=Duration(), default=10.0, hidden=True),
@@ -99,7 +103,7 @@ judging_flags = together(
 
 
 def endpoint_of(flags: Flags) -> Endpoint | None:
-    """None if nothing is to be served."""
+    """None if --secure-port is 0."""
     files = Files(_own(flags), flags["client_ca_file"])
     if not flags["secure_port"]:
         return None
@@ -123,13 +127,13 @@ def _own(flags: Flags) -> tuple[Path, Path] | None:
     return (there[0], there[1]) if there and all(path.exists() for path in there) else None
 
 
-def passed_over(flags: Flags) -> Iterator[str]:
-    """What was asked for and does not count."""
+def serving_flag_warnings(flags: Flags) -> Iterator[str]:
+    """Warnings for flags whose values are not used."""
     if flags["tls_min_version"] in _TOO_OLD:
-        yield "--tls-min-version: nothing older than TLS 1.2 is spoken"
+        yield "--tls-min-version: the minimum is TLS 1.2"
     if flags["cert_dir"] is not None and _own(flags) is None:
         pair = " and ".join(_PAIR)
-        yield f"--cert-dir: {flags['cert_dir']} has no {pair}: a certificate that vouches for itself is shown"
+        yield f"--cert-dir: {flags['cert_dir']} has no {pair}: using a self-signed certificate"
 
 
 def judging_of(flags: Flags) -> Judging:
@@ -146,7 +150,7 @@ def judging_of(flags: Flags) -> Judging:
 
 
 def _manners(minimum: str, suites: Sequence[str] | None) -> Manners:
-    """The suites of TLS 1.3 are always on, as in Go; if no others are wanted, nothing older is spoken."""
+    """TLS 1.3 suites are always on, as in Go. If only those are listed, the minimum is TLS 1.3."""
     if not suites:
         return Manners(_VERSIONS[minimum])
     older = [suite for suite in suites if suite not in _OF_TLS_1_3]
@@ -162,7 +166,7 @@ def _cipher(suite: str) -> str:
         rest = rest.replace(theirs, ours)
     name = "-".join([*([] if exchange == "RSA" else exchange.split("_")), *rest.split("_")])
     if not suite.startswith("TLS_") or name not in _known_ciphers():
-        raise click.UsageError(f"--tls-cipher-suites: {suite} is none that OpenSSL has here")
+        raise click.UsageError(f"--tls-cipher-suites: OpenSSL has no {suite} here")
     return name
 
 

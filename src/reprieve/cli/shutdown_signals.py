@@ -1,4 +1,4 @@
-"""Ending a command politely: by Ctrl-C, or by whoever ends the process."""
+"""Graceful shutdown of a command by SIGINT or SIGTERM."""
 
 import asyncio
 import os
@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_ONE_AND_THE_SAME = 1.0  # seconds: a shell and what it runs may both pass on the wish to end
+_ONE_AND_THE_SAME = 1.0  # seconds: one Ctrl-C may arrive twice, from the terminal and from a parent process
 
 
 @contextmanager
-def interruption(*, at_once_if_told_twice: bool = False) -> Iterator[asyncio.Event]:
-    """An event that is set by the first signal."""
+def interruption(*, exit_on_second: bool = False) -> Iterator[asyncio.Event]:
+    """An event that the first signal sets. ``exit_on_second``: the second signal exits at once."""
     event, loop = asyncio.Event(), asyncio.get_running_loop()
-    told = _impatient(event, loop) if at_once_if_told_twice else event.set
+    handler = _exiting_on_second(event, loop) if exit_on_second else event.set
     for number in _SIGNALS:
-        loop.add_signal_handler(number, told)
+        loop.add_signal_handler(number, handler)
     try:
         yield event
     finally:
@@ -24,10 +24,10 @@ def interruption(*, at_once_if_told_twice: bool = False) -> Iterator[asyncio.Eve
             loop.remove_signal_handler(number)
 
 
-def _impatient(event: asyncio.Event, loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+def _exiting_on_second(event: asyncio.Event, loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
     first = 0.0
 
-    def told() -> None:
+    def handler() -> None:
         nonlocal first
         if not event.is_set():
             first = loop.time()
@@ -35,4 +35,4 @@ def _impatient(event: asyncio.Event, loop: asyncio.AbstractEventLoop) -> Callabl
         elif loop.time() - first > _ONE_AND_THE_SAME:
             os._exit(1)
 
-    return told
+    return handler

@@ -1,6 +1,6 @@
-"""Lines on a terminal, or wherever the output goes.
+"""Lines on the terminal: results to stdout, notes to stderr.
 
-Results go to stdout and notes to stderr. There is colour only on a terminal, and never if NO_COLOR is set.
+Colour only if stdout is a terminal and NO_COLOR is not set.
 """
 
 import os
@@ -12,7 +12,7 @@ from reprieve.report.text_layout import LineStyle, TextLine
 
 
 def show(lines: Iterable[TextLine]) -> None:
-    # None leaves it to click, which looks whether stdout is a terminal.
+    # None: click checks whether stdout is a terminal.
     color = False if os.environ.get("NO_COLOR") else None
     for line in lines:
         click.echo(styled(line), color=color)

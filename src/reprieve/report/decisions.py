@@ -1,6 +1,6 @@
-"""What was decided, and why: a decision as lines for people and as JSON for programs.
+"""A decision as lines for people and as JSON for programs.
 
-Made from the decision alone, so that it reads the same when everything it speaks of is gone.
+Made from the decision alone, so that it reads the same when the objects it names are gone.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ Json = dict[str, Any]
 
 
 def decision_lines(decision: Decision) -> list[TextLine]:
-    """What happens, to whom and why; who is spared and why; what else was considered."""
+    """The outcome; the victims and spared units with reasons; the plans that were not chosen."""
     pods = f", {decision.pods} pods" if decision.pods > 1 else ""
     heading = f"{decision.demand} (priority {decision.priority}{pods}): decision {decision.id}"
     return [TextLine(heading, LineStyle.HEADING), *indented(_outcome(decision))]
@@ -52,11 +52,9 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
     room = decision.preemption or Preemption()
     match decision.outcome:
         case Outcome.PLACED:
-            yield TextLine(f"It fits, and nobody has to go: {_places(decision)}.", LineStyle.GOOD)
+            yield TextLine(f"It fits without preemption: {_places(decision)}.", LineStyle.GOOD)
             if len(decision.places) < decision.pods:
-                yield TextLine(
-                    f"{counted(decision.pods - len(decision.places), 'pod')} of it did not fit yet."
-                )
+                yield TextLine(f"{counted(decision.pods - len(decision.places), 'pod')} of it did not fit.")
         case Outcome.PREEMPTS | Outcome.WAITING:
             yield TextLine(_price(room), LineStyle.GOOD)
             yield TextLine(f"Then {_places(decision)}.", LineStyle.GOOD)
@@ -65,35 +63,37 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
             yield from _refusal_lines(decision)
         case Outcome.FITS:
             yield TextLine(
-                f"It fits, and nobody has to go: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD
+                f"It fits without preemption: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD
             )
     if decision.retry_at is not None:
-        yield TextLine(f"Somebody may be taken from {_stamp(decision.retry_at)} on; it is tried again then.")
+        yield TextLine(f"A toleration ends at {_stamp(decision.retry_at)}; it is retried then.")
 
 
 def _places(decision: Decision) -> str:
     if decision.growth is not None:
-        return f"{decision.demand.name} has {decision.growth.text} on {decision.growth.node}"
+        return f"{decision.demand.name} gets {decision.growth.text} on {decision.growth.node}"
     placed = [f"{pod.name} goes to {node}" for pod, node in decision.places]
     return listed(placed, _PODS_SHOWN)
 
 
 def _price(room: Preemption) -> str:
-    parts = [giving_way_text(room.giving_way)] if room.pods else []
-    if room.leaving:
-        parts.append(f"{counted(room.leaving, 'pod')} {'leaves' if room.leaving == 1 else 'leave'} anyway")
-    return f"It fits when room is made: {', '.join(parts)}." if parts else "It fits as soon as room is kept."
+    verb = "is" if room.leaving == 1 else "are"
+    if not room.pods:
+        gone = f"It fits once {counted(room.leaving, 'terminating pod')} {verb} gone."
+        return gone if room.leaving else "It fits in the room that is reserved for it."
+    also = f"; {counted(room.leaving, 'pod')} {verb} terminating already" if room.leaving else ""
+    return f"It fits after preemption: {giving_way_text(room.giving_way)}{also}."
 
 
 def _preemption_lines(room: Preemption) -> Iterator[TextLine]:
     if room.victims:
         yield BLANK
         rows = [_victim_row(victim) for victim in room.victims]
-        yield from table(["GIVES WAY", "NODE", "PRIORITY", "GOES WITH", "BECAUSE"], rows, [2])
+        yield from table(["VICTIM", "NODE", "PRIORITY", "EVICTED WITH", "BECAUSE"], rows, [2])
         yield from _more(room.pods - len(room.victims), "pod")
     for budget in room.exceeded:
         allowed = counted(budget.allowed, "eviction")
-        text = f"Disruption budget {budget.budget} allows {allowed}; this takes {budget.going}."
+        text = f"PodDisruptionBudget {budget.budget} allows {allowed}; this plan has {budget.going}."
         yield TextLine(text, LineStyle.BAD)
     if room.spared:
         yield BLANK
@@ -140,10 +140,10 @@ def _refusal_lines(decision: Decision) -> Iterator[TextLine]:
     if decision.miss is not None and decision.considered:
         yield TextLine(_miss_text(decision.miss, one=decision.demand.kind == "Pod"))
     if decision.eviction is not None and decision.considered:
-        yield TextLine(f"Nobody gives way: {decision.eviction.because.text}.")
+        yield TextLine(f"Preemption cannot help: {decision.eviction.because.text}.")
     if decision.findings:
         yield BLANK
-        yield from table(["NODES", "EVICTION", "WHY NOT"], list(map(_finding_row, decision.findings)), [0])
+        yield from table(["NODES", "PREEMPTION", "WHY NOT"], list(map(_finding_row, decision.findings)), [0])
 
 
 def _nowhere(nodes: int) -> str:
@@ -153,26 +153,26 @@ def _nowhere(nodes: int) -> str:
 
 
 def _miss_text(miss: Miss, *, one: bool) -> str:
-    who = "It" if one else f"Pod {miss.pod.name}"
+    subject = "It" if one else f"Pod {miss.pod.name}"
     if miss.placed:
-        who = f"{miss.placed} of the {miss.needed} pods it needs found a node; pod {miss.pod.name}"
+        subject = f"{miss.placed} of the {miss.needed} pods that must start together fit; pod {miss.pod.name}"
     if not miss.resource:
-        return f"{who} found no node: {miss.because.text}."
+        return f"{subject} fits on no node: {miss.because.text}."
     lack = f"{amount(miss.resource, miss.short)} {miss.resource}"
     spread = f", the nearest of {counted(miss.nodes, 'node')} that lack it" if miss.nodes > 1 else ""
-    kept = f", where {amount(miss.resource, miss.kept)} is kept for others who wait" if miss.kept else ""
-    return f"{who} lacks {lack} on {miss.node}{spread}{kept}."
+    kept = f", where {amount(miss.resource, miss.kept)} is reserved for nominated pods" if miss.kept else ""
+    return f"{subject} lacks {lack} on {miss.node}{spread}{kept}."
 
 
 def _finding_row(finding: Finding) -> list[str]:
-    return [str(finding.nodes), "may help" if finding.curable else "no use", finding.reason.text]
+    return [str(finding.nodes), "may help" if finding.curable else "cannot help", finding.reason.text]
 
 
 # --- for programs --------------------------------------------------------------------------------
 
 
 def decision_json(decision: Decision) -> Json:
-    """A stable document, with the fields of a what-if report and those that only a decision has."""
+    """A document whose fields are stable: those of a what-if report, and those of a decision."""
     room = decision.preemption or Preemption()
     demand = decision.demand
     return {

@@ -1,4 +1,4 @@
-"""How full is each node? A table of them."""
+"""A table of nodes: zone, allocation of each resource, taints."""
 
 from collections.abc import Collection, Iterator
 
@@ -33,7 +33,7 @@ def _zones(view: Snapshot) -> Iterator[Titled]:
 
 
 def _fillings(view: Snapshot) -> Iterator[Titled]:
-    """The number of pods, which seldom matters, comes last."""
+    """One column for each resource; the number of pods, which seldom matters, is the last."""
     for name in sorted(view.axis.names, key=lambda name: name == PODS):
         row = view.axis.names.index(name)
         if view.allocatable[row].any():

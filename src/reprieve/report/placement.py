@@ -1,6 +1,6 @@
-"""Where can a pod go, why there, and why not elsewhere?
+"""Where a pod fits, why there, and why not elsewhere: a survey and its scores as sentences and tables.
 
-Says in sentences and small tables what a survey and its ratings hold. Decides nothing.
+Nothing is decided here.
 """
 
 from collections.abc import Sequence
@@ -20,28 +20,28 @@ DESCRIPTION = "kubernetes.io/description"
 _MEANINGS = {
     Preference.RESOURCES: "how full the node is",
     Preference.BALANCE: "how evenly its resources are used",
-    Preference.TAINTS: "taints that would rather not have the pod",
-    Preference.NODE_AFFINITY: "labels the pod prefers",
-    Preference.PODS: "pods that want to be near each other, or apart",
-    Preference.SPREAD: "how evenly such pods are spread",
-    Preference.IMAGES: "images that are there already",
+    Preference.TAINTS: "untolerated PreferNoSchedule taints",
+    Preference.NODE_AFFINITY: "preferred node affinity of the pod",
+    Preference.PODS: "preferred pod affinity and anti-affinity",
+    Preference.SPREAD: "how evenly matching pods are spread",
+    Preference.IMAGES: "images that the node already has",
 }
 
 
 def pod_heading(view: Snapshot, pod: int) -> list[TextLine]:
-    """Who asks, for how much, and what its owner says about it."""
+    """The pod, its requests, and its description if it has one."""
     compiled = view.pods.compiled[pod]
-    meta, asked = compiled.pod.metadata, compiled.weight.desired
-    amounts = ", ".join(f"{name} {amount(name, number)}" for name, number in asked.items() if number)
-    who = TextLine(
-        f"Pod {meta.namespace}/{meta.name} asks for {amounts or 'no resources'}", LineStyle.HEADING
+    meta, requests = compiled.pod.metadata, compiled.weight.desired
+    amounts = ", ".join(f"{name} {amount(name, number)}" for name, number in requests.items() if number)
+    heading = TextLine(
+        f"Pod {meta.namespace}/{meta.name} requests {amounts or 'no resources'}", LineStyle.HEADING
     )
     description = meta.annotations.get(DESCRIPTION)
-    return [who, *indented([TextLine(f'"{description}"', LineStyle.FAINT)])] if description else [who]
+    return [heading, *indented([TextLine(f'"{description}"', LineStyle.FAINT)])] if description else [heading]
 
 
 def fits(view: Snapshot, found: Survey, ratings: Ratings) -> list[TextLine]:
-    """A pod has a place: which nodes would do, which is best and by what, and why not the others."""
+    """For a pod that fits: which nodes are feasible, which is best and why, and why not the others."""
     names = view.nodes.names
     order = best_first(view, found, ratings)
     verdict = f"It fits on {len(order)} of {counted(len(names), 'node')} and goes to {names[order[0]]}."
@@ -55,10 +55,10 @@ def fits(view: Snapshot, found: Survey, ratings: Ratings) -> list[TextLine]:
 
 
 def fits_nowhere(view: Snapshot, found: Survey) -> list[TextLine]:
-    """A pod has no place: why not, and whether eviction might change that."""
+    """For a pod that fits on no node: why not, and whether preemption might help."""
     total = len(view.nodes)
     if not total:
-        return indented([TextLine("It cannot go anywhere: there is no node.", LineStyle.BAD)])
+        return indented([TextLine("It is unschedulable: there is no node.", LineStyle.BAD)])
     where = f"It fits on none of the {total} nodes." if total > 1 else "It does not fit on the only node."
     return indented(
         [TextLine(where, LineStyle.BAD), TextLine(_hope(view, found.curable())), BLANK, *reasons(view, found)]
@@ -66,16 +66,16 @@ def fits_nowhere(view: Snapshot, found: Survey) -> list[TextLine]:
 
 
 def held_back(gates: Sequence[str], unserved: Sequence[str]) -> list[TextLine]:
-    """A pod may not be placed at all."""
-    why = [f"its scheduling gate {gate} is still there" for gate in gates]
-    why += [f"it uses {path}, which Reprieve does not serve" for path in unserved]
+    """For a pod that may not be placed yet, or not by Reprieve."""
+    why = [f"its scheduling gate {gate} has not been removed" for gate in gates]
+    why += [f"it uses {path}, which Reprieve does not support" for path in unserved]
     return indented([TextLine(f"It has to wait: {'; '.join(why)}.", LineStyle.BAD)])
 
 
 def _hope(view: Snapshot, curable: Mask) -> str:
     if not curable.any():
-        return "Evicting pods would not help."
-    return f"Evicting pods might make room on {listed(named(view, curable))}."
+        return "Preemption cannot help."
+    return f"Preemption might help on {listed(named(view, curable))}."
 
 
 def named(view: Snapshot, rows: Mask) -> list[str]:
@@ -92,12 +92,12 @@ def best_first(view: Snapshot, found: Survey, ratings: Ratings) -> list[int]:
 
 
 def _comparison(view: Snapshot, ratings: Ratings, order: Sequence[int]) -> str:
-    """What sets the best node apart from the next."""
+    """Why the best node wins over the next."""
     best, second = order[:2]
     runner_up = view.nodes.names[second]
     lead = int(ratings.total[best] - ratings.total[second])
     if not lead:
-        return f"{runner_up} is as good; of equals the first by name is taken."
+        return f"{runner_up} has the same score; the first by name wins."
     by = max(ratings.parts, key=lambda p: int(ratings.parts[p][best] - ratings.parts[p][second]))
     return f"It beats {runner_up} by {counted(lead, 'point')}, above all for {by}."
 
@@ -116,18 +116,18 @@ def _ratings(view: Snapshot, ratings: Ratings, order: Sequence[int]) -> list[Tex
 
 
 def reasons(view: Snapshot, found: Survey) -> list[TextLine]:
-    """How many nodes were refused for each reason, the most frequent first; a node may have several."""
+    """How many nodes were rejected for each reason, the most frequent first; a node may have several."""
     refused: dict[Reason, Mask] = {}
     for rejection in found.rejections:
         if rejection.rows.any():
             refused[rejection.reason] = rejection.rows | refused.get(rejection.reason, False)
     order = sorted(refused, key=lambda reason: (-refused[reason].sum(), reason))
     rows = [[*_reason_cells(view, refused[reason], found.curable()), reason.text] for reason in order]
-    return table(["NODES", "WHICH", "EVICTION", "WHY NOT"], rows, numbers=[0])
+    return table(["NODES", "WHICH", "PREEMPTION", "WHY NOT"], rows, numbers=[0])
 
 
 def _reason_cells(view: Snapshot, rows: Mask, curable: Mask) -> tuple[str, str, str]:
-    """A node that has another reason which eviction does not cure is beyond help for this one too."""
+    """Preemption cannot help on a node if any one of its reasons cannot be cured by it."""
     helped = int((rows & curable).sum())
-    share = "no use" if not helped else "may help" if helped == rows.sum() else f"may help {helped}"
+    share = "cannot help" if not helped else "may help" if helped == rows.sum() else f"may help {helped}"
     return str(rows.sum()), listed(named(view, rows)), share

@@ -1,4 +1,4 @@
-"""Which pods are there, and where? A table of them."""
+"""A table of pods: priority, group, node and state."""
 
 from collections.abc import Iterable
 
@@ -23,7 +23,7 @@ def _row(pod: Pod) -> list[str]:
 
 def _state(pod: Pod) -> str:
     if pod.metadata.deletion_timestamp is not None:
-        return "leaving"
+        return "terminating"
     if pod.status.nominated_node_name and not pod.spec.node_name:
-        return f"waits for {pod.status.nominated_node_name}"
+        return f"nominated to {pod.status.nominated_node_name}"
     return (pod.status.phase or "Pending").lower()

@@ -1,7 +1,6 @@
-"""How things are put on a page: lines with a tone, and plain tables.
+"""Lines with a style, and plain tables.
 
-Knows nothing of clusters, and nothing of terminals: whoever prints a line turns its tone into a colour, or
-does not.
+Knows nothing of clusters, and nothing of terminals: the caller turns a style into a colour, or ignores it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +39,7 @@ def indented(lines: Iterable[TextLine]) -> list[TextLine]:
 def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], numbers: Iterable[int] = ()
 ) -> list[TextLine]:
-    """Columns as wide as what is in them; those named as numbers stand to the right."""
+    """Columns as wide as their content; the columns in ``numbers`` are right-aligned."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     right = frozenset(numbers)
 

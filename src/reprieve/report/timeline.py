@@ -1,6 +1,6 @@
-"""What happens in a cluster, as a line for each thing that somebody would want to know.
+"""A line for each change in a cluster that is worth showing, and for each decision.
 
-Made from what the cluster shows and from decisions. Most changes say nothing to people, and give no line.
+Made from watch events and decisions alone. Most changes give no line.
 """
 
 from collections.abc import Iterable
@@ -15,12 +15,12 @@ from reprieve.scheduler.decision import Decision, Outcome
 
 
 def at(seconds: float, line: TextLine) -> TextLine:
-    """When it happened, counted from the beginning of the story."""
+    """The line with its time, in seconds from the start of the scene."""
     return TextLine(f"{seconds:7.1f} s  {line.text}", line.tone)
 
 
-def decided(decision: Decision) -> TextLine:
-    """In one line: where it goes, or why it waits."""
+def decision_line(decision: Decision) -> TextLine:
+    """In one line: the node, or why there is none."""
     match decision.outcome:
         case Outcome.PLACED:
             return TextLine(decision.text, LineStyle.GOOD)
@@ -30,61 +30,61 @@ def decided(decision: Decision) -> TextLine:
             return TextLine(f"{decision.demand}: {decision.text}", LineStyle.GOOD)
         case Outcome.UNSCHEDULABLE:
             why = ", ".join(finding.reason.said_of(finding.nodes) for finding in decision.findings)
-            return TextLine(f"{decision.demand} has to wait: {why or 'there is no node'}", LineStyle.BAD)
+            return TextLine(f"{decision.demand} is unschedulable: {why or 'there is no node'}", LineStyle.BAD)
 
 
-_LEAVING = "Leaving"
+_TERMINATING = "Terminating"
 
 
 class ChangeTracker:
-    """Remembers what an object was, to tell what became of it."""
+    """Remembers the last state of each object, to find what changed."""
 
     def __init__(self) -> None:
         self._phases: dict[str, str] = {}
-        self._sizes: dict[str, str] = {}  # what a pod has, or waits for
+        self._sizes: dict[str, str] = {}  # the line about the resources of each pod
 
-    def sees(self, sight: Seen | Unread | Gone | Synced) -> TextLine | None:
-        match sight:
+    def line_for(self, event: Seen | Unread | Gone | Synced) -> TextLine | None:
+        match event:
             case Seen(Node() as node) if self._is_new(node):
-                return TextLine(f"Node {node.metadata.name} joins with {_offer(node)}")
+                return TextLine(f"Node {node.metadata.name} joins with {_capacity(node)}")
             case Seen(Pod() as pod):
-                return self._sees_pod(pod)
+                return self._pod_line(pod)
             case Unread(target, problem):
                 return TextLine(f"{target} cannot be read: {problem}", LineStyle.BAD)
             case Gone(target) if self._phases.pop(target.uid, "") and target.kind == "Pod":
-                return TextLine(f"{target} is gone")
+                return TextLine(f"{target} was deleted")
             case _:
                 return None
 
-    def _sees_pod(self, pod: Pod) -> TextLine | None:
+    def _pod_line(self, pod: Pod) -> TextLine | None:
         before = self._phases.get(pod.metadata.uid, "")
         phase = self._phases[pod.metadata.uid] = pod.status.phase or "Pending"
-        who, where = ref_of(pod), pod.spec.node_name
-        if pod.metadata.deletion_timestamp is not None and where and before != _LEAVING:
-            self._phases[pod.metadata.uid] = _LEAVING
-            return TextLine(f"{who} is asked to leave {where}")
-        if before in (phase, _LEAVING):
-            return self._sees_size(pod) if before == phase else None
-        self._sees_size(pod)
+        ref, where = ref_of(pod), pod.spec.node_name
+        if pod.metadata.deletion_timestamp is not None and where and before != _TERMINATING:
+            self._phases[pod.metadata.uid] = _TERMINATING
+            return TextLine(f"{ref} is terminating on {where}")
+        if before in (phase, _TERMINATING):
+            return self._resize_line(pod) if before == phase else None
+        self._resize_line(pod)
         match phase:
             case "Running":
-                return TextLine(f"{who} runs on {where}")
+                return TextLine(f"{ref} runs on {where}")
             case "Succeeded":
-                return TextLine(f"{who} has done its work on {where}")
+                return TextLine(f"{ref} succeeded on {where}")
             case "Failed":
-                return TextLine(f"{who} has failed on {where}", LineStyle.BAD)
+                return TextLine(f"{ref} failed on {where}", LineStyle.BAD)
             case _:
                 return None
 
-    def _sees_size(self, pod: Pod) -> TextLine | None:
-        """That a pod is resized where it runs."""
+    def _resize_line(self, pod: Pod) -> TextLine | None:
+        """About an in-place resize."""
         if not pod.spec.node_name:
             return None
-        weight, who, where = footprint(pod, Problems(ref_of(pod))), ref_of(pod), pod.spec.node_name
+        weight, ref, where = footprint(pod, Problems(ref_of(pod))), ref_of(pod), pod.spec.node_name
         wants, has = (", ".join(_amounts(amounts.items())) for amounts in (weight.charged, weight.held))
-        size = f"{who} has {has} on {where} now"
+        size = f"{ref} now has {has} on {where}"
         if is_deferred(pod):
-            size = f"{who} is to have {wants}, and {where} puts that off"
+            size = f"{ref} is to be resized to {wants}; the kubelet on {where} defers it"
         before, self._sizes[pod.metadata.uid] = self._sizes.get(pod.metadata.uid, size), size
         return TextLine(size) if size != before else None
 
@@ -94,9 +94,9 @@ class ChangeTracker:
         return not known
 
 
-def _offer(node: Node) -> str:
-    offered = node_capacity(node, Problems(ref_of(node)))
-    return ", ".join(_amounts(offered.items()))
+def _capacity(node: Node) -> str:
+    capacity = node_capacity(node, Problems(ref_of(node)))
+    return ", ".join(_amounts(capacity.items()))
 
 
 def _amounts(amounts: Iterable[tuple[str, int]]) -> Iterable[str]:

@@ -31,7 +31,7 @@ def heading(view: Snapshot) -> list[str]:
 
 
 def test_the_heading_names_the_pod_and_its_requests() -> None:
-    assert heading(view_of(pod("new", cpu="250m"))) == ["Pod default/new asks for cpu 250m, memory 1Gi"]
+    assert heading(view_of(pod("new", cpu="250m"))) == ["Pod default/new requests cpu 250m, memory 1Gi"]
 
 
 def test_the_heading_quotes_the_description() -> None:
@@ -41,7 +41,7 @@ def test_the_heading_quotes_the_description() -> None:
 
 def test_a_pod_that_asks_for_no_resources() -> None:
     assert heading(view_of(pod("new", containers=[{"name": "c"}]))) == [
-        "Pod default/new asks for no resources"
+        "Pod default/new requests no resources"
     ]
 
 
@@ -72,7 +72,7 @@ def test_the_best_node_its_lead_and_the_scores_best_first() -> None:
         "",
         "  SCORES              c    b   a",
         "  NodeResourcesFit   80   70  90  how full the node is",
-        "  TaintToleration   300  300   0  taints that would rather not have the pod",
+        "  TaintToleration   300  300   0  untolerated PreferNoSchedule taints",
         "  total             380  370  90",
     ]
 
@@ -87,7 +87,7 @@ def test_of_equals_the_first_by_name_is_taken() -> None:
     lines = told(node("b"), node("a"), pod("new"))
     assert lines[:2] == [
         "  It fits on 2 of 2 nodes and goes to a.",
-        "  b is as good; of equals the first by name is taken.",
+        "  b has the same score; the first by name wins.",
     ]
 
 
@@ -100,26 +100,26 @@ def test_why_not_on_the_other_nodes() -> None:
     lines = told(node("a"), node("b", unschedulable=True), node("c", cpu="1"), pod("p", on="c"), pod("new"))
     assert lines[-4:] == [
         "  Why not on the other 2 nodes:",
-        "  NODES  WHICH  EVICTION  WHY NOT",
-        "      1  c      may help  has insufficient cpu left",
-        "      1  b      no use    is marked unschedulable",
+        "  NODES  WHICH  PREEMPTION   WHY NOT",
+        "      1  c      may help     has insufficient cpu left",
+        "      1  b      cannot help  is marked unschedulable",
     ]
 
 
 def test_eviction_might_help() -> None:
     assert told(node("a"), node("b", cpu="1"), pod("p", on="a", cpu="3"), pod("new", cpu="2")) == [
         "  It fits on none of the 2 nodes.",
-        "  Evicting pods might make room on a.",
+        "  Preemption might help on a.",
         "",
-        "  NODES  WHICH  EVICTION  WHY NOT",
-        "      1  b      no use    is too small: the pod alone needs more cpu than there is",
-        "      1  a      may help  has insufficient cpu left",
+        "  NODES  WHICH  PREEMPTION   WHY NOT",
+        "      1  b      cannot help  is too small: the pod alone needs more cpu than there is",
+        "      1  a      may help     has insufficient cpu left",
     ]
 
 
 def test_eviction_does_not_help() -> None:
     lines = told(node("a"), node("b"), pod("new", cpu="64"))
-    assert lines[:2] == ["  It fits on none of the 2 nodes.", "  Evicting pods would not help."]
+    assert lines[:2] == ["  It fits on none of the 2 nodes.", "  Preemption cannot help."]
 
 
 def test_the_only_node_will_not_do() -> None:
@@ -131,8 +131,8 @@ def test_a_node_with_a_reason_beyond_cure_is_not_said_to_be_curable_by_another()
     wish: dict[str, Any] = {"containers": [{"resources": {"requests": {"cpu": "1", "memory": "2Gi"}}}]}
     lines = told(small, roomy, pod("p", on="a"), pod("q", on="b"), pod("new", **wish))
     assert lines[4:] == [
-        "      2  a, b   may help 1  has insufficient cpu left",
-        "      1  a      no use      is too small: the pod alone needs more memory than there is",
+        "      2  a, b   may help 1   has insufficient cpu left",
+        "      1  a      cannot help  is too small: the pod alone needs more memory than there is",
     ]
 
 
@@ -143,13 +143,13 @@ def test_the_most_frequent_reason_comes_first() -> None:
 
 
 def test_a_cluster_without_nodes() -> None:
-    assert told(pod("new")) == ["  It cannot go anywhere: there is no node."]
+    assert told(pod("new")) == ["  It is unschedulable: there is no node."]
 
 
 def test_a_pod_that_is_held_back() -> None:
     (line,) = held_back(["example.com/quota"], ["spec.resourceClaims"])
     assert line.tone is LineStyle.BAD
     assert line.text == (
-        "  It has to wait: its scheduling gate example.com/quota is still there; "
-        "it uses spec.resourceClaims, which Reprieve does not serve."
+        "  It has to wait: its scheduling gate example.com/quota has not been removed; "
+        "it uses spec.resourceClaims, which Reprieve does not support."
     )

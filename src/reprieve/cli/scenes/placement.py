@@ -1,6 +1,6 @@
-"""Pods ask for a place one after another, and each answer is explained.
+"""Pods are placed one by one, and each result is explained.
 
-The cluster is the one that comes with the package, or the user's own. Nothing is decided here.
+The cluster comes with the package, or from the user. Nothing is decided here.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,17 +27,17 @@ BUILT_IN = str(files("reprieve") / "demo" / "cluster.yaml")
 
 def play(pace: ScenePacing, command: str) -> None:
     show(introduction(command))
-    ask_for_all(set_scene(None, ()), pace)
+    place_all(set_scene(None, ()), pace)
 
 
-# --- who asks, and in which cluster --------------------------------------------------------------
+# --- which pods, and in which cluster ------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacementScene:
     view: Snapshot
-    asking: tuple[int, ...]  # rows of pods
-    complaints: tuple[str, ...]
+    pending: tuple[int, ...]  # rows of pods
+    errors: tuple[str, ...]
 
 
 def set_scene(cluster: str | None, filenames: Sequence[str]) -> PlacementScene:
@@ -45,66 +45,66 @@ def set_scene(cluster: str | None, filenames: Sequence[str]) -> PlacementScene:
     more = [read_manifest(name) for name in filenames]
     added = [thing for one in more for thing in one.objects]
     built = build(latest([*base.objects, *added]))
-    # What else there is in a cluster is not asked about; what somebody wants placed is.
-    malformed = [*base.malformed, *(s for one in more for s in (*one.malformed, *one.strange))]
+    # A dump of a cluster may have any kinds of objects; a file of pods to place should not.
+    malformed = [*base.malformed, *(s for one in more for s in (*one.malformed, *one.unknown))]
     return PlacementScene(
         view=built.snapshot,
-        asking=waiting(built.snapshot, added if filenames else base.objects),
-        complaints=(*malformed, *map(str, built.problems)),
+        pending=pending(built.snapshot, added if filenames else base.objects),
+        errors=(*malformed, *map(str, built.problems)),
     )
 
 
-def waiting(view: Snapshot, objects: Iterable[KubernetesObject]) -> tuple[int, ...]:
+def pending(view: Snapshot, objects: Iterable[KubernetesObject]) -> tuple[int, ...]:
     keys = dict.fromkeys((o.metadata.namespace, o.metadata.name) for o in objects if isinstance(o, Pod))
     rows = (view.pods.rows[key] for key in keys if key in view.pods.rows)
-    return tuple(row for row in rows if asks(view.pods.compiled[row]))
+    return tuple(row for row in rows if is_pending(view.pods.compiled[row]))
 
 
-def asks(compiled: CompiledPod) -> bool:
-    """A pod asks until it has a node; one of which something cannot be read is not placed by halves."""
+def is_pending(compiled: CompiledPod) -> bool:
+    """Without a node, and not being deleted; a pod whose spec is malformed is not placed either."""
     pod = compiled.pod
-    leaving = pod.metadata.deletion_timestamp is not None
-    return not (pod.spec.node_name or leaving or compiled.problems)
+    terminating = pod.metadata.deletion_timestamp is not None
+    return not (pod.spec.node_name or terminating or compiled.problems)
 
 
-# --- what is said --------------------------------------------------------------------------------
+# --- output --------------------------------------------------------------------------------------
 
 
 def introduction(command: str) -> list[TextLine]:
     return [
-        TextLine("Pods ask for a place in a cluster, one after another. The cluster is made up:"),
+        TextLine("Pods are placed in a cluster one by one. The cluster of this scene:"),
         *indented([TextLine(BUILT_IN)]),
-        TextLine("For yours: kubectl get nodes,pods -A -o yaml > cluster.yaml"),
-        TextLine(f"           {command} --cluster cluster.yaml -f pods.yaml"),
+        TextLine("For your own: kubectl get nodes,pods -A -o yaml > cluster.yaml"),
+        TextLine(f"              {command} --cluster cluster.yaml -f pods.yaml"),
         BLANK,
     ]
 
 
-def ask_for_all(scene: PlacementScene, pace: ScenePacing) -> bool:
-    """Shows the nodes, each pod in turn, and the nodes that got some; tells whether all found a place."""
+def place_all(scene: PlacementScene, pace: ScenePacing) -> bool:
+    """Shows the nodes, the result for each pod, and the nodes in use; returns whether all pods fit."""
     view, used = scene.view, []
     show([*node_table(view), BLANK])
-    for pod in scene.asking:
-        if pod != scene.asking[0]:
+    for pod in scene.pending:
+        if pod != scene.pending[0]:
             pace.wait("the next pod")
-        lines, node = answer(view, pod)
+        lines, node = result(view, pod)
         show([*pod_heading(view, pod), *lines, BLANK])
         if node is not None:
             view = with_pod(view, pod, node)
             used.append(node)
-    show([TextLine(f"{len(used)} of {counted(len(scene.asking), 'pod')} found a place.")])
+    show([TextLine(f"{len(used)} of {counted(len(scene.pending), 'pod')} placed.")])
     if used:
         show([BLANK, *node_table(view, used)])
-    return len(used) == len(scene.asking)
+    return len(used) == len(scene.pending)
 
 
-def answer(view: Snapshot, pod: int) -> tuple[list[TextLine], int | None]:
-    """What is to be said to a pod, and the node that it gets."""
-    asked = view.pods.compiled[pod].pod
-    gates = [gate.name for gate in asked.spec.scheduling_gates]
-    if gates or unserved_fields(asked):
-        return held_back(gates, unserved_fields(asked)), None
-    ask = Ask(view, pod)
+def result(view: Snapshot, row: int) -> tuple[list[TextLine], int | None]:
+    """The explanation for a pod, and its node if it fits."""
+    pod = view.pods.compiled[row].pod
+    gates = [gate.name for gate in pod.spec.scheduling_gates]
+    if gates or unserved_fields(pod):
+        return held_back(gates, unserved_fields(pod)), None
+    ask = Ask(view, row)
     found = survey(ask)
     if not found.feasible.any():
         return fits_nowhere(view, found), None

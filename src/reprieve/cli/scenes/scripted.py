@@ -1,6 +1,6 @@
-"""A story about preemption: who runs, who comes, what becomes of both, and why.
+"""Plays a scripted scene about preemption: what runs, what is applied, what happens, and why.
 
-Knows how a story is told, and none of the stories. Time is simulated.
+Knows how a scene is played, and none of the scenes. Time is simulated.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from reprieve.report.decisions import decision_lines
 from reprieve.report.nodes import node_table
 from reprieve.report.pods import pod_table
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, indented, table
-from reprieve.report.timeline import ChangeTracker, at, decided
+from reprieve.report.timeline import ChangeTracker, at, decision_line
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.decision import Decision, Outcome
@@ -33,33 +33,33 @@ Json = dict[str, Any]
 Listing = Callable[[str], list[Json]]
 
 _MARGIN = " " * 11  # below the time
-_TOLD = ("Preempted", "Preempting", "NoRoomInPlace")
+_SHOWN_EVENTS = ("Preempted", "Preempting", "NoRoomInPlace")
 
 
 class SceneStep(Protocol):
-    """Something is done, and for a while it is told what comes of it."""
+    """One change of the cluster; what it leads to is shown for some seconds."""
 
     @property
-    def says(self) -> tuple[str, ...]: ...
+    def text(self) -> tuple[str, ...]: ...
 
     @property
     def seconds(self) -> float: ...
 
     @property
     def command(self) -> tuple[str, ...]:
-        """As somebody would do it."""
+        """The kubectl command for it."""
 
-    def happen(self, cluster: Cluster) -> None: ...
+    def apply_to(self, cluster: Cluster) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """An object that is there is changed."""
+    """Changes an object."""
 
     kind: str
     name: tuple[str, str]  # namespace, name
     patch: Json
-    says: tuple[str, ...]
+    text: tuple[str, ...]
     subresource: str = ""
     seconds: float = 45.0
 
@@ -70,16 +70,16 @@ class Patch:
         what = f"{self.kind.lower()}{namespace} {self.name[1]}"
         return (f"$ kubectl patch {what}{part} -p '{json.dumps(self.patch)}'",)
 
-    def happen(self, cluster: Cluster) -> None:
+    def apply_to(self, cluster: Cluster) -> None:
         change(cluster, self.kind, self.name, self.patch)
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """What a file has is applied."""
+    """Applies a file."""
 
-    file: str  # in the folder of the demo
-    says: tuple[str, ...]
+    file: str  # in reprieve/demo
+    text: tuple[str, ...]
     seconds: float = 45.0
 
     @property
@@ -87,73 +87,73 @@ class Apply:
         return str(files("reprieve") / "demo" / self.file)
 
     @property
-    def text(self) -> str:
+    def manifest(self) -> str:
         return (files("reprieve") / "demo" / self.file).read_text(encoding="utf-8")
 
     @property
     def command(self) -> tuple[str, ...]:
-        return ("$ kubectl apply -f - <<'EOF'", *self.text.splitlines(), "EOF")
+        return ("$ kubectl apply -f - <<'EOF'", *self.manifest.splitlines(), "EOF")
 
-    def happen(self, cluster: Cluster) -> None:
-        submit(cluster, (document for document in documents(self.text) if isinstance(document, dict)))
+    def apply_to(self, cluster: Cluster) -> None:
+        submit(cluster, (document for document in documents(self.manifest) if isinstance(document, dict)))
 
 
 def play_script(
     pace: ScenePacing,
     before: Apply,
-    acts: Sequence[SceneStep],
+    steps: Sequence[SceneStep],
     args: Json | None = None,
     metrics: tuple[str, ...] = (),
 ) -> None:
-    """``before`` is what runs when the story begins; ``args`` are those of Reprieve.
+    """``before``: what runs when the scene starts. ``args``: the plugin arguments of Reprieve.
 
-    ``metrics`` are shown at the end.
+    ``metrics``: names of metrics to show at the end.
     """
-    story = ScriptedScene(pace)
-    run(story.unfold(before, acts, args or {}), pace.speed)
+    scene = ScriptedScene(pace)
+    run(scene.run(before, steps, args or {}), pace.speed)
     if metrics:
-        show([BLANK, TextLine("What Prometheus reads of it:"), BLANK])
-        show(indented(_metrics(story.telemetry, metrics)))
+        show([BLANK, TextLine("The metrics of it:"), BLANK])
+        show(indented(_metrics(scene.telemetry, metrics)))
 
 
 class ScriptedScene:
     def __init__(self, pace: ScenePacing) -> None:
         self._pace = pace
-        self._begin: float | None = None  # before that, nothing is told
-        self._witness = ChangeTracker()
-        self._answers: dict[Target, str] = {}  # the last to each demand
+        self._begin: float | None = None  # before that, nothing is shown
+        self._tracker = ChangeTracker()
+        self._answers: dict[Target, str] = {}  # the last decision text of each demand
         self.telemetry = Telemetry()
 
-    async def unfold(self, before: Apply, acts: Sequence[SceneStep], args: Json) -> None:
+    async def run(self, before: Apply, steps: Sequence[SceneStep], args: Json) -> None:
         async with cluster_in_process(_configured(args), clock, self._decided, self.telemetry) as cluster:
             watching = asyncio.create_task(self._watch(cluster.watch()))
-            before.happen(cluster)
+            before.apply_to(cluster)
             await asyncio.sleep(before.seconds)
-            show([*map(TextLine, before.says), *indented([TextLine(before.path)]), BLANK])
+            show([*map(TextLine, before.text), *indented([TextLine(before.path)]), BLANK])
             show([*_nodes(cluster.list), BLANK, *_pods(cluster.list)])
             self._begin = clock()
-            for act in acts:
-                self._pace.wait("the next act")
+            for step in steps:
+                self._pace.wait("the next step")
                 known = len(cluster.list("Event"))
-                show([BLANK, *map(TextLine, act.says), BLANK, *_command(act), BLANK])
-                act.happen(cluster)
-                await asyncio.sleep(act.seconds)
+                show([BLANK, *map(TextLine, step.text), BLANK, *_command(step), BLANK])
+                step.apply_to(cluster)
+                await asyncio.sleep(step.seconds)
                 show([BLANK, *_messages(cluster.list, known), *_pods(cluster.list)])
             watching.cancel()
 
-    async def _watch(self, sights: AsyncIterator[WatchEvent]) -> None:
-        async for sight in sights:
-            line = self._witness.sees(sight)
+    async def _watch(self, events: AsyncIterator[WatchEvent]) -> None:
+        async for event in events:
+            line = self._tracker.line_for(event)
             if line is not None:
-                self._tell([line])
+                self._show([line])
 
     def _decided(self, decision: Decision) -> None:
         before, self._answers[decision.demand] = self._answers.get(decision.demand), decision.text
         if decision.outcome is not Outcome.WAITING and decision.text != before:
             placed = decision.outcome in (Outcome.PLACED, Outcome.FITS)
-            self._tell([decided(decision)] if placed else decision_lines(decision))
+            self._show([decision_line(decision)] if placed else decision_lines(decision))
 
-    def _tell(self, lines: Sequence[TextLine]) -> None:
+    def _show(self, lines: Sequence[TextLine]) -> None:
         if self._begin is None:
             return
         first, *others = lines
@@ -173,11 +173,11 @@ def _configured(args: Json) -> config.Configuration:
     return config.parse_configuration(document)
 
 
-def _command(act: SceneStep) -> list[TextLine]:
-    return [TextLine(line, LineStyle.FAINT) for line in act.command]
+def _command(step: SceneStep) -> list[TextLine]:
+    return [TextLine(line, LineStyle.FAINT) for line in step.command]
 
 
-# --- how things stand ----------------------------------------------------------------------------
+# --- the state of the cluster --------------------------------------------------------------------
 
 
 def _nodes(listing: Listing) -> list[TextLine]:
@@ -194,9 +194,9 @@ def _read(listing: Listing, *kinds: str) -> list[KubernetesObject]:
 
 
 def _messages(listing: Listing, known: int) -> list[TextLine]:
-    """What both sides of a preemption find in their events."""
+    """The events of preemptors and victims."""
     events = sorted(listing("Event"), key=lambda event: int(event["metadata"]["resourceVersion"]))
-    rows = [_message(event) for event in events[known:] if event["reason"] in _TOLD]
+    rows = [_message(event) for event in events[known:] if event["reason"] in _SHOWN_EVENTS]
     return [*table(["EVENT ON", "REASON", "MESSAGE"], rows), BLANK] if rows else []
 
 

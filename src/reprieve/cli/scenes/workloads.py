@@ -1,6 +1,6 @@
-"""A cluster in one process: nodes join, a Deployment and a Job are applied, placed, run and end.
+"""A cluster in one process: nodes join, a Deployment and a Job are applied, their pods are scheduled and run.
 
-Time is simulated, so that a minute of the cluster takes as long as reading about it.
+Time is simulated.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot_builder import build
 from reprieve.report.nodes import node_table
 from reprieve.report.text_layout import BLANK, TextLine, counted, indented
-from reprieve.report.timeline import ChangeTracker, at, decided
+from reprieve.report.timeline import ChangeTracker, at, decision_line
 from reprieve.report.workloads import workload_table
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.decision import Decision
@@ -33,28 +33,30 @@ PATIENCE_SECONDS = 120.0
 
 def play(pace: ScenePacing, command: str) -> None:
     show(introduction())
-    run(WorkloadScene(pace).unfold(), pace.speed)
+    run(WorkloadScene(pace).run(), pace.speed)
 
 
 def introduction() -> list[TextLine]:
     return [
-        TextLine("A cluster comes up in this process: nodes whose pods are simulated, the controllers that"),
-        TextLine("make pods of Deployments and Jobs, and Reprieve as the scheduler. What is applied:"),
+        TextLine(
+            "A cluster starts in this process: simulated nodes, the controllers of Deployments and Jobs,"
+        ),
+        TextLine("and Reprieve as the scheduler. The manifests:"),
         *indented([TextLine(str(WORKLOADS))]),
-        TextLine("On the left is the time in the cluster. It jumps to whenever something happens."),
+        TextLine("On the left is the simulated time, which jumps from event to event."),
         BLANK,
     ]
 
 
 class WorkloadScene:
-    """What is applied when, and everything that comes of it as it happens."""
+    """Applies the manifests, and shows what happens."""
 
     def __init__(self, pace: ScenePacing) -> None:
         self._pace = pace
         self._begin = 0.0
-        self._witness = ChangeTracker()
+        self._tracker = ChangeTracker()
 
-    async def unfold(self) -> None:
+    async def run(self) -> None:
         self._begin = clock()
         things = list(read_workloads())
         async with cluster_in_process(config.default_configuration(), clock, self._decided) as cluster:
@@ -62,23 +64,23 @@ class WorkloadScene:
             cluster.apply(thing for thing in things if not is_workload(thing))
             for workload in filter(is_workload, things):
                 await asyncio.sleep(2.0)
-                self._tell(TextLine(applied(workload)))
+                self._show(TextLine(applied(workload)))
                 cluster.apply([workload])
-            await until(lambda: all(map(has_come_far, workloads(cluster.list))))
+            await until(lambda: all(map(has_finished, workloads(cluster.list))))
             watching.cancel()
             show([BLANK, *workload_table(workloads(cluster.list))])
             show([BLANK, *node_table(build(nodes_and_pods(cluster.list)).snapshot)])
 
-    async def _watch(self, sights: AsyncIterator[WatchEvent]) -> None:
-        async for sight in sights:
-            line = self._witness.sees(sight)
+    async def _watch(self, events: AsyncIterator[WatchEvent]) -> None:
+        async for event in events:
+            line = self._tracker.line_for(event)
             if line is not None:
-                self._tell(line)
+                self._show(line)
 
     def _decided(self, decision: Decision) -> None:
-        self._tell(decided(decision))
+        self._show(decision_line(decision))
 
-    def _tell(self, line: TextLine) -> None:
+    def _show(self, line: TextLine) -> None:
         show([at(clock() - self._begin, line)])
         self._pace.breathe()
 
@@ -102,7 +104,7 @@ def applied(workload: Json) -> str:
     return f"{name} is applied: {counted(spec.get('replicas') or spec['completions'], 'pod')}"
 
 
-# --- how far it has come -------------------------------------------------------------------------
+# --- progress ------------------------------------------------------------------------------------
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -115,8 +117,8 @@ def workloads(of_kind: Listing) -> list[Json]:
     return [*of_kind("Deployment"), *of_kind("Job")]
 
 
-def has_come_far(workload: Json) -> bool:
-    """A Deployment when it is available, a Job when it is over."""
+def has_finished(workload: Json) -> bool:
+    """A Deployment when it is available, a Job when it is complete."""
     goal = "Complete" if workload["kind"] == "Job" else "Available"
     found = workload["status"].get("conditions", ())
     return any(c["type"] == goal and c["status"] == "True" for c in found)
