@@ -1,8 +1,8 @@
 """Configuration and feature gates, parsed once into frozen records.
 
-What is written stands in `configuration` (the whole), `profiles`, `plugins` and `plugin_args` (what
-kube-scheduler knows), `args` (what Reprieve adds) and `gates`. No file is opened here, and nobody is
-told what a choice means: that is for whoever builds the parts.
+`configuration` has the whole, `profiles`, `plugins` and `plugin_args` what kube-scheduler knows, `args` what
+Reprieve adds, `gates` the feature gates. No file is opened here. What a choice means is for `assembly`, which
+turns it into functions.
 """
 
 from reprieve.config.args import ReprieveArgs

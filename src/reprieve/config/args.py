@@ -1,7 +1,6 @@
-"""What can be chosen about preemption: the arguments under `pluginConfig`, name `Reprieve`.
+"""The arguments of Reprieve under `pluginConfig`, and their presets.
 
-This module says which choices there are and what each defaults to. It knows nothing of the code
-that carries them out.
+Defines the choices and their defaults; the code behind a choice is not known here.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ API_VERSION = "reprieve.dev/v1alpha1"
 
 
 class Preset(StrEnum):
-    """Where the other choices come from when they are not made."""
+    """The defaults of the other arguments."""
 
     REPRIEVE = "Reprieve"
     UPSTREAM = "Upstream"
@@ -45,28 +44,28 @@ class RespectBudgets(StrEnum):
 
 
 class GangPreemption(StrEnum):
-    """For how many members of a gang room is made."""
+    """For how many members of a gang it preempts."""
 
     MIN_COUNT = "MinCount"
     ALL = "All"
 
 
 class ResizeAccounting(StrEnum):
-    """Whose arithmetic says whether a resize fits."""
+    """How to compute whether a resize fits: as the kubelet does, or as kube-scheduler does."""
 
     KUBELET = "Kubelet"
     UPSTREAM = "Upstream"
 
 
 class Divergence(StrEnum):
-    """What happens to pods whose priority is not their group's."""
+    """What happens to pods whose priority differs from their group's."""
 
     REJECT = "Reject"
     REPORT = "Report"
 
 
 class BudgetSelectors(StrEnum):
-    """What an empty selector of a disruption budget means: every pod, or (upstream) none."""
+    """What an empty selector of a PodDisruptionBudget selects: every pod, or (upstream) none."""
 
     POLICY_V1 = "PolicyV1"
     UPSTREAM = "Upstream"
@@ -103,7 +102,7 @@ UPSTREAM = ReprieveArgs(
 
 
 def read_reprieve_args(document: object, path: str, errors: list[ConfigError]) -> ReprieveArgs | None:
-    """The arguments: what is written wins over the preset, and that over the plain defaults."""
+    """Arguments in the document win over the preset, and the preset over the defaults."""
     match document:
         case Mapping() if document.get("policy") == Preset.UPSTREAM:
             given = {key: value for key, value in document.items() if value is not None}

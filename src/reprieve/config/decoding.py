@@ -1,7 +1,6 @@
-"""Does a document have the form of a record, and if not, where and why?
+"""Decodes a document into a record, and finds every error with its path in one pass.
 
-A record's own type says which keys there are, what they take and what they default to. Everything
-that is wrong is found in one pass, each with its path. This module knows no key by name.
+The record's type defines the keys, their types and their defaults. This module knows no key by name.
 """
 
 import difflib
@@ -25,7 +24,7 @@ R = TypeVar("R", bound=Record)
 
 
 class ConfigError(Record, frozen=True):
-    """One mistake in a configuration: where it stands, and what was expected there."""
+    """One error in a configuration: its path, and what was expected there."""
 
     path: str
     message: str
@@ -35,7 +34,7 @@ class ConfigError(Record, frozen=True):
 
 
 class InvalidConfigurationError(ValueError):
-    """A configuration that cannot be used, with every mistake in it."""
+    """An invalid configuration, with all its errors."""
 
     def __init__(self, errors: Iterable[ConfigError]) -> None:
         self.errors = tuple(errors)
@@ -43,7 +42,7 @@ class InvalidConfigurationError(ValueError):
 
 
 class Seconds(float):
-    """A length of time, written as Kubernetes writes it: 500ms, 15s, 1m30s, 0."""
+    """A duration, written as in Go: 500ms, 15s, 1m30s, 0."""
 
     _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "\u00b5s": 1e-6, "ns": 1e-9}
 
@@ -58,20 +57,20 @@ class Seconds(float):
 
 
 def read(kind: type[R], document: object, path: str, errors: list[ConfigError]) -> R | None:
-    """The record that the document describes; or nothing, and the errors that say why."""
+    """The record; None if there are errors, which are added to ``errors``."""
     found = list(_misfits(inspect.type_info(kind), document, path))
     errors.extend(found)
     return None if found else msgspec.convert(_present(document), kind, dec_hook=_custom)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name that is closest, for the end of a sentence; empty if none is."""
+    """A hint at the closest known name, for the end of a sentence; empty if none is close."""
     close = difflib.get_close_matches(name, sorted(known), n=1)
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 
 def shown(value: object) -> str:
-    """A value as a person would recognise it in the file, cut short where it is long."""
+    """A value as it appears in the file, shortened if it is long."""
     match value:
         case Mapping():
             return "a mapping"
@@ -87,7 +86,7 @@ def _custom(kind: type, value: object) -> object:
 
 
 def _present(value: object) -> object:
-    """The document without its nulls: a key that is null is a key that is not there."""
+    """The document without nulls: a null key is an absent key."""
     match value:
         case Mapping():
             return {str(k): _present(v) for k, v in value.items() if v is not None}
@@ -137,22 +136,22 @@ def _member(path: str, key: object) -> str:
 
 
 def _without_none(kind: inspect.UnionType) -> inspect.Type:
-    """What a union of something and nothing holds; configuration has no other unions."""
+    """The type in a union with None; configuration has no other unions."""
     (held,) = (t for t in kind.types if not isinstance(t, inspect.NoneType))
     return held
 
 
 def _is(kind: inspect.Type, value: object) -> bool:
-    """Whether a single value, neither a list nor a mapping, is of a kind."""
+    """Whether a scalar is of a type."""
     match kind, value:
         case inspect.BoolType(), bool():
             return True
         case _, bool():
-            return False  # to Python a truth value is a number, to a person it is not
+            return False  # in Python a bool is an int
         case inspect.IntType(), int():
             return _within(kind, value)
         case inspect.FloatType(), int() | float():
-            return abs(value) <= INT32_MAX  # neither infinite nor not a number
+            return abs(value) <= INT32_MAX  # excludes inf and nan, too
         case inspect.StrType(), str():
             return len(value) >= (kind.min_length or 0)
         case inspect.LiteralType(), _:
@@ -186,7 +185,7 @@ def _wanted(kind: inspect.Type) -> str:
         case inspect.EnumType():
             return f"one of {', '.join(str(member.value) for member in kind.cls)}"
         case inspect.CustomType():
-            return 'a length of time such as "15s"'
+            return 'a duration such as "15s"'
         case inspect.VarTupleType():
             return "a list"
     return "a mapping"

@@ -1,4 +1,4 @@
-"""A configuration as a document: what holds, every default included. Read again, it means the same."""
+"""Encodes a configuration as a document with all defaults. Decoding it gives the same configuration."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from reprieve.config.profiles import ARGS, KubeSchedulerProfile
 
 Json = dict[str, Any]
 
-_USUAL = enabled_plugins(Plugins())
+_DEFAULT_PLUGINS = enabled_plugins(Plugins())
 
 
 def as_document(configured: Configuration) -> Json:
@@ -22,7 +22,7 @@ def as_document(configured: Configuration) -> Json:
 
 def _profile(profile: KubeSchedulerProfile) -> Json:
     document: Json = {"schedulerName": profile.scheduler_name}
-    if profile.enabled != _USUAL:
+    if profile.enabled != _DEFAULT_PLUGINS:
         document["plugins"] = {point: _plugins(on) for point, on in profile.enabled.items()}
     document["pluginConfig"] = [_plugin_config(profile, name) for name in ARGS]
     return document
@@ -41,7 +41,7 @@ def _plugin_config(profile: KubeSchedulerProfile, name: str) -> Json:
 
 
 def _plain(value: object) -> Any:
-    """A value as YAML has it, with the defaults inside it and without what is unset."""
+    """A value for YAML, with all defaults and without unset fields."""
     match value:
         case msgspec.Struct():
             inside = {f.encode_name: getattr(value, f.name) for f in msgspec.structs.fields(value)}

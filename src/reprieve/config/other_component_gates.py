@@ -1,7 +1,8 @@
-"""Feature gates of Kubernetes that are about others: API servers, kubelets, controllers, or what only another
-scheduler does. Who runs a cluster often tells all its parts the same."""
+"""Feature gates of Kubernetes without effect here: they are for API servers, kubelets and controllers, or for
+features that only kube-scheduler has. They are accepted, since clusters often pass one list of gates to all
+components."""
 
-# So many strings would be harder to read.
+# One block of text is easier to read than so many string literals.
 OTHER_COMPONENT_GATES = frozenset(
     """
     APIResponseCompression APIServerIdentity APIServerWebhookAuthenticationToken APIServingWithRoutine

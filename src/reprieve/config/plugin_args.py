@@ -1,6 +1,6 @@
-"""What can be set about single plugins, as kube-scheduler 1.37 takes it.
+"""The arguments of kube-scheduler 1.37's plugins: records, and the rules between their fields.
 
-Records and the rules between their fields; what a plugin does with them is placement's business.
+What a plugin does with its arguments is for `placement` to know.
 """
 
 from collections.abc import Iterator
@@ -32,10 +32,10 @@ class DefaultingType(StrEnum):
 
 
 class PluginArgs(Record, frozen=True):
-    """The arguments of one plugin; a subclass names the rules that hold between its fields."""
+    """The arguments of one plugin; a subclass checks the rules between its fields."""
 
     def errors(self) -> Iterator[tuple[str, str]]:
-        """What is wrong although each field for itself is right: a path below, and a sentence."""
+        """Errors that no single field shows: a relative path, and a sentence."""
         return iter(())
 
 

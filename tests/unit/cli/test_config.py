@@ -26,7 +26,7 @@ def test_every_error_is_reported() -> None:
     code, _, told = validated("extenders: [{}]\nprofiles: [{schedulerNmae: x}]\n")
     assert code == 2
     assert '-: profiles[0].schedulerNmae: unknown field (did you mean "schedulerName"?)' in told
-    assert "-: extenders[0]: Reprieve calls no extenders" in told
+    assert "-: extenders[0]: extenders are not supported" in told
 
 
 def test_missing_support_is_reported() -> None:

@@ -40,7 +40,7 @@ def test_a_gate_that_is_named_is_refused_without_its_prerequisites(name: str) ->
     off = [f"{needed}=false" for needed in PREREQUISITES[name]]
     said = complaints(lambda: parse_feature_gates(",".join([*off, f"{name}=true"])))
     needed = " and ".join(PREREQUISITES[name])
-    assert said == [f"feature gate {name}: needs {needed} to be on"]
+    assert said == [f"feature gate {name}: needs {needed} to be enabled"]
 
 
 def test_the_older_name_of_the_resize_gate_means_the_same() -> None:
@@ -65,18 +65,18 @@ def test_the_older_name_of_the_resize_gate_means_the_same() -> None:
         ),
         (
             "AllAlpha=true",
-            "feature gate AllAlpha: cannot be true: expected the gates that are meant, by their names",
+            "feature gate AllAlpha: cannot be true: list the gates by name instead",
         ),
         (
             "AllBeta=false",
-            "feature gate AllBeta: cannot be false: expected the gates that are meant, by their names",
+            "feature gate AllBeta: cannot be false: list the gates by name instead",
         ),
         ("Frobnicate=true", "feature gate Frobnicate: unknown feature gate"),
         ("GangScheduling", 'feature gate GangScheduling: expected true or false, got ""'),
         ("GangScheduling=on", 'feature gate GangScheduling: expected true or false, got "on"'),
         (
             "PodLevelResources=false",
-            "feature gate PodLevelResources: is always on in Reprieve and cannot be turned off",
+            "feature gate PodLevelResources: is always enabled in Reprieve and cannot be disabled",
         ),
     ],
 )
