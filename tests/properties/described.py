@@ -178,7 +178,7 @@ def _users(view: Snapshot, relation: Relation[str]) -> set[tuple[Pod | str, str]
 
 def _mentions(view: Snapshot, row: int) -> Json:
     """Terms that nobody carries any more mean nothing."""
-    found, pods = view.mentions(row), view.pods
+    found, pods = view.terms_matching(row), view.pods
     return {
         "affinity": _weights(pods.affinity, found.affinity),
         "anti-affinity": _weights(pods.anti_affinity, found.anti_affinity),
@@ -209,6 +209,6 @@ def _storage(view: Snapshot) -> Json:
         "classes": storage.classes,
         "drivers": storage.drivers,
         "nodes": {name: storage.csi(view.nodes.names)[row] for row, name in enumerate(view.nodes.names)},
-        "rooms": {name: set(rooms) for name, rooms in storage.rooms.items()},
+        "capacities": {name: set(found) for name, found in storage.capacities.items()},
         "attached": set(storage.attachments),
     }

@@ -1,7 +1,7 @@
-"""Disks whose code moved out of Kubernetes into CSI drivers: which driver attaches them, under what name.
+"""CSI migration: which driver attaches the volumes of in-tree plugins, and under which handle.
 
-Old volumes and pods still name them the old way. Where a node says that the move is done there, the
-volume's zone must be read from the label that the driver puts on nodes.
+Old volumes and pods still use the in-tree fields. On a node that reports the plugin as migrated, the volume's
+zone is that of the label that the CSI driver sets on nodes.
 """
 
 import re
@@ -32,17 +32,17 @@ class Attachment:
 
     driver: str
     handle: str
-    # Named the old way: only a node with a CSINode object attaches it through the driver.
+    # Uses in-tree fields: only a node with a CSINode object attaches it through the driver.
     migrated: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class InTreePlugin:
-    """A kind of disk that was built in, and the driver that took it over."""
+    """A volume plugin that was part of Kubernetes, and the CSI driver that replaced it."""
 
     name: str
     driver: str
-    # The label by which nodes with the driver say their zone; empty if the move changes nothing there.
+    # The zone label of nodes with the driver; empty if migration does not change the label.
     zone_label: str = ""
 
 
@@ -55,14 +55,14 @@ _AZURE = InTreePlugin("kubernetes.io/azure-disk", "disk.csi.azure.com")
 _PORTWORX = InTreePlugin("kubernetes.io/portworx-volume", "pxd.portworx.com")
 
 IN_TREE_PLUGINS = {plugin.name: plugin for plugin in (_GCE, _EBS, _CINDER, _AZURE, _PORTWORX)}
-# These moved too, but nodes do not count what they attach.
+# Migrated as well, but nodes have no attach limit for them.
 UNCOUNTED_PROVISIONERS = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
 
 
 @dataclass(frozen=True, slots=True)
 class MigratedDisk:
     plugin: InTreePlugin
-    handle: str | None  # None: the driver has no name for it
+    handle: str | None  # None: it has no equivalent in the driver
 
     @property
     def attachment(self) -> Attachment | None:
@@ -70,7 +70,7 @@ class MigratedDisk:
 
 
 def migrated_disk(disk: CloudDisk, labels: Labels) -> MigratedDisk | None:
-    """``labels`` are those of the persistent volume; a disk that a pod names itself has none."""
+    """``labels``: of the PersistentVolume; empty for an inline volume of a pod."""
     if (gce := disk.gce_persistent_disk) is not None:
         return MigratedDisk(_GCE, _gce_handle(gce.pd_name, labels))
     if (ebs := disk.aws_elastic_block_store) is not None:
@@ -85,7 +85,7 @@ def migrated_disk(disk: CloudDisk, labels: Labels) -> MigratedDisk | None:
 
 
 def _gce_handle(name: str, labels: Labels) -> str | None:
-    """Disks in several zones belong to the region that the names of the zones begin with."""
+    """A disk in several zones is regional; the region is the common prefix of the zones' names."""
     zones = (labels.get(BETA_ZONE) or labels.get(ZONE, "")).split(_ZONE_DELIMITER)
     if len(zones) == 1:
         return f"projects/{_UNSPECIFIED}/zones/{zones[0] or _UNSPECIFIED}/disks/{name}"
@@ -97,7 +97,7 @@ def _gce_handle(name: str, labels: Labels) -> str | None:
 
 
 def _ebs_handle(volume_id: str) -> str | None:
-    """An old form of the ID is an address with the zone in it: aws://zone/vol-123."""
+    """An old form of the ID has the zone in it: aws://zone/vol-123."""
     if not volume_id.startswith("aws://"):
         return volume_id
     _, _, path = volume_id.removeprefix("aws://").partition("/")
@@ -105,17 +105,17 @@ def _ebs_handle(volume_id: str) -> str | None:
     return bare if _EBS_ID.fullmatch(bare) else None
 
 
-# --- where the volume can be reached -------------------------------------------------------------
+# --- node affinity of migrated volumes -----------------------------------------------------------
 
 
 def zones_in(label: str) -> frozenset[str]:
-    """The zones of a volume's zone label; none if the label cannot be read."""
+    """The zones in a volume's zone label; none if it is malformed."""
     zones = frozenset(zone.strip() for zone in label.split(_ZONE_DELIMITER))
     return frozenset() if "" in zones else zones
 
 
 def migrated_affinity(volume: PersistentVolume, plugin: InTreePlugin) -> NodeSelector | None:
-    """The volume's node affinity in the words of nodes on which the move is done."""
+    """The volume's node affinity, translated to the labels of migrated nodes."""
     affinity = volume.spec.node_affinity.required
     if not plugin.zone_label:
         return affinity
@@ -134,9 +134,9 @@ def _tidied(label: str) -> tuple[str, ...]:
 
 
 def _zone_and_region_label(affinity: NodeSelector | None, labels: Labels) -> tuple[str, str]:
-    """The old pair of labels only if the volume says nothing by the new one."""
-    spoken = {e.key for term in _terms(affinity) for e in term.match_expressions}
-    for known in (spoken, labels):
+    """The labels that the volume uses; the deprecated pair only if it does not use the new one."""
+    in_affinity = {e.key for term in _terms(affinity) for e in term.match_expressions}
+    for known in (in_affinity, labels):
         if ZONE in known:
             return ZONE, REGION
         if BETA_ZONE in known:

@@ -1,4 +1,4 @@
-"""Numbers, amounts and lists in words, for everybody who writes sentences."""
+"""Numbers, amounts and lists as text, for sentences in events, logs and reports."""
 
 import math
 from collections.abc import Sequence
@@ -15,20 +15,20 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
-    """The first few, and how many more there are; one more is named rather than counted."""
+    """The first few names, and how many more there are; a single further one is named, too."""
     if len(names) <= shown + 1:
         return ", ".join(names)
     return f"{', '.join(names[:shown])} and {len(names) - shown} more"
 
 
 def clock_time(moment: float, now: float) -> str:
-    """A moment to come, to the second and not too early; with its date, if that is not today's."""
+    """A future moment, rounded up to seconds; with its date if that is not today's."""
     when, today = datetime.fromtimestamp(math.ceil(moment), UTC), datetime.fromtimestamp(now, UTC)
     return when.strftime("%H:%M:%S UTC" if when.date() == today.date() else "%Y-%m-%d %H:%M:%S UTC")
 
 
 def amount(resource: str, number: int) -> str:
-    """A number in the unit of its column, written as Kubernetes writes quantities; bytes are rounded."""
+    """A number in its column's unit as a Kubernetes quantity; bytes are rounded."""
     if resource == CPU:
         return f"{number}m" if 0 < number < 1000 else _plain(number / 1000, 3)
     return _bytes(number) if resource in (MEMORY, EPHEMERAL_STORAGE) else str(number)

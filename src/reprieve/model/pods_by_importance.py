@@ -1,7 +1,7 @@
 """The pods of every node in order of importance: one matrix, ``[slot, node]``.
 
-A question about the least important pods of all nodes is then a question about rows of a matrix. What is
-more important stands higher; below the last pod of a node stands nobody.
+With it, a question about the least important pods of all nodes is one operation on rows of the matrix. The
+most important pod is in slot 0; below the last pod of a node the slots hold NO_POD.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ Importance = tuple[int, float, str, str]
 
 
 def importance(pod: Pod) -> Importance:
-    """Sorts the most important first: by priority, then by who has run longer, then by name."""
+    """Sorts the most important first: highest priority, then earliest start, then name."""
     return -(pod.spec.priority or 0), start_of(pod), pod.metadata.namespace, pod.metadata.name
 
 
 def start_of(pod: Pod) -> float:
-    """When a pod began to run; one that has not is younger than all that have."""
+    """When a pod started; infinity if it has not, which makes it younger than all that have."""
     start = pod.status.start_time
     return start.timestamp() if start is not None else float("inf")
 

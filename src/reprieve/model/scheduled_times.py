@@ -1,4 +1,4 @@
-"""When pods and groups were scheduled, as the cluster tells it: seconds, or infinity."""
+"""When pods and groups were scheduled, according to their conditions: Unix time, or infinity."""
 
 import math
 from collections.abc import Iterable
@@ -11,17 +11,17 @@ LONG_AGO = -math.inf
 
 
 def scheduled_at(pod: Pod) -> float:
-    """Since when a pod has had its node; one of which the cluster does not say so has not got it yet."""
+    """When a pod was scheduled; NEVER without the condition PodScheduled."""
     return _since(pod.status.conditions, "PodScheduled")
 
 
 def first_scheduled_at(group: Group) -> float:
-    """When a group was scheduled for the first time; who joins later does not change that."""
+    """When a group was first scheduled; pods that join later do not change it."""
     return _since(group.status.conditions, "PodGroupInitiallyScheduled")
 
 
 def _since(conditions: Iterable[Condition], kind: str) -> float:
-    """Since when a condition holds. Of one that forgot when it turned, that is long ago."""
+    """Since when a condition is True; LONG_AGO if it has no lastTransitionTime."""
     found = next((condition for condition in conditions if condition.type == kind), None)
     if found is None or found.status != "True":
         return NEVER

@@ -1,6 +1,6 @@
-"""Scores that are kept from one decision to the next, and made anew only for the rows that changed.
+"""Scores cached from one decision to the next, and recomputed only for the node rows that changed.
 
-Only scores that depend on nothing but a node's own numbers can be kept this way. A what-if keeps none.
+Only scores that depend on nothing but a node's own numbers can be cached this way. A what-if has no cache.
 """
 
 from collections.abc import Callable, Hashable
@@ -12,7 +12,7 @@ from reprieve.model.columns import Ints
 Rows = Ints | slice
 ALL = slice(None)
 
-_MOST_ENTRIES = 256  # shapes of pods that take turns; more than that start over
+_MOST_ENTRIES = 256  # pod shapes; beyond that the cache starts over
 
 
 class ScoreCache:
@@ -20,7 +20,7 @@ class ScoreCache:
         self._scores: dict[Hashable, tuple[Ints, int]] = {}
 
     def refreshed(self, key: Hashable, touched: Ints, compute: Callable[[Rows], Ints]) -> Ints:
-        """``touched`` says for each row when its numbers last changed, in rising numbers."""
+        """``touched``: for each row, the number of the change that touched it last; numbers only grow."""
         newest = int(touched.max(initial=0))
         kept = self._scores.get(key)
         if kept is None or len(kept[0]) != len(touched):
@@ -38,5 +38,5 @@ class ScoreCache:
         return scores
 
     def clear(self) -> None:
-        """Rows have been given to other nodes."""
+        """Needed when rows are reused for other nodes."""
         self._scores.clear()

@@ -1,4 +1,4 @@
-"""A snapshot built afresh from objects, and what could not be read of them."""
+"""Builds a snapshot from objects, and collects what is malformed in them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ from reprieve.model.storage import build_storage, volumes_in_use
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BuiltSnapshot:
-    """A snapshot, and what could not be read of the objects it was built from."""
+    """A snapshot, and what was malformed in its objects."""
 
     snapshot: Snapshot
     problems: tuple[Problem, ...]
 
 
 def build(objects: Iterable[KubernetesObject], version: int = 0) -> BuiltSnapshot:
-    """A snapshot of these objects. Rows are in the order the objects come in."""
+    """A snapshot of these objects, with rows in their order."""
     by_kind: dict[type, list[KubernetesObject]] = {}
     for thing in objects:
         by_kind.setdefault(type(thing), []).append(thing)

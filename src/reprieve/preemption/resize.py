@@ -94,7 +94,7 @@ def _as_the_kubelet_counts(view: Snapshot, row: int) -> Snapshot:
     requests[:, rows] -= amounts
     requested[:, view.where[row]] -= amounts.sum(axis=1)
     pods = replace(view.pods, requests=sealed(requests))
-    return replace(view, pods=pods, requested=sealed(requested), kept=None)
+    return replace(view, pods=pods, requested=sealed(requested), cached_scores=None)
 
 
 def _wishes(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:

@@ -5,7 +5,7 @@ import numpy as np
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.matching_terms import MatchingTerms, keys_looked_at
-from reprieve.model.pods import LabelSet, MentionKey, Pods, is_static
+from reprieve.model.pods import LabelSet, MatchingKey, Pods, is_static
 from reprieve.model.pods_by_importance import start_of
 from reprieve.model.resources import ResourceAxis
 from reprieve.model.scheduled_times import scheduled_at
@@ -43,7 +43,7 @@ class PodRows:
         self._disks: GrowingRelation[InlineDisk] = GrowingRelation()
         self._edition: tuple[object, ...] = ()  # of all terms
         self._looked_at: frozenset[str] = frozenset()
-        self._mentioned: dict[MentionKey, MatchingTerms] = {}
+        self._mentioned: dict[MatchingKey, MatchingTerms] = {}
         self._table: Pods | None = None
 
     def __len__(self) -> int:
@@ -171,7 +171,7 @@ class PodRows:
             claims=self._claims.view(),
             disks=self._disks.view(),
             looked_at=self._looked_at,
-            _mentions=self._mentioned,
+            _terms_matching=self._mentioned,
         )
 
     def _note_terms(self) -> None:

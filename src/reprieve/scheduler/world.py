@@ -458,7 +458,7 @@ class World:
             groups=self.groups.tree(),
             budgets=self._budget_table(),
             priority_classes=self.groups.classes,
-            kept=self._nodes.kept(),
+            cached_scores=self._nodes.kept(),
         )
 
     def _budget_table(self) -> tuple[Budget, ...]:

@@ -241,8 +241,8 @@ def test_label_keys_compare_with_the_labels_of_the_carrier() -> None:
 def test_labels_that_no_term_uses_are_ignored() -> None:
     replicas = [pod(f"web-{i}", app="web", index=str(i)) for i in range(3)]
     view = view_of(*replicas, pod("shunning", "a1", apart=[term("host")]))
-    assert view.mentions(0) is view.mentions(2)
-    assert view.mentions(0) is not view.mentions(3)
+    assert view.terms_matching(0) is view.terms_matching(2)
+    assert view.terms_matching(0) is not view.terms_matching(3)
 
 
 # --- preferences ---------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ def test_eviction_might_help() -> None:
         "  Preemption might help on a.",
         "",
         "  NODES  WHICH  PREEMPTION   WHY NOT",
-        "      1  b      cannot help  is too small: the pod alone needs more cpu than there is",
+        "      1  b      cannot help  is too small: the pod needs more cpu than its capacity",
         "      1  a      may help     has insufficient cpu left",
     ]
 
@@ -132,7 +132,7 @@ def test_a_node_with_a_reason_beyond_cure_is_not_said_to_be_curable_by_another()
     lines = told(small, roomy, pod("p", on="a"), pod("q", on="b"), pod("new", **wish))
     assert lines[4:] == [
         "      2  a, b   may help 1   has insufficient cpu left",
-        "      1  a      cannot help  is too small: the pod alone needs more memory than there is",
+        "      1  a      cannot help  is too small: the pod needs more memory than its capacity",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What all kinds of objects are made of: the record itself, metadata, conditions, selectors."""
+"""The parts that all kinds share: the record itself, metadata, conditions, selectors."""
 
 from datetime import datetime
 from typing import Annotated
@@ -6,19 +6,19 @@ from typing import Annotated
 import msgspec
 
 Quantity = str | int | float
-# The API's own ranges: what is beyond them would not fit the columns either.
+# The API's own ranges; values beyond them would not fit the columns either.
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
-Time = Annotated[datetime, msgspec.Meta(tz=True)]  # a time without a zone could not be compared
+Time = Annotated[datetime, msgspec.Meta(tz=True)]  # times without a zone cannot be compared
 
 
 class Record(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel", omit_defaults=True):
-    """A decoded object: immutable, and out of the garbage collector's sight (it has no cycles)."""
+    """A decoded object: immutable, and untracked by the garbage collector, since it has no cycles."""
 
 
 class Ref(Record, frozen=True):
-    """Which object is meant. Cluster-scoped objects have an empty namespace."""
+    """A reference to an object. Cluster-scoped objects have an empty namespace."""
 
     kind: str
     namespace: str
@@ -30,7 +30,7 @@ class Ref(Record, frozen=True):
 
 
 class Problem(Record, frozen=True):
-    """One thing that is wrong with one field of an object, as a sentence for people."""
+    """What is wrong with one field of an object, as a sentence."""
 
     ref: Ref
     path: str
@@ -96,11 +96,11 @@ class Named(Record, frozen=True):
 
 
 class Ignored(Record, frozen=True):
-    """A field whose presence matters and whose content does not."""
+    """A field whose presence matters, but not its content."""
 
 
 class ResourceRequirements(Record, frozen=True):
     requests: dict[str, Quantity] | None = None
     limits: dict[str, Quantity] | None = None
-    # Decoded only to be refused, as are all fields of this kind: nothing that restricts is ignored.
+    # Decoded only to reject pods that use it: a field that restricts placement must not be ignored.
     claims: tuple[Ignored, ...] = ()

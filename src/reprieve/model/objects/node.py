@@ -1,4 +1,4 @@
-"""A node: what it has, and whom it takes."""
+"""A node: its capacity, taints, images and features."""
 
 from reprieve.model.objects.meta import Condition, Int64, ObjectMeta, Quantity, Record
 

@@ -1,4 +1,4 @@
-"""The volumes of a pod, as far as they restrict its place: claims, and disks named the old way."""
+"""The volumes of a pod that restrict where it can run: claims, CSI volumes, and in-tree disks."""
 
 import msgspec
 
@@ -33,7 +33,7 @@ class PortworxVolume(Record, frozen=True):
 
 
 class CloudDisk(Record, frozen=True):
-    """A disk named the old way, by its cloud and not by a CSI driver; at most one of these is set."""
+    """A disk in in-tree fields, not through a CSI driver; at most one of these is set."""
 
     gce_persistent_disk: GcePersistentDisk | None = None
     aws_elastic_block_store: AwsElasticBlockStore | None = None

@@ -1,4 +1,4 @@
-"""Volumes with their claims, classes, drivers and attachments."""
+"""PersistentVolumes, their claims, StorageClasses, and the CSI objects."""
 
 import msgspec
 

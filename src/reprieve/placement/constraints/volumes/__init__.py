@@ -1,7 +1,7 @@
-"""Can the pod have its volumes there: claims, disks, limits of drivers, reach and room.
+"""Constraints by volumes: claims, disks, attach limits, node affinity and storage capacity.
 
-``claims`` comes before everything else a pod is asked about: what it finds holds for every node, so that
-nobody need look at nodes at all. The others look at nodes, in kube-scheduler's order.
+``claims`` comes before all other constraints: what it finds holds for every node, so that no node has to be
+checked. The others check nodes, in kube-scheduler's order.
 """
 
 from reprieve.placement.constraints.volumes.attach import limits

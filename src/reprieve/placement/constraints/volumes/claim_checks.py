@@ -1,4 +1,4 @@
-"""Are the pod's claims such that any node will do: there, alive, its own, and bound if they must be."""
+"""Checks of the pod's claims that hold for all nodes: they exist, are its own, and are bound if required."""
 
 from collections.abc import Iterator
 
@@ -39,14 +39,25 @@ def _reasons(ask: Ask) -> Iterator[Reason]:
         elif claim.bound and claim.volume_name not in storage.volumes:
             yield Reason(Code.VOLUME_NOT_FOUND, claim.volume_name)
         elif not claim.bound and not _may_wait(ask, claim):
-            yield Reason(Code.CLAIM_UNBOUND, name)
+            yield Reason(Code.CLAIM_UNBOUND, f"{name} is not bound ({_why_unbound(ask, claim)})")
 
 
 def _uid(ask: Ask) -> str:
     return ask.view.pods.compiled[ask.pod].pod.metadata.uid
 
 
+def _why_unbound(ask: Ask, claim: CompiledClaim) -> str:
+    """Whatever the scheduler does, another component has to act first."""
+    if claim.volume_name:
+        return f"waiting for PersistentVolume {claim.volume_name}"
+    if not claim.class_name:
+        return "Immediate binding, no StorageClass"
+    if claim.class_name not in ask.view.storage.classes:
+        return f"StorageClass {claim.class_name} does not exist"
+    return f"Immediate binding, StorageClass {claim.class_name}"
+
+
 def _may_wait(ask: Ask, claim: CompiledClaim) -> bool:
-    """Whether the claim is bound for the pod's sake; one that names its volume is bound by others."""
+    """Whether the scheduler binds the claim; the volume controller binds one that names its volume."""
     storage_class = ask.view.storage.classes.get(claim.class_name)
     return storage_class is not None and storage_class.waits and not claim.volume_name

@@ -1,4 +1,4 @@
-"""Is somebody in the way: a disk that cannot be shared, or a claim that is for one pod alone."""
+"""Exclusive access: disks that pods cannot share, and ReadWriteOncePod claims."""
 
 from collections.abc import Iterator
 
@@ -24,13 +24,13 @@ def exclusive(ask: Ask) -> Iterator[Rejection]:
         name = claim.key[1]
         if not claim.for_one_pod or name in shape.ephemeral_claims:
             continue
-        # Wherever the other pod runs, it holds the claim against all nodes.
+        # The pod that uses the claim blocks it on all nodes, wherever it runs.
         if _homes(ask, view.pods.claims.rows_with(claim.key)).size:
             everywhere = np.ones(len(view.nodes), np.bool_)
             yield Rejection(everywhere, Reason(Code.CLAIM_IN_USE, name), curable=True)
 
 
 def _homes(ask: Ask, pods: Ints) -> Ints:
-    """The nodes of other pods that run somewhere."""
+    """The nodes of those pods that have one, without the incoming pod."""
     nodes: Ints = ask.view.where[pods[pods != ask.pod]]
     return nodes[nodes >= 0]

@@ -1,4 +1,4 @@
-"""Is the node in the zone and region that a bound volume's labels name."""
+"""Zone and region labels of bound volumes."""
 
 from collections.abc import Iterator
 
@@ -30,7 +30,7 @@ def zones(ask: Ask) -> Iterator[Rejection]:
 
 
 def _zoned(nodes: Nodes) -> Mask:
-    """Nodes that say where they are; on a cluster without zones volumes can be anywhere."""
+    """Nodes with a zone or region label; nodes without one reach every volume."""
     zoned = np.zeros(len(nodes), np.bool_)
     for key in (BETA_ZONE, BETA_REGION, ZONE, REGION):
         zoned |= nodes.label(key).codes != 0
