@@ -1,15 +1,13 @@
 """Somebody with rights to everything, who speaks to an API server over HTTP."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from reprieve.cluster.kube.client import Connection
-from reprieve.cluster.kube.requests import STRATEGIC, ApiRequest, ApiResponse
+from reprieve.cluster.kube.requests import STRATEGIC, KubeRequest, KubeResponse
 from reprieve.cluster.kube.rest_mapping import RestMapping
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 PLACES = {
     place.kind: place
@@ -46,11 +44,11 @@ class HttpOperator:
         """A server leaves the status of what is created alone, except for nodes."""
         place = PLACES[body["kind"]]
         path = place.path(body["metadata"].get("namespace", ""))
-        return await self._sent(ApiRequest("POST", path, (), msgspec.json.encode(body)))
+        return await self._sent(KubeRequest("POST", path, (), msgspec.json.encode(body)))
 
     async def patch(self, kind: str, namespace: str, name: str, patch: Json, part: str = "") -> Json:
         path = PLACES[kind].path(namespace, name, part)
-        return await self._sent(ApiRequest("PATCH", path, (), msgspec.json.encode(patch), STRATEGIC))
+        return await self._sent(KubeRequest("PATCH", path, (), msgspec.json.encode(patch), STRATEGIC))
 
     async def patch_status(self, kind: str, namespace: str, name: str, status: Json) -> Json:
         """Lists that have keys are merged by them."""
@@ -58,21 +56,21 @@ class HttpOperator:
 
     async def delete(self, kind: str, namespace: str, name: str) -> None:
         options = msgspec.json.encode({"gracePeriodSeconds": 0, "propagationPolicy": "Background"})
-        await self._sent(ApiRequest("DELETE", PLACES[kind].path(namespace, name), (), options))
+        await self._sent(KubeRequest("DELETE", PLACES[kind].path(namespace, name), (), options))
 
     async def read(self, kind: str, namespace: str, name: str) -> Json | None:
-        response = await self.connection.send(ApiRequest("GET", PLACES[kind].path(namespace, name)))
+        response = await self.connection.send(KubeRequest("GET", PLACES[kind].path(namespace, name)))
         return None if response.status == 404 else _object(response)
 
     async def list(self, kind: str, namespace: str) -> list[Json]:
-        found = await self._sent(ApiRequest("GET", PLACES[kind].path(namespace)))
+        found = await self._sent(KubeRequest("GET", PLACES[kind].path(namespace)))
         items: list[Json] = found["items"]
         return items
 
-    async def _sent(self, request: ApiRequest) -> Json:
+    async def _sent(self, request: KubeRequest) -> Json:
         return _object(await self.connection.send(request))
 
 
-def _object(response: ApiResponse) -> Json:
+def _object(response: KubeResponse) -> Json:
     assert response.is_success, response.message
     return response.object

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -11,12 +10,11 @@ from reprieve.cluster.contract import CHECKS, BrokenContractError, Check, Cluste
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan, WatchFault
 from reprieve.cluster.mini.store import parsed
-from reprieve.cluster.port import Answer, Succeeded, WatchEvent
+from reprieve.cluster.port import Answer, ClusterEvent, Succeeded
 from reprieve.model.effects import Bind, Effect, WriteStatus
 from reprieve.model.events import Gone
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ def test_it_is_kept_when_watches_suffer(seed: int) -> None:
 class Forgetful(MiniCluster):
     """Does not tell what vanished."""
 
-    async def watch(self) -> AsyncIterator[WatchEvent]:
+    async def watch(self) -> AsyncIterator[ClusterEvent]:
         async for sight in super().watch():
             if not isinstance(sight, Gone):
                 yield sight
@@ -85,7 +83,7 @@ class Careless(MiniCluster):
 class Talkative(MiniCluster):
     """Shows everything twice."""
 
-    async def watch(self) -> AsyncIterator[WatchEvent]:
+    async def watch(self) -> AsyncIterator[ClusterEvent]:
         async for sight in super().watch():
             yield sight
             yield sight

@@ -18,18 +18,19 @@ import msgspec
 import yaml
 
 from reprieve.cluster.api.documents import documents
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import find_login
-from reprieve.cluster.kube.requests import MERGE, ApiRequest
+from reprieve.cluster.kube.requests import MERGE, KubeRequest
 from reprieve.cluster.kube.rest_mapping import RestMapping
+from reprieve.cluster.mini.bootstrap import standard_objects
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.server import Endpoint, Server
-from reprieve.cluster.mini.setup import standard_objects
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
+from reprieve.model.json import Json
 from tests.architecture.source import ROOT
 from tests.contract.http import TOKEN, served
-from tests.contract.operators import PLACES, HttpOperator, Json
+from tests.contract.operators import PLACES, HttpOperator
 from tests.contract.players import BREATH_SECONDS, Players
 from tests.contract.test_checking import CERTIFICATE, kubeconfig
 from tests.e2e.daemon import UNSERVED, daemon
@@ -79,7 +80,7 @@ class Theatre:
         place = self.groups if body["kind"] == "PodGroup" else PLACES[body["kind"]]
         namespace, name = body["metadata"].get("namespace", ""), body["metadata"]["name"]
         self.made.append((place, namespace, name))
-        request = ApiRequest("POST", place.path(namespace), (), msgspec.json.encode(body))
+        request = KubeRequest("POST", place.path(namespace), (), msgspec.json.encode(body))
         end = time.monotonic() + PATIENCE_SECONDS
         while not (answer := await self.operator.connection.send(request)).is_success:
             assert answer.status == FORBIDDEN and time.monotonic() < end, f"{name}: {answer.message}"
@@ -91,7 +92,7 @@ class Theatre:
         """A server gives a taint to every node that is made."""
         path = PLACES["Node"].path("", node["metadata"]["name"])
         taints = msgspec.json.encode({"spec": {"taints": node.get("spec", {}).get("taints")}})
-        await self.operator.connection.send(ApiRequest("PATCH", path, (), taints, MERGE))
+        await self.operator.connection.send(KubeRequest("PATCH", path, (), taints, MERGE))
 
     async def _as_here(self, body: Json) -> Json:
         """Where the server has no groups of its own, ours say their priority and pods bear a label."""
@@ -120,7 +121,7 @@ class Theatre:
         options = msgspec.json.encode({"gracePeriodSeconds": 0})
         for namespace in self.players.namespaces:
             await self.operator.connection.send(
-                ApiRequest("DELETE", PLACES["Pod"].path(namespace), (), options)
+                KubeRequest("DELETE", PLACES["Pod"].path(namespace), (), options)
             )
         for place, namespace, name in reversed(self.made):
             path, unheld = (
@@ -128,8 +129,8 @@ class Theatre:
                 msgspec.json.encode({"metadata": {"finalizers": None}}),
             )
             if place.kind == "PodGroup":
-                await self.operator.connection.send(ApiRequest("PATCH", path, (), unheld, MERGE))
-            await self.operator.connection.send(ApiRequest("DELETE", path, (), options))
+                await self.operator.connection.send(KubeRequest("PATCH", path, (), unheld, MERGE))
+            await self.operator.connection.send(KubeRequest("DELETE", path, (), options))
 
     # --- what is seen ----------------------------------------------------------------------------
 
@@ -159,7 +160,7 @@ class Theatre:
 
     async def group(self, name: str) -> Json:
         (namespace,) = self.players.namespaces
-        found = await self.operator.connection.send(ApiRequest("GET", self.groups.path(namespace, name)))
+        found = await self.operator.connection.send(KubeRequest("GET", self.groups.path(namespace, name)))
         assert found.is_success, found.message
         return found.object
 
@@ -200,7 +201,7 @@ async def on_the_mini_cluster(folder: Path) -> AsyncIterator[Theatre]:
     mini.apply(standard_objects())
     async with (
         served(mini) as operator,
-        Server(operator.front, Endpoint(tls=CERTIFICATE.context())) as server,
+        HttpServer(operator.front, ListenAddress(tls=CERTIFICATE.context())) as server,
     ):
         path = folder / "kubeconfig"
         path.write_text(kubeconfig(server.url, {"token": TOKEN}) + "current-context: here\n")
@@ -224,13 +225,13 @@ async def on_a_real_server(folder: Path) -> AsyncIterator[Theatre]:
 
 async def _groups(operator: HttpOperator) -> RestMapping:
     """Where the server has none, ours are defined."""
-    there = await operator.connection.send(ApiRequest("GET", "/apis/scheduling.k8s.io/v1beta1"))
+    there = await operator.connection.send(KubeRequest("GET", "/apis/scheduling.k8s.io/v1beta1"))
     if there.is_success:
         return PLACES["PodGroup"]
     definition = yaml.safe_load((ROOT / "deploy/crds/podgroups.yaml").read_text())
     path = f"/apis/{definition['apiVersion']}/customresourcedefinitions"
-    await operator.connection.send(ApiRequest("POST", path, (), msgspec.json.encode(definition)))
+    await operator.connection.send(KubeRequest("POST", path, (), msgspec.json.encode(definition)))
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not (await operator.connection.send(ApiRequest("GET", OWN_GROUPS.path()))).is_success:
+        while not (await operator.connection.send(KubeRequest("GET", OWN_GROUPS.path()))).is_success:
             await asyncio.sleep(BREATH_SECONDS)
     return OWN_GROUPS

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from reprieve.model.json import Json
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
 from tests.properties.random_company import budgets, namespaces
 from tests.properties.random_pods import Surroundings, random_pod
-from tests.properties.vocabulary import HOSTNAME, RACK, ZONE, Json, chance
+from tests.properties.vocabulary import HOSTNAME, RACK, ZONE, chance
 from tests.properties.worlds import decoded
 
 ROOM_ONLY = frozenset({"ports"})

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprieve.model.json import Json
 from reprieve.model.snapshot_builder import BuiltSnapshot, build
 from tests.properties.answers import answers
-from tests.properties.vocabulary import Json, chance
+from tests.properties.vocabulary import chance
 from tests.properties.worlds import World, decoded, has_ended, worlds
 
 SEEDS = st.integers(0, 2**32 - 1)

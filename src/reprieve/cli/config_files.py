@@ -3,14 +3,11 @@
 Whether the configuration is valid is not known here.
 """
 
-from typing import Any
-
 import click
 
-from reprieve.cli.manifests import text_of
+from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import Unparsed, documents, repeated_keys
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 INVALID = 2  # exit code: a restart would fail the same way
 _DEFAULTS = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

@@ -12,9 +12,9 @@ from typing import TextIO
 
 import click
 
-from reprieve.cli.manifests import STDIN
 from reprieve.cli.scenes import SCENES, ScenePacing
 from reprieve.cli.terminal import note, show
+from reprieve.cli.text_files import STDIN
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine
 
 UNREADABLE, FITS_NOWHERE = 1, 20

@@ -14,7 +14,7 @@ import click
 # name.
 COMMANDS = {
     "demo": "Show what Reprieve does, in a few scenes.",
-    "replay": "Repeat the decisions of a journal and compare them.",
+    "replay": "Replay a journal and compare the decisions.",
     "up": "Start a local cluster for kubectl, with simulated nodes.",
     "scheduler": "Run the scheduler of a real cluster.",
     "check": "Check whether Reprieve can schedule a cluster.",

@@ -4,19 +4,14 @@ A file that cannot be opened ends the command. An object that cannot be decoded 
 are used.
 """
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-import click
-
+from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.codec import Decoded, UnknownKind, Unreadable, decode_documents
-from reprieve.cluster.api.defaults import default
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.defaults import default
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.model.objects import KubernetesObject, ref_of
-
-STDIN = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +37,6 @@ def _filled(body: object) -> object:
     if isinstance(body, dict):
         default(body, str(body.get("apiVersion")).rpartition("/")[2], ALL_FEATURES)
     return body
-
-
-def text_of(filename: str) -> str:
-    try:
-        if filename == STDIN:
-            return sys.stdin.buffer.read().decode() if sys.stdin is not None else ""
-        return Path(filename).read_text(encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{filename}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise click.ClickException(f"{filename}: expected text in UTF-8") from error
 
 
 def latest(objects: Iterable[KubernetesObject]) -> list[KubernetesObject]:

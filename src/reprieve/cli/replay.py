@@ -1,4 +1,4 @@
-"""`reprieve replay`: repeats the decisions of a journal and compares them.
+"""`reprieve replay`: replays a journal. Are the decisions the same, and do plans end the same way?
 
 How a journal is written and replayed is not known here.
 """
@@ -8,22 +8,23 @@ from pathlib import Path
 
 import click
 
-from reprieve.assembly import replayed
+from reprieve.assembly.journals import replayed
 from reprieve.cli.terminal import note
 from reprieve.model.formatting import counted
-from reprieve.runtime.journal import Difference, Headless, JournalError, Replayed
+from reprieve.runtime.journal import Headless, JournalError, ReplayDifference, Replayed
 
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.pass_context
 def replay(ctx: click.Context, directory: Path) -> None:
-    """Repeat the decisions of the journal in DIR, and compare them with those that were made.
+    """Replay the journal in DIR, and compare decisions and plan records with those that were written.
 
-    `reprieve up --data-dir D` writes the journal D/journal. Every run is repeated with its own configuration.
+    `reprieve up --data-dir D` writes the journal D/journal. Every run is replayed with its own configuration.
     Nothing is changed.
 
-    Exit codes: 0 if every decision of every run is the same, 1 if one differs or no run can be repeated.
+    Exit codes: 0 if every decision and every plan record of every run is the same, 1 if one differs or no run
+    can be replayed.
     """
     try:
         runs = [print_run(number, run) for number, run in enumerate(replayed(directory), start=1)]
@@ -33,24 +34,24 @@ def replay(ctx: click.Context, directory: Path) -> None:
 
 
 def print_run(number: int, run: Replayed | Headless) -> bool | None:
-    """Returns whether the decisions of a run are the same; None if the run cannot be repeated."""
+    """Returns whether a run comes out the same; None if it cannot be replayed."""
     if isinstance(run, Headless):
         steps = counted(run.steps, "step")
-        note(f"run {number}: its last {steps} cannot be repeated: the journal no longer has its beginning")
+        note(f"run {number}: its last {steps} cannot be replayed: the journal no longer has its beginning")
         return None
     if run.difference is None:
         found = f"{counted(run.events, 'event')}, {counted(run.decisions, 'decision')}"
         click.echo(f"run {number}: {found}: all the same")
         return True
-    click.echo(f"run {number}: a decision differs, at {moment(run.difference)}")
+    click.echo(f"run {number}: a {run.difference.what} differs, at {moment(run.difference)}")
     click.echo(f"  was  {text(run.difference.written)}")
-    click.echo(f"  is   {text(run.difference.decided)}")
+    click.echo(f"  is   {text(run.difference.replayed)}")
     return False
 
 
-def moment(difference: Difference) -> str:
+def moment(difference: ReplayDifference) -> str:
     return f"{datetime.fromtimestamp(difference.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def text(decision: bytes | None) -> str:
-    return decision.decode() if decision is not None else "no decision"
+def text(compared: bytes | None) -> str:
+    return compared.decode() if compared is not None else "nothing"

@@ -12,7 +12,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from reprieve.cluster.port import Answer, Cluster, Refused, Succeeded, WatchEvent
+from reprieve.cluster.port import Answer, Cluster, ClusterEvent, Refused, Succeeded
 from reprieve.model.effects import (
     Announce,
     Bind,
@@ -27,9 +27,9 @@ from reprieve.model.effects import (
     WriteStatus,
 )
 from reprieve.model.events import Gone, Seen, Synced, Unread
+from reprieve.model.json import Json
 from reprieve.model.objects import Condition, KubernetesObject, Pod
 
-Json = dict[str, Any]
 PATIENCE = 30.0  # seconds to wait for something that must happen
 
 
@@ -128,7 +128,7 @@ Maker = Callable[[], AbstractAsyncContextManager[ClusterFixture]]
 # --- watching ------------------------------------------------------------------------------------
 
 
-def target_of(event: WatchEvent) -> Target | None:
+def target_of(event: ClusterEvent) -> Target | None:
     match event:
         case Gone(target) | Unread(target, _):
             return target
@@ -144,7 +144,7 @@ class RecordingWatcher:
 
     def __init__(self, fixture: ClusterFixture) -> None:
         self._fixture = fixture
-        self._events: list[WatchEvent] = []
+        self._events: list[ClusterEvent] = []
         self._news = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
 
@@ -180,7 +180,7 @@ class RecordingWatcher:
     def synced(self) -> bool:
         return Synced() in self._events
 
-    def about(self, target: Target) -> list[WatchEvent]:
+    def about(self, target: Target) -> list[ClusterEvent]:
         """Every event of objects with this name, whatever their UID."""
         named = (target.kind, target.namespace, target.name)
         return [

@@ -7,7 +7,7 @@ from typing import Protocol
 from reprieve.model.effects import Effect, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
 
-WatchEvent = Seen | Unread | Gone | Synced
+ClusterEvent = Seen | Unread | Gone | Synced
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ Answer = Succeeded | Refused | Lost
 class Cluster(Protocol):
     """A cluster as the scheduler needs it; ``cluster.contract`` checks what an implementation must do."""
 
-    def watch(self) -> AsyncIterator[WatchEvent]:
+    def watch(self) -> AsyncIterator[ClusterEvent]:
         """Every object that exists, then ``Synced``, then every change, until the caller stops iterating.
 
         If the watch history has a gap, the implementation relists and reports deleted objects as Gone.

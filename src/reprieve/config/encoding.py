@@ -9,8 +9,7 @@ from reprieve.config.configuration import KIND, Configuration
 from reprieve.config.decoding import Seconds
 from reprieve.config.plugins import EVERY, PLUGINS, Plugins, enabled_plugins
 from reprieve.config.profiles import ARGS, KubeSchedulerProfile
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 _DEFAULT_PLUGINS = enabled_plugins(Plugins())
 

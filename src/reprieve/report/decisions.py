@@ -5,8 +5,8 @@ Made from the decision alone, so that it reads the same when the objects it name
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
+from reprieve.model.json import Json
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
 from reprieve.scheduler.decision import (
     Because,
@@ -34,8 +34,6 @@ _OUTCOMES = {
     Outcome.UNSCHEDULABLE: "Unschedulable",
     Outcome.FITS: "FitsInPlace",
 }
-
-Json = dict[str, Any]
 
 
 # --- for people ----------------------------------------------------------------------------------

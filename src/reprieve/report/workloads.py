@@ -1,11 +1,9 @@
 """A table of Deployments and Jobs with their progress, from the objects as JSON."""
 
 from collections.abc import Iterable
-from typing import Any
 
+from reprieve.model.json import Json
 from reprieve.report.text_layout import TextLine, table
-
-Json = dict[str, Any]
 
 
 def workload_table(workloads: Iterable[Json]) -> list[TextLine]:

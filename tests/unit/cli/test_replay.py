@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from reprieve.assembly import journal_in
+from reprieve.assembly.journals import journal_in
 from reprieve.cli.main import reprieve
 from reprieve.config import Gates, default_configuration
 from reprieve.model.events import Seen, Synced
@@ -68,7 +68,7 @@ def test_a_run_without_its_beginning(tmp_path: Path) -> None:
     with headless(tmp_path):
         done = replay(tmp_path)
     assert done.stdout == ""
-    assert done.stderr.endswith("cannot be repeated: the journal no longer has its beginning\n")
+    assert done.stderr.endswith("cannot be replayed: the journal no longer has its beginning\n")
     assert done.exit_code == 1
 
 

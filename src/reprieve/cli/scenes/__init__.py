@@ -6,6 +6,10 @@ The function ``play`` of the module shows the scene. A new scene is a module and
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from reprieve.model.json import Json
+
+ListObjects = Callable[[str], list[Json]]  # those of a kind
+
 # Name: what it shows.
 SCENES = {
     "placement": "pods are placed one by one, and each result is explained",

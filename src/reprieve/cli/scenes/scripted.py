@@ -5,19 +5,20 @@ Knows how a scene is played, and none of the scenes. Time is simulated.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import Protocol
 
 from reprieve import config
-from reprieve.assembly import Cluster, change, cluster_in_process, submit
-from reprieve.cli.scenes import ScenePacing
+from reprieve.assembly.mini_cluster import MiniCluster, change, cluster_in_process, submit
+from reprieve.cli.scenes import ListObjects, ScenePacing
 from reprieve.cli.terminal import show
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.documents import documents
-from reprieve.cluster.port import WatchEvent
+from reprieve.cluster.port import ClusterEvent
 from reprieve.model.effects import Target
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.model.snapshot_builder import build
 from reprieve.report.decisions import decision_lines
@@ -28,9 +29,6 @@ from reprieve.report.timeline import ChangeTracker, at, decision_line
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.decision import Decision, Outcome
-
-Json = dict[str, Any]
-Listing = Callable[[str], list[Json]]
 
 _MARGIN = " " * 11  # below the time
 _SHOWN_EVENTS = ("Preempted", "Preempting", "NoRoomInPlace")
@@ -49,7 +47,7 @@ class SceneStep(Protocol):
     def command(self) -> tuple[str, ...]:
         """The kubectl command for it."""
 
-    def apply_to(self, cluster: Cluster) -> None: ...
+    def apply_to(self, cluster: MiniCluster) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class Patch:
         what = f"{self.kind.lower()}{namespace} {self.name[1]}"
         return (f"$ kubectl patch {what}{part} -p '{json.dumps(self.patch)}'",)
 
-    def apply_to(self, cluster: Cluster) -> None:
+    def apply_to(self, cluster: MiniCluster) -> None:
         change(cluster, self.kind, self.name, self.patch)
 
 
@@ -94,7 +92,7 @@ class Apply:
     def command(self) -> tuple[str, ...]:
         return ("$ kubectl apply -f - <<'EOF'", *self.manifest.splitlines(), "EOF")
 
-    def apply_to(self, cluster: Cluster) -> None:
+    def apply_to(self, cluster: MiniCluster) -> None:
         submit(cluster, (document for document in documents(self.manifest) if isinstance(document, dict)))
 
 
@@ -141,7 +139,7 @@ class ScriptedScene:
                 show([BLANK, *_messages(cluster.list, known), *_pods(cluster.list)])
             watching.cancel()
 
-    async def _watch(self, events: AsyncIterator[WatchEvent]) -> None:
+    async def _watch(self, events: AsyncIterator[ClusterEvent]) -> None:
         async for event in events:
             line = self._tracker.line_for(event)
             if line is not None:
@@ -180,20 +178,20 @@ def _command(step: SceneStep) -> list[TextLine]:
 # --- the state of the cluster --------------------------------------------------------------------
 
 
-def _nodes(listing: Listing) -> list[TextLine]:
+def _nodes(listing: ListObjects) -> list[TextLine]:
     return node_table(build(_read(listing, "Node", "Pod")).snapshot)
 
 
-def _pods(listing: Listing) -> list[TextLine]:
+def _pods(listing: ListObjects) -> list[TextLine]:
     return pod_table(thing for thing in _read(listing, "Pod") if isinstance(thing, Pod))
 
 
-def _read(listing: Listing, *kinds: str) -> list[KubernetesObject]:
+def _read(listing: ListObjects, *kinds: str) -> list[KubernetesObject]:
     found = (decode_value(body) for kind in kinds for body in listing(kind))
     return [one.object for one in found if isinstance(one, Decoded)]
 
 
-def _messages(listing: Listing, known: int) -> list[TextLine]:
+def _messages(listing: ListObjects, known: int) -> list[TextLine]:
     """The events of preemptors and victims."""
     events = sorted(listing("Event"), key=lambda event: int(event["metadata"]["resourceVersion"]))
     rows = [_message(event) for event in events[known:] if event["reason"] in _SHOWN_EVENTS]

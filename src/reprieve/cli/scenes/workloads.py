@@ -6,15 +6,15 @@ Time is simulated.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from importlib.resources import files
-from typing import Any
 
 from reprieve import config
-from reprieve.assembly import cluster_in_process
-from reprieve.cli.scenes import ScenePacing
+from reprieve.assembly.mini_cluster import cluster_in_process
+from reprieve.cli.scenes import ListObjects, ScenePacing
 from reprieve.cli.terminal import show
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.documents import documents
-from reprieve.cluster.port import WatchEvent
+from reprieve.cluster.port import ClusterEvent
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot_builder import build
 from reprieve.report.nodes import node_table
@@ -23,9 +23,6 @@ from reprieve.report.timeline import ChangeTracker, at, decision_line
 from reprieve.report.workloads import workload_table
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.decision import Decision
-
-Json = dict[str, Any]
-Listing = Callable[[str], list[Json]]
 
 WORKLOADS = files("reprieve") / "demo" / "workloads.yaml"
 PATIENCE_SECONDS = 120.0
@@ -71,7 +68,7 @@ class WorkloadScene:
             show([BLANK, *workload_table(workloads(cluster.list))])
             show([BLANK, *node_table(build(nodes_and_pods(cluster.list)).snapshot)])
 
-    async def _watch(self, events: AsyncIterator[WatchEvent]) -> None:
+    async def _watch(self, events: AsyncIterator[ClusterEvent]) -> None:
         async for event in events:
             line = self._tracker.line_for(event)
             if line is not None:
@@ -113,7 +110,7 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.5)
 
 
-def workloads(of_kind: Listing) -> list[Json]:
+def workloads(of_kind: ListObjects) -> list[Json]:
     return [*of_kind("Deployment"), *of_kind("Job")]
 
 
@@ -124,6 +121,6 @@ def has_finished(workload: Json) -> bool:
     return any(c["type"] == goal and c["status"] == "True" for c in found)
 
 
-def nodes_and_pods(of_kind: Listing) -> list[KubernetesObject]:
+def nodes_and_pods(of_kind: ListObjects) -> list[KubernetesObject]:
     read = (decode_value(body) for kind in ("Node", "Pod") for body in of_kind(kind))
     return [found.object for found in read if isinstance(found, Decoded)]

@@ -9,15 +9,13 @@ import hashlib
 from collections.abc import Generator
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
 from reprieve.cluster.certificates import CertificateSubject
 from reprieve.cluster.kube.client import Connection, NoAnswerError
-from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
-
-Json = dict[str, Any]
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
+from reprieve.model.json import Json
 
 _MOST_CACHED = 1000  # then the cache starts over
 _TOKENS = ("authentication.k8s.io/v1", "TokenReview")
@@ -50,13 +48,13 @@ class UndecidedError(Exception):
     """The server rejected the review itself."""
 
 
-def token_review(token: str) -> Generator[ApiRequest, ApiResponse, _UserInfo | None]:
+def token_review(token: str) -> Generator[KubeRequest, KubeResponse, _UserInfo | None]:
     status = yield from _review(*_TOKENS, {"token": token})
     found = msgspec.convert(status, _TokenStatus)
     return found.user if found.authenticated else None
 
 
-def subject_access_review(user: _UserInfo, path: str) -> Generator[ApiRequest, ApiResponse, bool]:
+def subject_access_review(user: _UserInfo, path: str) -> Generator[KubeRequest, KubeResponse, bool]:
     spec = {
         "user": user.username,
         "uid": user.uid,
@@ -68,9 +66,9 @@ def subject_access_review(user: _UserInfo, path: str) -> Generator[ApiRequest, A
     return msgspec.convert(status, _AccessStatus).allowed
 
 
-def _review(api_version: str, kind: str, spec: Json) -> Generator[ApiRequest, ApiResponse, object]:
+def _review(api_version: str, kind: str, spec: Json) -> Generator[KubeRequest, KubeResponse, object]:
     body = msgspec.json.encode({"apiVersion": api_version, "kind": kind, "spec": spec})
-    response = yield ApiRequest("POST", f"/apis/{api_version}/{kind.lower()}s", (), body)
+    response = yield KubeRequest("POST", f"/apis/{api_version}/{kind.lower()}s", (), body)
     if not response.is_success:
         raise UndecidedError(response.message)
     return response.object.get("status") or {}

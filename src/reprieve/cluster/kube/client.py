@@ -18,7 +18,7 @@ from aiohttp.abc import AbstractStreamWriter
 from reprieve.cluster.kube.auth import Access, Grant, RequestObserver
 from reprieve.cluster.kube.flow_control import TokenBucket
 from reprieve.cluster.kube.kubeconfig import AccessError
-from reprieve.cluster.kube.requests import ApiCall, ApiRequest, ApiResponse
+from reprieve.cluster.kube.requests import ApiCall, KubeRequest, KubeResponse
 from reprieve.cluster.port import Answer, Lost, Refused
 
 _USER_AGENT = f"reprieve/{version('reprieve')}"
@@ -41,7 +41,7 @@ class NoAnswerError(Exception):
 class RefusedError(Exception):
     """The server rejected a list or a watch."""
 
-    def __init__(self, response: ApiResponse) -> None:
+    def __init__(self, response: KubeResponse) -> None:
         super().__init__(response.message)
         self.response = response
 
@@ -76,9 +76,9 @@ def for_ever() -> float:
 class Channel(Protocol):
     """The part of ``Connection`` that discovery and reflectors use."""
 
-    async def send(self, request: ApiRequest) -> ApiResponse: ...
+    async def send(self, request: KubeRequest) -> KubeResponse: ...
 
-    def lines(self, request: ApiRequest) -> AsyncGenerator[list[bytes], None]: ...
+    def lines(self, request: KubeRequest) -> AsyncGenerator[list[bytes], None]: ...
 
 
 class Connection:
@@ -100,7 +100,7 @@ class Connection:
         except NoAnswerError as error:
             return Refused(str(error), again=True) if error.harmless else Lost(str(error))
 
-    async def run(self, call: Generator[ApiRequest, ApiResponse, T]) -> T:
+    async def run(self, call: Generator[KubeRequest, KubeResponse, T]) -> T:
         """Sends the requests that a generator yields; NoAnswerError if there is no response."""
         try:
             request = next(call)
@@ -110,7 +110,7 @@ class Connection:
             result: T = end.value
             return result
 
-    async def send(self, request: ApiRequest) -> ApiResponse:
+    async def send(self, request: KubeRequest) -> KubeResponse:
         """NoAnswerError if there is no response."""
         grant = await self._granted()
         response = await self._send(request, grant)
@@ -125,12 +125,12 @@ class Connection:
         except AccessError as error:
             raise NoAnswerError(str(error)) from error
 
-    async def _send(self, request: ApiRequest, grant: Grant) -> ApiResponse:
+    async def _send(self, request: KubeRequest, grant: Grant) -> KubeResponse:
         await self._wait_for_turn(request)
         async with self._opened(request, grant, self._time_for(request)) as response:
             return await self._read(response)
 
-    def _time_for(self, request: ApiRequest) -> aiohttp.ClientTimeout:
+    def _time_for(self, request: KubeRequest) -> aiohttp.ClientTimeout:
         """A list may take any time while bytes arrive; a write must end before the lease may expire.
 
         A write that outlives the lease could take effect while another replica leads.
@@ -144,7 +144,7 @@ class Connection:
             total=total, sock_connect=self._limits.connect_seconds, sock_read=seconds
         )
 
-    async def lines(self, request: ApiRequest) -> AsyncGenerator[list[bytes], None]:
+    async def lines(self, request: KubeRequest) -> AsyncGenerator[list[bytes], None]:
         """Batches of whole lines as they arrive, until the server ends the stream.
 
         NoAnswerError if the stream does not start or breaks, RefusedError if the server rejects it.
@@ -167,7 +167,7 @@ class Connection:
 
     @asynccontextmanager
     async def _opened(
-        self, request: ApiRequest, grant: Grant, timeout: aiohttp.ClientTimeout
+        self, request: KubeRequest, grant: Grant, timeout: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         access, body = self._access, self._body(request)
         try:
@@ -200,11 +200,11 @@ class Connection:
             sentence = f"{request.method} {request.path}: {_reason(error)}"
             raise NoAnswerError(sentence, harmless=not request.writes) from error
 
-    def _body(self, request: ApiRequest) -> "_Body | None":
+    def _body(self, request: KubeRequest) -> "_Body | None":
         may = self._may_write_for if request.writes else for_ever
         return _Body(request.body, may) if request.body else None
 
-    async def _wait_for_turn(self, request: ApiRequest) -> None:
+    async def _wait_for_turn(self, request: KubeRequest) -> None:
         """Waits for the rate limiter. A write waits briefly, so that its caller learns in time that nothing
         was sent and may decide anew; a read waits as long as it takes."""
         longest = self._limits.turn_seconds if request.writes else inf
@@ -214,11 +214,11 @@ class Connection:
             why = f"the rate limit is reached, or {self._access.server} sent Retry-After"
             raise NoAnswerError(f"not sent within {longest:g} s: {why}")
 
-    async def _read(self, response: aiohttp.ClientResponse) -> ApiResponse:
+    async def _read(self, response: aiohttp.ClientResponse) -> KubeResponse:
         body = await response.read()
         if response.status in (_BUSY, _UNAVAILABLE):
             self._rest(response.headers.get("Retry-After", ""))
-        return ApiResponse(response.status, body)
+        return KubeResponse(response.status, body)
 
     def _rest(self, retry_after: str) -> None:
         """Retry-After holds back every request on this connection, and not only the one that was rejected."""
@@ -255,7 +255,7 @@ class _Body(aiohttp.BytesPayload):
         self.sent = True
 
 
-def _headers(request: ApiRequest, grant: Grant) -> list[tuple[str, str]]:
+def _headers(request: KubeRequest, grant: Grant) -> list[tuple[str, str]]:
     headers = [("Accept", "application/json"), ("User-Agent", _USER_AGENT), *grant.headers]
     return [*headers, ("Content-Type", request.content_type)] if request.body else headers
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
 
 NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"
 _KEY = "client-ca-file"
@@ -12,9 +12,9 @@ class ClientCaUnavailableError(Exception):
     """The ConfigMap cannot be read, or lacks the CA."""
 
 
-def read_client_ca() -> Generator[ApiRequest, ApiResponse, bytes]:
+def read_client_ca() -> Generator[KubeRequest, KubeResponse, bytes]:
     """As PEM; ClientCaUnavailableError if there is none."""
-    response = yield ApiRequest("GET", f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}")
+    response = yield KubeRequest("GET", f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}")
     if not response.is_success:
         raise ClientCaUnavailableError(response.message)
     data = response.object.get("data")

@@ -24,7 +24,7 @@ from reprieve.cluster.kube.informers import Informers
 from reprieve.cluster.kube.known_objects import KnownObject
 from reprieve.cluster.kube.requests import ApiCall, Moment, api_call, ended
 from reprieve.cluster.kube.rest_mapping import RestMapping
-from reprieve.cluster.port import Answer, Refused, WatchEvent
+from reprieve.cluster.port import Answer, ClusterEvent, Refused
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, WriteStatus
 from reprieve.model.objects import Condition
 
@@ -66,7 +66,7 @@ class KubeCluster:
         if self._standing_by is not None:
             await self._standing_by.until_it_fails()
 
-    async def watch(self) -> AsyncIterator[WatchEvent]:
+    async def watch(self) -> AsyncIterator[ClusterEvent]:
         informers, self._standing_by = self._standing_by or self._start_informers(), None
         try:
             async with aclosing(informers.events()) as events:

@@ -5,9 +5,9 @@ from http import HTTPStatus
 
 import msgspec
 
-from reprieve.cluster.api.faults import UNDECODABLE
+from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
-from reprieve.cluster.kube.requests import ApiRequest
+from reprieve.cluster.kube.requests import KubeRequest
 from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping, root_of
 
 
@@ -54,7 +54,7 @@ class Discovery:
             return self._served[api_version]
 
     async def _query(self, api_version: str) -> frozenset[str]:
-        response = await self._connection.send(ApiRequest("GET", root_of(api_version)))
+        response = await self._connection.send(KubeRequest("GET", root_of(api_version)))
         if response.status == HTTPStatus.NOT_FOUND:
             return frozenset()
         if not response.is_success:

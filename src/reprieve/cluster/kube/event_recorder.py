@@ -7,17 +7,15 @@ first few notes are written at once, later ones at intervals. Nothing is sent he
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
 from reprieve.cluster.api.timestamps import micro_stamp
-from reprieve.cluster.kube.requests import MERGE, ApiCall, ApiRequest, ended
+from reprieve.cluster.kube.requests import MERGE, ApiCall, KubeRequest, ended
 from reprieve.cluster.kube.rest_mapping import EVENT, EVENTS
 from reprieve.cluster.port import Answer, Succeeded
 from reprieve.model.effects import Announce, Target, Tone
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 _FINISHED_AFTER = 360.0  # seconds without a repetition
 _REFRESHED_AFTER = 1800.0  # an hour after its last write the server deletes the event of a series
@@ -130,10 +128,10 @@ def _write(entry: _Entry) -> ApiCall:
     if count > 1:
         path = EVENT.path(entry.namespace, entry.name)
         change = msgspec.json.encode({"series": _series(entry)})
-        response = yield ApiRequest("PATCH", path, (), change, MERGE)
+        response = yield KubeRequest("PATCH", path, (), change, MERGE)
         if response.status != HTTPStatus.NOT_FOUND:
             return _noted(entry, count, ended(response))
-    response = yield ApiRequest("POST", EVENT.path(entry.namespace), (), _body(entry))
+    response = yield KubeRequest("POST", EVENT.path(entry.namespace), (), _body(entry))
     known = response.status == HTTPStatus.CONFLICT
     return _noted(entry, count, Succeeded() if known else ended(response))
 

@@ -13,7 +13,7 @@ from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.known_objects import KnownObject
 from reprieve.cluster.kube.rest_mapping import CANDIDATES
 from reprieve.cluster.kube.watch import Reflector, ServerAbilities, WatchBatch
-from reprieve.cluster.port import WatchEvent
+from reprieve.cluster.port import ClusterEvent
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Synced, Unread
 
@@ -33,7 +33,7 @@ class Informers:
         }
         self._incomplete = set(self._reflectors)
         self._listener: asyncio.Queue[Arrival] | None = None
-        self._kept: dict[tuple[str, str, str], WatchEvent] = {}  # latest state, until there is a listener
+        self._kept: dict[tuple[str, str, str], ClusterEvent] = {}  # latest state, until there is a listener
         self._error: Exception | None = None
         self._failed, self._all_synced = asyncio.Event(), asyncio.Event()
         self._tasks = [asyncio.create_task(self._guarded(*item)) for item in self._reflectors.items()]
@@ -56,7 +56,7 @@ class Informers:
         await self._failed.wait()
         self._check()
 
-    async def events(self) -> AsyncGenerator[WatchEvent, None]:
+    async def events(self) -> AsyncGenerator[ClusterEvent, None]:
         """For one listener: every object, Synced, and then every change."""
         self._check()
         # No await between these two lines: every batch goes either to ``_kept`` or to the queue.
@@ -90,7 +90,7 @@ class Informers:
             for event in batch.events:
                 self._keep(event)
 
-    def _keep(self, event: WatchEvent) -> None:
+    def _keep(self, event: ClusterEvent) -> None:
         """The latest event of every object; a listener keeps its own state, so this ends with it."""
         match event:
             case Seen(thing):

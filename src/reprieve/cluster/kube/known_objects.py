@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from reprieve.cluster.api.reader import Decoded, Unreadable
-from reprieve.cluster.port import WatchEvent
+from reprieve.cluster.port import ClusterEvent
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Unread
 from reprieve.model.objects import Condition, GroupStatus, KubernetesObject, ObjectMeta, PodStatus
@@ -39,12 +39,12 @@ class KnownObjects:
         """From here to ``end_list`` every existing object is shown; the others were deleted meanwhile."""
         self._missing = set(self._known)
 
-    def end_list(self) -> Iterator[WatchEvent]:
+    def end_list(self) -> Iterator[ClusterEvent]:
         missing, self._missing = sorted(self._missing), set()
         for key in missing:
             yield self._forgotten(key)
 
-    def show(self, meta: ObjectMeta, result: Result) -> Iterator[WatchEvent]:
+    def show(self, meta: ObjectMeta, result: Result) -> Iterator[ClusterEvent]:
         """The present state of an object."""
         key = (meta.namespace, meta.name)
         self._missing.discard(key)
@@ -62,7 +62,7 @@ class KnownObjects:
                 self._known[key] = KnownObject(meta.uid, meta.resource_version)
                 yield Unread(Target(self._kind, *key, meta.uid), problem)
 
-    def remove(self, meta: ObjectMeta) -> Iterator[WatchEvent]:
+    def remove(self, meta: ObjectMeta) -> Iterator[ClusterEvent]:
         key = (meta.namespace, meta.name)
         known = self._known.get(key)
         if known is not None and known.uid == meta.uid:

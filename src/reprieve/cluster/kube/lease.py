@@ -13,18 +13,17 @@ from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
 from math import inf
-from typing import Any
 
 import msgspec
 
 from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.kube.client import Connection, NoAnswerError
-from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
 from reprieve.cluster.kube.rest_mapping import RestMapping
+from reprieve.model.json import Json
 
 _log = logging.getLogger(__name__)
 
-Json = dict[str, Any]
 
 _SEEN_AFTER = 1.0  # seconds, at most, until the watches of other replicas have shown our last write
 _LEASES = RestMapping("Lease", "leases", "coordination.k8s.io/v1")
@@ -52,7 +51,7 @@ class LeaseHolder(Enum):
     UNKNOWN = "the server did not say"
 
 
-Attempt = Generator[ApiRequest, ApiResponse, LeaseHolder]
+Attempt = Generator[KubeRequest, KubeResponse, LeaseHolder]
 
 
 class LeaseClaim:
@@ -74,7 +73,7 @@ class LeaseClaim:
             response = yield self._put(self._renewed(self._ours, today))
             if response.is_success:
                 return self._noted(response)
-        current = yield ApiRequest("GET", self._path)
+        current = yield KubeRequest("GET", self._path)
         if current.status == HTTPStatus.NOT_FOUND:
             return (yield from self._created(today))
         if not current.is_success:
@@ -87,7 +86,7 @@ class LeaseClaim:
         # Two candidates may get here together: the resource version lets only one of the updates through.
         return self._noted((yield self._put(self._renewed(lease, today))))
 
-    def release(self, today: float) -> Generator[ApiRequest, ApiResponse, None]:
+    def release(self, today: float) -> Generator[KubeRequest, KubeResponse, None]:
         """Clears the holder, so that another replica can take over without waiting for ``duration``."""
         if self._ours is not None:
             lease = self._renewed(self._ours, today)
@@ -99,16 +98,16 @@ class LeaseClaim:
         meta = {"namespace": self._terms.namespace, "name": self._terms.name}
         lease = self._renewed({"metadata": meta, "spec": {}}, today)
         path = _LEASES.path(self._terms.namespace)
-        return self._noted((yield ApiRequest("POST", path, (), msgspec.json.encode(lease))))
+        return self._noted((yield KubeRequest("POST", path, (), msgspec.json.encode(lease))))
 
-    def _noted(self, response: ApiResponse) -> LeaseHolder:
+    def _noted(self, response: KubeResponse) -> LeaseHolder:
         if not response.is_success:
             self._ours = None
             return self._unknown(response)
         self._ours, self.refusal = response.object, ""
         return LeaseHolder.SELF
 
-    def _unknown(self, response: ApiResponse) -> LeaseHolder:
+    def _unknown(self, response: KubeResponse) -> LeaseHolder:
         if response.status != HTTPStatus.CONFLICT:  # another replica was faster, which is normal
             self.refusal = response.message
         return LeaseHolder.UNKNOWN
@@ -138,8 +137,8 @@ class LeaseClaim:
         head = {"apiVersion": _LEASES.api_version, "kind": _LEASES.kind}
         return {**head, "metadata": lease["metadata"], "spec": spec}
 
-    def _put(self, lease: Json) -> ApiRequest:
-        return ApiRequest("PUT", self._path, (), msgspec.json.encode(lease))
+    def _put(self, lease: Json) -> KubeRequest:
+        return KubeRequest("PUT", self._path, (), msgspec.json.encode(lease))
 
 
 @dataclass(frozen=True, slots=True)

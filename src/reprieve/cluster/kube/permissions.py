@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from reprieve.cluster.kube import client_ca
-from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
 from reprieve.cluster.kube.rest_mapping import EVENT, RestMapping
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -80,7 +80,7 @@ def client_ca_permissions() -> Iterator[Permission]:
     yield Permission("get", "", "configmaps", client_ca.NAMESPACE, client_ca.NAME)
 
 
-def self_access_review(right: Permission) -> Generator[ApiRequest, ApiResponse, bool | None]:
+def self_access_review(right: Permission) -> Generator[KubeRequest, KubeResponse, bool | None]:
     """Whether we have a permission; None if the server does not say."""
     resource, _, part = right.resource.partition("/")
     wanted = {"verb": right.verb, "group": right.group, "resource": resource, "subresource": part}
@@ -88,17 +88,17 @@ def self_access_review(right: Permission) -> Generator[ApiRequest, ApiResponse, 
     attributes = {key: value for key, value in (wanted | where).items() if value}
     head = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
     body = msgspec.json.encode({**head, "spec": {"resourceAttributes": attributes}})
-    response = yield ApiRequest("POST", _REVIEWS, (), body)
+    response = yield KubeRequest("POST", _REVIEWS, (), body)
     if not response.is_success:
         return None
     status = response.object.get("status")
     return isinstance(status, dict) and status.get("allowed") is True
 
 
-def self_subject_review() -> Generator[ApiRequest, ApiResponse, str]:
+def self_subject_review() -> Generator[KubeRequest, KubeResponse, str]:
     """The user name that the server has authenticated us as; empty if it does not say."""
     body = msgspec.json.encode({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
-    response = yield ApiRequest("POST", _SELF_REVIEWS, (), body)
+    response = yield KubeRequest("POST", _SELF_REVIEWS, (), body)
     status = response.object.get("status") if response.is_success else None
     user = status.get("userInfo") if isinstance(status, dict) else None
     return str(user.get("username") or "") if isinstance(user, dict) else ""

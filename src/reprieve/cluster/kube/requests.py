@@ -9,7 +9,6 @@ deleted and created again under the same name.
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
@@ -26,8 +25,7 @@ from reprieve.model.effects import (
     Target,
     WriteStatus,
 )
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 JSON = "application/json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -39,7 +37,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class ApiRequest:
+class KubeRequest:
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
@@ -52,7 +50,7 @@ class ApiRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ApiResponse:
+class KubeResponse:
     status: int
     body: bytes = b""
 
@@ -87,7 +85,7 @@ def _phrase(status: int) -> str:
     return next((known.phrase for known in HTTPStatus if known == status), "")
 
 
-ApiCall = Generator[ApiRequest, ApiResponse, Answer]
+ApiCall = Generator[KubeRequest, KubeResponse, Answer]
 StoredEffect = Bind | SetCondition | BindVolume | SelectNode | Nominate | Evict | WriteStatus
 
 
@@ -123,7 +121,7 @@ def api_call(effect: StoredEffect, mapping: RestMapping, moment: Moment) -> ApiC
 # --- what an answer means ------------------------------------------------------------------------
 
 
-def ended(response: ApiResponse) -> Answer:
+def ended(response: KubeResponse) -> Answer:
     """A 5xx may come after the server has acted; a 4xx comes before."""
     status = response.status
     if response.is_success:
@@ -135,12 +133,12 @@ def ended(response: ApiResponse) -> Answer:
     return Refused(response.message, again=again, missing=status == HTTPStatus.NOT_FOUND)
 
 
-def _read(target: Target, mapping: RestMapping) -> ApiRequest:
-    return ApiRequest("GET", mapping.path(target.namespace, target.name))
+def _read(target: Target, mapping: RestMapping) -> KubeRequest:
+    return KubeRequest("GET", mapping.path(target.namespace, target.name))
 
 
-def _patch(target: Target, mapping: RestMapping, change: Json, media: str, part: str = "") -> ApiRequest:
-    return ApiRequest("PATCH", mapping.path(target.namespace, target.name, part), (), _encode(change), media)
+def _patch(target: Target, mapping: RestMapping, change: Json, media: str, part: str = "") -> KubeRequest:
+    return KubeRequest("PATCH", mapping.path(target.namespace, target.name, part), (), _encode(change), media)
 
 
 def _uid(body: Json) -> object:
@@ -152,7 +150,7 @@ def _part(body: Json, name: str) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def _is_doubtful(response: ApiResponse) -> bool:
+def _is_doubtful(response: KubeResponse) -> bool:
     """Whether another write may have come first, or the name may belong to a new object.
 
     Servers reject a UID that is not the object's either as a conflict or as invalid.
@@ -160,7 +158,7 @@ def _is_doubtful(response: ApiResponse) -> bool:
     return response.status in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
-def _looked_at(target: Target, mapping: RestMapping, refused: ApiResponse) -> ApiCall:
+def _looked_at(target: Target, mapping: RestMapping, refused: KubeResponse) -> ApiCall:
     """Reads the object: a conflict may be retried only if the object still has the same UID."""
     current = yield _read(target, mapping)
     other = current.is_success and _uid(current.object) != target.uid
@@ -181,7 +179,7 @@ def _bind(effect: Bind, mapping: RestMapping) -> ApiCall:
         "target": {"apiVersion": "v1", "kind": "Node", "name": effect.node},
     }
     path = mapping.path(pod.namespace, pod.name, "binding")
-    response = yield ApiRequest("POST", path, (), _encode(body))
+    response = yield KubeRequest("POST", path, (), _encode(body))
     if response.status != HTTPStatus.CONFLICT:
         return ended(response)
     # An earlier attempt of ours may have bound the pod, with its answer lost: then this one has succeeded.
@@ -250,7 +248,7 @@ def _same(body: Json) -> Json:
     return {"uid": _uid(body), "resourceVersion": _part(body, "metadata").get("resourceVersion")}
 
 
-def _ended_if_unchanged(response: ApiResponse) -> Answer:
+def _ended_if_unchanged(response: KubeResponse) -> Answer:
     if response.status == HTTPStatus.CONFLICT:
         return Refused(response.message, again=True)
     return ended(response)
@@ -260,7 +258,7 @@ def _evict(effect: Evict, mapping: RestMapping) -> ApiCall:
     """Deletes the pod with its own grace period. If it is gone, the eviction has succeeded."""
     pod = effect.target
     options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
-    response = yield ApiRequest("DELETE", mapping.path(pod.namespace, pod.name), (), _encode(options))
+    response = yield KubeRequest("DELETE", mapping.path(pod.namespace, pod.name), (), _encode(options))
     if response.status == HTTPStatus.NOT_FOUND:
         return Succeeded()
     if response.status != HTTPStatus.CONFLICT:

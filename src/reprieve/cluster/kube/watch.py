@@ -14,15 +14,15 @@ from http import HTTPStatus
 
 import msgspec
 
-from reprieve.cluster.api.faults import UNDECODABLE
+from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.api.reader import Decoded
 from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.flow_control import RetryBackoff, spread
 from reprieve.cluster.kube.known_objects import KnownObjects, Result
-from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
 from reprieve.cluster.kube.rest_mapping import RestMapping
-from reprieve.cluster.port import WatchEvent
+from reprieve.cluster.port import ClusterEvent
 from reprieve.model.objects import ObjectMeta, Record
 
 _log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ _PAGE = msgspec.json.Decoder(_Page)
 class WatchBatch:
     """Events of one kind, in order. ``complete``: with them, the list is complete."""
 
-    events: tuple[WatchEvent, ...]
+    events: tuple[ClusterEvent, ...]
     complete: bool = False
 
 
@@ -219,11 +219,11 @@ class Reflector:
         self._version = page.metadata.resource_version
         await self._deliver(WatchBatch(tuple(self.known.end_list()), complete=True))
 
-    def _shown(self, mapping: RestMapping, items: Iterable[msgspec.Raw]) -> Iterator[WatchEvent]:
+    def _shown(self, mapping: RestMapping, items: Iterable[msgspec.Raw]) -> Iterator[ClusterEvent]:
         for item in items:
             yield from self._show(mapping, item)
 
-    def _show(self, mapping: RestMapping, raw: msgspec.Raw) -> Iterator[WatchEvent]:
+    def _show(self, mapping: RestMapping, raw: msgspec.Raw) -> Iterator[ClusterEvent]:
         result = mapping.reader.read(raw)
         meta = _metadata_of(mapping, result, raw)
         if meta is None:
@@ -242,7 +242,7 @@ class Reflector:
             *_selection(mapping),
             *start,
         )
-        request = ApiRequest("GET", mapping.path(), query)
+        request = KubeRequest("GET", mapping.path(), query)
         try:
             async with aclosing(self._connection.lines(request)) as batches:
                 while (lines := await self._next(batches)) is not None:
@@ -266,7 +266,7 @@ class Reflector:
         By then ``_version`` and ``known`` have moved past the earlier lines: the server will not send those
         again, so dropping them would leave a gap.
         """
-        events: list[WatchEvent] = []
+        events: list[ClusterEvent] = []
         try:
             for line in lines:
                 ends_list = self._read_line(mapping, line, events)
@@ -279,11 +279,11 @@ class Reflector:
             raise
         await self._deliver_events(events)
 
-    async def _deliver_events(self, events: list[WatchEvent]) -> None:
+    async def _deliver_events(self, events: list[ClusterEvent]) -> None:
         if events:
             await self._deliver(WatchBatch(tuple(events)))
 
-    def _read_line(self, mapping: RestMapping, raw: bytes, events: list[WatchEvent]) -> bool:
+    def _read_line(self, mapping: RestMapping, raw: bytes, events: list[ClusterEvent]) -> bool:
         """Appends the events of a line; returns whether it ends the list."""
         try:
             line = _LINE.decode(raw)
@@ -302,7 +302,7 @@ class Reflector:
                 raise _error(line.object)
         return False
 
-    def _removed(self, mapping: RestMapping, raw: msgspec.Raw) -> Iterator[WatchEvent]:
+    def _removed(self, mapping: RestMapping, raw: msgspec.Raw) -> Iterator[ClusterEvent]:
         result = mapping.reader.read(raw)
         meta = _metadata_of(mapping, result, raw)
         if meta is not None:
@@ -353,13 +353,13 @@ def _selection(mapping: RestMapping) -> tuple[tuple[str, str], ...]:
     return _NOT_ENDED if mapping.kind == "Pod" else ()
 
 
-def _list_request(mapping: RestMapping, token: str, limit: int) -> ApiRequest:
+def _list_request(mapping: RestMapping, token: str, limit: int) -> KubeRequest:
     paging = {"limit": str(limit) if limit else "", "continue": token}
     query = (pair for pair in paging.items() if pair[1])
-    return ApiRequest("GET", mapping.path(), (*_selection(mapping), *query))
+    return KubeRequest("GET", mapping.path(), (*_selection(mapping), *query))
 
 
-def _page(response: ApiResponse) -> _Page:
+def _page(response: KubeResponse) -> _Page:
     if not response.is_success:
         raise _specific(RefusedError(response))
     try:

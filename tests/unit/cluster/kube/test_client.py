@@ -19,12 +19,12 @@ from reprieve.cluster.kube.client import (
     connected,
 )
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
-from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
 from reprieve.runtime.virtual_time import run
 from tests.unit.cluster.kube.listening import Answering, Listener, always, listening, once, text
 
-READ, WRITE = ApiRequest("GET", "/api/v1/pods"), ApiRequest("POST", "/api/v1/pods", (), b"{}")
+READ, WRITE = KubeRequest("GET", "/api/v1/pods"), KubeRequest("POST", "/api/v1/pods", (), b"{}")
 OK = text("200 OK")
 
 
@@ -40,7 +40,7 @@ async def connecting(
             yield connection, listener
 
 
-def asked(request: ApiRequest, answering: Answering, **limits: Any) -> Answer:
+def asked(request: KubeRequest, answering: Answering, **limits: Any) -> Answer:
     async def main() -> Answer:
         async with connecting(answering, ClientLimits(**limits)) as (connection, _):
             return await connection.perform(once(request))
@@ -55,7 +55,7 @@ def test_a_request_as_it_goes_over_the_wire() -> None:
             listener,
         ):
             query = (("fieldSelector", "a!=b,c!=d"), ("watch", "true"))
-            await connection.send(ApiRequest("PATCH", "/x", query, b"{}", "application/merge-patch+json"))
+            await connection.send(KubeRequest("PATCH", "/x", query, b"{}", "application/merge-patch+json"))
             ((_, head),) = listener.heads
             assert head.startswith("PATCH /x?fieldSelector=a!%3Db,c!%3Dd&watch=true HTTP/1.1\r\n")
             lines = head.split("\r\n")
@@ -293,7 +293,7 @@ def test_a_stream_that_is_refused() -> None:
     found, error = streamed(always(text("410 Gone", '{"message": "too old"}')))
     assert found == []
     assert isinstance(error, RefusedError)
-    assert error.response == ApiResponse(410, b'{"message": "too old"}')
+    assert error.response == KubeResponse(410, b'{"message": "too old"}')
 
 
 def test_a_line_in_single_bytes() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from reprieve.cluster.kube.event_recorder import EventSeriesRecorder
-from reprieve.cluster.kube.requests import ApiCall, ApiRequest, ApiResponse
+from reprieve.cluster.kube.requests import ApiCall, KubeRequest, KubeResponse
 from reprieve.cluster.port import Answer, Lost, Succeeded
 from reprieve.model.effects import Announce, Target, Tone
 
@@ -17,12 +17,12 @@ def warning(note: str = "no room", target: Target = POD) -> Announce:
     return Announce(target, Tone.WARNING, "FailedScheduling", "Scheduling", note)
 
 
-def talk(conversation: ApiCall, *statuses: int) -> tuple[list[ApiRequest], Answer]:
+def talk(conversation: ApiCall, *statuses: int) -> tuple[list[KubeRequest], Answer]:
     said = []
     try:
         said.append(next(conversation))
         for status in statuses:
-            said.append(conversation.send(ApiResponse(status)))
+            said.append(conversation.send(KubeResponse(status)))
     except StopIteration as end:
         result: Answer = end.value
         return said, result
@@ -31,14 +31,14 @@ def talk(conversation: ApiCall, *statuses: int) -> tuple[list[ApiRequest], Answe
 
 def talk_on(conversation: ApiCall, status: int) -> Answer:
     try:
-        conversation.send(ApiResponse(status))
+        conversation.send(KubeResponse(status))
     except StopIteration as end:
         result: Answer = end.value
         return result
     raise AssertionError("one answer was expected to do")
 
 
-def body_of(request: ApiRequest) -> dict[str, Any]:
+def body_of(request: KubeRequest) -> dict[str, Any]:
     body: dict[str, Any] = json.loads(request.body)
     return body
 
@@ -98,7 +98,7 @@ def test_ever_new_notes_are_written_at_intervals() -> None:
     assert _said(recorder, "nothing short", NOW + 910)[0].method == "POST"
 
 
-def _said(recorder: EventSeriesRecorder, note: str, now: float) -> list[ApiRequest]:
+def _said(recorder: EventSeriesRecorder, note: str, now: float) -> list[KubeRequest]:
     conversation = recorder.announce(warning(note), "v1", now)
     request = next(conversation, None)
     if request is None:

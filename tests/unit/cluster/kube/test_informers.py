@@ -7,7 +7,7 @@ from typing import Any
 
 from reprieve.cluster.kube.cluster import KubeCluster, kube_cluster
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.port import WatchEvent
+from reprieve.cluster.port import ClusterEvent
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.objects import Pod
 from reprieve.runtime.virtual_time import clock, run
@@ -47,7 +47,7 @@ async def seen_by(there: KubeCluster) -> AsyncIterator[list[str]]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _told(sight: WatchEvent) -> list[str]:
+def _told(sight: ClusterEvent) -> list[str]:
     match sight:
         case Seen(Pod() as seen, unserved):
             return [" ".join((seen.metadata.name, *unserved))]

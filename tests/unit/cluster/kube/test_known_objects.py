@@ -2,7 +2,7 @@
 
 from reprieve.cluster.api.reader import Decoded, Unreadable
 from reprieve.cluster.kube.known_objects import KnownObject, KnownObjects
-from reprieve.cluster.port import WatchEvent
+from reprieve.cluster.port import ClusterEvent
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Unread
 from reprieve.model.objects import Condition, ObjectMeta, Pod, PodStatus, Problem, Ref
@@ -12,7 +12,7 @@ def meta(name: str, uid: str = "u1", version: str = "1") -> ObjectMeta:
     return ObjectMeta(name=name, namespace="team", uid=uid, resource_version=version)
 
 
-def show(mirror: KnownObjects, what: ObjectMeta) -> list[WatchEvent]:
+def show(mirror: KnownObjects, what: ObjectMeta) -> list[ClusterEvent]:
     return list(mirror.show(what, Decoded(object=Pod(metadata=what))))
 
 

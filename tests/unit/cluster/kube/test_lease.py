@@ -1,12 +1,11 @@
 """Leader election: how the Lease is read and written, and how long leadership is certain."""
 
 import json
-from typing import Any
 
 from reprieve.cluster.kube.lease import LeaseClaim, LeaseHolder, LeaseTerms
-from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
+from reprieve.model.json import Json
 
-Json = dict[str, Any]
 TODAY = 1_767_225_600.0
 
 
@@ -17,18 +16,18 @@ class Server:
         self.lease: Json | None = None
         self.asked: list[str] = []
 
-    def answer(self, request: ApiRequest) -> ApiResponse:
+    def answer(self, request: KubeRequest) -> KubeResponse:
         self.asked.append(request.method)
         body = json.loads(request.body or b"null")
         match request.method:
             case "GET":
-                return self._shown(200) if self.lease is not None else ApiResponse(404)
+                return self._shown(200) if self.lease is not None else KubeResponse(404)
             case "POST" if self.lease is not None:
-                return ApiResponse(409)
+                return KubeResponse(409)
             case "PUT" if self.lease is None:
-                return ApiResponse(404)
+                return KubeResponse(404)
             case "PUT" if body["metadata"].get("resourceVersion") != self._version:
-                return ApiResponse(409)
+                return KubeResponse(409)
         version = str(int(self._version or 0) + 1)
         self.lease = {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
         return self._shown(201)
@@ -37,8 +36,8 @@ class Server:
     def _version(self) -> str:
         return str(self.lease["metadata"]["resourceVersion"]) if self.lease is not None else ""
 
-    def _shown(self, status: int) -> ApiResponse:
-        return ApiResponse(status, json.dumps(self.lease).encode())
+    def _shown(self, status: int) -> KubeResponse:
+        return KubeResponse(status, json.dumps(self.lease).encode())
 
     @property
     def spec(self) -> Json:
@@ -119,7 +118,7 @@ def test_a_server_in_trouble_says_nothing_about_the_lease() -> None:
     talking = claim("one").attempt(0, TODAY)
     next(talking)
     try:
-        talking.send(ApiResponse(500))
+        talking.send(KubeResponse(500))
     except StopIteration as end:
         assert end.value is LeaseHolder.UNKNOWN
 

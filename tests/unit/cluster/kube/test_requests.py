@@ -8,8 +8,8 @@ import pytest
 from reprieve.cluster.kube.requests import (
     MERGE,
     STRATEGIC,
-    ApiRequest,
-    ApiResponse,
+    KubeRequest,
+    KubeResponse,
     Moment,
     StoredEffect,
     api_call,
@@ -27,8 +27,7 @@ from reprieve.model.effects import (
     Target,
     WriteStatus,
 )
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 POD = Target("Pod", "team", "web", "u1")
 VOLUME, CLAIM = Target("PersistentVolume", "", "v", "u2"), Target("PersistentVolumeClaim", "team", "c", "u3")
@@ -36,14 +35,16 @@ GROUP = Target("PodGroup", "team", "train", "u4")
 PODS, VOLUMES, CLAIMS = (CANDIDATES[t.kind][0] for t in (POD, VOLUME, CLAIM))
 NOW, THEN = "2026-01-01T00:10:00Z", "2026-01-01T00:00:00Z"
 MOMENT = Moment(NOW, {"PodScheduled": THEN}, generation=3)
-CONFLICT = ApiResponse(409, b'{"message": "no"}')
+CONFLICT = KubeResponse(409, b'{"message": "no"}')
 
 
-def answer(code: int = 200, **body: Any) -> ApiResponse:
-    return ApiResponse(code, json.dumps(body).encode())
+def answer(code: int = 200, **body: Any) -> KubeResponse:
+    return KubeResponse(code, json.dumps(body).encode())
 
 
-def talk(effect: StoredEffect, place: RestMapping, *answers: ApiResponse) -> tuple[list[ApiRequest], Answer]:
+def talk(
+    effect: StoredEffect, place: RestMapping, *answers: KubeResponse
+) -> tuple[list[KubeRequest], Answer]:
     """All that was said, and how it ended, when the server answers like that."""
     said, talking = [], api_call(effect, place, MOMENT)
     try:
@@ -56,7 +57,7 @@ def talk(effect: StoredEffect, place: RestMapping, *answers: ApiResponse) -> tup
     raise AssertionError(f"one answer more was expected after {said}")
 
 
-def body_of(request: ApiRequest) -> Json:
+def body_of(request: KubeRequest) -> Json:
     body: Json = json.loads(request.body)
     return body
 
@@ -83,7 +84,7 @@ def test_a_pod_is_bound_with_one_request_that_names_its_uid() -> None:
         (answer(503), Refused("no", again=True)),
     ],
 )
-def test_a_pod_that_is_already_bound_is_read(current: ApiResponse, expected: Answer) -> None:
+def test_a_pod_that_is_already_bound_is_read(current: KubeResponse, expected: Answer) -> None:
     said, result = talk(Bind(POD, "n1"), PODS, CONFLICT, current)
     assert [r.method for r in said] == ["POST", "GET"]
     assert result == expected
@@ -139,14 +140,14 @@ def test_conditions_of_kinds_by_definition_are_read_first_and_replaced_together(
 @pytest.mark.parametrize(
     ("current", "again"), [(answer(metadata={"uid": "u1"}), True), (answer(metadata={"uid": "x"}), False)]
 )
-def test_a_conflict_about_a_status(current: ApiResponse, again: bool) -> None:
+def test_a_conflict_about_a_status(current: KubeResponse, again: bool) -> None:
     _, result = talk(Nominate(POD, "n1"), PODS, CONFLICT, current)
     assert result == Refused("no", again=again, missing=not again)
 
 
 @pytest.mark.parametrize(("uid", "missing"), [("u1", False), ("x", True)])
 def test_a_uid_of_another_may_be_called_invalid(uid: str, missing: bool) -> None:
-    invalid = ApiResponse(422, b'{"message": "metadata.uid: field is immutable"}')
+    invalid = KubeResponse(422, b'{"message": "metadata.uid: field is immutable"}')
     _, result = talk(Nominate(POD, "n1"), PODS, invalid, answer(metadata={"uid": uid}))
     assert result == Refused("metadata.uid: field is immutable", again=False, missing=missing)
 
@@ -190,7 +191,7 @@ def test_evicting_a_pod_that_is_gone_succeeds() -> None:
     assert talk(Evict(POD), PODS, CONFLICT, still_there)[1] == Refused("no", again=True)
 
 
-def volume(**spec: Any) -> ApiResponse:
+def volume(**spec: Any) -> KubeResponse:
     return answer(metadata={"uid": "u2", "resourceVersion": "5"}, spec=spec)
 
 
@@ -225,14 +226,14 @@ def test_a_claim_gets_its_selected_node_unless_it_has_a_volume() -> None:
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 408])
 def test_an_error_of_the_server_may_come_after_the_deed(status: int) -> None:
-    assert isinstance(ended(ApiResponse(status)), Lost)
+    assert isinstance(ended(KubeResponse(status)), Lost)
 
 
 @pytest.mark.parametrize(
     ("status", "again"), [(429, True), (401, True), (403, False), (404, False), (422, False)]
 )
 def test_a_refusal_comes_before_it(status: int, again: bool) -> None:
-    result = ended(ApiResponse(status, b"<html>"))
+    result = ended(KubeResponse(status, b"<html>"))
     assert isinstance(result, Refused)
     assert result.again == again
     assert str(status) in result.error

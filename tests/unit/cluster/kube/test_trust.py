@@ -18,13 +18,13 @@ from reprieve.cluster.certificates import client_certificate as issued
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
-from reprieve.cluster.kube.requests import ApiRequest
+from reprieve.cluster.kube.requests import KubeRequest
 from reprieve.cluster.port import Answer, Refused, Succeeded
 from reprieve.runtime.virtual_time import run
 from tests.unit.cluster.kube.listening import always, listening, once, text
 
 OK = text("200 OK")
-WRITE = ApiRequest("POST", "/api/v1/pods", (), b"{}")
+WRITE = KubeRequest("POST", "/api/v1/pods", (), b"{}")
 
 
 def data(pem: bytes) -> str:

@@ -9,15 +9,15 @@ import pytest
 
 from reprieve.cluster.kube.client import NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery
-from reprieve.cluster.kube.requests import ApiRequest, ApiResponse
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
 from reprieve.cluster.kube.watch import Reflector, ServerAbilities, WatchBatch
-from reprieve.cluster.port import WatchEvent
+from reprieve.cluster.port import ClusterEvent
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Unread
+from reprieve.model.json import Json
 from reprieve.model.objects import Pod
 from reprieve.runtime.virtual_time import run
 
-Json = dict[str, Any]
 EXPIRED = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
 
 
@@ -35,9 +35,9 @@ def bookmark(version: int, *, ends_list: bool = False) -> Json:
     return change("BOOKMARK", {"metadata": {"resourceVersion": str(version), "annotations": notes}})
 
 
-def page(version: int, *items: Json, goes_on: str = "") -> ApiResponse:
+def page(version: int, *items: Json, goes_on: str = "") -> KubeResponse:
     meta = {"resourceVersion": str(version), "continue": goes_on}
-    return ApiResponse(200, json.dumps({"metadata": meta, "items": items}).encode())
+    return KubeResponse(200, json.dumps({"metadata": meta, "items": items}).encode())
 
 
 ObservedScheduler = list[Json] | Exception
@@ -46,19 +46,19 @@ ObservedScheduler = list[Json] | Exception
 class Server:
     """Says what it is told to say: to watches and to lists, one after the other; then it says no more."""
 
-    def __init__(self, *watches: ObservedScheduler, lists: tuple[ApiResponse, ...] = ()) -> None:
+    def __init__(self, *watches: ObservedScheduler, lists: tuple[KubeResponse, ...] = ()) -> None:
         self._watches = list(watches)
         self._lists = list(lists)
         self.asked: list[dict[str, str]] = []
         self.times: list[float] = []  # of watches
 
-    async def send(self, request: ApiRequest) -> ApiResponse:
+    async def send(self, request: KubeRequest) -> KubeResponse:
         if not request.path.endswith("/pods"):
-            return ApiResponse(200, b'{"resources": [{"name": "pods", "kind": "Pod"}]}')
+            return KubeResponse(200, b'{"resources": [{"name": "pods", "kind": "Pod"}]}')
         self.asked.append(dict(request.query))
         return self._lists.pop(0)
 
-    async def lines(self, request: ApiRequest) -> AsyncGenerator[list[bytes], None]:
+    async def lines(self, request: KubeRequest) -> AsyncGenerator[list[bytes], None]:
         self.asked.append(dict(request.query))
         self.times.append(asyncio.get_running_loop().time())
         if not self._watches:
@@ -76,9 +76,9 @@ class Server:
         ]
 
 
-def followed(server: Server, seconds: float = 100.0) -> list[WatchEvent | str]:
+def followed(server: Server, seconds: float = 100.0) -> list[ClusterEvent | str]:
     """Everything that is told in that time; the word "all" stands for the end of a list."""
-    told: list[WatchEvent | str] = []
+    told: list[ClusterEvent | str] = []
 
     async def deliver(portion: WatchBatch) -> None:
         told.extend(portion.events)
@@ -96,12 +96,12 @@ def followed(server: Server, seconds: float = 100.0) -> list[WatchEvent | str]:
     return told
 
 
-def names(told: list[WatchEvent | str]) -> list[str]:
+def names(told: list[ClusterEvent | str]) -> list[str]:
     """+ for what is seen, - for what is gone, ? for what cannot be read."""
     return [_name(sight) for sight in told]
 
 
-def _name(sight: WatchEvent | str) -> str:
+def _name(sight: ClusterEvent | str) -> str:
     match sight:
         case Seen(thing):
             return f"+{thing.metadata.name}{thing.metadata.resource_version}"
@@ -146,7 +146,7 @@ def test_a_stream_that_breaks_in_the_list_is_begun_anew_and_tells_nothing_twice(
 
 
 @pytest.mark.parametrize(
-    "expiry", [[EXPIRED], RefusedError(ApiResponse(410))], ids=["in the stream", "at its beginning"]
+    "expiry", [[EXPIRED], RefusedError(KubeResponse(410))], ids=["in the stream", "at its beginning"]
 )
 def test_an_expired_history_is_listed_anew_and_what_vanished_is_gone(expiry: ObservedScheduler) -> None:
     first = [change("ADDED", pod(name, i)) for i, name in enumerate("abc")]
@@ -163,7 +163,7 @@ def test_an_expired_history_is_listed_anew_and_what_vanished_is_gone(expiry: Obs
 def test_a_server_that_was_away_for_long_is_listed_anew_as_soon_as_it_answers() -> None:
     away: list[ObservedScheduler] = [NoAnswerError("away")] * 6  # the pause after the last of them is long
     again: ObservedScheduler = [change("ADDED", pod("a", 8)), bookmark(9, ends_list=True)]
-    server = Server([bookmark(5, ends_list=True)], *away, RefusedError(ApiResponse(410)), again)
+    server = Server([bookmark(5, ends_list=True)], *away, RefusedError(KubeResponse(410)), again)
     followed(server, 200)
     assert server.starts() == ["stream", *["5"] * 7, "stream", "9"]
     assert server.times[8] - server.times[7] < 1.5
@@ -183,7 +183,7 @@ def test_events_before_an_error_are_delivered() -> None:
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_server_without_streams_is_asked_for_portions(status: int) -> None:
     lists = (page(7, pod("a", 1), goes_on="more"), page(7, pod("b", 2)))
-    server = Server(RefusedError(ApiResponse(status)), [change("ADDED", pod("c", 8))], lists=lists)
+    server = Server(RefusedError(KubeResponse(status)), [change("ADDED", pod("c", 8))], lists=lists)
     assert names(followed(server)) == ["+a1", "+b2", "all", "+c8"]
     assert server.starts() == ["stream", "list", "list", "7", "8"]
     assert [query.get("continue") for query in server.asked[1:3]] == [None, "more"]
@@ -191,8 +191,8 @@ def test_a_server_without_streams_is_asked_for_portions(status: int) -> None:
 
 
 def test_an_expired_paged_list_is_repeated_without_a_limit() -> None:
-    lists = (page(7, pod("a", 1), goes_on="x"), ApiResponse(410), page(9, pod("b", 2)))
-    server = Server(RefusedError(ApiResponse(422)), lists=lists)
+    lists = (page(7, pod("a", 1), goes_on="x"), KubeResponse(410), page(9, pod("b", 2)))
+    server = Server(RefusedError(KubeResponse(422)), lists=lists)
     assert names(followed(server)) == ["+a1", "+b2", "-a", "all"]
     assert "limit" not in server.asked[3]
     assert server.starts()[-1] == "9"
@@ -217,7 +217,7 @@ def test_unread_fields_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "failing", [NoAnswerError("no"), RefusedError(ApiResponse(429)), RefusedError(ApiResponse(403))]
+    "failing", [NoAnswerError("no"), RefusedError(KubeResponse(429)), RefusedError(KubeResponse(403))]
 )
 def test_failures_are_repeated_ever_more_slowly(failing: Exception) -> None:
     server = Server(*[failing] * 50)
@@ -228,7 +228,7 @@ def test_failures_are_repeated_ever_more_slowly(failing: Exception) -> None:
 def test_nonsense_is_a_broken_connection() -> None:
     async def main() -> None:
         class Nonsense(Server):
-            async def lines(self, request: ApiRequest) -> AsyncGenerator[list[bytes], None]:
+            async def lines(self, request: KubeRequest) -> AsyncGenerator[list[bytes], None]:
                 self.asked.append(dict(request.query))
                 yield [b'{"type": "ADD']
 
@@ -271,9 +271,9 @@ def test_a_server_that_tells_nonsense_of_its_kinds_is_asked_again() -> None:
     class Gateway(Server):
         """Something between us and the server answers in its place, for a while."""
 
-        async def send(self, request: ApiRequest) -> ApiResponse:
+        async def send(self, request: KubeRequest) -> KubeResponse:
             early = asyncio.get_running_loop().time() < 5
-            return ApiResponse(200, b"<html>") if early else await super().send(request)
+            return KubeResponse(200, b"<html>") if early else await super().send(request)
 
     assert names(followed(Gateway([change("ADDED", pod("a", 1)), bookmark(1, ends_list=True)]))) == [
         "+a1",
@@ -286,13 +286,13 @@ class Upgraded(Server):
 
     def __init__(self, from_: float, until: float) -> None:
         super().__init__(
-            [change("ADDED", pod("a", 1)), bookmark(1, ends_list=True)], RefusedError(ApiResponse(404))
+            [change("ADDED", pod("a", 1)), bookmark(1, ends_list=True)], RefusedError(KubeResponse(404))
         )
         self._from, self._until = from_, until
 
-    async def send(self, request: ApiRequest) -> ApiResponse:
+    async def send(self, request: KubeRequest) -> KubeResponse:
         there = self._from <= asyncio.get_running_loop().time() < self._until
-        return await super().send(request) if there else ApiResponse(404)
+        return await super().send(request) if there else KubeResponse(404)
 
 
 def test_a_kind_may_come_and_go() -> None:
