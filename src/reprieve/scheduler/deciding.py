@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from reprieve.model.effects import Effect, Nominate, Target
+from reprieve.model.formatting import counted
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
-from reprieve.model.words import counted
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from reprieve.model.clocks import scheduled_at
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Node, Pod
+from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
