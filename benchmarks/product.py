@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-# Where each name is, the newest place first.
+# Where each name is, the newest place first; after a colon, what it is called there.
 HOMES: dict[str, tuple[str, ...]] = {
     # Events in, effects out: what most cases need.
     "Scheduler": ("reprieve.scheduler.core",),
@@ -30,21 +30,27 @@ HOMES: dict[str, tuple[str, ...]] = {
     "Telemetry": ("reprieve.runtime.telemetry",),
     "Journal": ("reprieve.runtime.journal",),
     "Loop": ("reprieve.runtime.loop",),
-    "Limits": ("reprieve.runtime.performer",),
+    "PerformerLimits": ("reprieve.runtime.performer", "reprieve.runtime.performer:Limits"),
     "run": ("reprieve.runtime.virtual_time",),
     "clock": ("reprieve.runtime.virtual_time",),
     # The mini cluster.
     "MiniCluster": ("reprieve.cluster.mini.cluster",),
     "Store": ("reprieve.cluster.mini.store",),
-    "Disk": ("reprieve.cluster.mini.disk",),
-    "admitted": ("reprieve.cluster.mini.admitted",),
+    "SqliteBackend": ("reprieve.cluster.mini.sqlite_backend", "reprieve.cluster.mini.disk:Disk"),
+    "admitted": ("reprieve.cluster.mini.admission", "reprieve.cluster.mini.admitted"),
     "ALL_FEATURES": ("reprieve.cluster.apiserver.features", "reprieve.cluster.api.features"),
-    "SHAPES": ("reprieve.cluster.mini.setup",),
-    "nodes_of": ("reprieve.cluster.mini.setup",),
-    "Front": ("reprieve.cluster.mini.rest.front",),
-    "Request": ("reprieve.cluster.mini.rest.exchange",),
-    "serve": ("reprieve.cluster.mini.rest.server",),
-    "Endpoint": ("reprieve.cluster.mini.rest.server",),
+    "SHAPES": ("reprieve.cluster.mini.bootstrap", "reprieve.cluster.mini.setup"),
+    "nodes_of": ("reprieve.cluster.mini.bootstrap", "reprieve.cluster.mini.setup"),
+    "ApiServer": ("reprieve.cluster.mini.rest.api_server", "reprieve.cluster.mini.rest.front:Front"),
+    "ApiRequest": (
+        "reprieve.cluster.mini.rest.http_messages",
+        "reprieve.cluster.mini.rest.exchange:Request",
+    ),
+    "serve": ("reprieve.cluster.mini.rest.http_server", "reprieve.cluster.mini.rest.server"),
+    "ListenAddress": (
+        "reprieve.cluster.mini.rest.http_server",
+        "reprieve.cluster.mini.rest.server:Endpoint",
+    ),
 }
 
 # What runs the daemon, as the installed command does.
@@ -55,10 +61,11 @@ COMMAND = "from reprieve.cli.main import main; main()"
 def find(name: str) -> Any:
     """A class or function of the product under measurement."""
     for home in HOMES[name]:
+        module, _, renamed = home.partition(":")
         try:
-            return getattr(import_module(home), name)
+            return getattr(import_module(module), renamed or name)
         except ModuleNotFoundError as error:
-            if not f"{home}.".startswith(f"{error.name}."):
+            if not f"{module}.".startswith(f"{error.name}."):
                 raise  # the module is there, and something that it needs is not
         except AttributeError:
             continue

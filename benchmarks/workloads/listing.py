@@ -15,11 +15,11 @@ def measure(what: str, nodes: int, pods: int) -> Run:
     fill(store, nodes, pods)
     gc.collect()
     memory = memory_mb()  # before answers, which are large and do not stay
-    front = find("Front")(store, time.time, find("ALL_FEATURES"))
+    front = find("ApiServer")(store, time.time, find("ALL_FEATURES"))
     watch, spent = Stopwatch(), []
     for _ in repeats():
         with watch:
-            answer = front.answer(find("Request")("GET", "/api/v1/pods", _QUERIES[what]))
+            answer = front.answer(find("ApiRequest")("GET", "/api/v1/pods", _QUERIES[what]))
         spent.append(watch.taken())
         if answer.status != 200:
             raise SystemExit(f"the list was answered with {answer.status}")

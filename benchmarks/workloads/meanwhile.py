@@ -48,7 +48,7 @@ async def _measured(preempt: bool, decide_meanwhile: bool, pods: int) -> Run:
     mini = find("MiniCluster")(time.time)
     mini.apply(_cluster(max(pods // PODS_A_PREEMPTOR, 1)))
     slow, created = SlowCluster(mini, {}), dict[str, float]()
-    limits = find("Limits")(decide_meanwhile=decide_meanwhile)
+    limits = find("PerformerLimits")(decide_meanwhile=decide_meanwhile)
     loop = find("Loop")(find("Scheduler")(), slow, time.time, limits=limits)
     mini.start()
     async with loop.running():

@@ -38,7 +38,7 @@ def measure(watchers: int, writes: int = _WRITES) -> Run:
 
 def _serve(line: Connection) -> None:
     async def main() -> None:
-        async with find("serve")(find("MiniCluster")(time.time), _TOKEN, find("Endpoint")()) as server:
+        async with find("serve")(find("MiniCluster")(time.time), _TOKEN, find("ListenAddress")()) as server:
             begun = time.process_time()
             line.send(server.url)
             while not line.poll():

@@ -1,12 +1,11 @@
 """How long does it take the mini cluster's store to write a pod, in memory or on disk as well?"""
 
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.product import find
 from benchmarks.timing import Run, Stopwatch, summed_up
-from benchmarks.worlds.stored import new_pod
+from benchmarks.worlds.stored import new_pod, store_on
 
 _WRITES = 5_000
 _BATCH = 100
@@ -14,8 +13,8 @@ _BATCH = 100
 
 def measure(on_disk: bool = False, writes: int = _WRITES) -> Run:
     with TemporaryDirectory() as directory:
-        disk = find("Disk")(Path(directory)) if on_disk else None
-        store = find("Store")(time.time, disk=disk)
+        backend = find("SqliteBackend")(Path(directory)) if on_disk else None
+        store = store_on(backend)
         watch, spent = Stopwatch(), []
         for start in range(0, writes, _BATCH):
             bodies = [new_pod(number) for number in range(start, start + _BATCH)]
@@ -23,6 +22,6 @@ def measure(on_disk: bool = False, writes: int = _WRITES) -> Run:
                 for body in bodies:
                     store.create("pods", body)
             spent.append(watch.taken(_BATCH))
-        if disk is not None:
-            disk.close()
+        if backend is not None:
+            backend.close()
     return summed_up(spent)

@@ -18,12 +18,13 @@ from benchmarks.worlds.stored import fill, new_pod
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.certificates import Certificate, new_certificate
-from reprieve.cluster.mini.admitted import admitted
+from reprieve.cluster.mini.admission import admitted
+from reprieve.cluster.mini.bootstrap import LOOPBACK
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.history import Change, Key, Verb
-from reprieve.cluster.mini.rest.server import Endpoint, serve
-from reprieve.cluster.mini.setup import LOOPBACK
+from reprieve.cluster.mini.rest.http_server import ListenAddress, serve
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.json import Json
 
 TOKEN = "bench"
@@ -91,7 +92,7 @@ def _serve(line: Connection, nodes: int, pods: int) -> None:
         scene = _Scene(cluster.store)
         living = [asyncio.create_task(scene.live()), asyncio.create_task(scene.keep_reporting())]
         certificate = new_certificate((LOOPBACK,))
-        async with serve(cluster, TOKEN, Endpoint(tls=certificate.context())) as server:
+        async with serve(cluster, TOKEN, ListenAddress(tls=certificate.context())) as server:
             line.send((server.url, certificate))
             while (words := await _heard(line))[0] != "end":
                 line.send(getattr(scene, words[0])(*words[1:]))
@@ -148,10 +149,10 @@ class _Scene:
                 for change in watch.poll():
                     self._see(change)
 
-    def _see(self, change: Change) -> None:
+    def _see(self, change: WatchEvent) -> None:
         """Most changes are many and mean nothing here, so they are not parsed."""
         stored = change.object
-        if change.verb is Verb.DELETED:
+        if change.type is EventType.DELETED:
             if stored.key not in self._came and not stored.key.name.startswith(tuple(KINDS)):
                 self._went.append(_as_new(parsed(stored)))
         elif b'"deletionTimestamp":' in stored.raw:

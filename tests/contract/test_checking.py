@@ -11,7 +11,7 @@ from reprieve.assembly.checking import CheckReport, CheckResult, Grade, check
 from reprieve.assembly.daemon import DaemonError
 from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.certificates import new_certificate
-from reprieve.cluster.mini.rest.server import Endpoint, Server
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
 from reprieve.config.configuration import KIND
 from reprieve.config.plugin_args import API_VERSION
 from reprieve.model.json import Json
@@ -33,7 +33,7 @@ def report(
     async def main() -> CheckReport:
         async with (
             living_cluster(clock) as operator,
-            Server(operator.front, Endpoint(tls=CERTIFICATE.context())) as server,
+            HttpServer(operator.front, ListenAddress(tls=CERTIFICATE.context())) as server,
         ):
             if lease is not None:
                 await operator.create(lease(clock()))

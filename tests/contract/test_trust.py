@@ -11,7 +11,7 @@ import pytest
 from reprieve.assembly.endpoints import Judging, ServingEndpoint
 from reprieve.assembly.trust import EndpointError, Files, Manners
 from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, new_certificate
-from reprieve.cluster.mini.setup import known_authorities
+from reprieve.cluster.mini.bootstrap import known_authorities
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import TOKEN, living_cluster

@@ -24,9 +24,9 @@ from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import find_login
 from reprieve.cluster.kube.requests import MERGE, Request
 from reprieve.cluster.kube.rest_mapping import Place
+from reprieve.cluster.mini.bootstrap import standard_objects
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.server import Endpoint, Server
-from reprieve.cluster.mini.setup import standard_objects
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
 from reprieve.model.json import Json
 from tests.architecture.source import ROOT
 from tests.contract.http import TOKEN, served
@@ -199,7 +199,7 @@ async def on_the_mini_cluster(folder: Path) -> AsyncIterator[Theatre]:
     mini.apply(standard_objects())
     async with (
         served(mini) as operator,
-        Server(operator.front, Endpoint(tls=CERTIFICATE.context())) as server,
+        HttpServer(operator.front, ListenAddress(tls=CERTIFICATE.context())) as server,
     ):
         path = folder / "kubeconfig"
         path.write_text(kubeconfig(server.url, {"token": TOKEN}) + "current-context: here\n")

@@ -13,7 +13,7 @@ from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question, Takeable
-from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.search import candidates
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import Crowd, built
 from tests.reference.demands import gang_demand
@@ -34,7 +34,7 @@ def question_of(crowd: Crowd, policy: Policy = REPRIEVE) -> Question | None:
 
 
 def plans_of(question: Question | None) -> list[Plan]:
-    plans = plans_worth_ranking(question, now=0) if question is not None else []
+    plans = candidates(question, now=0) if question is not None else []
     return [] if isinstance(plans, NoPlan) else plans
 
 
@@ -64,7 +64,7 @@ def answer(crowd: Crowd, policy: Policy = REPRIEVE) -> Json | None:
     question = question_of(crowd, policy)
     if question is None:
         return None
-    found = plans_worth_ranking(question, now=0)
+    found = candidates(question, now=0)
     if isinstance(found, NoPlan):
         return {"why": str(found.why)}
     return {plan.domain: _described(question.view, plan) for plan in found}

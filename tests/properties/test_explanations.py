@@ -10,7 +10,7 @@ from reprieve.placement.place import Unplaceable, survey
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.policy import Policy
-from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.search import candidates
 from reprieve.scheduler.decision import Preemption
 from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of
 from tests.properties.crowded import EVERYTHING, Crowd, crowds
@@ -62,7 +62,7 @@ def test_the_nearest_miss_is_one(crowd: Crowd, policy: Policy) -> None:
 def test_who_is_told_that_nobody_helps_is_told_the_truth(crowd: Crowd, policy: Policy) -> None:
     """Even if everybody of lower priority is gone it does not fit, and the pod that is named is why."""
     question = question_of(crowd, policy)
-    refusal = plans_worth_ranking(question, now=0) if question is not None else []
+    refusal = candidates(question, now=0) if question is not None else []
     if question is None or not isinstance(refusal, NoPlan):
         return
     eviction = eviction_of(refusal, question, now=0)

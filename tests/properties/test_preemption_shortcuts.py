@@ -23,12 +23,13 @@ from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question, Shortcuts
 from reprieve.preemption.ranking import RANKING, Candidates, Criterion, Rank, rank
 from reprieve.preemption.reprieve import EveryConstraint, RoomAndPorts, Settled, Trial, WhereItMatters
-from reprieve.preemption.search import plan_in, plans_worth_ranking, search
+from reprieve.preemption.search import candidates, plan_in
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
 from tests.properties.preempting import POLICIES, pods_of, question_of, takeable_of
 from tests.properties.worlds import decoded
 from tests.reference.plain.victims import excess
+from tests.reference.searching import best_plan
 from tests.scenarios.making import demand_of, snapshot_of
 from tests.scenarios.reading import Scenario, read_scenario
 
@@ -138,9 +139,9 @@ def assert_same_answer(question: Question | None) -> None:
     """The best plans, the best of them, and why there is none are the same with shortcuts and without."""
     if question is None:
         return
-    quick, plain = (plans_worth_ranking(replace(question, shortcuts=taken), now=0) for taken in (EAGER, NONE))
+    quick, plain = (candidates(replace(question, shortcuts=taken), now=0) for taken in (EAGER, NONE))
     assert best_of(question, quick) == best_of(question, plain)
-    assert search(replace(question, shortcuts=EAGER), now=0) == search(
+    assert best_plan(replace(question, shortcuts=EAGER), now=0) == best_plan(
         replace(question, shortcuts=NONE), now=0
     )
 

@@ -18,7 +18,7 @@ from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.question import Question
 from reprieve.preemption.resize import Accounting, DeferredResizes
-from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.search import candidates
 from tests.reference.demands import gang_demand
 from tests.reference.observed_cases import Case, Observation
 from tests.reference.policies import UPSTREAM, usual_rank
@@ -86,7 +86,7 @@ def resize_pod(case: Case, recorded: Observation) -> Observation:
     pod, node = case.view.pods.compiled[row].pod, case.view.nodes.objects[int(case.view.where[row])]
     if UPSTREAM_RESIZES.forbidden(pod, node):
         return NOTHING
-    demand, view = UPSTREAM_RESIZES.asked(case.view, row, now=0)
+    demand, view = UPSTREAM_RESIZES.demand(case.view, row, now=0)
     if isinstance(place(demand, view), Placement):
         return NOTHING
     decided = _preempting(view, demand, recorded)
@@ -103,7 +103,7 @@ def _preempting(view: Snapshot, demand: Demand, recorded: Observation) -> Observ
     unplaced = place(demand, view, choose=choose)
     assert isinstance(unplaced, Unplaceable)
     policy = replace(UPSTREAM, choose=choose)
-    plans = plans_worth_ranking(Question(demand, view, unplaced.survey, DEFAULT_PROFILE, policy), now=0)
+    plans = candidates(Question(demand, view, unplaced.survey, DEFAULT_PROFILE, policy), now=0)
     if isinstance(plans, NoPlan):
         return NOTHING
     plan = _best_or_equal(plans, recorded)

@@ -264,7 +264,7 @@ def asked(scenario: Scenario, view: Snapshot, now: float) -> tuple[Demand, Snaps
     if not scenario.resize:
         return demand_of(scenario, view), view
     resizes = DeferredResizes(_accounting(scenario.policy))
-    return resizes.asked(view, view.pods.rows["default", scenario.resize], now)
+    return resizes.demand(view, view.pods.rows["default", scenario.resize], now)
 
 
 def demand_of(scenario: Scenario, view: Snapshot) -> Demand:

@@ -10,7 +10,7 @@ from reprieve.placement.place import Placement, Unplaceable
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.question import Question, Shortcuts
 from reprieve.preemption.ranking import decided_by, rank
-from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.search import candidates
 from reprieve.preemption.units import Unit
 from tests.scenarios.making import asked, moment, policy_of, snapshot_of
 from tests.scenarios.reading import Expected, Scenario, Story, read_scenario
@@ -71,7 +71,7 @@ def play(scenario: Scenario, view: Snapshot, shortcuts: Shortcuts) -> None:
 
 def compare(question: Question, expect: Expected, now: float) -> None:
     policy, view = question.policy, question.view
-    plans = plans_worth_ranking(question, now)
+    plans = candidates(question, now)
     if isinstance(plans, NoPlan):
         assert plans.why == expect.nothing
         assert plans.retry_at == (None if expect.retry is None else moment(expect.retry))

@@ -3,11 +3,11 @@
 import asyncio
 from dataclasses import dataclass
 
-from reprieve.cluster.mini.calls import bind
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import WatchFault
-from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.scheduler_calls import bind
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.effects import Target
 from reprieve.model.json import Json
 from reprieve.model.objects import Pod

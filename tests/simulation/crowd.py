@@ -11,6 +11,8 @@ from reprieve.preemption.policy import Policy
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
 from reprieve.runtime.virtual_time import EPOCH
+from reprieve.scheduler.demand_key import by_itself
+from reprieve.scheduler.gang_strategy import ALL_MEMBERS, POD_BY_POD
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.reference.policies import UPSTREAM
 from tests.simulation.acts import (
@@ -50,11 +52,11 @@ PRIORITIES = (0, 5, 10, 20)
 
 SETTINGS = (
     Settings(),
-    Settings(whole_gangs=True),
-    Settings(gangs_preempt=False),
+    Settings(gangs=ALL_MEMBERS),
+    Settings(gangs=POD_BY_POD),
     Settings(policies={SCHEDULER_NAME: UPSTREAM}),
     Settings(policies={SCHEDULER_NAME: Policy(breaks_no_budget=True)}),
-    Settings(policies={SCHEDULER_NAME: Policy(units=pods_alone)}, groups=False),
+    Settings(policies={SCHEDULER_NAME: Policy(units=pods_alone)}, demand_of_pod=by_itself),
 )
 
 

@@ -19,6 +19,7 @@ from reprieve.runtime.observers import Machine
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.settings import Settings
 from tests.simulation.crowd import settings_of
 from tests.simulation.crowded_play import CrowdedPlay
@@ -49,6 +50,9 @@ class Noting:
         decided = self._machine.decide(now)
         self._wanted.append(decided.effects if decided is not None else ())
         return decided
+
+    def records(self) -> tuple[PlanRecord, ...]:
+        return self._machine.records()
 
     def next_time(self) -> float | None:
         return self._machine.next_time()

@@ -20,6 +20,7 @@ from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from reprieve.scheduler.toleration_rules import IGNORED
 from tests.simulation.objects import node, pod, pod_spec
 from tests.simulation.patience import PatientScheduler
 from tests.simulation.small import Story
@@ -165,7 +166,7 @@ def somebody(rng: random.Random, i: int) -> list[Json]:
 
 def without_tolerations() -> Scheduler:
     policies = {SCHEDULER_NAME: Policy(rules=TIMELESS)}
-    return Scheduler(Settings(policies=policies, tolerations=False))
+    return Scheduler(Settings(policies=policies, tolerations=IGNORED))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -29,7 +29,7 @@ from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.requests import Request, Response
 from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place
-from reprieve.runtime.decision_log import Chronicle
+from reprieve.runtime.decision_log import DecisionLog
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.telemetry import Telemetry
@@ -100,7 +100,7 @@ def daemon_of(document: object, wanted: Wanted) -> Daemon:
 
 
 @dataclass(frozen=True, slots=True)
-class _Onlookers:
+class _Observers:
     """Observers that outlive a scheduler."""
 
     telemetry: Telemetry = field(default_factory=Telemetry)
@@ -111,19 +111,19 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
     """Returns once ``end`` is set and scheduling has stopped; raises DaemonError if it stops before."""
     for warning in daemon.configured.warnings:
         _log.warning("%s", warning)
-    onlookers = _Onlookers()
-    daemon.access.onlooker = onlookers.telemetry.answered
+    observers = _Observers()
+    daemon.access.onlooker = observers.telemetry.answered
     async with AsyncExitStack() as stack:
         if daemon.endpoint is not None:
             pages = served(
-                daemon.endpoint, daemon.configured, daemon.judges, onlookers.telemetry, onlookers.readiness
+                daemon.endpoint, daemon.configured, daemon.judges, observers.telemetry, observers.readiness
             )
             await stack.enter_async_context(pages)
-        work = asyncio.create_task(_work(daemon, clock, onlookers))
+        work = asyncio.create_task(_work(daemon, clock, observers))
         told = asyncio.create_task(end.wait())
         await asyncio.wait((work, told), return_when=asyncio.FIRST_COMPLETED)
         told.cancel()
-        onlookers.readiness.leaves()
+        observers.readiness.leaves()
         if not work.done():
             _log.info("stopping: calls in flight have a few seconds to finish")
             work.cancel()
@@ -133,17 +133,17 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
         raise DaemonError("the lease could not be renewed in time: another replica may lead now")
 
 
-async def _work(daemon: Daemon, clock: Callable[[], float], onlookers: _Onlookers) -> None:
+async def _work(daemon: Daemon, clock: Callable[[], float], observers: _Observers) -> None:
     lease_name = daemon.configured.settings.leader_election.resource_name
-    onlookers.telemetry.leads(lease_name, now=False)
+    observers.telemetry.leads(lease_name, now=False)
     await _enter(daemon)
     with journal_in(daemon.journal, daemon.configured, daemon.gates, _log.warning) as journal:
 
         def watch(scheduler: Scheduler) -> Machine:
-            onlookers.readiness.looks()
-            onlookers.telemetry.leads(lease_name, now=True)
-            others = (onlookers.readiness, Chronicle())
-            return watched(scheduler, clock, onlookers.telemetry, journal, others)
+            observers.readiness.looks()
+            observers.telemetry.leads(lease_name, now=True)
+            others = (observers.readiness, DecisionLog())
+            return watched(scheduler, clock, observers.telemetry, journal, others)
 
         if daemon.configured.settings.leader_election.leader_elect:
             await lead(
@@ -153,7 +153,7 @@ async def _work(daemon: Daemon, clock: Callable[[], float], onlookers: _Onlooker
                 daemon.identity,
                 daemon.gates,
                 watch,
-                onlookers.readiness,
+                observers.readiness,
             )
         else:
             async with scheduling(daemon.configured, daemon.access, clock, daemon.gates, watch=watch):

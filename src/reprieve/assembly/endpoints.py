@@ -27,8 +27,18 @@ from reprieve.cluster.kube.authorities import UntoldError, client_authorities
 from reprieve.cluster.kube.client import Connection, NoAnswerError
 from reprieve.cluster.kube.reviews import Doorkeeper, Memory
 from reprieve.config.writing import written
+from reprieve.runtime.http_endpoints import (
+    JSON,
+    PROBES,
+    Authorize,
+    ContentEndpoint,
+    Denial,
+    Endpoints,
+    HttpClient,
+    ProbeEndpoint,
+    application,
+)
 from reprieve.runtime.metrics import CONTENT_TYPE
-from reprieve.runtime.pages import JSON, PROBES, Door, Page, Pages, Probe, Refusal, Visitor, application
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.telemetry import Telemetry
 
@@ -84,23 +94,23 @@ async def served(
     readiness: Readiness,
 ) -> AsyncIterator[int]:
     """Serves for as long as the context is open, and yields the port; raises EndpointError if it cannot."""
-    pages: Pages = {
-        "/healthz": Probe(readiness.alive),
-        "/livez": Probe(readiness.alive),
-        "/readyz": Probe(readiness.ready),
-        "/metrics": Page(telemetry.text, CONTENT_TYPE),
-        "/configz": Page(lambda: _configz(configured), JSON),
+    endpoints: Endpoints = {
+        "/healthz": ProbeEndpoint(readiness.alive),
+        "/livez": ProbeEndpoint(readiness.alive),
+        "/readyz": ProbeEndpoint(readiness.ready),
+        "/metrics": ContentEndpoint(telemetry.text, CONTENT_TYPE),
+        "/configz": ContentEndpoint(lambda: _configz(configured), JSON),
     }
     trust = Trust(endpoint.files, endpoint.manners)
     async with AsyncExitStack() as stack:
-        # Connections of its own: clients of the pages must not slow down scheduling.
+        # Connections of its own: authorizing a reader of metrics must not slow down scheduling.
         who = await stack.enter_async_context(client.connected(judges.who))
         may = await stack.enter_async_context(client.connected(judges.may))
         for task in await _keep_up(trust, endpoint, judges, who):
             stack.callback(task.cancel)
         judging = judges.judging
         keeper = Doorkeeper(who, may, Memory(judging.known, judging.allowed, judging.refused))
-        made = application(pages, _door(keeper, trust), endpoint.for_all)
+        made = application(endpoints, _authorize(keeper, trust), endpoint.for_all)
         runner = web.AppRunner(made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
@@ -124,11 +134,11 @@ async def _keep_up(
     return [asyncio.create_task(each) for each in work]
 
 
-def _door(keeper: Doorkeeper, trust: Trust) -> Door:
-    async def refusal(visitor: Visitor, path: str) -> Refusal | None:
-        return await keeper.refusal(visitor.token, trust.bearer(visitor.connection), path)
+def _authorize(keeper: Doorkeeper, trust: Trust) -> Authorize:
+    async def denial(caller: HttpClient, path: str) -> Denial | None:
+        return await keeper.refusal(caller.token, trust.bearer(caller.connection), path)
 
-    return refusal
+    return denial
 
 
 def _configz(configured: config.Configuration) -> bytes:

@@ -13,16 +13,16 @@ from reprieve import config
 from reprieve.assembly.journals import JOURNAL, journal_in
 from reprieve.assembly.observed_scheduler import watched
 from reprieve.assembly.scheduler_settings import EVERYTHING, limits_of, settings_of
-from reprieve.cluster.mini import registry
-from reprieve.cluster.mini.admitted import admitted
+from reprieve.cluster.mini import running_clusters
+from reprieve.cluster.mini.admission import admitted
+from reprieve.cluster.mini.auth.authentication import UserInfo
+from reprieve.cluster.mini.bootstrap import SHAPES, LocalCluster
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.disk import DiskError
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME
-from reprieve.cluster.mini.restoring import SnapshotError
-from reprieve.cluster.mini.rights.users import User
-from reprieve.cluster.mini.setup import SHAPES, LocalCluster
+from reprieve.cluster.mini.snapshot_restore import SnapshotError
+from reprieve.cluster.mini.sqlite_backend import StorageError
 from reprieve.cluster.mini.store import Part
+from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop, ignore
 from reprieve.runtime.telemetry import Telemetry
@@ -32,12 +32,12 @@ from reprieve.scheduler.decision import Decision
 # Commands import no side of a cluster: what they need of this one, they import from here.
 __all__ = [
     "SHAPES",
-    "DiskError",
     "LocalCluster",
     "MiniCluster",
     "SnapshotError",
+    "StorageError",
     "Up",
-    "User",
+    "UserInfo",
     "change",
     "cluster_in_process",
     "cluster_up",
@@ -72,7 +72,9 @@ def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:
 
 def change(cluster: MiniCluster, kind: str, name: tuple[str, str], patch: Json) -> None:
     """Changes an object as kubectl patch does."""
-    from reprieve.cluster.mini.rest.patches.strategic import merge_strategically  # only some scenes patch
+    from reprieve.cluster.mini.rest.patches.strategic_merge import (
+        merge_strategically,  # only some scenes patch
+    )
 
     known = BY_NAME[kind]
     key = Key(known.resource, *name)
@@ -97,7 +99,7 @@ async def cluster_up(
     Its scheduler also takes the pods of default-scheduler. A cluster with a data directory has a journal;
     ``complain`` gets a sentence when the journal can no longer be written.
     """
-    from reprieve.cluster.mini.local import served  # a web server, which only `reprieve up` needs
+    from reprieve.cluster.mini.local_cluster import served  # a web server, which only `reprieve up` needs
 
     profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -117,6 +119,6 @@ async def cluster_up(
 
 def _entered(wanted: LocalCluster, address: str) -> AbstractContextManager[None]:
     where = str(wanted.data_dir.resolve()) if wanted.data_dir is not None else ""
-    return registry.entered(
-        registry.RunningCluster(os.getpid(), address, str(wanted.kubeconfig), where, time.time())
+    return running_clusters.entered(
+        running_clusters.RunningCluster(os.getpid(), address, str(wanted.kubeconfig), where, time.time())
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from reprieve.runtime.journal import Journal, Journaled
-from reprieve.runtime.observers import Machine, ObservedScheduler, Onlooker
+from reprieve.runtime.observers import Machine, ObservedScheduler, SchedulerObserver
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 
@@ -13,11 +13,11 @@ def watched(
     clock: Callable[[], float],
     telemetry: Telemetry | None = None,
     journal: Journal | None = None,
-    others: Sequence[Onlooker] = (),
+    others: Sequence[SchedulerObserver] = (),
 ) -> Machine:
     """The scheduler with its journal and its observers; without any, the scheduler itself."""
     machine: Machine = scheduler if journal is None else Journaled(scheduler, journal)
     if telemetry is not None:
-        telemetry.asks(scheduler.pending, scheduler.known)
+        telemetry.read_from(scheduler.pending, scheduler.known)
         others = (telemetry, *others)
     return ObservedScheduler(machine, clock, others) if others else machine

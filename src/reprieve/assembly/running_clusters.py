@@ -3,6 +3,6 @@
 It imports no other part of the mini cluster, so that `reprieve status` and `reprieve down` answer at once.
 """
 
-from reprieve.cluster.mini.registry import RegistryError, RunningCluster, ask_to_stop, entries
+from reprieve.cluster.mini.running_clusters import RegistryError, RunningCluster, ask_to_stop, entries
 
 __all__ = ["RegistryError", "RunningCluster", "ask_to_stop", "entries"]

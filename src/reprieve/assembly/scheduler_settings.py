@@ -11,9 +11,10 @@ from math import inf
 import msgspec
 
 from reprieve import config
+from reprieve.assembly.group_strategies import gang_strategy_of, group_rules_of
 from reprieve.assembly.placement_profiles import profile_of
 from reprieve.config import args as config_args
-from reprieve.config.args import BudgetSelectors, Divergence, GangPreemption, Preset, RespectBudgets
+from reprieve.config.args import BudgetSelectors, Preset, RespectBudgets
 from reprieve.model.objects import CompositePodGroup, PodGroup
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS
@@ -21,10 +22,11 @@ from reprieve.preemption.policy import BudgetCounting, Policy, SearchMode
 from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import pods_alone, pods_and_groups
-from reprieve.runtime.performer import Limits
-from reprieve.scheduler.demands import GroupRules
+from reprieve.runtime.performer import PerformerLimits
+from reprieve.scheduler.demand_key import by_itself, with_its_group
 from reprieve.scheduler.queue import Backoff
 from reprieve.scheduler.settings import Settings
+from reprieve.scheduler.toleration_rules import HONOURED, IGNORED
 
 DEFAULT_GATES = config.Gates()
 EVERYTHING = config.Gates(**dict.fromkeys(config.Gates.__struct_fields__, True))
@@ -41,25 +43,18 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
         backoff=Backoff(settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds),
         volume_seconds=configured.profiles[0].args.volume_binding.bind_timeout_seconds,
         policies={p.scheduler_name: policy_of(p, gates) for p in configured.profiles if p.preemption},
-        groups=together,
-        whole_gangs=args.gang_preemption is GangPreemption.ALL,
-        gangs_preempt=gates.workload_aware_preemption,
-        group_rules=GroupRules(
-            divergence_allowed=args.divergence is Divergence.REPORT,
-            own_policy=gates.pod_group_preemption_policy,
-            trees=gates.composite_pod_group,
-            priorities=gates.workload_aware_preemption,
-        ),
-        topology=gates.topology_aware_workload_scheduling,
-        tolerations=gates.preemption_toleration,
+        demand_of_pod=with_its_group if together else by_itself,
+        gangs=gang_strategy_of(args, gates),
+        group_rules=group_rules_of(args, gates),
+        tolerations=HONOURED if gates.preemption_toleration else IGNORED,
         stuck_victim_seconds=args.stuck_victim_seconds,
         unseen=_unseen(gates, together=together),
     )
 
 
-def limits_of(gates: config.Gates, rate: float = inf) -> Limits:
+def limits_of(gates: config.Gates, rate: float = inf) -> PerformerLimits:
     """The limits of the performer, for a client that sends at most ``rate`` requests per second."""
-    limits = Limits(decide_meanwhile=gates.scheduler_async_preemption)
+    limits = PerformerLimits(decide_meanwhile=gates.scheduler_async_preemption)
     if not 0 < rate < inf:
         return limits
     # As many as can be sent in two seconds: more would only wait for their turn, and time out.
@@ -86,7 +81,7 @@ def policy_of(configured: config.Profile, gates: config.Gates = DEFAULT_GATES) -
         budgets=BudgetCounting(args.budgets),
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
         ranking=tuple(CRITERIA[name] for name in args.ranking),
-        in_place=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
+        resizes=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
     )
 
 

@@ -12,7 +12,7 @@ import click
 from reprieve.assembly.endpoints import Judging, ServingEndpoint
 from reprieve.assembly.trust import Files, Manners
 from reprieve.cli.spelling import Address, Duration, File, Flags, Listed, switch, together
-from reprieve.runtime.pages import PROBES
+from reprieve.runtime.http_endpoints import PROBES
 
 _PAIR = ("kube-scheduler.crt", "kube-scheduler.key")  # what kube-scheduler looks for in --cert-dir
 _TOO_OLD = ("VersionTLS10", "VersionTLS11")

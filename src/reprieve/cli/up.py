@@ -15,11 +15,11 @@ import click
 
 from reprieve.assembly.mini_cluster import (
     SHAPES,
-    DiskError,
     LocalCluster,
     SnapshotError,
+    StorageError,
     Up,
-    User,
+    UserInfo,
     cluster_up,
 )
 from reprieve.assembly.running_clusters import RegistryError
@@ -116,7 +116,7 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             raise click.ClickException(unavailable(error, host, port)) from error
         except RegistryError as error:
             raise click.ClickException(f"{error}.") from error
-        except DiskError as error:
+        except StorageError as error:
             raise click.ClickException(f"--data-dir: {error}.") from error
         except SnapshotError as error:
             raise click.ClickException(f"{snapshot}: {error}") from error
@@ -124,11 +124,11 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             raise click.ClickException(f"{shape}: {error}") from error
 
 
-def _user(text: str) -> User:
+def _user(text: str) -> UserInfo:
     name, _, groups = text.partition(":")
     if not name:
         raise click.BadParameter(f"expected NAME or NAME:GROUP,…, got {text!r}", param_hint="--user")
-    return User(name, tuple(filter(None, groups.split(","))))
+    return UserInfo(name, tuple(filter(None, groups.split(","))))
 
 
 def node_templates(shape: str) -> list[dict[str, Any]]:

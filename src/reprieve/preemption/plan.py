@@ -20,7 +20,7 @@ class Plan:
     broken: int  # pods beyond what budgets allow
     ceiling: int | None = None  # no unit above this priority had to be considered
     pods: tuple[int, ...] = ()  # the rows that the placement is for
-    starved: int = 0  # gangs left with fewer pods than they need; only counted for a demand in place
+    starved: int = 0  # gangs left with fewer pods than they need; only counted for a demand that spares gangs
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:

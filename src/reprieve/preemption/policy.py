@@ -16,15 +16,18 @@ from reprieve.preemption.ranking import RANKING, Criterion
 from reprieve.preemption.units import Units, pods_and_groups
 
 
-class InPlace(Protocol):
-    """How a running pod asks for more on its node."""
+class Resizes(Protocol):
+    """How the resize of a running pod becomes a demand."""
 
-    def asks(self, pod: Pod) -> bool: ...
+    def is_waiting(self, pod: Pod) -> bool: ...
+
+    def is_hopeless(self, pod: Pod) -> bool:
+        """Whether its node can never grant what it asks for."""
 
     def forbidden(self, pod: Pod, node: Node) -> str:
         """Why no pod may be evicted for it; empty if pods may."""
 
-    def asked(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
+    def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
         """The demand of a pod, and the cluster as that demand sees it: without the pod itself."""
 
 
@@ -48,7 +51,7 @@ class Policy:
     breaks_no_budget: bool = False
     ranking: tuple[Criterion, ...] = RANKING
     choose: Callable[[Ask, Mask], int] = best
-    in_place: InPlace | None = None  # None: running pods ask for nothing
+    resizes: Resizes | None = None  # None: no resize is a demand
 
 
 REPRIEVE = Policy()

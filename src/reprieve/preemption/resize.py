@@ -1,7 +1,7 @@
 """A resize in place that its kubelet has deferred, as a demand.
 
-It asks for room on the pod's own node and for nothing else, and once it fits, the kubelet does the rest:
-nothing is bound, nothing is nominated. Which pods are evicted for it, and in which order, is not known here.
+It needs room on the pod's own node and nothing else. Which pods are evicted for it, and in which order, is
+not known here, nor what follows when it fits.
 """
 
 from collections.abc import Iterator
@@ -13,10 +13,12 @@ import numpy as np
 from reprieve.model.columns import Ints, sealed
 from reprieve.model.objects import Node, Pod
 from reprieve.model.resizing import (
+    INFEASIBLE,
     deferred_since,
     is_deferred,
     resize_preemption_disabled,
     resize_preemption_opponents,
+    resize_reason,
 )
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
@@ -39,8 +41,11 @@ class Accounting(StrEnum):
 class DeferredResizes:
     accounting: Accounting = Accounting.KUBELET
 
-    def asks(self, pod: Pod) -> bool:
+    def is_waiting(self, pod: Pod) -> bool:
         return bool(pod.spec.node_name) and is_deferred(pod)
+
+    def is_hopeless(self, pod: Pod) -> bool:
+        return resize_reason(pod) == INFEASIBLE
 
     def forbidden(self, pod: Pod, node: Node) -> str:
         """Why no pod may be evicted for this resize; empty if pods may."""
@@ -54,7 +59,7 @@ class DeferredResizes:
             return f"annotation {DEADLINE}: expected a positive number of seconds, got {text!r}"
         return ""
 
-    def asked(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
+    def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
         """The demand of a running pod, and the cluster as that demand sees it: without the pod itself."""
         pod, node = view.pods.compiled[row].pod, int(view.where[row])
         around = view.groups.root(view.pods.groups[row])
@@ -68,7 +73,8 @@ class DeferredResizes:
             priority=(pod if around is None else around).spec.priority or 0,
             may_preempt=pod.spec.preemption_policy != "Never",
             allowed=home,
-            in_place=True,
+            alone=True,
+            spares_gangs=True,
             until=_until(pod, now),
         )
         counted = _as_the_kubelet_counts(view, row) if self.accounting is Accounting.KUBELET else view
@@ -79,16 +85,16 @@ class DeferredResizes:
 
 
 def _as_the_kubelet_counts(view: Snapshot, row: int) -> Snapshot:
-    """Other pods count with what they were granted, or with what they wish if the kubelet serves them first.
+    """Other pods count with what they were granted, or with what they want if the kubelet serves them first.
 
-    For a new pod, the scheduler counts the wishes of all pods, so that the new pod does not get room that
+    For a new pod, the scheduler counts what all pods want, so that the new pod does not get room that
     another is to grow into. For one resize that would be too much: it would cost victims in vain.
     """
-    wishes = list(_wishes(view, row))
-    if not wishes:
+    later = list(_served_later(view, row))
+    if not later:
         return view
-    rows = [other for other, _ in wishes]
-    amounts = np.stack([amount for _, amount in wishes], axis=1)
+    rows = [other for other, _ in later]
+    amounts = np.stack([amount for _, amount in later], axis=1)
     requests, requested = view.pods.requests.copy(), view.requested.copy()
     requests[:, rows] -= amounts
     requested[:, view.where[row]] -= amounts.sum(axis=1)
@@ -96,8 +102,8 @@ def _as_the_kubelet_counts(view: Snapshot, row: int) -> Snapshot:
     return replace(view, pods=pods, requested=sealed(requested), kept=None)
 
 
-def _wishes(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:
-    """Pods on the node that the kubelet does not serve first, and how much more they wish than they have."""
+def _served_later(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:
+    """Pods on the node that the kubelet does not serve first, and how much more they want than they have."""
     node = int(view.where[row])
     for other in np.flatnonzero(view.where == node).tolist() if node != NOWHERE else ():
         compiled = view.pods.compiled[other]

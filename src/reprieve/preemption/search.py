@@ -39,36 +39,29 @@ from reprieve.preemption.units import Unit, UnitKind, Units
 CLUSTER = "cluster"
 
 
-def search(question: Question, now: float) -> Plan | NoPlan:
-    """The best plan."""
-    plans = plans_worth_ranking(replace(question, most=1), now)
-    if isinstance(plans, NoPlan):
+def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
+    """A plan for every domain that could have one of the best; or why there is none."""
+    demand, policy = question.demand, question.policy
+    if not demand.may_preempt:
+        return NoPlan(Why.NEVER_PREEMPTS)
+    units = policy.units(question.view)
+    verdict = eligible(units, demand, policy.rules, now)
+    plans = _plans_taking(verdict.allowed, units, question)
+    if plans:
         return plans
-    return _best(question, plans)
+    why = _refusal(question, units, verdict, now)
+    if demand.until is None:
+        return why
+    late = candidates(replace(question, demand=replace(demand, until=None)), now)
+    return why if isinstance(late, NoPlan) else replace(why, why=Why.TOO_SLOW, forbidden=best(question, late))
 
 
-def plans_worth_ranking(question: Question, now: float) -> list[Plan] | NoPlan:
-    """A plan for every domain that could have one of the best."""
-    plans = _plans(question, now)
-    if not isinstance(plans, NoPlan) or question.demand.until is None:
-        return plans
-    patient = replace(question, demand=replace(question.demand, until=None))
-    late = _plans(patient, now)
-    if isinstance(late, NoPlan):
-        return plans
-    return replace(plans, why=Why.TOO_SLOW, forbidden=_best(question, late))
-
-
-def _best(question: Question, plans: Iterable[Plan]) -> Plan:
+def best(question: Question, plans: Iterable[Plan]) -> Plan:
     return min(plans, key=lambda plan: rank(plan, question.policy.ranking))
 
 
-def _plans(question: Question, now: float) -> list[Plan] | NoPlan:
-    if not question.demand.may_preempt:
-        return NoPlan(Why.NEVER_PREEMPTS)
-    units = question.policy.units(question.view)
-    verdict = eligible(units, question.demand, question.policy.rules, now)
-    return _plans_taking(verdict.allowed, units, question) or _refusal(question, units, verdict, now)
+def best_first(question: Question, plans: Iterable[Plan]) -> tuple[Plan, ...]:
+    return tuple(sorted(plans, key=lambda plan: rank(plan, question.policy.ranking)))
 
 
 def _plans_taking(allowed: Mask, units: Units, question: Question) -> list[Plan]:
@@ -158,7 +151,7 @@ def _timeless_refusal(question: Question, units: Units, allowed: Mask) -> NoPlan
         heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False), most=1)
         forbidden = _plans_taking(allowed, units, heedless)
         if forbidden:
-            return NoPlan(Why.BUDGETS, forbidden=_best(question, forbidden))
+            return NoPlan(Why.BUDGETS, forbidden=best(question, forbidden))
     return NoPlan(Why.NO_HELP)
 
 
@@ -216,10 +209,9 @@ def _wide_domains(question: Question) -> Iterator[Domain]:
 
 
 def _asks_as_group(question: Question) -> bool:
-    """A group asks as one, except that a pod that grows in place asks for itself."""
     view = question.view
     group = view.pods.groups[question.demand.pods[0]]
-    return not question.demand.in_place and view.groups.root(group) is not None
+    return not question.demand.alone and view.groups.root(group) is not None
 
 
 def _node(nodes: Nodes, row: int) -> Domain:
@@ -338,8 +330,8 @@ class Planning:
         return min(plan, self.below_ceiling(placement, others), key=self._rank) if placement else plan
 
     def _starved(self, victims: Iterable[Unit]) -> int:
-        """Gangs are only counted for a pod that grows in place, which can do without."""
-        if not self.question.demand.in_place:
+        """Gangs that the plan leaves with too few pods, if that counts for the demand."""
+        if not self.question.demand.spares_gangs:
             return 0
         return len(list(starved(self.question.view, (pod for unit in victims for pod in unit.pods))))
 

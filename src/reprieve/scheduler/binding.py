@@ -7,16 +7,18 @@ from reprieve.model.effects import Bind, BindVolume, Effect, Nominate, Target
 from reprieve.placement.demand import Ask
 from reprieve.placement.reasons import Code
 from reprieve.scheduler import volumes
-from reprieve.scheduler.demands import GROUP, pod_key, pod_target
+from reprieve.scheduler.decision_context import DecisionContext
+from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.enqueueing import forget, regroup, stand_in_line
 from reprieve.scheduler.handover import unmark
 from reprieve.scheduler.ledger import Assumed, Promise, VolumeStep
 from reprieve.scheduler.plan_driver import has_left
-from reprieve.scheduler.planning import DecisionContext
+from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.state import State
+from reprieve.scheduler.targets import pod_target
 
 
-def assume(state: State, case: DecisionContext, ask: Ask, node: int, now: float) -> tuple[Effect, ...]:
+def assume(state: State, context: DecisionContext, ask: Ask, node: int, now: float) -> tuple[Effect, ...]:
     """The pod that asks sees the others of its demand before it in their places."""
     pod, name = ask.view.pods.compiled[ask.pod].pod, ask.view.nodes.names[node]
     steps = volumes.steps(ask, node) if ask.shape.claims else ()
@@ -26,7 +28,7 @@ def assume(state: State, case: DecisionContext, ask: Ask, node: int, now: float)
         assumed = replace(assumed, state=Promise.PREPARING, steps=steps, due=due)
     if state.nominated.get(assumed.pod) == name:
         del state.nominated[assumed.pod]
-    state.unreserve([assumed.pod], case.who.key, now)
+    state.unreserve([assumed.pod], context.requester.key, now)
     state.ledger.promise(assumed)
     state.wake(state.world.assume(pod_key(pod), name), now, name)
     state.world.reserve(steps)
@@ -48,7 +50,8 @@ def bind_failed(state: State, bind: Bind, error: str, now: float) -> Iterator[Ef
     """Others of a gang may have been bound, so the room is kept for those who were not."""
     yield from give_up(state, bind.target, f"binding failed: {error}", now)
     key = state.parts.get(bind.target)
-    group = state.world.groups.group(key[1:]) if key is not None and key[0] == GROUP else None
+    in_group = key is not None and key.kind is DemandKind.GROUP
+    group = state.world.groups.group(key.object) if key is not None and in_group else None
     if group is not None and group.spec.gang is not None and state.world.has_node(bind.node):
         state.nominated[bind.target] = bind.node
         yield Nominate(bind.target, bind.node)

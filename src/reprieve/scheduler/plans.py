@@ -9,15 +9,15 @@ from dataclasses import replace
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.objects import Pod, PodGroup
+from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import Handover, is_marked
-from reprieve.scheduler.queue import Key
 
 _SWEEP_AFTER = 30.0  # seconds; who takes over from a scheduler that died has made its plans by then
 
 
 class Plans:
     def __init__(self) -> None:
-        self._plans: dict[Key, Handover] = {}
+        self._plans: dict[DemandKey, Handover] = {}
         self._strays: Counter[Effect] = Counter()  # sent for plans that were called off since
         self._marked: set[Target] = set()  # pods and groups that are marked, by us or by whom we replace
         self._sweep_at: float | None = None
@@ -25,18 +25,18 @@ class Plans:
     def __len__(self) -> int:
         return len(self._plans)
 
-    def __iter__(self) -> Iterator[tuple[Key, Handover]]:
+    def __iter__(self) -> Iterator[tuple[DemandKey, Handover]]:
         """A plan may be changed or dropped on the way."""
         return iter(list(self._plans.items()))
 
-    def of(self, key: Key) -> Handover | None:
+    def of(self, key: DemandKey) -> Handover | None:
         return self._plans.get(key)
 
-    def keep(self, key: Key, handover: Handover) -> None:
+    def keep(self, key: DemandKey, handover: Handover) -> None:
         """A new plan, or a plan that went on."""
         self._plans[key] = handover
 
-    def drop(self, key: Key) -> Handover | None:
+    def drop(self, key: DemandKey) -> Handover | None:
         handover = self._plans.pop(key, None)
         if handover is not None:
             self._strays.update(handover.pending)
@@ -44,7 +44,7 @@ class Plans:
 
     # --- answers ---
 
-    def answered(self, effect: Effect) -> Key | None:
+    def answered(self, effect: Effect) -> DemandKey | None:
         """The plan that waited for this, and does not any more."""
         key = self._sender(effect)
         if key is not None:
@@ -56,7 +56,7 @@ class Plans:
         """Whether an answer that was lost has to be asked for again."""
         return self._sender(effect) is not None
 
-    def _sender(self, effect: Effect) -> Key | None:
+    def _sender(self, effect: Effect) -> DemandKey | None:
         """On one object, what was sent first ends first: so answers to what was sent in vain come before."""
         if effect in self._strays:
             self._strays -= Counter((effect,))  # those of which none is left are not kept
@@ -77,10 +77,10 @@ class Plans:
 
     # --- whom they concern ---
 
-    def concerned(self, target: Target) -> list[tuple[Key, Handover]]:
+    def concerned(self, target: Target) -> list[tuple[DemandKey, Handover]]:
         return [(key, plan) for key, plan in self._plans.items() if plan.is_open and plan.concerns(target)]
 
-    def waiting_for(self, pod: Target) -> set[Key]:
+    def waiting_for(self, pod: Target) -> set[DemandKey]:
         """Demands that cannot go on before this pod, and the others whose room they wait for, are gone."""
         plans = ((key, plan) for key, plan in self._plans.items() if plan.is_open and not plan.apart)
         return {key for key, plan in plans if plan.waits_for(pod)}
@@ -90,8 +90,8 @@ class Plans:
         plans = [plan for plan in self._plans.values() if plan.is_open]
         return {target for plan in plans for target in (*plan.victims, *plan.marks)}
 
-    def doomed(self) -> set[Target]:
-        """Pods that are going to be evicted, as far as anybody knows."""
+    def victims_in_flight(self) -> set[Target]:
+        """Pods that are going to be evicted: chosen by a plan, or marked."""
         marked = {target for target in self._marked if target.kind == "Pod"}
         return marked.union(*(plan.victims for plan in self._plans.values()))
 

@@ -22,6 +22,9 @@ from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.demand_key import by_itself
+from reprieve.scheduler.demands.group_rules import one_priority
+from reprieve.scheduler.gang_strategy import ALL_MEMBERS
 from reprieve.scheduler.settings import Settings
 from tests.unit.config import complaints, configuration, with_args
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
@@ -81,7 +84,7 @@ def test_without_gangs_nobody_looks_at_groups() -> None:
 def test_a_profile_without_gangs_is_like_the_gate() -> None:
     off = {"multiPoint": {"disabled": [{"name": "GangScheduling"}]}}
     settings = settings_of(configuration(profiles=[{"plugins": off}]))
-    assert (settings.groups, len(settings.unseen)) == (False, 2)
+    assert (settings.demand_of_pod, len(settings.unseen)) == (by_itself, 2)
 
 
 # --- workload-aware preemption -------------------------------------------------------------------
@@ -209,15 +212,15 @@ def test_nothing_configured_is_the_default_policy() -> None:
         replace(settings.policies["reprieve"], units=plain.policies["reprieve"].units)
         == plain.policies["reprieve"]
     )
-    assert (settings.groups, settings.room_for) == (plain.groups, plain.room_for)
-    assert settings.group_rules.divergence_allowed is plain.group_rules.divergence_allowed
+    assert (settings.demand_of_pod, settings.gangs) == (plain.demand_of_pod, plain.gangs)
+    assert one_priority in settings.group_rules.checks
 
 
 def test_the_preset_is_what_kube_scheduler_does() -> None:
     policy = policy_of(with_args("Reprieve", policy="Upstream"))
     assert (policy.search, policy.budgets) == (SearchMode.UPSTREAM, BudgetCounting.UPSTREAM)
     assert policy.stocks is stocks_as_upstream
-    assert settings_of(configured(policy="Upstream")).whole_gangs
+    assert settings_of(configured(policy="Upstream")).gangs is ALL_MEMBERS
 
 
 def test_what_is_written_wins_over_the_preset() -> None:

@@ -11,7 +11,8 @@ from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question, Shortcuts
 from reprieve.preemption.ranking import CRITERIA, RANKING, decided_by
-from reprieve.preemption.search import plans_worth_ranking, search
+from reprieve.preemption.search import candidates
+from tests.reference.searching import best_plan
 from tests.scenarios.making import demand_of, snapshot_of
 from tests.scenarios.reading import BudgetLine, DemandLine, Expected, PodLine, Scenario
 
@@ -45,7 +46,7 @@ def asked(
 
 
 def best(question: Question) -> Plan:
-    found = search(question, now=0)
+    found = best_plan(question, now=0)
     assert isinstance(found, Plan)
     return found
 
@@ -63,7 +64,7 @@ def test_the_number_of_nodes_does_not_change_which_plan_wins(nodes: int) -> None
 def test_reasons_follow_the_order(nodes: int) -> None:
     for ranking, code in ((RANKING, "LowestHighestPriority"), (PODS_FIRST, "FewestPods")):
         asked_for = replace(question(nodes, replace(REPRIEVE, ranking=ranking)), most=nodes)
-        plans = plans_worth_ranking(asked_for, now=0)
+        plans = candidates(asked_for, now=0)
         assert isinstance(plans, list)
         dear = next(plan for plan in plans if plan.domain == f"n{nodes - 1:02}")
         cheap = next(plan for plan in plans if plan.domain == "n00")
@@ -85,7 +86,7 @@ def test_a_plan_within_budgets_is_found_behind_cheaper_ones_that_break_one(short
 
 def test_without_a_bound_no_node_is_pruned() -> None:
     unbounded = tuple(replace(criterion, at_least=None) for criterion in PODS_FIRST)
-    plans = plans_worth_ranking(replace(question(30, replace(REPRIEVE, ranking=unbounded)), most=1), now=0)
+    plans = candidates(replace(question(30, replace(REPRIEVE, ranking=unbounded)), most=1), now=0)
     assert isinstance(plans, list)
     assert len(plans) == 30
 
@@ -94,6 +95,6 @@ def test_a_bound_after_a_criterion_without_one_prunes_nothing() -> None:
     """By `Pods` alone n00 could be left out, but a criterion before it may decide otherwise."""
     first, second = replace(CRITERIA["LatestStart"], at_least=None), CRITERIA["Pods"]
     asked_for = question(30, replace(REPRIEVE, ranking=(first, second)))
-    plans = plans_worth_ranking(replace(asked_for, most=1), now=0)
+    plans = candidates(replace(asked_for, most=1), now=0)
     assert isinstance(plans, list)
     assert len(plans) == 30

@@ -16,6 +16,7 @@ from reprieve.model.objects import (
     Pod,
     StorageClass,
 )
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -27,6 +28,10 @@ WAITS = "WaitForFirstConsumer"
 def target(thing: KubernetesObject) -> Target:
     meta = thing.metadata
     return Target(type(thing).__name__, meta.namespace, meta.name, meta.uid)
+
+
+def a_key(name: str, kind: DemandKind = DemandKind.POD) -> DemandKey:
+    return DemandKey(kind, "default", name)
 
 
 def later(thing: T, **metadata: Any) -> T:

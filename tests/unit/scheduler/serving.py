@@ -121,7 +121,7 @@ class Served:
 
     def plan_of(self, name: str) -> Handover:
         """The plan that is carried out for a demand of this name."""
-        (handover,) = (plan for key, plan in self.stage.scheduler._state.plans if key[2] == name)
+        (handover,) = (plan for key, plan in self.stage.scheduler._state.plans if key.name == name)
         return handover
 
     def places_wanted(self) -> dict[str, str]:
@@ -141,8 +141,8 @@ class Served:
         minds = {
             "plans": [*scheduler._state.plans, *scheduler._state.plans._strays],
             "reserved": scheduler._state.nominated,
-            "marked": scheduler._state.plans.doomed(),
-            "in line": [*scheduler._state.queue.keys(), *scheduler._state.parts],
+            "marked": scheduler._state.plans.victims_in_flight(),
+            "in line": [*scheduler._state.queue._entries, *scheduler._state.parts],
             "promised": [*scheduler._state.ledger],
         }
         return {name: mind for name, mind in minds.items() if mind}

@@ -4,26 +4,26 @@ import pytest
 
 from reprieve.model.effects import Evict, Nominate, Target
 from reprieve.model.objects import Condition, Pod
+from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import MARK, MARK_REASON, Handover, Stage
 from reprieve.scheduler.plans import Plans
-from reprieve.scheduler.queue import Key
-from tests.unit.scheduler.making import a_pod, leaving, target
+from tests.unit.scheduler.making import a_key, a_pod, leaving, target
 from tests.unit.scheduler.serving import conditioned
 
-A, B = ("Pod", "default", "a"), ("Pod", "default", "b")
+A, B = a_key("a"), a_key("b")
 OLD = target(a_pod("old"))
 EVICTION = Evict(OLD)
 
 
-def a_plan(key: Key, stage: Stage = Stage.EVICTING, *pending: Evict | Nominate) -> Handover:
-    pod = Target(*key, f"uid-{key[2]}")
+def a_plan(key: DemandKey, stage: Stage = Stage.EVICTING, *pending: Evict | Nominate) -> Handover:
+    pod = Target("Pod", key.namespace, key.name, f"uid-{key.name}")
     return Handover("d-1", pod, ((pod, "n1"),), (OLD,), stage=stage, pending=frozenset(pending))
 
 
 def plans_of(*plans: Handover) -> Plans:
     found = Plans()
     for plan in plans:
-        found.keep((plan.preemptor.kind, plan.preemptor.namespace, plan.preemptor.name), plan)
+        found.keep(a_key(plan.preemptor.name), plan)
     return found
 
 
@@ -84,13 +84,13 @@ def test_only_plans_that_are_not_over_need_anybody(stage: Stage) -> None:
 # --- marks ---------------------------------------------------------------------------------------
 
 
-def test_who_is_marked_or_named_by_a_plan_is_doomed() -> None:
+def test_a_pod_that_is_marked_or_named_by_a_plan_is_a_victim_in_flight() -> None:
     plans = plans_of(a_plan(A))
-    assert plans.doomed() == {OLD}
+    assert plans.victims_in_flight() == {OLD}
     plans.drop(A)
-    assert plans.doomed() == set()
+    assert plans.victims_in_flight() == set()
     plans.saw(marked())
-    assert plans.doomed() == {OLD}
+    assert plans.victims_in_flight() == {OLD}
 
 
 def test_who_leaves_or_is_gone_is_not_marked_any_more() -> None:
@@ -104,7 +104,7 @@ def test_who_leaves_or_is_gone_is_not_marked_any_more() -> None:
                 plans.lost(OLD)
             case _:
                 plans.saw(a_pod("old", on="n1"))
-        assert plans.doomed() == set()
+        assert plans.victims_in_flight() == set()
 
 
 def test_marks_that_no_plan_needs_are_unused() -> None:

@@ -1,4 +1,4 @@
-"""The mini cluster as a port: what it shows, how calls that are hit end, and that it lives on its own."""
+"""The mini cluster as a port: what it reports, how failed calls end, and that its components run."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine

@@ -1,7 +1,7 @@
-"""JSON patch (RFC 6902): a list of operations, each on the place that a pointer leads to.
+"""JSON patch (RFC 6902): a list of operations, each with a pointer to its target.
 
-Nothing that is given is altered: what lies on the way to a change is copied. A patch that is no patch is a
-400; one that does not fit the object is a 422.
+Inputs are not changed: containers on the path to a change are copied. A malformed patch is a 400, one that
+does not fit the object a 422.
 """
 
 import re
@@ -25,14 +25,16 @@ def apply_operations(value: JsonValue, patch: object) -> JsonValue:
     if not isinstance(patch, list):
         raise bad_request("a JSON patch must be a list of operations")
     if len(patch) > _MOST_OPERATIONS:
-        raise bad_request(f"a JSON patch may have {_MOST_OPERATIONS} operations, this one has {len(patch)}")
+        raise bad_request(
+            f"The allowed maximum operations in a JSON patch is {_MOST_OPERATIONS}, got {len(patch)}"
+        )
     copied = 0
     for number, operation in enumerate(patch):
         if not isinstance(operation, dict):
             raise bad_request(f"operation {number} of the JSON patch must be an object")
         copied += _size_of_copy(value, operation, number)
         if copied > _MOST_COPIED:
-            raise _unfit(number, f"all copies together may have {_MOST_COPIED} bytes")
+            raise _unfit(number, f"all copies together exceed {_MOST_COPIED} bytes")
         value = _apply(value, operation, number)
     return value
 
@@ -174,7 +176,7 @@ def _index(value: list[JsonValue], step: str, path: Pointer, number: int, last: 
 
 
 def _equal(one: JsonValue, other: JsonValue) -> bool:
-    """True is not 1 in JSON."""
+    """Unlike in Python, true is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -189,8 +191,8 @@ def _shown(path: Pointer) -> str:
 
 
 def _missing(path: Pointer, number: int) -> ApiError:
-    return _unfit(number, f"there is no {_shown(path)}")
+    return _unfit(number, f"the path {_shown(path)} does not exist")
 
 
 def _unfit(number: int, why: str) -> ApiError:
-    return ApiError(422, "Invalid", f"operation {number} of the JSON patch cannot be done: {why}")
+    return ApiError(422, "Invalid", f"operation {number} of the JSON patch cannot be applied: {why}")
