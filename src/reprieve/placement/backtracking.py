@@ -31,7 +31,7 @@ def first_complete(start: S, share: Share, kept: int | None = None) -> S | None:
     ``kept`` bounds the number of states that the search can return to, for states that are large.
     """
     path, seen, is_complete = [start.successors(share)], {start.key}, True
-    while path:
+    while path and not share.is_spent:
         state = next(path[-1], None)
         if state is None:
             path.pop()

@@ -26,11 +26,12 @@ class Effort:
 class Share:
     effort: Effort
     left: int
+    is_spent: bool = False
 
     def take(self, units: int = 1) -> bool:
         """Spends so many units, or says that they are not there."""
         if units > self.left:
-            self.effort.fell_short = True
+            self.is_spent = self.effort.fell_short = True
             return False
         self.left -= units
         self.effort.spent += units

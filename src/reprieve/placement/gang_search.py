@@ -1,8 +1,8 @@
 """Does a gang fit although its members, placed one after the other, did not?
 
 The fixed order is tried first, and decides alone wherever it is exact. Then plain bounds may refute the gang,
-then the order in which the most constrained members come first may do, and then a search with backtracking
-tries everything, as far as the demand's effort reaches.
+or it may fit with the most constrained members first. All of that is no more work than the fixed order. Only
+then a search with backtracking tries everything, as far as the demand's effort reaches.
 """
 
 from collections.abc import Sequence
@@ -77,8 +77,6 @@ class _Search:
     members: Members
 
     def run(self, share: Share) -> Placement | frozenset[Code]:
-        if not share.take(len(self.members.by_shape)):
-            return self.members.codes
         surveys = [self._survey(positions[0]) for positions in self.members.by_shape]
         codes = self.members.codes.union(r.reason.code for found in surveys for r in found.rejections)
         is_open = self._open(surveys)
@@ -86,10 +84,9 @@ class _Search:
         if packing.is_refuted or too_few_domains(self.demand, self.view, is_open):
             return codes
         order = self._most_constrained_first(packing, is_open)
-        if share.left >= len(order) and share.take(len(order)):
-            placed = self._in_turn(order, self._nominated(order))
-            if placed is not None:
-                return placed
+        placed = self._in_turn(order, self._nominated(order))
+        if placed is not None:
+            return placed
         if self.members.ties is Ties.ROOM:
             return self._seated(packing.search(share, self._suiting)) or codes
         seating = self._seating(order)

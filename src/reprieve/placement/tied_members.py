@@ -4,7 +4,7 @@ Also the plain reasons why too few of them can be placed: pods that exclude each
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,21 +26,30 @@ from reprieve.placement.taking import with_taken
 _KEPT = 64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+# A placement that is evaluated on so many nodes costs one unit, so that a unit is about the same work in
+# clusters of any size.
+_NODES_PER_UNIT = 250
+
+Seat = tuple[int, int]  # a member (position in the demand), and its node
+
+
 class Seating:
     """What does not change during a search."""
 
-    demand: Demand
-    profile: Profile
-    shapes: tuple[tuple[int, ...], ...]  # members (positions) of one shape, the most constrained shape first
-    in_order: bool  # it matters which member is placed first
-    codes: set[Code] = field(default_factory=set)  # for what nodes were refused
+    def __init__(
+        self, demand: Demand, profile: Profile, shapes: tuple[tuple[int, ...], ...], *, in_order: bool
+    ) -> None:
+        self.demand, self.profile = demand, profile
+        self.in_order = in_order  # it matters which member is placed first
+        self.shape_of = {member: i for i, members in enumerate(shapes) for member in members}
+        self.codes: set[Code] = set()  # for what nodes were refused during the search
+        self._shapes = shapes  # members of one shape, the most constrained shape first
 
-    def search(self, views: tuple[Snapshot, ...], share: Share) -> list[tuple[int, int]] | None:
+    def search(self, views: tuple[Snapshot, ...], share: Share) -> tuple[Seat, ...] | None:
         """Members and their nodes, in the order in which they were placed."""
-        start = PartialSeating(self, views, self.shapes, self.demand.needed, ())
+        start = PartialSeating(self, views, (), self._shapes, self.demand.needed)
         found = first_complete(start, share, _KEPT)
-        return None if found is None else list(found.seats)
+        return None if found is None else found.seats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,53 +57,70 @@ class PartialSeating:
     """Some members are placed, and some are left out."""
 
     seating: Seating
-    views: tuple[Snapshot, ...]
+    views: tuple[Snapshot, ...]  # as the member that was placed last saw the cluster
+    seats: tuple[Seat, ...]  # in turn
     left: tuple[tuple[int, ...], ...]  # members of each shape that are neither placed nor left out
     missing: int
-    seats: tuple[tuple[int, int], ...]  # members and their nodes, in turn
+    # Nodes that no more members of the first shape left go to: with one of them there, all has been tried.
+    barred: frozenset[int] = frozenset()
 
     @property
     def key(self) -> Hashable:
         """Members of one shape are interchangeable; which volumes claims get depends on the order as well."""
-        shapes = {member: i for i, members in enumerate(self.seating.shapes) for member in members}
-        seats = [(shapes[member], node) for member, node in self.seats]
-        with_claims = any(view.storage.claims for view in self.views)
-        return tuple(seats if with_claims else sorted(seats)), tuple(map(len, self.left))
+        shape_of = self.seating.shape_of
+        seats = [(shape_of[member], node) for member, node in self.seats]
+        if not (self.seating.in_order and self.views[0].storage.claims):
+            seats.sort()
+        return tuple(seats), tuple(map(len, self.left))
 
     def successors(self, share: Share) -> Iterator["PartialSeating"]:
         """A member of the first shape goes to each node, the best first; or no more of the shape do.
 
-        Where the order matters, any shape can be next, and those that never are have been left out.
+        Where the order matters, any shape can be next, and members that never are have been left out.
         """
+        views, cost = self._views_now(), 1 + (len(self.views[0].nodes) - 1) // _NODES_PER_UNIT
         waiting = [i for i, members in enumerate(self.left) if members]
         for shape in waiting if self.seating.in_order else waiting[:1]:
-            if not share.take():
+            if not share.take(cost):
                 return
-            yield from self._placing(shape)
+            yield from self._placing(shape, views)
             others = sum(map(len, self.left)) - len(self.left[shape])
             if not self.seating.in_order and others >= self.missing:
-                yield replace(self, left=_without(self.left, shape, self.left[shape]))
+                left = _without(self.left, shape, self.left[shape])
+                yield PartialSeating(self.seating, self.views, self.seats, left, self.missing)
 
-    def _placing(self, shape: int) -> Iterator["PartialSeating"]:
+    def _views_now(self) -> tuple[Snapshot, ...]:
+        """Made only when they are needed: most states turn out to be equal to one before."""
+        if not self.seats:
+            return self.views
+        member, node = self.seats[-1]
+        pod, profile = self.seating.demand.pods[member], self.seating.profile
+        return tuple(with_taken(Ask(view, pod, profile), node) for view in self.views)
+
+    def _placing(self, shape: int, views: tuple[Snapshot, ...]) -> Iterator["PartialSeating"]:
         seating, demand = self.seating, self.seating.demand
-        members = self.left[shape]
-        asks = [Ask(view, demand.pods[members[0]], seating.profile) for view in self.views]
+        members, tried = self.left[shape], set(self.barred)
+        asks = [Ask(view, demand.pods[members[0]], seating.profile) for view in views]
         found = in_all([survey(ask, demand.constraints, demand.allowed) for ask in asks])
         seating.codes.update(rejection.reason.code for rejection in found.rejections)
-        if not found.feasible.any():
-            return
         reserved = {demand.nominated[member]: member for member in members} if demand.nominated else {}
         for node in _best_first(asks[0], found.feasible, reserved):
+            if node in tried:
+                continue
             member = reserved.get(node, members[0])
-            asks = [Ask(view, demand.pods[member], seating.profile) for view in self.views]
-            views = tuple(with_taken(ask, node) for ask in asks)
             left = _without(self.left, shape, (member,))
-            yield PartialSeating(seating, views, left, self.missing - 1, (*self.seats, (member, node)))
+            barred = frozenset(tried) if left[shape] and not seating.in_order else frozenset[int]()
+            seats = (*self.seats, (member, node))
+            yield PartialSeating(seating, views, seats, left, self.missing - 1, barred)
+            if not seating.in_order:
+                tried.add(node)
 
 
 def _best_first(ask: Ask, feasible: Mask, reserved: Mapping[int, int]) -> list[int]:
     """Nodes where room is reserved for one of the members, then by rating, then by name."""
     rows = np.flatnonzero(feasible)
+    if not len(rows):
+        return []
     ratings, rank = rate(ask, feasible).total[rows], ask.view.nodes.rank[rows]
     is_reserved = np.isin(rows, [node for node in reserved if node != NOWHERE])
     best: list[int] = rows[np.lexsort((rank, -ratings, ~is_reserved))].tolist()
