@@ -6,8 +6,7 @@ for all. Amounts are counted in units of what the requests have in common; what 
 of no use to any member.
 """
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -18,7 +17,8 @@ from reprieve.model.columns import Ints, Mask
 from reprieve.placement.backtracking import first_complete
 from reprieve.placement.effort import Share
 
-Positions = tuple[int, ...]
+NONE = -1  # no kind
+OUTSIDE = -1  # what a class needs of a pool that it is not in
 # Of these members and these nodes, the pair that suits best: all of them are possible.
 Choice = Callable[[Sequence[int], Sequence[int]], tuple[int, int]]
 
@@ -55,7 +55,7 @@ class Kind(NamedTuple):
 class _Class:
     """Members that the search does not tell apart."""
 
-    members: Positions
+    members: tuple[int, ...]
     needs: tuple[int, ...]
     nodes: Mask
 
@@ -64,109 +64,118 @@ class _Class:
         fits = (have // need for have, need in zip(left, self.needs, strict=True) if need)
         return min((*fits, len(self.members)))
 
+    def size(self, room: Room) -> float:
+        """Of one of them, in shares of what all members together request."""
+        totals = zip(self.needs, room.requests.sum(axis=1).tolist(), strict=True)
+        return sum((need / total for need, total in totals if total), 0.0)
+
 
 class Packing:
-    """Where members of each class could go. What there is in numbers does not change during a search."""
+    """Where members of each class could go. Kinds have numbers, which are given when a kind comes up."""
 
     def __init__(self, room: Room) -> None:
         room = room.in_common_units()
         self.classes = _classes(room)
-        self.kinds = _kinds(room, self.classes)  # [node], None for those that no member can use
-        self.counts = Counter(kind for kind in self.kinds if kind is not None)
-        self.pools = _pools(self.classes)
-        self._worth: dict[Kind, Ints] = {}
-        self._roots: dict[int, list[Kind]] = {}
-        self._needed = room.needed
+        self.class_sizes = [one.size(room) for one in self.classes]
+        self._needed, self._pools = room.needed, tuple(_pools(self.classes))
         self._totals: list[int] = room.requests.sum(axis=1).tolist()
-
-    @cached_property
-    def start(self) -> "PartialPacking":
-        worth = sum(
-            (n * self.worth(kind) for kind, n in self.counts.items()), np.zeros(self._width, np.int64)
-        )
+        self._kinds: list[Kind] = []
+        self._numbers: dict[Kind, int] = {}
+        self._after: dict[tuple[int, int], int] = {}
+        self._usual: dict[int, list[int]] = {}
+        self.worth: list[Ints] = []  # by kind, see ``_worth``
+        self.fullness: list[float] = []
+        self.nodes: dict[int, list[int]] = {}  # by kind; a node that no member can use is of none
+        for node, kind in _kinds(room, self.classes):
+            self.nodes.setdefault(self._number(kind), []).append(node)
         left = tuple(len(one.members) for one in self.classes)
-        return PartialPacking(self, {}, left, self._needed, worth, None)
+        worth = sum(len(nodes) * self.worth[kind] for kind, nodes in self.nodes.items())
+        self._start = PartialPacking(self, {}, left, self._needed, worth + np.zeros(self._width, np.int64))
 
     @property
     def is_refuted(self) -> bool:
         """Whether it is plain that too few members have room."""
-        return self.start.is_hopeless
+        return self._start.is_hopeless
 
     def search(self, share: Share, choose: Choice) -> list[tuple[int, int]] | None:
         """Members and their nodes, in the order in which they were placed."""
-        found = None if self.is_refuted else first_complete(self.start, share)
+        found = None if self.is_refuted else first_complete(self._start, share)
         return None if found is None else list(self._on_nodes(found, choose))
 
-    # --- numbers ---------------------------------------------------------------------------------
-
-    @property
-    def _width(self) -> int:
-        resources = len(self.classes[0].needs)
-        return 2 * len(self.classes) + len(self.pools) * resources
-
-    def worth(self, kind: Kind) -> Ints:
-        """What one node of the kind adds to the sums that bound a packing.
-
-        For each class whether it can be used, and for how many; for each pool the room that is left.
-        """
-        known = self._worth.get(kind)
-        if known is None:
-            capacity = [
-                one.capacity(kind.left) if kind.classes >> i & 1 else 0 for i, one in enumerate(self.classes)
-            ]
-            usable = sum(1 << i for i, n in enumerate(capacity) if n)
-            room = [have if usable & pool else 0 for pool in self.pools for have in kind.left]
-            known = np.array([*(n > 0 for n in capacity), *capacity, *room], np.int64)
-            self._worth[kind] = known
-        return known
-
-    def with_one_more(self, kind: Kind, of_class: int) -> Kind | None:
-        """The kind of such a node once a member of the class is on it; None if there is no room for it."""
-        if not kind.classes >> of_class & 1:
-            return None
-        left = tuple(have - need for have, need in zip(kind.left, self.classes[of_class].needs, strict=True))
-        return Kind(left, kind.classes) if min(left, default=0) >= 0 else None
-
-    def usual(self, of_class: int) -> list[Kind]:
-        """The kinds of nodes at the start that a class can use, those with the least left first.
-
-        Full nodes leave the others to members that need more, so that the search seldom has to go back.
-        """
-        if of_class not in self._roots:
-            usable = [kind for kind in self.counts if self.with_one_more(kind, of_class) is not None]
-            self._roots[of_class] = sorted(usable, key=self.fullness)
-        return self._roots[of_class]
-
-    def fullness(self, kind: Kind) -> tuple[float, Kind]:
-        return self._size(kind.left), kind
-
-    def _size(self, amounts: Sequence[int]) -> float:
-        """In shares of what all members together request."""
-        pairs = zip(amounts, self._totals, strict=True)
-        return sum((amount / total for amount, total in pairs if total), 0.0)
-
-    @cached_property
-    def class_sizes(self) -> list[float]:
-        return [self._size(one.needs) for one in self.classes]
-
-    def member_sizes(self) -> dict[int, float]:
-        pairs = zip(self.classes, self.class_sizes, strict=True)
-        return {member: size for one, size in pairs for member in one.members}
-
     def _on_nodes(self, found: "PartialPacking", choose: Choice) -> Iterator[tuple[int, int]]:
-        nodes: dict[Kind, list[int]] = {}
-        for node, kind in enumerate(self.kinds):
-            if kind is not None:
-                nodes.setdefault(kind, []).append(node)
+        nodes = {kind: list(rows) for kind, rows in self.nodes.items()}
         members = [list(one.members) for one in self.classes]
         for of_class, kind in found.steps():
             member, node = choose(members[of_class], nodes[kind])
             members[of_class].remove(member)
             nodes[kind].remove(node)
-            after = self.with_one_more(kind, of_class)
-            assert after is not None
-            nodes.setdefault(after, []).append(node)
+            nodes.setdefault(self.after(kind, of_class), []).append(node)
             yield member, node
+
+    # --- kinds -----------------------------------------------------------------------------------
+
+    def _number(self, kind: Kind) -> int:
+        known = self._numbers.setdefault(kind, len(self._kinds))
+        if known == len(self._kinds):
+            self._kinds.append(kind)
+            self.worth.append(self._worth(kind))
+            pairs = zip(kind.left, self._totals, strict=True)
+            self.fullness.append(-sum(have / total for have, total in pairs if total))
+        return known
+
+    def after(self, kind: int, of_class: int) -> int:
+        """The kind of such a node once a member of the class is on it; NONE if there is no room for it."""
+        known = self._after.get((kind, of_class))
+        if known is None:
+            known = NONE
+            if self.worth[kind][of_class]:
+                pairs = zip(self._kinds[kind].left, self.classes[of_class].needs, strict=True)
+                left = tuple(have - need for have, need in pairs)
+                known = self._number(Kind(left, self._kinds[kind].classes))
+            self._after[kind, of_class] = known
+        return known
+
+    def usual(self, of_class: int) -> list[int]:
+        """The kinds at the start that a class can use, the fullest first.
+
+        That leaves the others to members that need more, so that the search seldom has to go back.
+        """
+        if of_class not in self._usual:
+            usable = (kind for kind in self.nodes if self.after(kind, of_class) != NONE)
+            self._usual[of_class] = self.fullest_first(usable)
+        return self._usual[of_class]
+
+    def fullest_first(self, kinds: Iterable[int]) -> list[int]:
+        return sorted(kinds, key=lambda kind: (-self.fullness[kind], self._kinds[kind]))
+
+    # --- sums that bound a packing ---------------------------------------------------------------
+
+    @property
+    def _width(self) -> int:
+        return 2 * len(self.classes) + len(self._pools) * len(self._totals)
+
+    def _worth(self, kind: Kind) -> Ints:
+        """What one node adds: for each class whether it fits there, and how many; for each pool the room."""
+        may_use = [kind.classes >> i & 1 for i in range(len(self.classes))]
+        capacity = [
+            one.capacity(kind.left) if may else 0 for one, may in zip(self.classes, may_use, strict=True)
+        ]
+        usable = sum(1 << i for i, n in enumerate(capacity) if n)
+        room = [have if usable & pool else 0 for pool in self._pools for have in kind.left]
+        return np.array([*(n > 0 for n in capacity), *capacity, *room], np.int64)
+
+    @cached_property
+    def demands(self) -> list[list[tuple[int, int]]]:
+        """For each pool and resource, as in the sums: what each class needs, the least first."""
+        return [
+            sorted((one.needs[r] if pool >> i & 1 else OUTSIDE, i) for i, one in enumerate(self.classes))
+            for pool in self._pools
+            for r in range(len(self._totals))
+        ]
+
+    def member_sizes(self) -> dict[int, float]:
+        pairs = zip(self.classes, self.class_sizes, strict=True)
+        return {member: size for one, size in pairs for member in one.members}
 
 
 def _classes(room: Room) -> tuple[_Class, ...]:
@@ -178,36 +187,36 @@ def _classes(room: Room) -> tuple[_Class, ...]:
     )
 
 
-def _kinds(room: Room, classes: Sequence[_Class]) -> list[Kind | None]:
+def _kinds(room: Room, classes: Sequence[_Class]) -> Iterator[tuple[int, Kind]]:
+    """Nodes that a member can use, and their kinds."""
+    needs = [np.array(one.needs, np.int64)[:, None] for one in classes]
     fits = np.array(
-        [one.nodes & (room.left >= np.array(one.needs, np.int64)[:, None]).all(axis=0) for one in classes]
+        [one.nodes & (room.left >= need).all(axis=0) for one, need in zip(classes, needs, strict=True)]
     )
-    kinds: list[Kind | None] = [None] * room.left.shape[1]
     used = np.flatnonzero(fits.any(axis=0))
     if not len(used):
-        return kinds
+        return
     columns = np.concatenate([room.left[:, used], fits[:, used]])
     _, firsts, which = np.unique(columns, axis=1, return_index=True, return_inverse=True)
-    distinct = [
-        Kind(tuple(room.left[:, node].tolist()), sum(1 << int(one) for one in np.flatnonzero(fits[:, node])))
-        for node in used[firsts]
-    ]
+    distinct = []
+    for node in used[firsts]:
+        bits = sum(1 << one for one in np.flatnonzero(fits[:, node]).tolist())
+        distinct.append(Kind(tuple(room.left[:, node].tolist()), bits))
     for node, kind in zip(used.tolist(), which.reshape(-1).tolist(), strict=True):
-        kinds[node] = distinct[kind]
-    return kinds
+        yield node, distinct[kind]
 
 
-def _pools(classes: Sequence[_Class]) -> tuple[int, ...]:
+def _pools(classes: Sequence[_Class]) -> list[int]:
     """Sets of classes (bits) that share a part of the cluster: all that may use no node outside it."""
     pools = {(1 << len(classes)) - 1}
-    for one in classes:
+    for one in {one.nodes.tobytes(): one for one in classes}.values():
         pools.add(sum(1 << i for i, other in enumerate(classes) if not (other.nodes & ~one.nodes).any()))
-    return tuple(sorted(pools))
+    return sorted(pools)
 
 
 class _Step(NamedTuple):
     of_class: int
-    kind: Kind
+    kind: int
     before: "_Step | None"
 
 
@@ -216,19 +225,18 @@ class PartialPacking:
     """Some members are placed, and some are left out."""
 
     packing: Packing
-    changed: Mapping[
-        Kind, int
-    ]  # of which kinds there are more or fewer nodes than at the start, and how many
+    changed: Mapping[int, int]  # of which kinds there are more or fewer nodes than at the start, and how many
     left: tuple[int, ...]  # members of each class that are neither placed nor left out
     missing: int
     worth: Ints  # of all nodes
-    last: _Step | None
+    last: _Step | None = None
 
     @property
     def key(self) -> Hashable:
         return frozenset(self.changed.items()), self.left
 
-    def steps(self) -> list[tuple[int, Kind]]:
+    def steps(self) -> list[tuple[int, int]]:
+        """Classes, and the kinds of nodes that a member of each goes to."""
         steps, step = [], self.last
         while step is not None:
             steps.append((step.of_class, step.kind))
@@ -239,8 +247,7 @@ class PartialPacking:
         """A member of the class with the fewest nodes left goes to each kind of node; or no more of it do."""
         if not share.take():
             return
-        waiting = [i for i, n in enumerate(self.left) if n]
-        sizes = self.packing.class_sizes
+        sizes, waiting = self.packing.class_sizes, [i for i, n in enumerate(self.left) if n]
         of_class = min(waiting, key=lambda i: (self.worth[i], -sizes[i], i))
         for kind in self._candidates(of_class):
             state = self._placing(of_class, kind)
@@ -251,57 +258,42 @@ class PartialPacking:
             if not state.is_hopeless:
                 yield state
 
-    def _candidates(self, of_class: int) -> Iterator[Kind]:
-        packing = self.packing
-        new = [
-            kind
-            for kind, n in self.changed.items()
-            if n > 0 and kind not in packing.counts and packing.with_one_more(kind, of_class) is not None
-        ]
-        yield from sorted(new, key=packing.fullness)
+    def _candidates(self, of_class: int) -> Iterator[int]:
+        packing, changed = self.packing, self.changed
+        new = [kind for kind, n in changed.items() if n > 0 and kind not in packing.nodes]
+        yield from packing.fullest_first(kind for kind in new if packing.after(kind, of_class) != NONE)
         for kind in packing.usual(of_class):
-            if packing.counts[kind] + self.changed.get(kind, 0) > 0:
+            if len(packing.nodes[kind]) + changed.get(kind, 0) > 0:
                 yield kind
 
-    def _placing(self, of_class: int, kind: Kind) -> "PartialPacking":
-        packing, changed = self.packing, Counter(self.changed)
-        after = packing.with_one_more(kind, of_class)
-        assert after is not None
-        changed[kind] -= 1
-        changed[after] += 1
+    def _placing(self, of_class: int, kind: int) -> "PartialPacking":
+        packing, changed = self.packing, dict(self.changed)
+        after = packing.after(kind, of_class)
+        for one, by in ((kind, -1), (after, 1)):
+            if n := changed.pop(one, 0) + by:
+                changed[one] = n
+        left, worth = _less(self.left, of_class, 1), self.worth - packing.worth[kind] + packing.worth[after]
         return PartialPacking(
-            packing,
-            {one: n for one, n in changed.items() if n},
-            _less(self.left, of_class, 1),
-            self.missing - 1,
-            self.worth - packing.worth(kind) + packing.worth(after),
-            _Step(of_class, kind, self.last),
+            packing, changed, left, self.missing - 1, worth, _Step(of_class, kind, self.last)
         )
 
     @property
     def is_hopeless(self) -> bool:
         """Whether too few members have room even if each class, or each pool, had all of it to itself."""
-        classes = self.packing.classes
-        capacity = self.worth[len(classes) : 2 * len(classes)].tolist()
-        if sum(map(min, self.left, capacity)) < self.missing:
+        classes = len(self.left)
+        if sum(map(min, self.left, self.worth[classes : 2 * classes].tolist())) < self.missing:
             return True
-        room = iter(self.worth[2 * len(classes) :].tolist())
-        return any(
-            self._at_least(pool, resource) > next(room)
-            for pool in self.packing.pools
-            for resource in range(len(classes[0].needs))
-        )
+        room = self.worth[2 * classes :].tolist()
+        return any(map(self._is_short, self.packing.demands, room))
 
-    def _at_least(self, pool: int, resource: int) -> int:
-        """How much of a resource the members of a pool need in any complete packing."""
-        classes = self.packing.classes
-        must = self.missing - sum(n for i, n in enumerate(self.left) if not pool >> i & 1)
-        needs = sorted((one.needs[resource], self.left[i]) for i, one in enumerate(classes) if pool >> i & 1)
-        total = 0
-        for need, n in needs:
-            taken = max(0, min(n, must))
-            total, must = total + need * taken, must - taken
-        return total
+    def _is_short(self, demands: Sequence[tuple[int, int]], room: int) -> bool:
+        """Whether a pool has too little room for as few of its members as possible, and the smallest."""
+        missing = self.missing
+        for need, of_class in demands:
+            taken = min(self.left[of_class], missing)
+            missing -= taken
+            room -= taken * max(0, need)
+        return room < 0
 
 
 def _less(counts: tuple[int, ...], which: int, by: int) -> tuple[int, ...]:
