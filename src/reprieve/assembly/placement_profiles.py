@@ -6,7 +6,6 @@ It reads no feature gate and must not know any cluster.
 from collections.abc import Iterable
 
 from reprieve import config
-from reprieve.config.args import Preset
 from reprieve.config.plugin_args import DefaultingType, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy
 from reprieve.model.objects import NodeAffinity, Ref, TopologySpreadConstraint
 from reprieve.model.resources import Problems
@@ -45,7 +44,7 @@ def profile_of(configured: config.KubeSchedulerProfile) -> Profile:
         ignore_preferences_of_existing_pods=neighbours.ignore_preferred_terms_of_existing_pods,
         default_spread=_default_spread(spread),
         system_default_spread=spread.defaulting_type is DefaultingType.SYSTEM,
-        planning_effort=0 if args.reprieve.policy is Preset.UPSTREAM else args.reprieve.planning_effort,
+        planning_effort=args.reprieve.planning_effort,
     )
 
 
