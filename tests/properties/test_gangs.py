@@ -1,4 +1,4 @@
-"""A gang whose members differ fits exactly when there is any way to place it, and evicts only when there is none.
+"""A gang whose members differ fits exactly when there is any way to place it, and otherwise evicts.
 
 Compared with trying everything, on small clusters.
 """
