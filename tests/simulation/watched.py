@@ -13,7 +13,6 @@ from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.demands import GROUP, IN_PLACE, in_place_key, pod_target, priority_of
 from reprieve.scheduler.handover import Handover, Stage
-from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from tests.simulation.evictions import Evictions
 from tests.simulation.invariants import Auditor, hold, is_waiting
@@ -60,19 +59,11 @@ class WatchedScheduler(Scheduler):
         self._auditor.look()
         self._unended.update(effects)
         self._check_evictions({effect.target for effect in effects if isinstance(effect, Evict)})
-        hold(
-            self._state.nominated.keys() <= self._state.parts.keys(),
-            "room is reserved for somebody who does not wait",
-        )
-        for pod, key in self._state.parts.items():
-            in_line = self._state.queue.standing(key) not in (None, Standing.DECIDING)
-            hold(in_line or self._state.ledger.of(pod) is not None, f"{pod} is forgotten")
-        for key, handover in self._state.plans:
-            held = self._state.queue.standing(key) is Standing.HELD
-            hold(
-                held == handover.is_settling,
-                f"{key} is {self._state.queue.standing(key)} in {handover.stage}",
-            )
+        self.validate()
+        awaited = Counter(self._state.ledger.victims.strays)
+        awaited.update(call for _, plan in self._state.plans for call in plan.pending)
+        in_flight = self._unended + Counter(call for _, _, call in self._state.unknown_outcomes._due)
+        hold(awaited <= in_flight, f"answers are waited for that will not come: {awaited - in_flight}")
 
     def _check_evictions(self, victims: set[Target]) -> None:
         """Nobody goes without an open plan, and whoever goes for one goes with all the others of its step."""
@@ -116,7 +107,8 @@ class WatchedScheduler(Scheduler):
     def _reserved(self) -> dict[Target, str]:
         """Whoever waits for a node, because a plan says so or because it was promised before."""
         plans = [plan for key, plan in self._state.plans if plan.is_open and key[0] != IN_PLACE]
-        return {**self._state.nominated, **{pod: node for plan in plans for pod, node in plan.places}}
+        nominated = {nomination.pod: nomination.node for nomination in self._state.ledger.nominations}
+        return nominated | {pod: node for plan in plans for pod, node in plan.places}
 
     def _check_reserved_room(self, decision: Decision, reserved: dict[Target, str]) -> None:
         """Those who were placed fit beside everybody there and those who wait to come there."""
@@ -136,7 +128,7 @@ class WatchedScheduler(Scheduler):
         here = {pod for pod, name in decision.places if name == node}
         own = (decision.demand.namespace, decision.demand.name)
         for i, pod in enumerate(waiting):
-            key = self._state.parts.get(pod)
+            key = self._state.ledger.parts.get(pod)
             if key is None or pod in here or key[1:] == own:
                 continue
             priority = priority_of(self._state.world, key, self._state.settings.group_rules)
@@ -193,17 +185,20 @@ class WatchedScheduler(Scheduler):
                 continue
             target = pod_target(pod.pod)
             somewhere = self._state.world.snapshot().where[self._state.world.row(member)] >= 0
-            stuck = target in self._state.terminating.stuck
+            stuck = target in self._state.ledger.terminating.stuck
             hold(target in plan.victims or stuck or not somewhere, f"{member} stays when its group goes")
 
     # --- at the end ---
 
     def check_rest(self) -> None:
         hold(not len(self._state.plans), f"plans are left: {list(self._state.plans)}")
-        hold(not self._state.nominated, f"room is reserved: {self._state.nominated}")
-        hold(not self._state.lingering, f"nominations linger: {self._state.lingering}")
+        ledger = self._state.ledger
+        hold(not len(ledger.nominations), f"room is reserved: {list(ledger.nominations)}")
+        lingering = ledger.nominations.lingering
+        hold(not lingering, f"nominations linger: {lingering}")
         hold(not self._state.plans.doomed(), f"marks are left: {self._state.plans.doomed()}")
-        hold(not len(self._state.ledger), f"promises are left: {[str(a.pod) for a in self._state.ledger]}")
+        promises = [str(assumed.pod) for assumed in ledger.assumed]
+        hold(not promises, f"promises are left: {promises}")
         under_way = [effect for effect, number in self._unended.items() if number]
         hold(not under_way, f"effects did not end: {under_way}")
 
@@ -215,8 +210,9 @@ class WatchedScheduler(Scheduler):
         waiting = {
             (p.metadata.namespace, p.metadata.name) for p in pods if is_waiting(p) or self._wants_more(p)
         }
-        hold({(pod.namespace, pod.name) for pod in self._state.parts} == waiting, f"waiting are {waiting}")
+        parts = self._state.ledger.parts
+        hold({(pod.namespace, pod.name) for pod, _ in parts} == waiting, f"waiting are {waiting}")
         hold(
-            set(self._state.queue.keys()) == set(self._state.parts.values()),
+            set(self._state.queue.keys()) == set(parts.demands()),
             f"in line are {list(self._state.queue.keys())}",
         )

@@ -28,10 +28,10 @@ from reprieve.model.objects import (
     PodGroup,
     PriorityClass,
 )
-from reprieve.scheduler import binding, deciding, enqueueing, plan_driver, toleration_changes
+from reprieve.scheduler import binding, deciding, enqueueing, plan_driver, toleration_changes, validation
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demands import Asker, pod_target
-from reprieve.scheduler.ledger import Promise
+from reprieve.scheduler.ledger.assumed import Promise
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
@@ -84,13 +84,13 @@ class Scheduler:
             case Done(effect):
                 return self._done(effect, now)
             case Failed(SetCondition() | Evict() as effect, missing=True):
-                # Nobody is there to be asked any more.
+                # The object is gone, and its Gone event may still be on its way: nothing is left to do to it.
                 return plan_driver.went_well(self._state, effect, now)
             case Failed(effect, error):
                 return self._failed(effect, error, now)
 
     def _waits(self, effect: Effect, now: float) -> bool:
-        """Whether it is too early to ask again. Binds have a time of their own; events are not repeated."""
+        """Whether it is too early to send again. Binds have a time of their own; events are not repeated."""
         return not isinstance(effect, Bind | Announce) and self._state.unknown_outcomes.puts_aside(
             effect, now
         )
@@ -104,7 +104,7 @@ class Scheduler:
                 key = (group.metadata.namespace, group.metadata.name)
                 before = state.world.groups.group(key)
                 state.regrouped.add(key)
-                state.plans.saw(group)
+                state.saw_mark(group)
                 if before is None or first_scheduled_at(before) != first_scheduled_at(group):
                     state.clock_began(first_scheduled_at(group))
                 state.wake(state.world.see(group), now)
@@ -133,14 +133,18 @@ class Scheduler:
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
                 return binding.saw_volumes(state, now) if is_storage else ()
 
+    def validate(self) -> None:
+        """Raises an error that names the pod and the rule if what is remembered contradicts itself."""
+        validation.validate(self._state)
+
     def next_time(self) -> float | None:
         """When something is to be done even if nothing happens."""
         return self._state.next_time()
 
     def pending(self) -> Counter[Standing]:
-        """How many pods wait, by how they stand in line; who is promised a place does not."""
+        """How many pods wait, by how their demand stands in the queue; assumed pods do not wait."""
         state = self._state
-        waiting = (key for pod, key in state.parts.items() if state.ledger.of(pod) is None)
+        waiting = (key for pod, key in state.ledger.parts if pod not in state.ledger.assumed)
         return Counter(standing for key in waiting if (standing := state.queue.standing(key)) is not None)
 
     def known(self) -> dict[str, int]:
@@ -175,7 +179,7 @@ class Scheduler:
                 yield from enqueueing.tree_changed(state, target.namespace, target.name, now)
 
     def decide(self, now: float) -> Decided | None:
-        """Decides about the next demand in line; None when nobody's turn has come."""
+        """Decides the next demand in the queue; None if none is due."""
         state = self._state
         if not state.synced:
             return None
@@ -185,7 +189,7 @@ class Scheduler:
             if isinstance(found, Asker):
                 state.world.version += 1
                 return deciding.decide(state, found, now)
-            # It changed after it got in line, in a way that does not matter any more.
+            # The demand changed after it was queued, so that there is nothing to decide any more.
             state.queue.remove(key) if found is None else state.queue.gate(key)
         return None
 
@@ -211,9 +215,10 @@ class Scheduler:
         state = self._state
         match effect:
             case Bind(pod):
-                assumed = state.ledger.of(pod)
+                assumed = state.ledger.assumed.of(pod)
                 if assumed is not None and assumed.state is Promise.UNKNOWN:
-                    # An earlier attempt may have happened. Until that shows, people should know.
+                    # A lost answer may hide that an earlier attempt bound the pod: then this failure is a
+                    # conflict with ourselves. The promise stays until the cluster shows which it is.
                     text = f"an answer was lost, and binding to {effect.node} fails since: {error}"
                     return [*state.reporter.warn(pod, text), *self._unknown(effect, now)]
                 return binding.bind_failed(state, effect, error, now)
@@ -221,7 +226,7 @@ class Scheduler:
                 text = f"{effect.target} could not be prepared: {error}"
                 return [
                     said
-                    for a in binding.preparing(state, effect)
+                    for a in state.ledger.assumed.preparing(effect)
                     for said in binding.give_up(state, a.pod, text, now)
                 ]
             case Nominate() | SetCondition() | Evict():
@@ -231,16 +236,16 @@ class Scheduler:
                 return ()
 
     def _unknown(self, effect: Effect, now: float) -> Iterable[Effect]:
-        """It may have happened, so the promise stands; the cluster will show, or we ask again."""
+        """An answer was lost, and the call may have worked: a promise stays until the cluster shows which."""
         state = self._state
         match effect:
             case Bind(pod):
-                if (assumed := state.ledger.of(pod)) is not None:
+                if (assumed := state.ledger.assumed.of(pod)) is not None:
                     due = now + _RESEND_AFTER
-                    state.ledger.promise(replace(assumed, state=Promise.UNKNOWN, due=due))
+                    state.ledger.assumed.promise(replace(assumed, state=Promise.UNKNOWN, due=due))
                 return ()
             case SelectNode() | BindVolume():
-                if binding.preparing(state, effect):
+                if state.ledger.assumed.preparing(effect):
                     return (effect,)
                 state.unknown_outcomes.end(effect)
                 return ()
@@ -250,7 +255,7 @@ class Scheduler:
                     return (effect,)
                 state.unknown_outcomes.end(effect)
                 if isinstance(effect, Nominate) and not effect.node:
-                    state.lingering.add(effect.target)
+                    state.ledger.nominations.linger(effect.target)
                 return ()
             case Announce():
                 return ()

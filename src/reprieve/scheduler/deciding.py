@@ -33,6 +33,7 @@ from reprieve.scheduler.demands import IN_PLACE, Asker, pod_target
 from reprieve.scheduler.equivalence import RememberedRefusal, wish_of
 from reprieve.scheduler.explanation import eviction_of, growth_of, homes_of, miss_of, preemption_of, target_at
 from reprieve.scheduler.handover import Handover, opened
+from reprieve.scheduler.ledger.nominations import Reason
 from reprieve.scheduler.plan_driver import call_off, plan_anew
 from reprieve.scheduler.planning import (
     DecisionContext,
@@ -81,8 +82,9 @@ def _goes_itself(state: State, who: Asker, now: float) -> Decided:
 
 
 def _is_alike(state: State, who: Asker, refused: RememberedRefusal) -> bool:
-    """Whoever has a plan, or room that is kept for him, asks for something else."""
-    is_new = state.plans.of(who.key) is None and pod_target(who.pods[0].pod) not in state.nominated
+    """A demand that has a plan, or room that is reserved for it, asks for something else."""
+    nominated = pod_target(who.pods[0].pod) in state.ledger.nominations
+    is_new = state.plans.of(who.key) is None and not nominated
     return is_new and wish_of(who) == refused.wish
 
 
@@ -154,7 +156,8 @@ def _rest_of_plan(state: State, who: Asker) -> Handover | None:
     handover = state.plans.of(who.key)
     if handover is None or not handover.is_open or who.is_starting:
         return None
-    places = tuple((pod, node) for pod, node in handover.places if pod in state.nominated)
+    nominated = state.ledger.nominations
+    places = tuple((pod, node) for pod, node in handover.places if pod in nominated)
     return replace(handover, places=places) if places else None
 
 
@@ -262,7 +265,8 @@ def _make_room(
         if state.plans.of(key) is not None:
             effects.extend(plan_anew(state, key, now))
     if not handover.in_place:
-        state.nominated.update(places)
+        for pod, node in places:
+            state.ledger.nominations.nominate(pod, node, Reason.PLAN)
     handover, first = opened(handover)
     state.plans.keep(case.who.key, handover)
     if handover.is_settling:  # not if nothing is to be nominated, marked or evicted

@@ -1,4 +1,9 @@
-"""Who stands in line: pods that come, change and go, and the demands that they are part of."""
+"""Which demands are in the queue: what follows when pods come, change and go.
+
+Sights may be outdated, repeated, or of a namesake. The world says which of them count; here the ledger drops
+what it kept for a pod as soon as that pod is bound, finished, gone or replaced, before anything new is noted
+under its name.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -20,6 +25,7 @@ from reprieve.scheduler.demands import (
     pod_target,
 )
 from reprieve.scheduler.handover import told_again
+from reprieve.scheduler.ledger.nominations import Reason
 from reprieve.scheduler.plan_driver import call_off, has_left, is_leaving, plan_anew, wake_others
 from reprieve.scheduler.queue import Key, Standing
 from reprieve.scheduler.state import State
@@ -33,25 +39,26 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
     wake_others(state, changes, now, pod_target(pod), {was_on, state.world.node_of(pod_key(pod))})
     known = state.world.pod(pod_key(pod))
     if known is not None and known is before:
-        return ()  # older than what we know
+        return ()  # an outdated sight, as a relist may bring it
     if before is None or known is None:
         note_member(state, pod)
     effects: list[Effect] = []
     if before is not None and (known is None or pod_target(known.pod) != pod_target(before.pod)):
-        # It is finished, or a namesake has taken its place.
+        # It is finished, or a namesake has taken its place and its Gone was never seen. What the ledger keeps
+        # is kept by UID: the namesake starts with nothing.
         effects.extend(forget(state, pod_target(before.pod), now))
         effects.extend(has_left(state, pod_target(before.pod), now))
         before = None
     if known is None:
         state.tombstones.bury(pod.metadata.uid, pod.metadata.resource_version)
         return effects
-    state.plans.saw(pod)
+    state.saw_mark(pod)
     if pod.metadata.deletion_timestamp is not None:
         is_leaving(state, pod, now, is_new=before is None)
     if pod.spec.node_name:
         effects.extend(_has_its_node(state, before, known, now))
         return [*effects, *regroup(state, pod, now, changed=before is None)]
-    if state.ledger.of(pod_target(pod)) is not None:
+    if pod_target(pod) in state.ledger.assumed:
         return effects
     return [*effects, *_line_up(state, before, known, unserved, now)]
 
@@ -59,20 +66,23 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
 def _has_its_node(
     state: State, before: CompiledPod | None, known: CompiledPod, now: float
 ) -> Iterator[Effect]:
-    """It needs nothing more from us, unless it asks for more where it runs."""
+    """It is bound, and its promise is kept; it may ask for more where it runs.
+
+    The sight may come before the answer to the bind, and after a restart without any: both end here.
+    """
     target, key = pod_target(known.pod), in_place_key(known.pod)
     in_place = state.in_place(key) if state.is_ours(known.pod) else None
     asks = in_place is not None and in_place.asks(known.pod)
-    if not asks or state.parts.get(target) != key:
+    if not asks or state.ledger.parts.get(target) != key:
         yield from forget(state, target, now)
     if not asks:
         return
     node = state.world.node(known.pod.spec.node_name)
     changed = before is None or _asks_in_place(before) != _asks_in_place(known)
-    changed |= state.parts.get(target) != key
+    changed |= state.ledger.parts.get(target) != key
     if before is not None and node is not None:
         changed |= state.forbidden(key, before.pod, node) != state.forbidden(key, known.pod, node)
-    state.parts[target] = key
+    state.ledger.parts.join(target, key)
     state.faults.pop(target, None)
     if changed:
         yield from _reconsidered(state, key, now)
@@ -80,7 +90,7 @@ def _has_its_node(
 
 
 def _reconsidered(state: State, key: Key, now: float) -> Iterator[Effect]:
-    """It asks for something else now than its plan is for, or is forbidden it: nobody is evicted for that."""
+    """The demand asks for something else than its plan is for, or must not: no pod is evicted for that."""
     plan, found = state.plans.of(key), state.asker(key)
     is_forbidden = isinstance(found, Asker) and bool(found.forbidden)
     if plan is not None and (plan.evicts_later or is_forbidden):
@@ -102,7 +112,7 @@ def node_changed(state: State, name: str, before: Node | None, now: float) -> It
 def _line_up(
     state: State, before: CompiledPod | None, known: CompiledPod, unserved: tuple[str, ...], now: float
 ) -> Iterator[Effect]:
-    """Puts the demand of a waiting pod in line, if the pod is new or asks differently than before."""
+    """Queues the demand of a waiting pod, if the pod is new or asks differently than before."""
     pod, target = known.pod, pod_target(known.pod)
     if not state.is_ours(pod):
         yield from forget(state, target, now)
@@ -111,19 +121,21 @@ def _line_up(
         *map(str, known.problems),
         *(f"{path}: not supported by this scheduler" for path in unserved),
     ]
-    changed = before is None or target not in state.parts or _asks(before) != _asks(known)
+    left, key = state.ledger.parts.get(target), key_of(pod, groups=state.settings.groups)
+    changed = before is None or left is None or _asks(before) != _asks(known)
     changed |= bool(faults) != (target in state.faults)
-    left, state.parts[target] = state.parts.get(target), key_of(pod, groups=state.settings.groups)
-    if left not in (None, state.parts[target]):
+    state.ledger.parts.join(target, key)
+    if left not in (None, key):
+        state.ledger.nominations.move(target)
         yield from stand_in_line(state, left, now, changed=True)
     state.faults.pop(target, None)
     if faults:
         state.faults[target] = "; ".join(faults)
         yield from state.reporter.waits(target, "Unschedulable", state.faults[target])
     if before is None and pod.status.nominated_node_name:
-        state.nominated[target] = pod.status.nominated_node_name  # as an earlier run of ours left it
-    if changed or state.queue.standing(state.parts[target]) in (None, Standing.GATED, Standing.DECIDING):
-        yield from stand_in_line(state, state.parts[target], now, changed=changed)
+        state.ledger.nominations.nominate(target, pod.status.nominated_node_name, Reason.SHOWN)
+    if changed or state.queue.standing(key) in (None, Standing.GATED, Standing.DECIDING):
+        yield from stand_in_line(state, key, now, changed=changed)
 
 
 def stand_in_line(state: State, key: Key, now: float, *, changed: bool) -> Iterator[Effect]:
@@ -146,13 +158,13 @@ def stand_in_line(state: State, key: Key, now: float, *, changed: bool) -> Itera
         case Asker(priority=priority):
             standing = state.queue.standing(key)
             if standing is Standing.DECIDING:
-                state.queue.again(key)  # the others have their nodes, and somebody joins them
+                state.queue.again(key)  # the others have their nodes, and one more pod joins them
             elif changed or standing in (None, Standing.GATED):
                 state.queue.add(key, priority, now, home=state.home(key))
 
 
 def late_gangs(state: State, now: float) -> Iterator[Effect]:
-    """Whose pods do not come is told so."""
+    """Reports gangs whose pods have not all come in time."""
     for key in state.incomplete_gangs.overdue(now):
         yield from stand_in_line(state, key, now, changed=False)
 
@@ -166,7 +178,7 @@ def group_changed(state: State, namespace: str, name: str, now: float) -> Iterat
 
 def namespace_changed(state: State, namespace: str, now: float) -> Iterator[Effect]:
     """It is being deleted now, or a namesake has come that is not."""
-    for key in dict.fromkeys(key for key in state.parts.values() if key[1] == namespace):
+    for key in [key for key in state.ledger.parts.demands() if key[1] == namespace]:
         yield from stand_in_line(state, key, now, changed=True)
 
 
@@ -178,7 +190,7 @@ def tree_changed(state: State, namespace: str, name: str, now: float) -> Iterato
 
 
 def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Iterator[Effect]:
-    """What became of a pod that does not wait may matter to others of its group who do."""
+    """What became of a pod that does not wait may matter to other pods of its group that do."""
     key = key_of(pod, groups=state.settings.groups)
     if key[0] != GROUP:
         return
@@ -190,24 +202,27 @@ def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Ite
 
 
 def all_are_here(state: State, now: float) -> Iterator[Effect]:
-    """Before that nobody could know who was missing."""
-    leaving = (state.world.pod((pod.namespace, pod.name)) for pod in state.terminating.under_way)
+    """All objects were listed: only now is it known which are missing."""
+    leaving = (state.world.pod((pod.namespace, pod.name)) for pod in state.ledger.terminating.under_way)
     yield from (told for known in leaving if known is not None and (told := told_again(known.pod)))
-    for key in dict.fromkeys(state.parts.values()):
+    for key in state.ledger.parts.demands():
         yield from stand_in_line(state, key, now, changed=False)
 
 
 def forget(state: State, pod: Target, now: float) -> Iterator[Effect]:
-    """A pod needs nothing from us any more: it is bound, finished or gone."""
+    """The scheduler has nothing more to do for a pod: it is bound, finished or gone.
+
+    Everything that the ledger keeps for it ends here, whether its answers have arrived or not.
+    """
     state.reporter.forget(pod)
     state.preemption_backoff.forget(pod)
     state.faults.pop(pod, None)
     surprising = state.settle(pod, now) is None
-    key = state.parts.get(pod)
+    key = state.ledger.parts.get(pod)
     if key is None:
         return
     state.unreserve([pod], key, now)
-    del state.parts[pod]
+    state.ledger.parts.leave(pod)
     plan = state.plans.of(key)
     if plan is not None and pod in dict(plan.places):
         yield from plan_anew(state, key, now)
@@ -215,10 +230,10 @@ def forget(state: State, pod: Target, now: float) -> Iterator[Effect]:
 
 
 def unread(state: State, target: Target, problem: str, now: float) -> Iterable[Effect]:
-    """The last version that could be read goes on counting as load; nobody is placed by it."""
-    if target in state.parts and state.ledger.of(target) is None:
+    """The last version that could be read goes on counting as load; the pod is not placed by it."""
+    if target in state.ledger.parts and target not in state.ledger.assumed:
         state.faults[target] = problem
-        yield from stand_in_line(state, state.parts[target], now, changed=False)
+        yield from stand_in_line(state, state.ledger.parts[target], now, changed=False)
     yield from state.reporter.warn(target, problem)
 
 

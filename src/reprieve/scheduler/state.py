@@ -1,7 +1,8 @@
 """All that the scheduler remembers, and the small steps that keep its parts in agreement.
 
-What follows from events is decided elsewhere: `line` (who asks), `binding` (who has a place), `carrying_out`
-(open plans), `deciding`.
+The world mirrors what the cluster shows, the ledger keeps what was promised and is not shown yet, the queue
+orders demands, and plans are being carried out. What follows from events is decided elsewhere: `enqueueing`
+(which demands there are), `binding` (pods that have a place), `plan_driver` (open plans), `deciding`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,14 +17,15 @@ from reprieve.preemption.toleration import toleration_of
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demands import IN_PLACE, Asker, NotYet, asker, asker_in_place, pod_target
 from reprieve.scheduler.equivalence import RememberedRefusal
+from reprieve.scheduler.handover import is_marked
 from reprieve.scheduler.incomplete_gangs import IncompleteGangs
-from reprieve.scheduler.ledger import Assumed, Ledger, Promise
+from reprieve.scheduler.ledger import Ledger
+from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Key, Queue
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.status_reporter import StatusReporter
-from reprieve.scheduler.terminating import TerminatingPods
 from reprieve.scheduler.tombstones import Tombstones
 from reprieve.scheduler.unknown_outcomes import UnknownOutcomes
 from reprieve.scheduler.world import World
@@ -32,16 +34,12 @@ from reprieve.scheduler.world import World
 class State:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.world = World()
-        self.ledger = Ledger()
+        self.ledger = Ledger(settings.stuck_victim_seconds)
+        self.world = World(self.ledger.assumed, self.ledger.budget_lag)
         self.queue = Queue(settings.backoff)
-        self.plans = Plans()
-        self.nominated: dict[Target, str] = {}  # pods that wait for a node, and which
-        self.parts: dict[Target, Key] = {}  # pods in line, and the demand they are part of
-        self.faults: dict[Target, str] = {}  # pods whose spec we cannot honour
+        self.plans = Plans(self.ledger.victims)
+        self.faults: dict[Target, str] = {}  # pods whose spec cannot be honoured
         self.reporter = StatusReporter()
-        self.lingering: set[Target] = set()  # pods that may still show a node they do not wait for any more
-        self.terminating = TerminatingPods(settings.stuck_victim_seconds)
         self.incomplete_gangs = IncompleteGangs()
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
@@ -52,7 +50,7 @@ class State:
         self._now = -inf
 
     def notice(self, now: float) -> None:
-        """A clock may be put back: then everybody waits as long as he was to wait, and not longer."""
+        """The clock may be put back: then every wait lasts as long as it was meant to, and no longer."""
         if now < self._now:
             for timed in (*self._timed(), self.preemption_backoff):
                 timed.shift(now - self._now)
@@ -62,17 +60,8 @@ class State:
         """When something is to be done even if nothing happens."""
         return min((time for one in self._timed() if (time := one.next_time()) is not None), default=None)
 
-    def _timed(
-        self,
-    ) -> tuple[Queue | Ledger | Plans | TerminatingPods | IncompleteGangs | UnknownOutcomes[Effect], ...]:
-        return (
-            self.queue,
-            self.ledger,
-            self.plans,
-            self.terminating,
-            self.incomplete_gangs,
-            self.unknown_outcomes,
-        )
+    def _timed(self) -> tuple[Queue | Ledger | IncompleteGangs | UnknownOutcomes[Effect], ...]:
+        return self.queue, self.ledger, self.incomplete_gangs, self.unknown_outcomes
 
     def asker(self, key: Key) -> Asker | NotYet | None:
         found = self._asker_in_place(key) if key[0] == IN_PLACE else self._asker(key)
@@ -106,7 +95,7 @@ class State:
         return policy.in_place if policy is not None else None
 
     def forbidden(self, key: Key, pod: Pod, node: Node) -> str:
-        """Why nobody would be evicted for a pod like this on a node like this."""
+        """Why no pod would be evicted for a pod like this on a node like this."""
         in_place = self.in_place(key)
         return in_place.forbidden(pod, node) if in_place is not None else ""
 
@@ -131,24 +120,31 @@ class State:
             self.queue.hasten(Change.CLOCKS, since + shortest)
 
     def settle(self, pod: Target, now: float) -> Assumed | None:
-        assumed = self.ledger.settle(pod)
-        if assumed is not None and assumed.steps:
-            shared = {step for other in self.ledger for step in other.steps}
-            self.wake(self.world.release(s for s in assumed.steps if s not in shared), now)
+        """Ends a promise. Volumes count as they are shown again, unless another promise shares the step."""
+        assumed = self.ledger.assumed.settle(pod)
+        if assumed is not None and not all(map(self.ledger.assumed.needs, assumed.steps)):
+            self.wake(self.world.volume_steps_changed(), now)
         return assumed
 
     def unreserve(self, pods: Iterable[Target], key: Key, now: float) -> None:
-        """Room that nobody waits for any more: to others it is as if somebody had left."""
-        nodes = {self.nominated.pop(pod) for pod in pods if pod in self.nominated}
+        """Room that no pod waits for any more: to other demands it is as if a pod had left."""
+        withdrawn = map(self.ledger.nominations.withdraw, pods)
+        nodes = {nomination.node for nomination in withdrawn if nomination is not None}
         if nodes:
             self.queue.wake(Change.POD_LEFT, now, {key}, nodes)
+
+    def saw_mark(self, thing: Pod | PodGroup) -> None:
+        """The object shows a mark, or shows none any more."""
+        meta = thing.metadata
+        target = Target(type(thing).__name__, meta.namespace, meta.name, meta.uid)
+        self.ledger.victims.saw(target, marked=is_marked(thing))
 
     def runs_on(self, group: Target) -> bool:
         """Whether pods of a group have their node, and none of them is leaving."""
         pods = map(self.world.pod, self.world.groups.members((group.namespace, group.name)))
         placed = [pod.pod for pod in pods if pod is not None and pod.pod.spec.node_name]
         return bool(placed) and not any(
-            pod.metadata.deletion_timestamp or pod_target(pod) in self.terminating for pod in placed
+            pod.metadata.deletion_timestamp or pod_target(pod) in self.ledger.terminating for pod in placed
         )
 
     def say(
@@ -168,9 +164,9 @@ class State:
             yield from self.reporter.group_waits(group, text)
 
     def say_all(self, who: Asker, text: str, told_otherwise: Target | None = None) -> Iterator[Effect]:
-        """``told_otherwise``: who needs no event about it."""
+        """``told_otherwise``: the object that needs no event about it."""
         yield from self.say(who.pods, who.group, text, told_otherwise)
 
     def is_preparing(self, pod: Target) -> bool:
-        assumed = self.ledger.of(pod)
+        assumed = self.ledger.assumed.of(pod)
         return assumed is not None and assumed.state is Promise.PREPARING

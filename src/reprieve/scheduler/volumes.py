@@ -18,7 +18,7 @@ from reprieve.model.volumes import SELECTED_NODE, is_bound
 from reprieve.placement.constraints.volumes import binding, bindings
 from reprieve.placement.demand import Ask
 from reprieve.placement.reasons import Reason
-from reprieve.scheduler.ledger import VolumeStep
+from reprieve.scheduler.ledger.assumed import VolumeStep
 
 Claims = Mapping[VolumeStep, PersistentVolumeClaim | None]  # what each step is for, as the cluster shows it
 
@@ -38,7 +38,7 @@ def steps(ask: Ask, node: int) -> tuple[VolumeStep, ...]:
 def first(steps: tuple[VolumeStep, ...]) -> tuple[VolumeStep, ...]:
     """Existing volumes are scarce: only when it has them does a pod ask for others to be made at its node.
 
-    In the other order, somebody faster could take the one and leave the pod tied to a place it cannot use.
+    In the other order, a faster pod could take the one and leave the pod tied to a place that it cannot use.
     """
     return tuple(step for step in steps if isinstance(step, BindVolume)) or steps
 
@@ -63,7 +63,7 @@ def are_bound(claims: Claims) -> bool:
 
 
 def shown(claims: Claims) -> frozenset[VolumeStep]:
-    """Which claims the cluster shows with the node we chose."""
+    """Which claims the cluster shows with the node that was chosen."""
     return frozenset(s for s, c in claims.items() if isinstance(s, SelectNode) and _node_of(c) == s.node)
 
 

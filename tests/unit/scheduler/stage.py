@@ -26,7 +26,9 @@ class Stage:
     def happens(self, *events: Event) -> "Stage":
         """Something is observed, and whoever's turn it is then is decided."""
         self.wanted += self.scheduler.observe(events, self.now)
+        self.scheduler.validate()
         while (decided := self.scheduler.decide(self.now)) is not None:
+            self.scheduler.validate()
             self.decisions.append(decided.decision)
             self.wanted += decided.effects
         return self
@@ -67,7 +69,7 @@ def stage_with(*things: KubernetesObject) -> Stage:
 
 def promises(stage: Stage) -> int:
     """How many pods count as running somewhere because we said so."""
-    return len(stage.scheduler._state.ledger)
+    return len(stage.scheduler._state.ledger.assumed)
 
 
 def remains(scheduler: Scheduler) -> list[str]:

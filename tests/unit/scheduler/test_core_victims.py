@@ -1,16 +1,18 @@
 """Victims of all kinds: bound or on their way, single or as a group."""
 
+import msgspec
 import pytest
 
 from reprieve.model.effects import Bind, Evict, Nominate
 from reprieve.model.objects import KubernetesObject
 from reprieve.scheduler.handover import MARK, Stage
 from tests.unit.scheduler.crowds import a_group, a_member
-from tests.unit.scheduler.making import a_claim, a_class, a_node, a_pod
+from tests.unit.scheduler.making import a_claim, a_class, a_node, a_pod, later, target
 from tests.unit.scheduler.serving import OPEN, STEPS, served, until
 from tests.unit.scheduler.stage import notes
 
 NODE, NEW = a_node("n1"), a_pod("new", cpu="2", priority=9)
+FULL = [a_pod("low", cpu="3", on="n1"), a_pod("dear", cpu="3", priority=20, on="n2")]
 
 
 # --- victims that are not bound yet --------------------------------------------------------------
@@ -34,6 +36,27 @@ def test_a_victim_whose_bind_failed_is_not_evicted_any_more(stage: Stage) -> Non
     assert cluster.conditions("low").get(MARK, "False") == "False"
     cluster.stage.after(10.0)
     assert cluster.show(a_node("n2")).comes_true().places() == {"new": "n1", "low": "n2"}
+
+
+@pytest.mark.parametrize("stage", [Stage.NOMINATED, Stage.MARKING])
+def test_a_victim_whose_bind_failed_stays_when_the_others_are_evicted(stage: Stage) -> None:
+    low = a_pod("low", cpu="2", on="n1")
+    cluster = served(NODE, low).show(a_pod("late", cpu="2")).show(a_pod("new", cpu="4", priority=9))
+    until(cluster, stage).fails(Bind)
+    assert until(cluster, Stage.EVICTING).wanted(Evict) == ["low"]
+    assert cluster.comes_true().places() == {"new": "n1"}
+    assert "late" in [pod.metadata.name for pod in cluster.pods()]
+
+
+def test_a_namesake_of_a_victim_is_another_pod() -> None:
+    """The victim is replaced between two sights, as after a relist: it is gone, and the other one stays."""
+    cluster = until(served(NODE, a_node("n2"), *FULL, NEW), Stage.DRAINING)
+    (victim,) = [pod for pod in cluster.pods() if pod.metadata.deletion_timestamp]
+    del cluster.objects[target(victim)]
+    namesake = a_pod("low", cpu="1", on="n2", uid="another")
+    renewed = later(victim, uid="another", deletion_timestamp=None).metadata
+    cluster.show(msgspec.structs.replace(namesake, metadata=renewed))
+    assert cluster.comes_true().places() == {"new": "n1", "low": "n2", "dear": "n2"}
 
 
 def test_a_victim_whose_volumes_are_being_prepared_is_withdrawn() -> None:

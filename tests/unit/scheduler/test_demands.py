@@ -16,6 +16,8 @@ from reprieve.scheduler.demands import (
     key_of,
     priority_of,
 )
+from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise
+from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.queue import Key
 from reprieve.scheduler.world import World
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -25,7 +27,7 @@ POD, GROUP = ("Pod", "default", "p"), ("PodGroup", "default", "g")
 
 
 def world_of(*things: KubernetesObject) -> World:
-    world = World()
+    world = World(AssumedPods(), BudgetLag())
     for thing in things:
         world.see(thing)
     return world
@@ -70,8 +72,10 @@ def test_who_has_a_node_or_is_leaving_or_unknown_asks_for_nothing(pod: Kubernete
 
 
 def test_a_pod_that_counts_as_placed_asks_for_nothing() -> None:
-    world = world_of(a_node("n1"), a_pod("p"))
-    world.assume(("default", "p"), "n1")
+    promises, pod = AssumedPods(), a_pod("p")
+    world = World(promises, BudgetLag())
+    world.see(pod)
+    promises.promise(Assumed(target(pod), "n1", Promise.SENT))
     assert asker(world, POD) is None
 
 
@@ -131,7 +135,7 @@ def test_a_member_that_never_preempts_keeps_its_group_from_it() -> None:
 def test_how_important_a_demand_is() -> None:
     world = world_of(a_pod("p", priority=7), a_group("g", 9, 3), a_member("a", priority=9))
     assert (priority_of(world, POD), priority_of(world, GROUP)) == (7, 9)
-    assert priority_of(World(), POD) == priority_of(World(), GROUP) == 0
+    assert priority_of(world_of(), POD) == priority_of(world_of(), GROUP) == 0
 
 
 def test_a_group_is_complete_when_as_many_run_as_it_needs() -> None:

@@ -15,6 +15,8 @@ from reprieve.preemption.plan import Plan, Why
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.scheduler.demands import GROUP, Asker, asker, demand_of
 from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.ledger.assumed import AssumedPods
+from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.planning import (
     DecisionContext,
     RoomFor,
@@ -36,7 +38,7 @@ def case_of(
     *things: KubernetesObject, promised: Sequence[tuple[str, str]] = (), doomed: str = ""
 ) -> DecisionContext:
     """The demand is that of the group ``g``, or of the pod ``new``."""
-    world = World()
+    world = World(AssumedPods(), BudgetLag())
     for thing in things:
         world.see(thing)
     grouped = world.groups.group(("default", "g")) is not None
