@@ -256,6 +256,9 @@ class Scheduler:
                 state.unknown_outcomes.end(effect)
                 if isinstance(effect, Nominate) and not effect.node:
                     state.ledger.nominations.linger(effect.target)
+                elif isinstance(effect, Evict) and effect.target not in state.ledger.terminating.stuck:
+                    # No plan sends it again. If the call worked after all, the cluster will show it.
+                    plan_driver.stays(state, effect.target)
                 return ()
             case Announce():
                 return ()

@@ -75,10 +75,13 @@ def _failed(state: State, key: Key, victim: Target, error: str, now: float) -> I
 
 
 def stays(state: State, pod: Target) -> None:
-    """An eviction failed, or is not sent. The pod may leave all the same, for whatever other reason."""
+    """An eviction failed, or is not sent. The pod may leave all the same, for whatever other reason.
+
+    Two plans may evict one pod: then the answer to one call says nothing of the other, which is in flight.
+    """
     known = state.world.pod((pod.namespace, pod.name))
     is_shown_leaving = known is not None and known.pod.metadata.deletion_timestamp is not None
-    if not is_shown_leaving:
+    if not is_shown_leaving and not state.plans.expects(Evict(pod)):
         state.ledger.terminating.end(pod)
 
 

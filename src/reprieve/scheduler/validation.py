@@ -152,6 +152,10 @@ def _victims_are_of_plans(state: State) -> Iterator[Broken]:
     for call in state.ledger.victims.strays:
         if not isinstance(call, Nominate | SetCondition | Evict):
             yield Broken(call.target, f"no plan makes the call {call}, whose answer is waited for")
+    for _, plan in state.plans:
+        for call in plan.pending:
+            if isinstance(call, Evict) and call.target not in state.ledger.terminating:
+                yield Broken(call.target, "its eviction is in flight, and it does not count as terminating")
 
 
 def _marks_are_those_that_are_shown(state: State) -> Iterator[Broken]:

@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from reprieve.model.effects import Bind, Evict, Nominate
+from reprieve.model.effects import Bind, Evict, Nominate, SetCondition
+from reprieve.model.events import Failed
 from reprieve.model.objects import KubernetesObject
 from reprieve.scheduler.handover import MARK, Stage
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -57,6 +58,26 @@ def test_a_namesake_of_a_victim_is_another_pod() -> None:
     renewed = later(victim, uid="another", deletion_timestamp=None).metadata
     cluster.show(msgspec.structs.replace(namesake, metadata=renewed))
     assert cluster.comes_true().places() == {"new": "n1", "low": "n2", "dear": "n2"}
+
+
+def test_a_victim_of_two_plans_counts_as_leaving_while_one_of_its_evictions_is_in_flight() -> None:
+    """The other was refused. If no answer comes to this one either, its plan has an end all the same."""
+    both = [a_pod(name, cpu="2", priority=9) for name in ("a", "b")]
+    cluster = served(NODE, a_pod("low", cpu="3", on="n1"), *both).does(Nominate).does(SetCondition)
+    first, second = cluster.take(Evict)
+    assert first == second
+    cluster.stage.happens(Failed(first, "refused"))
+    assert second.target in cluster.stage.scheduler._state.ledger.terminating
+    cluster.stage.after(300.0)
+    assert "preemption failed at Pod default/low: it has not left within 300 s" in notes(cluster.stage.wanted)
+
+
+def test_a_pod_stays_if_the_answer_to_an_eviction_that_no_plan_needs_any_more_is_lost() -> None:
+    """It may leave all the same, which will be seen. If it does not, a later plan may evict it."""
+    cluster = until(served(NODE, a_pod("low", cpu="3", on="n1"), NEW), Stage.EVICTING).gone("new")
+    cluster.loses(Evict, done=False)
+    cluster.stage.after(600.0)
+    assert cluster.show(a_pod("next", cpu="2", priority=9)).comes_true().places() == {"next": "n1"}
 
 
 def test_a_victim_whose_volumes_are_being_prepared_is_withdrawn() -> None:

@@ -222,3 +222,10 @@ def test_each_rule_can_be_broken(way: str) -> None:
     spoil(state)
     with pytest.raises(BrokenRuleError, match=sentence):
         validate(state)
+
+
+def test_an_eviction_in_flight_of_a_pod_that_does_not_count_as_terminating() -> None:
+    state = cluster(Stage.EVICTING).stage.scheduler._state
+    state.ledger.terminating.end(target(OLD))
+    with pytest.raises(BrokenRuleError, match="Pod default/old: its eviction is in flight"):
+        validate(state)
