@@ -41,7 +41,7 @@ test: venv $(KUBECTL)  ## format, lint, types, import contracts, every test
 soak: venv $(KUBECTL)  ## the same tests, with many more random examples
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=soak $(ARGS)
 
-bench: venv  ## how fast decisions are: ARGS=…
+bench: venv  ## how long decisions take, also against another revision: ARGS="--list", ARGS="--case G500 --against REV"
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 observed: venv  ## compare with recorded decisions of kube-scheduler: DIR=… FAMILY=…

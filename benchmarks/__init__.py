@@ -1,1 +1,1 @@
-"""How fast Reprieve decides."""
+"""How long Reprieve takes, and whether another revision takes longer."""

@@ -1,132 +1,125 @@
-"""`make bench`: prints a table for people; `--json FILE` writes the same for programs."""
+"""Measures how long Reprieve takes, case by case, each in a process of its own.
+
+`--against REV` measures another revision as well, alternately, and prints the ratio of this one's time to the
+other's with a 95 % confidence interval. Progress goes to stderr.
+"""
 
 import argparse
-import json
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from statistics import median
 
-from benchmarks.daemon import daemon
-from benchmarks.keeping import keeping
-from benchmarks.meanwhile import meanwhile
-from benchmarks.measure import machine
-from benchmarks.placement import SIZES, decoding, placement
-from benchmarks.preemption import POLICIES, preemption
-from benchmarks.scheduling import memory, scheduling
-from benchmarks.serving import large_cluster, serving
+from benchmarks import output
+from benchmarks.cases import Case, chosen
+from benchmarks.comparison import RUNS, Comparison, Result, alternated, comparison, result
+from benchmarks.names import UsageError
+from benchmarks.process import ROOT, SOURCE, RunFailedError, measured
+from benchmarks.revisions import Revision, checked_out
+from benchmarks.timing import Run
+from benchmarks.worlds import crowded
 
-_COLUMNS = ("fit mask", "filters", "decision")
-
-
-Sizes = tuple[int, ...]
+Find = Callable[[Case], Result | Comparison]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument("--nodes", type=int, action="append", help=f"cluster sizes, instead of {SIZES}")
-    parser.add_argument(
-        "--only", choices=PARTS, action="append", help="this part; can be given several times"
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 2 if what was asked for does not exist, 1 if a case could not be measured."""
+    asked = _parser().parse_args(arguments)
+    try:
+        cases = chosen(asked.case)
+        if asked.list:
+            print(*output.listed(cases), sep="\n")
+            return 0
+        cases = _possible(cases, named=bool(asked.case))
+        if asked.against is None:
+            return _shown(cases, partial(_measured, runs=asked.runs or 1), asked.json)
+        runs = asked.runs or RUNS
+        if runs < RUNS:
+            raise UsageError(
+                f"--runs {runs} is too few for a confidence interval: at least {RUNS} are needed"
+            )
+        with checked_out(ROOT, asked.against) as other:
+            return _shown(cases, partial(_compared, other=other, runs=runs), asked.json, other.name)
+    except UsageError as error:
+        _tell(str(error))
+        return 2
+    except KeyboardInterrupt:
+        return 130  # as a shell tells it
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", type=Path, help="write the results there")
-    arguments = parser.parse_args()
-    sizes = tuple(arguments.nodes or SIZES)
-    results: dict[str, object] = {"machine": machine()}
-    for name in arguments.only or PARTS:
-        print(f"\n{name}")
-        results[name] = PARTS[name](sizes)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+    parser.add_argument(
+        "--case",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="measure this case, or those that match a pattern as 'G5000*'; may be repeated (default: all)",
+    )
+    parser.add_argument("--list", action="store_true", help="list the cases instead")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line instead of a table")
+    parser.add_argument("--against", metavar="REV", help="compare with this git revision")
+    parser.add_argument(
+        "--runs",
+        metavar="N",
+        type=_positive,
+        help=f"processes for each case and revision (default: 1; {RUNS} with --against)",
+    )
+    return parser
 
 
-def _decoding() -> dict[str, object]:
-    found = decoding()
-    print(found)
-    return found
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
 
 
-def _placement(sizes: Sizes) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
-    print(f"{'nodes':>6}  {'shape':26}" + "".join(f"{c + ', us':>14}" for c in _COLUMNS))
-    for row in placement(sizes):
-        rows.append(row)
-        times = "".join(f"{row[c]:14.1f}" for c in _COLUMNS)
-        print(f"{row['nodes']:>6}  {row['shape']:26}{times}", flush=True)
-    _print_medians(rows)
-    return rows
+def _possible(cases: Sequence[Case], *, named: bool) -> tuple[Case, ...]:
+    """Those whose cluster can be made here. A case that was asked for by name is not left out in silence."""
+    absent = [case.name for case in cases if case.made_world and crowded.maker() is None]
+    if absent and named:
+        raise UsageError(f"{', '.join(absent)} cannot be measured: {crowded.ABSENT}")
+    if absent:
+        _tell(f"{', '.join(absent)} are left out: {crowded.ABSENT}")
+    return tuple(case for case in cases if case.name not in absent)
 
 
-def _scheduling(sizes: Sizes) -> list[dict[str, object]]:
-    rows = []
-    for nodes in sizes:
-        row = {**scheduling(nodes), **memory(nodes)}
-        rows.append(row)
-        for name, value in row.items():
-            print(f"{name:>40}  {value}")
-        print(flush=True)
-    return rows
+def _shown(cases: Sequence[Case], find: Find, as_json: bool, against: str | None = None) -> int:
+    """Prints each result when it is there. A case that fails does not keep the others from being measured."""
+    failed = 0
+    if not as_json:
+        print(output.heading(cases, against), flush=True)
+    for number, case in enumerate(cases, 1):
+        _tell(f"{case.name} (case {number} of {len(cases)})")
+        try:
+            found = find(case)
+        except RunFailedError as error:
+            failed = 1
+            _tell(str(error))
+        else:
+            print(output.json_line(found) if as_json else output.row(cases, found), flush=True)
+    return failed
 
 
-def _preemption() -> list[dict[str, object]]:
-    theirs = "kube-scheduler, ms"
-    print(f"{'shape':>6}  {'variant':12}" + "".join(f"{p + ', ms':>14}" for p in POLICIES) + f"{theirs:>22}")
-    rows = []
-    for row in preemption():
-        rows.append(row)
-        times = "".join(f"{float(str(row[p])) / 1000:14.1f}" for p in POLICIES)
-        known = f"{row[theirs]:22.1f}" if row[theirs] is not None else ""
-        print(f"{row['shape']:>6}  {row['variant']:12}{times}{known}", flush=True)
-    return rows
+def _measured(case: Case, *, runs: int) -> Result:
+    return result(case, [measured(case) for _ in range(runs)])
 
 
-def _meanwhile() -> list[dict[str, object]]:
-    columns = ("pods a second", "seconds until bound", "evicted")
-    print(f"{'API calls take 200 ms':22}" + "".join(f"{column:>22}" for column in columns))
-    rows = []
-    for row in meanwhile():
-        rows.append(row)
-        print(f"{row['variant']:22}" + "".join(f"{row[c]:22}" for c in columns), flush=True)
-    none, on, off = (float(str(row["pods a second"])) for row in rows)
-    print(f"gate on: {on / none:.2f} of the rate without preemption, {on / off:.0f} times that of gate off")
-    return rows
+def _compared(case: Case, *, other: Revision, runs: int) -> Comparison:
+    def of(name: str, source: Path) -> Run:
+        _tell(f"  {name}")
+        return measured(case, source)
+
+    pairs = alternated(partial(of, "this revision", SOURCE), partial(of, other.name, other.source), runs)
+    return comparison(case, other.name, list(pairs))
 
 
-def _serving() -> list[dict[str, object]]:
-    columns = ("writes a second", "deliveries a second")
-    print(f"{'watchers':>8}" + "".join(f"{column:>22}" for column in columns))
-    rows = []
-    for row in serving():
-        rows.append(row)
-        print(f"{row['watchers']:>8}" + "".join(f"{row[c]:22.0f}" for c in columns), flush=True)
-    return rows
-
-
-def _figures(figures: Iterable[tuple[str, float]]) -> dict[str, float]:
-    found = {}
-    for name, value in figures:
-        found[name] = value
-        print(f"{name:>50}  {value:.6g}", flush=True)
-    return found
-
-
-def _print_medians(rows: list[dict[str, object]]) -> None:
-    print()
-    for nodes in dict.fromkeys(row["nodes"] for row in rows):
-        times = [[float(str(row[c])) for row in rows if row["nodes"] == nodes] for c in _COLUMNS]
-        print(f"{nodes:>6}  {'median of all shapes':26}" + "".join(f"{median(t):14.1f}" for t in times))
-
-
-PARTS: dict[str, Callable[[Sizes], object]] = {
-    "decoding": lambda _: _decoding(),
-    "placement": _placement,
-    "scheduling": _scheduling,
-    "preemption": lambda _: _preemption(),
-    "meanwhile": lambda _: _meanwhile(),
-    "serving": lambda _: _serving(),
-    "large cluster": lambda _: _figures(large_cluster().items()),
-    "keeping": lambda _: _figures(keeping().items()),
-    "daemon": lambda _: _figures(daemon()),
-}
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

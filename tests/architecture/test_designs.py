@@ -1,16 +1,62 @@
-"""A design is one module: few others have heard of it."""
+"""A design is one module: few others import it, and those are named here."""
 
-from tests.architecture.source import PACKAGE
+import ast
+from collections.abc import Iterator
 
-DECIDING = ("placement", "preemption", "scheduler")
-KNOW_OF_RESIZES = {
-    "preemption/resize.py",
-    "scheduler/object_changes.py",  # compares what a pod weighs while it is resized
-    "scheduler/changes.py",  # knows which changes help
+import pytest
+
+from tests.architecture.source import modules
+
+# Assembly counts as one. The algorithm works on units, so all of ``preemption`` may know them.
+KNOWN_BY = {
+    "resize": {"assembly"},
+    "toleration": {
+        "preemption/eligibility.py",
+        "preemption/exposure.py",
+        "scheduler/explanation.py",  # names the classes that protect pods, and until when
+        "scheduler/state.py",  # wakes demands at the earliest end
+        "scheduler/toleration_rules.py",
+        "scheduler/world.py",  # tells whether the time at which a pod was scheduled matters
+    },
+    "units": {
+        "assembly",
+        "scheduler/deciding.py",  # marks whole groups
+        "scheduler/explanation.py",
+        "scheduler/victims_in_flight.py",  # adds rules of eligibility
+    },
 }
 
 
-def test_few_have_heard_of_resizes() -> None:
-    paths = [path for folder in DECIDING for path in sorted((PACKAGE / folder).rglob("*.py"))]
-    found = {path.relative_to(PACKAGE).as_posix() for path in paths if "resiz" in path.read_text().lower()}
-    assert found == KNOW_OF_RESIZES
+def imports(tree: ast.Module) -> Iterator[str]:
+    """The full names of all that a module imports."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield module
+                yield from (f"{module}.{alias.name}" for alias in names)
+
+
+def importers(design: str) -> set[str]:
+    name = f"reprieve.preemption.{design}"
+    found = {path for path, tree in modules() if name in imports(tree)}
+    outside = {path for path in found if design != "units" or path.parts[0] != "preemption"}
+    return {"assembly" if path.parts[0] == "assembly" else path.as_posix() for path in outside}
+
+
+@pytest.mark.parametrize("design", KNOWN_BY)
+def test_few_import_a_design(design: str) -> None:
+    assert importers(design) == KNOWN_BY[design]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import reprieve.preemption.resize",
+        "from reprieve.preemption import resize",
+        "from reprieve.preemption.resize import DeferredResizes",
+    ],
+)
+def test_an_import_is_found(source: str) -> None:
+    assert "reprieve.preemption.resize" in imports(ast.parse(source))

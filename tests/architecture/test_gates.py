@@ -1,11 +1,13 @@
-"""A feature gate is read in one place: whoever builds the parts chooses between them there."""
+"""A feature gate is read in one place, and becomes a function there: no flag travels on."""
 
 import ast
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from reprieve.scheduler.settings import Settings
 from tests.architecture.source import modules
 
 GATE_NAMES = {"Gates", "parse_feature_gates"}
@@ -24,7 +26,7 @@ def reads_of_gates(tree: ast.Module) -> Iterator[str]:
 
 
 def may_read_gates(path: Path) -> bool:
-    return path.parts[0] in {"config", "assembly", "assembly.py"}
+    return path.parts[0] in {"config", "assembly"}
 
 
 def test_only_assembly_reads_gates() -> None:
@@ -47,3 +49,15 @@ def test_only_assembly_reads_gates() -> None:
 )
 def test_a_read_is_found(source: str) -> None:
     assert list(reads_of_gates(ast.parse(source)))
+
+
+def test_what_assembly_hands_to_the_scheduler_has_no_flags() -> None:
+    settings = Settings()
+    strategies = (settings, settings.gangs, settings.group_rules, settings.tolerations)
+    found = [
+        f"{type(record).__name__}.{field.name}"
+        for record in strategies
+        for field in fields(record)
+        if isinstance(getattr(record, field.name), bool)
+    ]
+    assert found == []

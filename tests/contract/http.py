@@ -8,24 +8,25 @@ from dataclasses import dataclass
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
+from reprieve.cluster.mini.bootstrap import standard_objects
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.exchange import Answer, Request
-from reprieve.cluster.mini.rest.front import Front
-from reprieve.cluster.mini.rest.server import Endpoint, Server
-from reprieve.cluster.mini.setup import standard_objects
-from tests.contract.operators import HttpOperator, Json
+from reprieve.cluster.mini.rest.api_server import ApiServer
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
+from reprieve.model.json import Json
+from tests.contract.operators import HttpOperator
 
 TOKEN = "secret"
 
 
-class WatchfulFront(Front):
+class WatchfulFront(ApiServer):
     """Remembers every write: the method, the path, and the body."""
 
     def __init__(self, mini: MiniCluster) -> None:
         super().__init__(mini.store, mini.clock, mini.features, TOKEN)
         self.writes: list[tuple[str, str, Json]] = []
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: ApiRequest) -> Answer:
         if request.method != "GET":
             self.writes.append((request.method, request.path, json.loads(request.body or b"{}")))
         return super().answer(request)
@@ -34,7 +35,7 @@ class WatchfulFront(Front):
 @dataclass(frozen=True)
 class MiniOperator(HttpOperator):
     access: Access
-    server: Server
+    server: HttpServer
     front: WatchfulFront
 
     async def disconnect(self) -> None:
@@ -44,7 +45,7 @@ class MiniOperator(HttpOperator):
 @asynccontextmanager
 async def served(mini: MiniCluster) -> AsyncIterator[MiniOperator]:
     front = WatchfulFront(mini)
-    async with Server(front, Endpoint()) as server:
+    async with HttpServer(front, ListenAddress()) as server:
         access = Access(Login(Cluster(server=server.url), User(token=TOKEN)))
         async with connected(access) as connection:
             yield MiniOperator(connection, access, server, front)

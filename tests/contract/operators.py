@@ -1,15 +1,13 @@
 """Somebody with rights to everything, who speaks to an API server over HTTP."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from reprieve.cluster.kube.client import Connection
 from reprieve.cluster.kube.requests import STRATEGIC, Request, Response
 from reprieve.cluster.kube.rest_mapping import Place
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 PLACES = {
     place.kind: place

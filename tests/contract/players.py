@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from reprieve.cluster.kube.rest_mapping import Place
+from reprieve.model.json import Json
 from reprieve.model.resources import milli
-from tests.contract.operators import PLACES, HttpOperator, Json
+from tests.contract.operators import PLACES, HttpOperator
 
 BREATH_SECONDS = 0.1
 RESIZING = "PodResizePending"

@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from reprieve.assembly import EVERYTHING
 from reprieve.assembly.daemon import lead
+from reprieve.assembly.scheduler_settings import EVERYTHING
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.rest.exchange import Answer, Request
-from reprieve.cluster.mini.rest.server import Endpoint, Server
-from reprieve.cluster.mini.rest.statuses import refusal
+from reprieve.cluster.mini.rest.api_status import refusal
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
 from reprieve.config import Configuration, parse_configuration
 from reprieve.runtime.virtual_time import clock
 from tests.contract.http import TOKEN, WatchfulFront
@@ -92,7 +92,7 @@ class CutFront(WatchfulFront):
         self.gate: Gate | None = None
         self._cut = cut
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: ApiRequest) -> Answer:
         cut = self._cut
         if cut is None or request.method == "GET" or "/leases" in request.path:
             return super().answer(request)
@@ -138,7 +138,7 @@ async def replica(
     mini: MiniCluster, name: str, cut: Cut | None = None, configured: Configuration = DEFAULT
 ) -> AsyncIterator[Replica]:
     front = CutFront(mini, cut)
-    async with Server(front, Endpoint()) as server:
+    async with HttpServer(front, ListenAddress()) as server:
         front.gate = gate = Gate(server.port)
         async with gate.listening() as port:
             access = Access(Login(Cluster(server=f"http://127.0.0.1:{port}"), User(token=TOKEN)))

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kubelet import STOP_SECONDS
 from reprieve.cluster.mini.store import Part
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 from tests.simulation.crowd import a_group
-from tests.simulation.objects import Json, node, pod, pod_spec
+from tests.simulation.objects import node, pod, pod_spec
 
 GANG = {"gang": {"minCount": 2}}
 

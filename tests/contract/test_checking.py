@@ -3,22 +3,21 @@
 import base64
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from reprieve.assembly.checking import Finding, Grade, Report, check
+from reprieve.assembly.checking import CheckReport, CheckResult, Grade, check
 from reprieve.assembly.daemon import DaemonError
 from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.certificates import new_certificate
-from reprieve.cluster.mini.rest.server import Endpoint, Server
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
 from reprieve.config.configuration import KIND
 from reprieve.config.plugin_args import API_VERSION
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import TOKEN, living_cluster
 
-Json = dict[str, Any]
 CERTIFICATE = new_certificate(("127.0.0.1",))
 NOTHING_WRITTEN = {"apiVersion": API_VERSION, "kind": KIND}
 TREES = "TopologyAwareWorkloadScheduling=true,CompositePodGroup=true"
@@ -30,11 +29,11 @@ def report(
     document: object = NOTHING_WRITTEN,
     lease: Callable[[float], Json] | None = None,
     user: dict[str, str] | None = None,
-) -> Report:
-    async def main() -> Report:
+) -> CheckReport:
+    async def main() -> CheckReport:
         async with (
             living_cluster(clock) as operator,
-            Server(operator.front, Endpoint(tls=CERTIFICATE.context())) as server,
+            HttpServer(operator.front, ListenAddress(tls=CERTIFICATE.context())) as server,
         ):
             if lease is not None:
                 await operator.create(lease(clock()))
@@ -59,9 +58,9 @@ def kubeconfig(server: str, user: dict[str, str]) -> str:
 def test_the_owner_of_a_cluster_can(tmp_path: Path) -> None:
     found = report(tmp_path)
     assert found.can_schedule
-    assert Finding("Version", Grade.GOOD, found.version) in found.findings
-    assert Finding("Kind", Grade.GOOD, "PodGroup in scheduling.k8s.io/v1beta1") in found.findings
-    assert Finding("Lease", Grade.GOOD, "lease kube-system/reprieve: free") in found.findings
+    assert CheckResult("Version", Grade.GOOD, found.version) in found.findings
+    assert CheckResult("Kind", Grade.GOOD, "PodGroup in scheduling.k8s.io/v1beta1") in found.findings
+    assert CheckResult("Lease", Grade.GOOD, "lease kube-system/reprieve: free") in found.findings
 
 
 def held(name: str, seconds_ago: float) -> Callable[[float], Json]:
@@ -79,7 +78,7 @@ def held(name: str, seconds_ago: float) -> Callable[[float], Json]:
     return lease
 
 
-def about_leases(report: Report) -> list[tuple[Grade, str]]:
+def about_leases(report: CheckReport) -> list[tuple[Grade, str]]:
     return [(finding.grade, finding.text) for finding in report.findings if finding.code == "Lease"]
 
 
@@ -102,13 +101,13 @@ def test_whose_rights_are_looked_at_is_told_and_what_cannot_be_read_is_not_calle
     tmp_path: Path,
 ) -> None:
     found = report(tmp_path, user={"token": TOKEN, "as": "anybody"})
-    assert Finding("User", Grade.GOOD, "the rights are those of anybody") in found.findings
-    assert about_leases(found) == [(Grade.WARNING, "lease kube-system/reprieve: who holds it cannot be read")]
+    assert CheckResult("User", Grade.GOOD, "the rights are those of anybody") in found.findings
+    assert about_leases(found) == [(Grade.WARNING, "lease kube-system/reprieve: its holder cannot be read")]
     assert not found.can_schedule
 
 
 def test_gates_that_are_of_no_use_are_told(tmp_path: Path) -> None:
-    useless = Finding(
+    useless = CheckResult(
         "Gate", Grade.WARNING, "CompositePodGroup is on, and the server has no CompositePodGroup"
     )
     assert useless in report(tmp_path, TREES).findings

@@ -12,18 +12,18 @@ from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
 from reprieve.cluster.kube.requests import Request
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import WatchFault
-from reprieve.cluster.mini.rest.access import Tokens, write_kubeconfig
-from reprieve.cluster.mini.rest.server import Endpoint, Server, serve
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress, serve
+from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.test_mini import MiniOperator
 
 
-def new_server(mini: MiniCluster, folder: Path, token: str, port: int = 0) -> Server:
+def new_server(mini: MiniCluster, folder: Path, token: str, port: int = 0) -> HttpServer:
     """One with a certificate of its own; what is needed to reach it lies in the folder."""
     certificate = new_certificate(("127.0.0.1",))
     (folder / "ca.crt").write_bytes(certificate.certificate)
     (folder / "token").write_text(token)
-    return serve(mini, token, Endpoint(port=port, tls=certificate.context()))
+    return serve(mini, token, ListenAddress(port=port, tls=certificate.context()))
 
 
 def test_a_server_comes_back_with_other_credentials(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_server_comes_back_with_other_credentials(tmp_path: Path) -> None:
 def test_the_kubeconfig_of_the_mini_cluster_gets_us_in(tmp_path: Path) -> None:
     async def main() -> None:
         certificate, file = new_certificate(("127.0.0.1",)), tmp_path / "kubeconfig"
-        async with serve(MiniCluster(clock), "secret", Endpoint(tls=certificate.context())) as server:
+        async with serve(MiniCluster(clock), "secret", ListenAddress(tls=certificate.context())) as server:
             write_kubeconfig(file, server.url, Tokens("secret"), certificate)
             async with connected(find_access(str(file), "", {})) as connection:
                 response = await connection.send(Request("GET", "/api/v1/pods"))

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from reprieve.cluster.mini.rights.users import Issuer, User
+from reprieve.cluster.mini.auth.authentication import TokenIssuer, UserInfo
 from reprieve.model.events import Synced
 from reprieve.runtime.virtual_time import clock
 from tests.contract.http import TOKEN
@@ -61,7 +61,7 @@ def test_a_role_opens_the_door_within_seconds() -> None:
 
 def test_the_server_is_not_asked_again_and_again() -> None:
     async def visit(one: Visitor) -> None:
-        token = Issuer(TOKEN).token_of(User("prometheus"))
+        token = TokenIssuer(TOKEN).token_of(UserInfo("prometheus"))
         for _ in range(20):
             await one.get("/metrics", token)
         asked = [path.rpartition("/")[2] for _, path, _ in one.operator.front.writes]

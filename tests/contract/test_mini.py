@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -14,9 +13,8 @@ from reprieve.cluster.mini.store import parsed
 from reprieve.cluster.port import Answer, Sight, Succeeded
 from reprieve.model.effects import Bind, Effect, WriteStatus
 from reprieve.model.events import Gone
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)

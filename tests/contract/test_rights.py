@@ -1,7 +1,6 @@
 """The role in ``deploy/`` gives the scheduler what it needs and nothing more; what is missing is named."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import yaml
@@ -19,11 +18,11 @@ from reprieve.cluster.kube.rights import (
     scheduling_rights,
 )
 from reprieve.config import default_configuration
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
 from tests.architecture.source import ROOT
 from tests.contract.http import TOKEN, MiniOperator, living_cluster
 
-Json = dict[str, Any]
 BASE = ROOT / "deploy" / "base"
 ACCOUNT = "system:serviceaccount:kube-system:reprieve"
 

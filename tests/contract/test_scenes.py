@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.operators import Json
+from reprieve.model.json import Json
 from tests.contract.players import RESIZING, condition, is_leaving, is_over
 from tests.contract.theatre import Pods, Theatre, on_a_real_server, on_the_mini_cluster, things_in
 

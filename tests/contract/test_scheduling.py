@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from reprieve.assembly import scheduling
+from reprieve.assembly.kube_cluster import scheduling
 from reprieve.config import default_configuration
+from reprieve.model.json import Json
 from reprieve.runtime import virtual_time
 from tests.contract.http import MiniOperator, living_cluster
 
-Json = dict[str, Any]
 Run = Callable[[Coroutine[Any, Any, None]], None]
 
 

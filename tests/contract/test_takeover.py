@@ -10,11 +10,12 @@ from dataclasses import replace
 import pytest
 
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import living
 from tests.contract.replicas import Cut, Replica, two_replicas
 from tests.contract.scenes import LONE, SCENES, Scene, running
-from tests.simulation.objects import Json, node
+from tests.simulation.objects import node
 
 LONG_ENOUGH = 100.0  # for a lease to run out, for victims to leave, and for what is left behind to be cleared
 SOON, LATE = 1.0, 40.0  # when victims have left: before the other one leads, or while it does

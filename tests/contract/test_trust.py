@@ -8,10 +8,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from reprieve.assembly.endpoints import Endpoint, Judging
+from reprieve.assembly.endpoints import Judging, ServingEndpoint
 from reprieve.assembly.trust import EndpointError, Files, Manners
 from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, new_certificate
-from reprieve.cluster.mini.setup import known_authorities
+from reprieve.cluster.mini.bootstrap import known_authorities
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import TOKEN, living_cluster
@@ -23,8 +23,8 @@ A_LITTLE_LATER = 31.0
 NEXT_TIME = 61.0
 
 
-def shows(*files: Path) -> Endpoint:
-    return Endpoint(HERE, 0, Files((files[0], files[1])))
+def shows(*files: Path) -> ServingEndpoint:
+    return ServingEndpoint(HERE, 0, Files((files[0], files[1])))
 
 
 # --- the one that it shows -------------------------------------------------------------------------
@@ -62,7 +62,11 @@ def test_the_one_from_before_stays_until_the_new_one_is_whole(
         for _ in range(5):
             await asyncio.sleep(A_LITTLE_LATER)
             assert await one.shown() == ONE.certificate
-        told = [record.getMessage() for record in caplog.records if "from before" in record.getMessage()]
+        told = [
+            record.getMessage()
+            for record in caplog.records
+            if "keeping the previous certificates" in record.getMessage()
+        ]
         assert len(told) == 1
         assert "expected a certificate and its key" in told[0]
         write(tmp_path, OTHER)
@@ -95,7 +99,7 @@ def test_a_file_that_goes_away_for_a_while(tmp_path: Path) -> None:
 )
 def test_files_that_are_no_good_from_the_beginning(files: Files, told: str) -> None:
     async def main() -> None:
-        async with visitor(Endpoint(HERE, 0, files)):
+        async with visitor(ServingEndpoint(HERE, 0, files)):
             pass
 
     with pytest.raises(EndpointError, match=told):
@@ -107,7 +111,7 @@ def test_ciphers_that_are_wanted_and_no_others() -> None:
         assert await one.spoken(ssl.TLSVersion.TLSv1_2) == CIPHER
         assert (await one.spoken(ssl.TLSVersion.TLSv1_3)).startswith("TLS_")
 
-    visited(visit, Endpoint(HERE, 0, manners=Manners(ciphers=(CIPHER,))))
+    visited(visit, ServingEndpoint(HERE, 0, manners=Manners(ciphers=(CIPHER,))))
 
 
 CIPHER = "ECDHE-ECDSA-AES128-GCM-SHA256"
@@ -119,12 +123,12 @@ def test_nothing_older_than_what_is_wanted() -> None:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await one.spoken(ssl.TLSVersion.TLSv1_2)
 
-    visited(visit, Endpoint(HERE, 0, manners=Manners(ssl.TLSVersion.TLSv1_3)))
+    visited(visit, ServingEndpoint(HERE, 0, manners=Manners(ssl.TLSVersion.TLSv1_3)))
 
 
 def test_ciphers_that_nobody_has() -> None:
     with pytest.raises(EndpointError, match="--tls-cipher-suites"):
-        visited(_nothing, Endpoint(HERE, 0, manners=Manners(ciphers=("ROT13",))))
+        visited(_nothing, ServingEndpoint(HERE, 0, manners=Manners(ciphers=("ROT13",))))
 
 
 async def _nothing(_: Visitor) -> None:
@@ -250,7 +254,7 @@ def test_a_file_says_whose_certificates_count_whatever_the_server_tells(tmp_path
         with pytest.raises(aiohttp.ClientError):
             await one.get("/metrics", own=SCRAPER)
 
-    visited(visit, Endpoint(HERE, 0, Files(clients=file)))
+    visited(visit, ServingEndpoint(HERE, 0, Files(clients=file)))
 
 
 def test_where_nobody_says_whose_certificates_count_tokens_do(caplog: pytest.LogCaptureFixture) -> None:
@@ -292,7 +296,7 @@ def test_which_pages_are_for_everybody_can_be_chosen() -> None:
         assert (await one.get("/livez"))[0] == 403
         assert (await one.get("/healthz"))[0] == 200
 
-    visited(visit, Endpoint(HERE, 0, for_all=("metr*", "/healthz")))
+    visited(visit, ServingEndpoint(HERE, 0, for_all=("metr*", "/healthz")))
 
 
 def test_any_address_means_those_of_all_families_that_there_are() -> None:
@@ -303,7 +307,7 @@ def test_any_address_means_those_of_all_families_that_there_are() -> None:
             async with one.session.get(url, ssl=False) as response:
                 assert response.status == 200
 
-    visited(visit, Endpoint("0.0.0.0", _free_port()))
+    visited(visit, ServingEndpoint("0.0.0.0", _free_port()))
 
 
 def _has_ipv6_loopback() -> bool:

@@ -18,18 +18,19 @@ import msgspec
 import yaml
 
 from reprieve.cluster.api.documents import documents
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import find_login
 from reprieve.cluster.kube.requests import MERGE, Request
 from reprieve.cluster.kube.rest_mapping import Place
+from reprieve.cluster.mini.bootstrap import standard_objects
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.server import Endpoint, Server
-from reprieve.cluster.mini.setup import standard_objects
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
+from reprieve.model.json import Json
 from tests.architecture.source import ROOT
 from tests.contract.http import TOKEN, served
-from tests.contract.operators import PLACES, HttpOperator, Json
+from tests.contract.operators import PLACES, HttpOperator
 from tests.contract.players import BREATH_SECONDS, Players
 from tests.contract.test_checking import CERTIFICATE, kubeconfig
 from tests.e2e.daemon import UNSERVED, daemon
@@ -198,7 +199,7 @@ async def on_the_mini_cluster(folder: Path) -> AsyncIterator[Theatre]:
     mini.apply(standard_objects())
     async with (
         served(mini) as operator,
-        Server(operator.front, Endpoint(tls=CERTIFICATE.context())) as server,
+        HttpServer(operator.front, ListenAddress(tls=CERTIFICATE.context())) as server,
     ):
         path = folder / "kubeconfig"
         path.write_text(kubeconfig(server.url, {"token": TOKEN}) + "current-context: here\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import aiohttp
 
-from reprieve.assembly.endpoints import USUALLY, Endpoint, Judges, Judging, served
+from reprieve.assembly.endpoints import USUALLY, Judges, Judging, ServingEndpoint, served
 from reprieve.cluster.certificates import Certificate
 from reprieve.config import default_configuration
 from reprieve.runtime.readiness import Readiness
@@ -19,7 +19,7 @@ from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import MiniOperator, living_cluster
 
 HERE = "127.0.0.1"
-SOMEWHERE = Endpoint(HERE, 0)
+SOMEWHERE = ServingEndpoint(HERE, 0)
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ def blind(own: Certificate | None) -> ssl.SSLContext:
 
 
 def pages(
-    operator: MiniOperator, endpoint: Endpoint, readiness: Readiness, judging: Judging = USUALLY
+    operator: MiniOperator, endpoint: ServingEndpoint, readiness: Readiness, judging: Judging = USUALLY
 ) -> AbstractAsyncContextManager[int]:
     judges = Judges(operator.access, operator.access, judging)
     return served(endpoint, default_configuration(), judges, Telemetry(), readiness)
 
 
 @asynccontextmanager
-async def visitor(endpoint: Endpoint = SOMEWHERE) -> AsyncIterator[Visitor]:
+async def visitor(endpoint: ServingEndpoint = SOMEWHERE) -> AsyncIterator[Visitor]:
     readiness = Readiness()
     async with (
         living_cluster(clock) as operator,
@@ -88,7 +88,7 @@ async def visitor(endpoint: Endpoint = SOMEWHERE) -> AsyncIterator[Visitor]:
         yield Visitor(session, port, readiness, operator)
 
 
-def visited(visit: Callable[[Visitor], Awaitable[None]], endpoint: Endpoint = SOMEWHERE) -> None:
+def visited(visit: Callable[[Visitor], Awaitable[None]], endpoint: ServingEndpoint = SOMEWHERE) -> None:
     async def main() -> None:
         async with visitor(endpoint) as one:
             await visit(one)

@@ -190,7 +190,7 @@ def test_a_class_that_is_edited_with_kubectl_counts_at_once(empty_cluster: Path,
     until(lambda: "Running" in phases(kubectl, "report"))
     told = Kubectl(empty_cluster, home, "default").get("events")["items"]
     assert [e["message"] for e in told if e["involvedObject"]["name"] == "low-10min"] == [
-        f'annotation {seconds}: expected a whole number of 64 bits, got "ten"; the class protects nobody'
+        f'annotation {seconds}: expected a whole number of 64 bits, got "ten"; the class protects no pod'
     ]
 
 

@@ -5,17 +5,16 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
+from reprieve.model.json import Json
 from tests.architecture.source import ROOT
 from tests.e2e.daemon import HASTY, UNSERVED, daemon, is_running, refused, until
 from tests.e2e.install_kubectl import HERE
 from tests.e2e.up import REPRIEVE, Kubectl, cluster_up, pod
 
-Json = dict[str, Any]
 DEPLOY = ROOT / "deploy"
 FOLDERS = ("base", "overlays/beside", "overlays/replacing")
 

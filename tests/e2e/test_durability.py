@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from reprieve.cluster.mini.disk import Disk
+from reprieve.cluster.mini.sqlite_backend import SqliteBackend
 from reprieve.cluster.mini.store import Store, parsed
-from tests.e2e.up import Json, Kubectl, cluster_killed, cluster_up, deployment
+from reprieve.model.json import Json
+from tests.e2e.up import Kubectl, cluster_killed, cluster_up, deployment
 
 # Each directory sees a few deaths, one after the other.
 DIRECTORIES = range(10 if settings().derandomize else 200)
@@ -33,10 +34,10 @@ def killed(directory: Path, seed: int, room: int) -> list[str]:
 
 
 def held(directory: Path) -> tuple[int, dict[str, str]]:
-    disk = Disk(directory)
-    store = Store(time.time, disk=disk)
+    backend = SqliteBackend(directory)
+    store = Store(time.time, backend=backend)
     there = [parsed(item) for item in store.list(("configmaps",)).items]
-    disk.close()
+    backend.close()
     return store.version, {body["metadata"]["name"]: body["data"]["number"] for body in there}
 
 

@@ -4,7 +4,8 @@ import json
 
 import yaml
 
-from tests.e2e.up import Json, Kubectl, deployment
+from reprieve.model.json import Json
+from tests.e2e.up import Kubectl, deployment
 
 
 def _apply(kubectl: Kubectl, body: Json, *flags: str) -> str:

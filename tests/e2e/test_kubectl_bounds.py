@@ -3,7 +3,8 @@
 import json
 import time
 
-from tests.e2e.up import PATIENCE, Json, Kubectl, deployment, pod
+from reprieve.model.json import Json
+from tests.e2e.up import PATIENCE, Kubectl, deployment, pod
 
 
 def _quota(**spec: object) -> Json:

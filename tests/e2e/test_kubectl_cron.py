@@ -1,6 +1,7 @@
 """CronJobs with kubectl. Time passes thirty times as fast here."""
 
-from tests.e2e.up import PATIENCE, Json, Kubectl
+from reprieve.model.json import Json
+from tests.e2e.up import PATIENCE, Kubectl
 
 WAIT = f"--timeout={PATIENCE}s"
 

@@ -2,7 +2,8 @@
 
 import yaml
 
-from tests.e2e.up import Json, Kubectl, deployment, pod
+from reprieve.model.json import Json
+from tests.e2e.up import Kubectl, deployment, pod
 
 
 def _thing(api_version: str, kind: str, **content: object) -> Json:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.up import Json, Kubectl, cluster_killed, cluster_up
+from reprieve.model.json import Json
+from tests.e2e.up import Kubectl, cluster_killed, cluster_up
 
 DEFINITION = """
 apiVersion: apiextensions.k8s.io/v1

@@ -110,7 +110,7 @@ def test_what_is_not_there(kubectl: Kubectl) -> None:
 def test_explaining(kubectl: Kubectl) -> None:
     told = kubectl("explain", "pod.spec.priorityClassName")
     assert "FIELD: priorityClassName <string>" in told
-    assert "At most one can be." in kubectl("explain", "priorityclass.globalDefault")
+    assert "Only one class can have it." in kubectl("explain", "priorityclass.globalDefault")
     assert "disruptionMode" in kubectl("explain", "podgroup.spec")
     assert "FIELD: maxSurge" in kubectl("explain", "deployment.spec.strategy.rollingUpdate.maxSurge")
     assert "secretKeyRef" in kubectl("explain", "job", "--recursive")

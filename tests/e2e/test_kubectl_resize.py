@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.up import Json, Kubectl, pod
+from reprieve.model.json import Json
+from tests.e2e.up import Kubectl, pod
 
 NODE = "cpu-1"  # with 16 cpu
 
@@ -71,7 +72,7 @@ def test_a_node_forbids_preemption_for_resizes(full: Kubectl) -> None:
         resize(full, "a", "8")
         wait_for(full, "condition=PodResizePreemptionDisabled")
         told = conditions(full)["PodResizePreemptionDisabled"]["message"]
-        assert told == f"preemption for resizes is disabled on node {NODE} by example.com/autoscaler"
+        assert told == f"node {NODE} disables preemption for resizes: example.com/autoscaler"
     finally:
         full("patch", "node", NODE, "-p", policy())
 

@@ -1,6 +1,7 @@
 """StatefulSets and DaemonSets with kubectl."""
 
-from tests.e2e.up import PATIENCE, Json, Kubectl
+from reprieve.model.json import Json
+from tests.e2e.up import PATIENCE, Kubectl
 
 WAIT = f"--timeout={PATIENCE}s"
 

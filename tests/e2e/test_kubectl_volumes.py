@@ -1,6 +1,7 @@
 """Claims and volumes with kubectl."""
 
-from tests.e2e.up import PATIENCE, Json, Kubectl, pod
+from reprieve.model.json import Json
+from tests.e2e.up import PATIENCE, Kubectl, pod
 
 WAIT = f"--timeout={PATIENCE}s"
 

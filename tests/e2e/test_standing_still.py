@@ -17,9 +17,9 @@ import pytest
 
 from reprieve.cluster.certificates import new_certificate
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.access import Tokens, write_kubeconfig
-from reprieve.cluster.mini.rest.exchange import Answer, Request
-from reprieve.cluster.mini.rest.server import Endpoint, Server
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
+from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
 from tests.contract.http import TOKEN, WatchfulFront, living
 from tests.contract.scenes import LONE, Scene, waiting
 from tests.contract.test_takeover import names, wrong
@@ -45,7 +45,7 @@ class StoppingFront(WatchfulFront):
         self.stop_at = 0
         self.stop: Callable[[], None] | None = None
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: ApiRequest) -> Answer:
         if request.method != "GET":
             self.arrived.append((time.monotonic(), request.method, request.path))
             if self.stop is not None and len(self.deeds) == self.stop_at:
@@ -86,7 +86,7 @@ CERTIFICATE = new_certificate(("127.0.0.1",))
 async def replica(mini: MiniCluster, directory: Path) -> AsyncIterator[Replica]:
     """`reprieve scheduler` in a process of its own, and a front that only it speaks to."""
     front = StoppingFront(mini)
-    async with Server(front, Endpoint(tls=CERTIFICATE.context())) as server:
+    async with HttpServer(front, ListenAddress(tls=CERTIFICATE.context())) as server:
         directory.mkdir()
         kubeconfig, log = directory / "kubeconfig", directory / "log"
         write_kubeconfig(kubeconfig, server.url, Tokens(TOKEN), CERTIFICATE)

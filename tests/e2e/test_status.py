@@ -76,7 +76,7 @@ def test_a_snapshot_is_for_a_new_cluster(tmp_path: Path) -> None:
         pass
     again = reprieve("up", "--from", str(file), "--data-dir", data)
     assert again.returncode == 1
-    assert again.stderr.startswith(f"Error: --data-dir: {data}: has a cluster already")
+    assert again.stderr.startswith(f"Error: --data-dir: {data}: already has a cluster")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
+from reprieve.model.json import Json
 from tests.e2e.install_kubectl import HERE, OLDEST, version_of
 
-Json = dict[str, Any]
 REPRIEVE = str(Path(sys.executable).with_name("reprieve"))
 PATIENCE = 30
 

@@ -9,9 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from reprieve.cluster.mini.disk import Disk, DiskError
-from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.sqlite_backend import SqliteBackend, StorageError
 from reprieve.cluster.mini.store import Part, Store
+from reprieve.cluster.mini.stored_objects import Key
 
 _NAMES = [f"m{number}" for number in range(12)]
 
@@ -35,12 +35,12 @@ def write(store: Store, chance: random.Random) -> str:
 def main(directory: str, seed: str, room: str) -> None:
     if int(room):  # files that cannot grow are as good as a full disk
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(room), int(room)))
-    store = Store(time.time, kept_changes=20, disk=Disk(Path(directory)))
+    store = Store(time.time, kept_changes=20, backend=SqliteBackend(Path(directory)))
     chance = random.Random(int(seed))
     while True:
         try:
             print(store.version + 1, write(store, chance), flush=True)
-        except DiskError:
+        except StorageError:
             print(store.version, "refused", flush=True)
 
 

@@ -2,10 +2,10 @@
 
 import random
 
+from reprieve.model.json import Json
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import best, rate, survey
-from tests.properties.vocabulary import Json
 from tests.properties.worlds import World
 
 

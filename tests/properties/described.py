@@ -6,6 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask, Relation
+from reprieve.model.json import Json
 from reprieve.model.selectors import (
     ANYWHERE,
     EVERYTHING,
@@ -18,15 +19,7 @@ from reprieve.model.selectors import (
 from reprieve.model.slots import NOBODY
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from tests.properties.answers import answers
-from tests.properties.vocabulary import (
-    HOSTNAME,
-    NAMESPACES,
-    NODE_LABELS,
-    POD_LABELS,
-    RACK,
-    ZONE,
-    Json,
-)
+from tests.properties.vocabulary import HOSTNAME, NAMESPACES, NODE_LABELS, POD_LABELS, RACK, ZONE
 
 NODE_KEYS = (HOSTNAME, ZONE, RACK, *NODE_LABELS)
 IMAGES = ("mirror.local/db:latest", "tiny:latest", "registry.local/web:1")

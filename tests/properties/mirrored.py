@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 
 from reprieve.model.build import build
 from reprieve.model.effects import BindVolume, SelectNode, Target
+from reprieve.model.json import Json
 from reprieve.model.snapshot import Snapshot
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise, VolumeStep
 from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.world import World as Mirror
 from tests.properties.random_nodes import random_node
-from tests.properties.vocabulary import POD_LABELS, PRIORITIES, Json, chance, labels_from, some
+from tests.properties.vocabulary import POD_LABELS, PRIORITIES, chance, labels_from, some
 from tests.properties.worlds import FEATURES, World, decoded, has_ended, random_world
 
 Key = tuple[str, str, str]  # kind, namespace, name

@@ -4,19 +4,20 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
+from reprieve.model.json import Json
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, pod_demand
 from reprieve.preemption import search
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy
+from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question, Takeable
-from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.search import candidates
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import Crowd, built
-from tests.properties.vocabulary import Json
 from tests.reference.demands import gang_demand
+from tests.reference.policies import UPSTREAM
 
 POLICIES = st.sampled_from([REPRIEVE, UPSTREAM])
 
@@ -33,7 +34,7 @@ def question_of(crowd: Crowd, policy: Policy = REPRIEVE) -> Question | None:
 
 
 def plans_of(question: Question | None) -> list[Plan]:
-    plans = plans_worth_ranking(question, now=0) if question is not None else []
+    plans = candidates(question, now=0) if question is not None else []
     return [] if isinstance(plans, NoPlan) else plans
 
 
@@ -63,7 +64,7 @@ def answer(crowd: Crowd, policy: Policy = REPRIEVE) -> Json | None:
     question = question_of(crowd, policy)
     if question is None:
         return None
-    found = plans_worth_ranking(question, now=0)
+    found = candidates(question, now=0)
     if isinstance(found, NoPlan):
         return {"why": str(found.why)}
     return {plan.domain: _described(question.view, plan) for plan in found}

@@ -4,9 +4,10 @@ import hashlib
 import json
 import sys
 
-from reprieve.preemption.policy import REPRIEVE, UPSTREAM
+from reprieve.preemption.policy import REPRIEVE
 from tests.properties.crowded import EVERYTHING, seeded_crowd
 from tests.properties.preempting import answer
+from tests.reference.policies import UPSTREAM
 
 
 def digest(seeds: range) -> str:

@@ -2,7 +2,8 @@
 
 import random
 
-from tests.properties.vocabulary import POD_LABELS, PRIORITIES, Json, chance, label_selector
+from reprieve.model.json import Json
+from tests.properties.vocabulary import POD_LABELS, PRIORITIES, chance, label_selector
 
 
 def namespaces(rng: random.Random, names: list[str]) -> list[Json]:

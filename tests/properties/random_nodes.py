@@ -2,6 +2,7 @@
 
 import random
 
+from reprieve.model.json import Json
 from tests.properties.vocabulary import (
     GPU,
     HOSTNAME,
@@ -11,7 +12,6 @@ from tests.properties.vocabulary import (
     RACK,
     ZONE,
     ZONES,
-    Json,
     chance,
     labels_from,
     some,

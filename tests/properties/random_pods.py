@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
+from reprieve.model.json import Json
 from tests.properties.random_nodes import TAINT_EFFECTS, TAINTS
 from tests.properties.random_resources import add_pod_wide_resources, container_resources, random_resize
 from tests.properties.random_volumes import random_pod_volumes
@@ -15,7 +16,6 @@ from tests.properties.vocabulary import (
     TOPOLOGY_KEYS,
     ZONE,
     ZONES,
-    Json,
     chance,
     label_selector,
     labels_from,

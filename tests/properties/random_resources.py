@@ -3,7 +3,8 @@
 import copy
 import random
 
-from tests.properties.vocabulary import GPU, HUGEPAGES, Json, chance, some
+from reprieve.model.json import Json
+from tests.properties.vocabulary import GPU, HUGEPAGES, chance, some
 
 CPU = ("0", "50m", "100m", "0.25", "500m", "1", "12e-1", "2")
 MEMORY = ("0", "64Mi", "100M", "256Mi", "1Gi", "1500000k")

@@ -3,7 +3,8 @@
 import random
 from dataclasses import dataclass
 
-from tests.properties.vocabulary import HOSTNAME, ZONE, ZONES, Json, chance, some
+from reprieve.model.json import Json
+from tests.properties.vocabulary import HOSTNAME, ZONE, ZONES, chance, some
 
 DRIVER, LOCAL = "csi.example.com", "kubernetes.io/no-provisioner"
 CLASSES = {

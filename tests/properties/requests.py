@@ -7,11 +7,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from reprieve.cluster.mini.kinds import BY_NAME, KINDS, Kind
-from reprieve.cluster.mini.rest.exchange import Request
-from reprieve.cluster.mini.rest.routes import parts_of
-
-Json = dict[str, Any]
+from reprieve.cluster.mini.kinds import BY_NAME, KINDS, ResourceKind
+from reprieve.cluster.mini.rest.http_messages import ApiRequest
+from reprieve.cluster.mini.rest.routes import subresources_of
+from reprieve.model.json import Json
 
 
 class Verb(NamedTuple):
@@ -182,14 +181,14 @@ NOISE = (
 )
 
 
-def request(dice: Random) -> Request:
+def request(dice: Random) -> ApiRequest:
     """A request that could be meant, of which a little, or a lot, is spoilt."""
     kind = BY_NAME[dice.choice(list(FURNISHED))] if dice.random() < 0.8 else dice.choice(KINDS)
     version = dice.choice(kind.served)
     verb = dice.choice(VERBS)
     steps = _steps(dice, kind, version, verb)
     content_type = dice.choice(PATCH_TYPES) if verb is PATCH else "application/json"
-    return Request(
+    return ApiRequest(
         method=_mostly(dice, verb.method, METHODS),
         path="/" + "/".join(quote(step, safe="%") for step in steps),
         query={name: dice.choice(PARAMETERS[name]) for name in _some(dice, PARAMETERS)},
@@ -207,21 +206,21 @@ def _some(dice: Random, names: Iterable[str]) -> list[str]:
     return dice.sample(list(names), dice.choice((0, 0, 0, 1, 1, 2, 4)))
 
 
-def _steps(dice: Random, kind: Kind, version: str, verb: Verb) -> list[str]:
+def _steps(dice: Random, kind: ResourceKind, version: str, verb: Verb) -> list[str]:
     steps = ["apis", *version.split("/")] if "/" in version else ["api", version]
     if kind.namespaced:
         steps += ["namespaces", _mostly(dice, "default", NAMES)]
     steps.append(kind.plural)
     if not verb.on_collection:
         steps.append(_mostly(dice, FURNISHED.get(kind.kind, "a"), NAMES))
-        if parts_of(kind) and dice.random() < 0.3:
-            steps.append(dice.choice(parts_of(kind)))
+        if subresources_of(kind) and dice.random() < 0.3:
+            steps.append(dice.choice(subresources_of(kind)))
     if dice.random() < 0.05:
         steps[dice.randrange(len(steps))] = dice.choice(NAMES)
     return steps
 
 
-def _body(dice: Random, kind: Kind, version: str, content_type: str) -> bytes:
+def _body(dice: Random, kind: ResourceKind, version: str, content_type: str) -> bytes:
     if dice.random() < 0.05:
         return dice.choice(NOISE)
     if "json-patch" in content_type:

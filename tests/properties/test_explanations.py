@@ -10,12 +10,12 @@ from reprieve.placement.place import Unplaceable, survey
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.policy import Policy
-from reprieve.preemption.ranking import rank
-from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.search import candidates
 from reprieve.scheduler.decision import Preemption
 from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of
 from tests.properties.crowded import EVERYTHING, Crowd, crowds
 from tests.properties.preempting import POLICIES, name_of, plans_of, pods_of, question_of
+from tests.reference.policies import usual_rank
 
 CROWDS = crowds(EVERYTHING)
 
@@ -23,7 +23,7 @@ CROWDS = crowds(EVERYTHING)
 @given(CROWDS, POLICIES)
 def test_victims_and_spared_are_those_of_the_plan(crowd: Crowd, policy: Policy) -> None:
     question = question_of(crowd, policy)
-    plans = sorted(plans_of(question), key=rank)
+    plans = sorted(plans_of(question), key=usual_rank)
     if question is None or not plans:
         return
     made = preemption_of(plans, question, leaving=0)
@@ -62,7 +62,7 @@ def test_the_nearest_miss_is_one(crowd: Crowd, policy: Policy) -> None:
 def test_who_is_told_that_nobody_helps_is_told_the_truth(crowd: Crowd, policy: Policy) -> None:
     """Even if everybody of lower priority is gone it does not fit, and the pod that is named is why."""
     question = question_of(crowd, policy)
-    refusal = plans_worth_ranking(question, now=0) if question is not None else []
+    refusal = candidates(question, now=0) if question is not None else []
     if question is None or not isinstance(refusal, NoPlan):
         return
     eviction = eviction_of(refusal, question, now=0)

@@ -5,9 +5,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kubelet import Kubelets
-from tests.unit.cluster.mini.scene import Json, Scene, condition, node, pod, pod_key
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, condition, node, pod, pod_key
 
 OFFERED = 4000
 CRITICAL = 2_000_000_000

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.model.build import Built, build
+from reprieve.model.json import Json
 from tests.properties.answers import answers
-from tests.properties.vocabulary import Json, chance
+from tests.properties.vocabulary import chance
 from tests.properties.worlds import World, decoded, has_ended, worlds
 
 SEEDS = st.integers(0, 2**32 - 1)

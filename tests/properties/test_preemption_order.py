@@ -11,12 +11,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprieve.model.json import Json
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.units import pods_alone
 from tests.properties.crowded import EVERYTHING, Crowd, crowds
 from tests.properties.preempting import POLICIES, answer, plans_of, question_of
 from tests.properties.test_whatif import arrays
-from tests.properties.vocabulary import Json
 
 CROWDS = crowds(EVERYTHING)
 SEEDS = st.integers(0, 2**32 - 1)

@@ -10,7 +10,7 @@ from reprieve.model.objects import Pod
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy
+from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import (
     budgets_broken,
@@ -24,6 +24,7 @@ from tests.properties.preempting import POLICIES, places_of, plans_of, pods_of, 
 from tests.properties.worlds import decoded
 from tests.reference.plain.cluster import Cluster
 from tests.reference.plain.victims import excess, priority_of, running, unit_of
+from tests.reference.policies import UPSTREAM
 
 CROWDS = crowds(EVERYTHING)
 

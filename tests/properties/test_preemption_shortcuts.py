@@ -1,7 +1,10 @@
 """What is done faster than it is explained gives the same answer."""
 
 import random
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from operator import ge
 from pathlib import Path
 
 import numpy as np
@@ -14,24 +17,38 @@ from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain
 from reprieve.placement.place import Placement, place, survey
 from reprieve.preemption.budgets import Joint, accounts
-from reprieve.preemption.node_pruning import glance, worth_planning
-from reprieve.preemption.plan import Plan
+from reprieve.preemption.node_pruning import lower_bounds, outlook, worth_planning
+from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
-from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import rank
+from reprieve.preemption.question import Question, Shortcuts
+from reprieve.preemption.ranking import RANKING, Candidates, Criterion, Rank, rank
 from reprieve.preemption.reprieve import EveryConstraint, RoomAndPorts, Settled, Trial, WhereItMatters
-from reprieve.preemption.search import plan_in
+from reprieve.preemption.search import candidates, plan_in
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
-from tests.properties.preempting import POLICIES, plans_of, pods_of, question_of, takeable_of
+from tests.properties.preempting import POLICIES, pods_of, question_of, takeable_of
 from tests.properties.worlds import decoded
 from tests.reference.plain.victims import excess
+from tests.reference.searching import best_plan
 from tests.scenarios.making import demand_of, snapshot_of
 from tests.scenarios.reading import Scenario, read_scenario
 
 SEEDS = st.integers(0, 2**32 - 1)
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
-MANY = Size(nodes=45, pods_per_node=3)
+MANY = Size(nodes=12, pods_per_node=3)
+
+EAGER, NONE = Shortcuts(nodes=1, units=1), Shortcuts(nodes=sys.maxsize, units=sys.maxsize)
+
+Ranking = tuple[Criterion, ...]
+# Any order of any of the criteria; of some, no lower bound is known.
+RANKINGS = st.lists(
+    st.builds(
+        lambda criterion, bounded: criterion if bounded else replace(criterion, at_least=None),
+        st.sampled_from(RANKING),
+        st.integers(0, 9).map(bool),
+    ),
+    unique_by=lambda criterion: criterion.name,
+).map(tuple)
 
 
 def units_of(question: Question) -> list[Unit]:
@@ -74,70 +91,83 @@ def test_only_those_who_matter_need_be_asked_about_the_rest(crowd: Crowd, seed: 
     assert_alike(crowd, seed, lambda question, case: WhereItMatters(case, takeable_of(question).matter))
 
 
-# --- a glance ------------------------------------------------------------------------------------
+# --- pruning -------------------------------------------------------------------------------------
 
 
-def best_on(question: Question, rows: list[int]) -> Plan | None:
-    """Planning node by node."""
-    nodes, takeable = question.view.nodes, takeable_of(question)
-    domains = [Domain(nodes.names[row], np.arange(len(nodes)) == row) for row in rows]
-    plans = [plan for domain in domains if (plan := plan_in(domain, question, takeable))]
-    return min(plans, key=rank, default=None)
+def plan_on(question: Question, row: int) -> Plan | None:
+    """As planning node by node finds it."""
+    nodes = question.view.nodes
+    domain = Domain(nodes.names[row], np.arange(len(nodes)) == row)
+    return plan_in(domain, question, takeable_of(question))
 
 
-def assert_glance_suffices(crowd: Crowd, policy: Policy) -> None:
-    question = question_of(crowd, policy)
+def asked(crowd: Crowd, policy: Policy, ranking: Ranking) -> Question | None:
+    return question_of(crowd, replace(policy, ranking=ranking))
+
+
+def bounds_of(question: Question, part: Candidates) -> Iterator[tuple[Plan | None, Rank, Rank]]:
+    """For each candidate node the plan there, its rank, and the lower bound of that, equally long."""
+    bounds = lower_bounds([part], question.policy.ranking)
+    for i, row in enumerate(part.nodes.tolist()):
+        plan = plan_on(question, row)
+        ranked = rank(plan, question.policy.ranking) if plan is not None else ()
+        yield plan, ranked[: len(bounds)], tuple(bound[i] for bound in bounds)
+
+
+@given(crowds(ROOM_ONLY, gang=False), POLICIES, RANKINGS)
+def test_bounds_are_what_plans_cost_where_the_victims_are_known(
+    crowd: Crowd, policy: Policy, ranking: Ranking
+) -> None:
+    question = asked(crowd, policy, ranking)
     if question is None:
         return
-    promising = [row for row, *_ in worth_planning(question, takeable_of(question))]
-    everywhere = [int(row) for row in np.flatnonzero(question.found.curable())]
-    assert best_on(question, promising) == best_on(question, everywhere)
-
-
-@given(crowds(ROOM_ONLY, MANY, gang=False), POLICIES)
-def test_prices_are_what_plans_cost(crowd: Crowd, policy: Policy) -> None:
-    question = question_of(crowd, policy)
-    if question is None:
-        return
-    seen = glance(question, takeable_of(question))
-    for row, price in seen.exact.in_order(question.view.nodes):
-        plan = best_on(question, [row])
+    for plan, measured, at_least in bounds_of(question, outlook(question, takeable_of(question)).exact):
         assert plan is not None
-        assert rank(plan) == price
-
-
-@given(crowds(EVERYTHING, MANY, gang=False), POLICIES)
-def test_no_plan_is_cheaper_than_it_looks(crowd: Crowd, policy: Policy) -> None:
-    question = question_of(crowd, policy)
-    if question is None:
-        return
-    seen = glance(question, takeable_of(question))
-    for row, price in seen.at_least.and_(seen.unclear).in_order(question.view.nodes):
-        plan = best_on(question, [row])
-        assert plan is None or rank(plan) >= price
-
-
-@given(crowds(EVERYTHING, MANY, gang=False), POLICIES)
-def test_the_best_plans_are_those_that_planning_everywhere_finds(crowd: Crowd, policy: Policy) -> None:
-    question = question_of(crowd, policy)
-    if question is None:
-        return
-    everywhere = [int(row) for row in np.flatnonzero(question.found.curable())]
-    everything = sorted(filter(None, (best_on(question, [row]) for row in everywhere)), key=rank)
-    assert sorted(plans_of(question), key=rank)[:20] == everything[:20]
+        assert measured == at_least
 
 
 @given(crowds(EVERYTHING, gang=False), POLICIES)
-def test_a_glance_does_not_lose_the_best_plan(crowd: Crowd, policy: Policy) -> None:
-    assert_glance_suffices(crowd, policy)
+def test_no_plan_costs_less_than_its_bound_by_any_criterion(crowd: Crowd, policy: Policy) -> None:
+    question = asked(crowd, policy, RANKING)
+    if question is None:
+        return
+    for plan, measured, at_least in bounds_of(question, outlook(question, takeable_of(question)).bounded):
+        assert plan is None or all(map(ge, measured, at_least))
 
 
-@given(crowds(ROOM_ONLY, MANY, gang=False), POLICIES)
-def test_a_glance_at_many_nodes_leaves_a_few(crowd: Crowd, policy: Policy) -> None:
-    assert_glance_suffices(crowd, policy)
+def assert_same_answer(question: Question | None) -> None:
+    """The best plans, the best of them, and why there is none are the same with shortcuts and without."""
+    if question is None:
+        return
+    quick, plain = (candidates(replace(question, shortcuts=taken), now=0) for taken in (EAGER, NONE))
+    assert best_of(question, quick) == best_of(question, plain)
+    assert best_plan(replace(question, shortcuts=EAGER), now=0) == best_plan(
+        replace(question, shortcuts=NONE), now=0
+    )
 
 
-def test_a_glance_sees_whom_a_unit_takes_with_it() -> None:
+def best_of(question: Question, found: list[Plan] | NoPlan) -> list[Plan] | NoPlan:
+    if isinstance(found, NoPlan):
+        return found
+    return sorted(found, key=lambda plan: rank(plan, question.policy.ranking))[: question.most]
+
+
+@given(crowds(EVERYTHING, gang=False), POLICIES, RANKINGS, st.booleans(), st.integers(1, 3))
+def test_pruning_changes_no_answer_whatever_the_order_of_the_criteria(
+    crowd: Crowd, policy: Policy, ranking: Ranking, strict: bool, most: int
+) -> None:
+    policy = replace(policy, ranking=ranking, breaks_no_budget=strict)
+    question = question_of(crowd, policy)
+    assert_same_answer(replace(question, most=most) if question is not None else None)
+
+
+@given(crowds(ROOM_ONLY, MANY, gang=False), POLICIES, RANKINGS)
+def test_nor_where_most_nodes_are_pruned(crowd: Crowd, policy: Policy, ranking: Ranking) -> None:
+    question = asked(crowd, policy, ranking)
+    assert_same_answer(replace(question, most=2) if question is not None else None)
+
+
+def test_pruning_sees_the_pods_that_a_unit_takes_along() -> None:
     """A unit on the node has a pod on another, and only that one is in the way."""
     path = SCENARIOS / "interactions" / "a-unit-leaves-with-its-constraints.yaml"
     scenario = read_scenario(path)
@@ -145,8 +175,16 @@ def test_a_glance_sees_whom_a_unit_takes_with_it() -> None:
     view = snapshot_of(scenario)
     demand = demand_of(scenario, view)
     question = Question(demand, view, survey(Ask(view, demand.pods[0])))
-    promising = [row for row, *_ in worth_planning(question, takeable_of(question))]
+    promising = [candidate.node for candidate in worth_planning(question, takeable_of(question))]
     assert view.nodes.rows["n1"] in promising
+
+
+# --- units at no risk ----------------------------------------------------------------------------
+
+
+@given(crowds(EVERYTHING, gang=True), POLICIES, st.booleans())
+def test_units_at_no_risk_make_no_difference(crowd: Crowd, policy: Policy, strict: bool) -> None:
+    assert_same_answer(question_of(crowd, replace(policy, breaks_no_budget=strict)))
 
 
 # --- budgets -------------------------------------------------------------------------------------

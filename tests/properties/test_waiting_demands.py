@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.model.events import Seen, Synced
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Node, Pod
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
-from tests.properties.vocabulary import ZONE, Json, chance
+from tests.properties.vocabulary import ZONE, chance
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, later
 from tests.unit.scheduler.serving import Served, served

@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
+from reprieve.model.json import Json
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from tests.properties.crowded import EVERYTHING, Crowd, seeded_crowd
-from tests.properties.vocabulary import Json, chance
+from tests.properties.vocabulary import chance
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 CLASSES = ("plain", "quick", "slow", "forever", "odd", "unheard-of")

@@ -2,9 +2,10 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-Json = dict[str, Any]
+from reprieve.model.json import Json
+
 Vocabulary = Mapping[str, tuple[str, ...]]  # label keys and the values they take
 T = TypeVar("T")
 

@@ -5,8 +5,9 @@ from copy import deepcopy
 
 from hypothesis import strategies as st
 
+from reprieve.model.json import Json
 from tests.properties.random_volumes import DRIVER
-from tests.properties.vocabulary import ZONE, ZONES, Json, chance, some
+from tests.properties.vocabulary import ZONE, ZONES, chance, some
 from tests.properties.worlds import World, worlds
 
 REGION = "topology.kubernetes.io/region"

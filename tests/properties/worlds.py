@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.model.build import build
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
 from tests.properties import random_company
 from tests.properties.random_nodes import random_node
 from tests.properties.random_pods import Surroundings, join, random_pod, run_on
 from tests.properties.random_volumes import RandomStorage, random_storage
-from tests.properties.vocabulary import NAMESPACES, Json, chance, some
+from tests.properties.vocabulary import NAMESPACES, chance, some
 
 FEATURES = frozenset({"resources", "node", "ports", "pods", "spread", "volumes", "images"})
 

@@ -5,6 +5,7 @@ For small worlds only: the one asks every constraint for every unit, the other l
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -18,10 +19,10 @@ from reprieve.placement.place import Placement, place, survey
 from reprieve.preemption.budgets import InOrder, Joint
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.question import Question, Takeable
-from reprieve.preemption.ranking import rank
+from reprieve.preemption.ranking import Rank, rank
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import domains
-from reprieve.preemption.units import Kind, Unit
+from reprieve.preemption.units import Unit, UnitKind
 
 Units = tuple[Unit, ...]
 
@@ -42,6 +43,10 @@ def gone(view: Snapshot, units: Iterable[Unit]) -> Snapshot:
     return without(view, [pod for unit in units for pod in unit.pods])
 
 
+def _rank(question: Question, plan: Plan) -> Rank:
+    return rank(plan, question.policy.ranking)
+
+
 # --- the algorithm, step by step -----------------------------------------------------------------
 
 
@@ -57,9 +62,9 @@ class PlainSearch:
             return None
         if plan.broken and len(plan.pods) > 1:
             kinder = self._plan(tuple(unit for unit in self._local if not self._broken([unit])))
-            plan = min(plan, kinder, key=rank) if kinder is not None else plan
+            plan = min(plan, kinder, key=self._rank) if kinder is not None else plan
         rival = self._rival_plan()
-        return min(plan, rival, key=rank) if rival is not None else plan
+        return min(plan, rival, key=self._rank) if rival is not None else plan
 
     def _plan(self, taken: Units) -> Plan | None:
         """With budget breakers spared, then with nobody above the ceiling gone, or as it was placed first."""
@@ -73,8 +78,11 @@ class PlainSearch:
             found = self._place(taken)
             if found is not None:
                 below = self._reprieve(found, taken, ceiling)
-                return below if found == placement else min(below, first, key=rank)
+                return below if found == placement else min(below, first, key=self._rank)
         return first
+
+    def _rank(self, plan: Plan) -> Rank:
+        return _rank(self._question, plan)
 
     def _place(self, taken: Units) -> Placement | None:
         question = self._question
@@ -131,7 +139,11 @@ class PlainSearch:
     def _as_ranked_by_rival(self, unit: Unit) -> Unit:
         """Whoever names a group ranks as one, also if he goes alone."""
         names_one = self._question.view.pods.groups[unit.pods[0]] is not None
-        return structs.replace(unit, kind=Kind.POD_GROUP) if unit.kind is Kind.POD and names_one else unit
+        return (
+            structs.replace(unit, kind=UnitKind.POD_GROUP)
+            if unit.kind is UnitKind.POD and names_one
+            else unit
+        )
 
     def _tried_first(self) -> list[Unit]:
         """In our own order: those who break budgets, the most harmful first, then the rest."""
@@ -159,7 +171,7 @@ class PlainSearch:
 def optimum(question: Question, takeable: Takeable) -> Plan | None:
     """The best plan by the ranking, whatever the search would find."""
     plans = [best_in(domain, question, takeable) for domain in domains(question, takeable)]
-    return min((plan for plan in plans if plan is not None), key=rank, default=None)
+    return min((p for p in plans if p is not None), key=partial(_rank, question), default=None)
 
 
 def best_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | None:
@@ -168,7 +180,7 @@ def best_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | No
     candidates = [
         Plan(domain.name, Placement(()), victims, (), counting.broken(victims)) for victims in subsets(local)
     ]
-    for plan in sorted(candidates, key=rank):
+    for plan in sorted(candidates, key=partial(_rank, question)):
         view = gone(question.view, plan.victims)
         nodes = next(placements(question, domain, view, question.demand.pods), None)
         if nodes is not None:

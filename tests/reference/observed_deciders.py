@@ -16,13 +16,12 @@ from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import Choose, Placement, Unplaceable, best, place, pod_demand, rate
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.policy import UPSTREAM
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import rank
 from reprieve.preemption.resize import Accounting, DeferredResizes
-from reprieve.preemption.search import plans_worth_ranking
+from reprieve.preemption.search import candidates
 from tests.reference.demands import gang_demand
 from tests.reference.observed_cases import Case, Observation
+from tests.reference.policies import UPSTREAM, usual_rank
 
 
 class Capability(StrEnum):
@@ -87,7 +86,7 @@ def resize_pod(case: Case, recorded: Observation) -> Observation:
     pod, node = case.view.pods.compiled[row].pod, case.view.nodes.objects[int(case.view.where[row])]
     if UPSTREAM_RESIZES.forbidden(pod, node):
         return NOTHING
-    demand, view = UPSTREAM_RESIZES.asked(case.view, row, now=0)
+    demand, view = UPSTREAM_RESIZES.demand(case.view, row, now=0)
     if isinstance(place(demand, view), Placement):
         return NOTHING
     decided = _preempting(view, demand, recorded)
@@ -104,7 +103,7 @@ def _preempting(view: Snapshot, demand: Demand, recorded: Observation) -> Observ
     unplaced = place(demand, view, choose=choose)
     assert isinstance(unplaced, Unplaceable)
     policy = replace(UPSTREAM, choose=choose)
-    plans = plans_worth_ranking(Question(demand, view, unplaced.survey, DEFAULT_PROFILE, policy), now=0)
+    plans = candidates(Question(demand, view, unplaced.survey, DEFAULT_PROFILE, policy), now=0)
     if isinstance(plans, NoPlan):
         return NOTHING
     plan = _best_or_equal(plans, recorded)
@@ -132,7 +131,9 @@ def as_recorded(recorded: Observation) -> Choose:
 
 def _best_or_equal(plans: Iterable[Plan], recorded: Observation) -> Plan:
     """By every criterion but the last, the name: of equals the recorded one."""
-    return min(plans, key=lambda plan: (*rank(plan)[:-1], plan.domain not in recorded.nominated.values()))
+    return min(
+        plans, key=lambda plan: (*usual_rank(plan)[:-1], plan.domain not in recorded.nominated.values())
+    )
 
 
 # --- names ---------------------------------------------------------------------------------------

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 
 from reprieve.preemption.budgets import Joint, accounts
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, UPSTREAM
+from reprieve.preemption.policy import REPRIEVE
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import budgets_broken, highest_priority, pods_disturbed, rank
+from reprieve.preemption.ranking import budgets_broken, highest_priority, pods_disturbed
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, seeded_crowd
 from tests.properties.preempting import plans_of, question_of, takeable_of
 from tests.reference.brute_force import optimum
+from tests.reference.policies import UPSTREAM, usual_rank
 
 SMALL = Size(nodes=4, pods_per_node=3, newcomers=3)
 MOST_UNITS = 8
@@ -35,7 +36,7 @@ class Tally:
         self.worlds += 1
         if ours is None:
             self.missed += 1
-        elif rank(ours)[:-1] > rank(ideal)[:-1]:
+        elif usual_rank(ours)[:-1] > usual_rank(ideal)[:-1]:
             self.worse += 1
             for name, measure in MEASURES.items():
                 if measure(ours) > measure(ideal):
@@ -68,7 +69,7 @@ def best_plan(question: Question) -> Plan | None:
     """Budgets are counted as the default does, whatever the policy thought of them."""
     paying = accounts(REPRIEVE.stocks(question.view))
     plans = [replace(plan, broken=Joint(paying, ()).broken(plan.victims)) for plan in plans_of(question)]
-    return min(plans, key=rank, default=None)
+    return min(plans, key=usual_rank, default=None)
 
 
 def tally(kind: str, seeds: range) -> dict[str, Tally]:

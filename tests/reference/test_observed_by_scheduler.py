@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reprieve.assembly import settings_of
+from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.config.gates import parse_feature_gates
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
@@ -40,9 +40,8 @@ def settings_for(recorded: Observation) -> Settings:
 
 def _guided(policy: Policy, recorded: Observation) -> Policy:
     nodes = recorded.nominated.values()
-    elsewhere = Criterion("Recorded", "recorded so", lambda plan: plan.domain not in nodes)
-    ranking = (*policy.ranking[:-1], elsewhere, policy.ranking[-1])
-    return replace(policy, choose=as_recorded(recorded), ranking=ranking)
+    elsewhere = Criterion("Recorded", "Recorded", "recorded so", lambda plan: plan.domain not in nodes)
+    return replace(policy, choose=as_recorded(recorded), ranking=(*policy.ranking, elsewhere))
 
 
 def first_decision(case: Case, recorded: Observation) -> Decision | None:

@@ -9,16 +9,18 @@ import msgspec
 
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.model.build import build
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import pod_demand
 from reprieve.preemption.eligibility import TIMELESS
-from reprieve.preemption.policy import REPRIEVE, UPSTREAM, BudgetCounting, Policy, Search
+from reprieve.preemption.policy import REPRIEVE, BudgetCounting, Policy, SearchMode
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
 from tests.reference.demands import gang_demand
+from tests.reference.policies import UPSTREAM
 from tests.scenarios.reading import (
     Amount,
     BudgetLine,
@@ -31,8 +33,6 @@ from tests.scenarios.reading import (
     WorldLine,
     node_line,
 )
-
-Json = dict[str, Any]
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NEWCOMER = "newcomer"
@@ -264,7 +264,7 @@ def asked(scenario: Scenario, view: Snapshot, now: float) -> tuple[Demand, Snaps
     if not scenario.resize:
         return demand_of(scenario, view), view
     resizes = DeferredResizes(_accounting(scenario.policy))
-    return resizes.asked(view, view.pods.rows["default", scenario.resize], now)
+    return resizes.demand(view, view.pods.rows["default", scenario.resize], now)
 
 
 def demand_of(scenario: Scenario, view: Snapshot) -> Demand:
@@ -292,7 +292,7 @@ def policy_of(line: str | PolicyLine) -> Policy:
         return UPSTREAM
     policy = replace(
         REPRIEVE,
-        search=Search(line.search),
+        search=SearchMode(line.search),
         budgets=BudgetCounting(line.budgets),
         breaks_no_budget=line.respect_budgets == "Always",
     )

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from reprieve.assembly import settings_of
+from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.config import parse_feature_gates
 from reprieve.model.effects import Announce, Bind, Effect, Evict, Nominate, SetCondition
 from reprieve.model.events import Seen as Shown

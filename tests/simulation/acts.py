@@ -3,17 +3,18 @@
 import asyncio
 from dataclasses import dataclass
 
-from reprieve.cluster.mini.calls import bind
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import WatchFault
-from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.scheduler_calls import bind
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.effects import Target
+from reprieve.model.json import Json
 from reprieve.model.objects import Pod
 from reprieve.runtime.virtual_time import clock
 from reprieve.scheduler.handover import is_marked
 from tests.simulation.invariants import pods_in, waiting_in
-from tests.simulation.objects import Json, pod, pod_spec
+from tests.simulation.objects import pod, pod_spec
 
 
 @dataclass(frozen=True, slots=True)

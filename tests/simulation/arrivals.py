@@ -12,11 +12,12 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import everything
 from reprieve.cluster.mini.kinds import BY_RESOURCE
 from reprieve.cluster.mini.store import Store
+from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
-from tests.simulation.objects import ZONE, Json, alone, deployment, job, node, pod, pod_spec, spread
+from tests.simulation.objects import ZONE, alone, deployment, job, node, pod, pod_spec, spread
 
 PODS = 10_000
 PODS_PER_NODE = 10

@@ -10,12 +10,12 @@ from functools import partial
 from random import Random
 
 from reprieve.cluster.certificates import Bearer
+from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError, conflict
-from reprieve.cluster.mini.rest.exchange import Answer, Request
-from reprieve.cluster.mini.rest.front import Front
-from reprieve.cluster.mini.rest.statuses import refusal
-from reprieve.cluster.mini.rights.users import User
+from reprieve.cluster.mini.rest.api_server import ApiServer
+from reprieve.cluster.mini.rest.api_status import refusal
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
 from tests.contract.relay import Pump, Relay
 
 
@@ -101,7 +101,7 @@ class BadRelay(Relay):
 SECRET = "secret"
 
 
-class MoodyFront(Front):
+class MoodyFront(ApiServer):
     """Refuses now and then, and sometimes does what it was asked and says that it failed.
 
     ``known``: the only one who is let in, at the moment.
@@ -115,14 +115,16 @@ class MoodyFront(Front):
         self.refusals = 0
         self.strangers = 0
 
-    def who(self, path: str, headers: Mapping[str, str], shown: Bearer | None = None) -> User:
-        user = super().who(path, headers, shown)
+    def authenticate(
+        self, path: str, headers: Mapping[str, str], certificate: Bearer | None = None
+    ) -> UserInfo:
+        user = super().authenticate(path, headers, certificate)
         if user.name != self.known:
             self.strangers += 1
             raise ApiError(401, "Unauthorized", f"{user.name} is not known any more")
         return user
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: ApiRequest) -> Answer:
         self._requests += 1
         mood = self._chaos.mood(self._requests) if self._chaos.reigns else 1.0
         refused = _refused(mood, request)
@@ -135,13 +137,13 @@ class MoodyFront(Front):
         return refusal(refused)
 
 
-def _refused(mood: float, request: Request) -> ApiError | None:
+def _refused(mood: float, request: ApiRequest) -> ApiError | None:
     if mood < 0.05:
         return ApiError(429, "TooManyRequests", "the server is busy", retry_after=1)
     if mood < 0.08:
         return ApiError(503, "ServiceUnavailable", "the server is not ready")
     if mood < 0.10 and request.method == "PATCH":
-        return conflict("it", "somebody changed it meanwhile")
+        return conflict("it", "the object has been modified")
     if mood < 0.10 and request.query.get("resourceVersion"):
         return ApiError(410, "Expired", "the history does not reach back that far")
     return None

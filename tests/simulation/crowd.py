@@ -6,11 +6,15 @@ from random import Random
 
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
-from reprieve.preemption.policy import UPSTREAM, Policy
+from reprieve.model.json import Json
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
 from reprieve.runtime.virtual_time import EPOCH
+from reprieve.scheduler.demand_key import by_itself
+from reprieve.scheduler.gang_strategy import ALL_MEMBERS, POD_BY_POD
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from tests.reference.policies import UPSTREAM
 from tests.simulation.acts import (
     Act,
     Apply,
@@ -30,7 +34,6 @@ from tests.simulation.acts import (
 )
 from tests.simulation.objects import (
     DRIVER,
-    Json,
     alone,
     claim,
     csi_node,
@@ -49,11 +52,11 @@ PRIORITIES = (0, 5, 10, 20)
 
 SETTINGS = (
     Settings(),
-    Settings(whole_gangs=True),
-    Settings(gangs_preempt=False),
+    Settings(gangs=ALL_MEMBERS),
+    Settings(gangs=POD_BY_POD),
     Settings(policies={SCHEDULER_NAME: UPSTREAM}),
     Settings(policies={SCHEDULER_NAME: Policy(breaks_no_budget=True)}),
-    Settings(policies={SCHEDULER_NAME: Policy(units=pods_alone)}, groups=False),
+    Settings(policies={SCHEDULER_NAME: Policy(units=pods_alone)}, demand_of_pod=by_itself),
 )
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from reprieve.cluster.mini.cluster import MiniCluster, sight_of
-from reprieve.cluster.mini.history import Change, Verb
 from reprieve.cluster.mini.kinds import BY_RESOURCE
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.events import Event, Synced
 from reprieve.runtime.virtual_time import run
 from reprieve.scheduler.core import Scheduler
@@ -118,4 +118,4 @@ class CrowdedPlay(Play):
 
 def _all_there_is(cluster: MiniCluster) -> list[Event]:
     items = cluster.store.list(tuple(BY_RESOURCE)).items
-    return [sight_of(Change(item.version, Verb.ADDED, item, None)) for item in items]
+    return [sight_of(WatchEvent(item.version, EventType.ADDED, item, None)) for item in items]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reprieve.cluster.mini.calls import key_of_target
+from reprieve.cluster.mini.scheduler_calls import key_of_target
 from reprieve.cluster.mini.store import Store, parsed
 from reprieve.model.effects import Target
 from reprieve.scheduler.decision import Decision, Outcome

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from reprieve.cluster.api.codec import Decoded, decode
-from reprieve.cluster.mini.history import Change, Stored, Verb
 from reprieve.cluster.mini.kinds import BY_RESOURCE
 from reprieve.cluster.mini.store import Store
+from reprieve.cluster.mini.stored_objects import Stored
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.build import build
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown, Unread
@@ -19,6 +20,7 @@ from reprieve.model.objects import KubernetesObject, Node, Pod, runs
 from reprieve.placement.place import Placement, place, pod_demand
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import SCHEDULER_NAME
 from tests.reference.plain.ports import host_ports_of
@@ -46,27 +48,27 @@ class Books:
     pods: dict[str, Pod] = field(default_factory=dict)  # by uid; those that need their room
     places: dict[str, str] = field(default_factory=dict)  # by uid, of everybody who ever got one
 
-    def enter(self, change: Change, thing: KubernetesObject | None) -> None:
+    def enter(self, change: WatchEvent, thing: KubernetesObject | None) -> None:
         self._check_refusals(change.object)
         if isinstance(thing, Node):
-            self._enter_node(thing, change.verb)
+            self._enter_node(thing, change.type)
         elif isinstance(thing, Pod):
-            self._enter_pod(thing, change.verb)
+            self._enter_pod(thing, change.type)
 
     def _check_refusals(self, stored: Stored) -> None:
         hold(b'"reason":"OutOf' not in stored.raw, f"the kubelet refused {stored.key}")
 
-    def _enter_node(self, node: Node, verb: Verb) -> None:
-        if verb is Verb.DELETED:
+    def _enter_node(self, node: Node, verb: EventType) -> None:
+        if verb is EventType.DELETED:
             del self.nodes[node.metadata.name]
         else:
             self.nodes[node.metadata.name] = node
 
-    def _enter_pod(self, pod: Pod, verb: Verb) -> None:
+    def _enter_pod(self, pod: Pod, verb: EventType) -> None:
         uid, place = pod.metadata.uid, pod.spec.node_name
         before = self.places.get(uid)
         hold(before in (None, place), f"{pod.metadata.name} was on {before} and is on {place!r}")
-        if verb is Verb.DELETED or not runs(pod):
+        if verb is EventType.DELETED or not runs(pod):
             self.pods.pop(uid, None)
             return
         self.pods[uid] = pod
@@ -121,7 +123,7 @@ class Auditor:
         for change in self._watch.poll():
             thing = _read(change.object)
             where = f" {thing.spec.node_name} {thing.status.phase}" if isinstance(thing, Pod) else ""
-            self.tell(f"      {change.verb} {change.object.key}{where}")
+            self.tell(f"      {change.type} {change.object.key}{where}")
             self._books.enter(change, thing)
 
 
@@ -174,7 +176,7 @@ class AuditedScheduler(Scheduler):
             if pod is None or not is_waiting(pod):
                 continue
             promised = Target("Pod", *key, pod.metadata.uid) in promises
-            standing = self._state.queue.standing(("Pod", *key))
+            standing = self._state.queue.standing(DemandKey(DemandKind.POD, *key))
             in_line = standing not in (None, Standing.DECIDING)
             hold(promised != in_line, f"{key[1]} is {'promised, and ' if promised else ''}{standing}")
         for target in promises:
@@ -191,8 +193,17 @@ class AuditedScheduler(Scheduler):
 
     def check_queue(self, pods: Iterable[Pod]) -> None:
         """Nobody is in line but these."""
-        expected = sorted(("Pod", pod.metadata.namespace, pod.metadata.name) for pod in pods)
-        hold(sorted(self._state.queue.keys()) == expected, f"in line are {sorted(self._state.queue.keys())}")
+        expected = sorted(map(DemandKey.of_pod, pods))
+        hold(
+            sorted(self._state.queue._entries) == expected,
+            f"in line are {sorted(self._state.queue._entries)}",
+        )
+
+
+def key_of(demand: Target, *, is_resize: bool = False) -> DemandKey:
+    """The key of a demand that a decision names."""
+    kind = DemandKind.GROUP if demand.kind == "PodGroup" else DemandKind.POD
+    return DemandKey(DemandKind.RESIZE if is_resize else kind, demand.namespace, demand.name)
 
 
 def is_waiting(pod: Pod) -> bool:

@@ -60,7 +60,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a missing precondition: a namesake of the victim is evicted",
-        "cluster/mini/calls.py",
+        "cluster/mini/scheduler_calls.py",
         "store.delete(key_of_target(pod), uid=pod.uid)",
         "store.delete(key_of_target(pod))",
         seeds(14, 54, 99, 142),
@@ -96,8 +96,22 @@ MUTATIONS = (
     Mutation(
         "a plan that goes on after an eviction failed",
         "scheduler/plan_driver.py",
-        "    yield from plan_anew(state, key, now)\n    if isinstance(found, Asker):\n",
-        "    if isinstance(found, Asker):\n",
+        "    yield from plan_anew(state, key, failure.reason, now)\n    if isinstance(found, Requester):\n",
+        "    if isinstance(found, Requester):\n",
+        STATES,
+    ),
+    Mutation(
+        "a plan whose end is not recorded",
+        "scheduler/plan_driver.py",
+        "    state.plan_log.ended(key, reason, now)\n",
+        "",
+        STATES,
+    ),
+    Mutation(
+        "evictions that are not judged when their preemptor is bound",
+        "scheduler/enqueueing.py",
+        "    pod_settled(state, key, pod, now)\n",
+        "",
         STATES,
     ),
     Mutation(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 OTHERS = "example.com/others"  # taints the nodes of somebody else, who answers for what he puts there

@@ -4,34 +4,34 @@ and whenever it decides, whether somebody is taken whose toleration is not over.
 from reprieve.model.objects import Pod
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement
-from reprieve.preemption.toleration import tolerated_until
 from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.current_context import context_of
 from reprieve.scheduler.decision import Decided
-from reprieve.scheduler.decision_context import case_of
-from reprieve.scheduler.demands import Asker
-from reprieve.scheduler.planning import plans_for
-from reprieve.scheduler.queue import Key, Standing
-from tests.simulation.invariants import hold
+from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.demands import Requester
+from reprieve.scheduler.planning import make_room
+from reprieve.scheduler.queue import Standing
+from tests.reference.plain.toleration import may_be_taken_from
+from tests.simulation.invariants import hold, key_of
 
 
 class PatientScheduler(Scheduler):
     def __init__(self) -> None:
         super().__init__()
         self.looks = 0  # how often it was asked about somebody
-        self._decided: dict[tuple[str, str, str], float] = {}  # when each demand was decided last
+        self._decided: dict[DemandKey, float] = {}  # when each demand was decided last
         self._now = 0.0
 
     def decide(self, now: float) -> Decided | None:
         self._now = now
         decided = super().decide(now)
         if decided is not None:
-            demand = decided.decision.demand
-            self._decided[demand.kind, demand.namespace, demand.name] = now
+            self._decided[key_of(decided.decision.demand)] = now
             self._check_nobody_is_taken_early(decided)
         return decided
 
     def next_time(self) -> float | None:
-        for key in list(self._state.queue.keys()):
+        for key in list(self._state.queue._entries):
             if self._state.queue.standing(key) in (Standing.WAITING, Standing.BACKOFF):
                 self._check_nobody_waits_too_long(key)
         return super().next_time()
@@ -40,10 +40,10 @@ class PatientScheduler(Scheduler):
         view, decision = self._state.world.snapshot(), decided.decision
         for victim in decision.preemption.victims if decision.preemption is not None else ():
             pod: Pod = view.pods.compiled[view.pods.rows[victim.pod.namespace, victim.pod.name]].pod
-            until = tolerated_until(pod, decision.priority, view.priority_classes)
+            until = may_be_taken_from((*view.priority_classes.values(),), [pod], decision.priority)
             hold(until <= decision.at, f"{victim.pod} is taken at {decision.at}, and tolerates until {until}")
 
-    def _check_nobody_waits_too_long(self, key: Key) -> None:
+    def _check_nobody_waits_too_long(self, key: DemandKey) -> None:
         """If nothing but time has passed since it was decided, there must be no plan that there was not."""
         before = self._decided.get(key)
         if before is None or before == self._now or self._state.plans.of(key) is not None:
@@ -52,13 +52,13 @@ class PatientScheduler(Scheduler):
         late = self._has_plan(key, self._now) and not self._has_plan(key, before)
         hold(not late, f"{key} waits at {self._now}, and could have been decided since {before}")
 
-    def _has_plan(self, key: Key, now: float) -> bool:
-        state, who = self._state, self._state.asker(key)
-        if not isinstance(who, Asker):
+    def _has_plan(self, key: DemandKey, now: float) -> bool:
+        state, requester = self._state, self._state.requester(key)
+        if not isinstance(requester, Requester):
             return False
-        case = case_of(state, who, now)
-        found = place_together(case.demand, case.view, case.profile, promised=case.promised)
+        context = context_of(state, requester, now)
+        found = place_together(context.demand, context.view, context.profile, promised=context.promised)
         if isinstance(found, Placement):
             return False
-        policy = state.settings.policies[who.pods[0].pod.spec.scheduler_name]
-        return bool(plans_for(case, found, policy, now, state.settings.room_for).plans)
+        policy = state.settings.policies[requester.pods[0].pod.spec.scheduler_name]
+        return bool(make_room(context, policy, state.settings.gangs, now).plans)

@@ -21,18 +21,20 @@ from reprieve.model.effects import Announce, Bind, Effect, Evict, Nominate, SetC
 from reprieve.model.events import Done, Event, Failed, Unknown
 from reprieve.model.objects import Node, Pod
 from reprieve.model.shape import CompiledPod, Shape
+from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import MARK, Handover
 from reprieve.scheduler.ledger.assumed import Assumed
 from reprieve.scheduler.ledger.nominations import Nomination
+from reprieve.scheduler.plan_records import VictimsJudged
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 from tests.simulation.invariants import BrokenInvariantError, hold
-from tests.unit.scheduler.making import a_node, a_pod
+from tests.unit.scheduler.making import a_key, a_node, a_pod
 from tests.unit.scheduler.serving import Served, served
 
 NEW, HIGH = "new", "high"
-KEYS = tuple(("Pod", "default", name) for name in (NEW, HIGH))
+KEYS = tuple(map(a_key, (NEW, HIGH)))
 ONCE = ("higher", "restart")
 _MANY = 2  # victims
 _SOON = 31.0  # seconds; whatever is put right by itself is put right by then
@@ -174,13 +176,12 @@ def check(scene: Scene) -> None:
     for pod in scene.cluster.pods():
         if pod.spec.node_name or pod.metadata.deletion_timestamp:
             continue
-        key = ("Pod", "default", pod.metadata.name)
-        in_line = state.queue.standing(key) not in (None, Standing.DECIDING)
+        in_line = state.queue.standing(DemandKey.of_pod(pod)) not in (None, Standing.DECIDING)
         promised = _target(pod) in state.ledger.assumed
         hold(in_line != promised, f"{pod.metadata.name} is in line: {in_line}, promised a place: {promised}")
     for key, plan in state.plans:
         held = state.queue.standing(key) is Standing.HELD
-        hold(held == plan.is_settling, f"{key[2]} is {state.queue.standing(key)} in {plan.stage}")
+        hold(held == plan.is_settling, f"{key.name} is {state.queue.standing(key)} in {plan.stage}")
         pending = [effect for effect in scene.cluster.stage.wanted if effect in plan.pending]
         later = [effect for effect in _put_aside(scene) if effect in plan.pending]
         made = len(pending) + len(later)
@@ -188,6 +189,22 @@ def check(scene: Scene) -> None:
         for call in pending:
             shown = _shown(scene, call.target) if isinstance(call, Evict) else None
             hold(shown is None or shown.marked or shown.leaving, f"{call.target} is evicted, and not marked")
+    check_records(scene)
+
+
+def check_records(scene: Scene) -> None:
+    """The plan log agrees with the plans, and remembers no eviction for a demand that does not wait."""
+    state, logged = scene.state, scene.state.plan_log._plans
+    told = {key: plans[-1].stage for key, plans in logged.items() if plans[-1].is_open}
+    known = {key: plan.stage for key, plan in state.plans}
+    hold(told == known, f"plans are in {known}, and the log says {told}")
+    waiting = set(state.ledger.parts.demands())
+    hold(logged.keys() <= waiting, f"evictions are remembered for {logged.keys() - waiting}")
+    judged = [record for record in scene.cluster.stage.records if isinstance(record, VictimsJudged)]
+    for record in judged:
+        there = scene.cluster.objects.get(record.demand)
+        used = isinstance(there, Pod) and there.spec.node_name == "n1"
+        hold(not (record.wasted if used else record.used), f"{record}, and its preemptor has a node: {used}")
 
 
 def check_rest(scene: Scene) -> None:
@@ -198,12 +215,15 @@ def check_rest(scene: Scene) -> None:
     if wanted in there:
         hold(cluster.places().get(wanted) == "n1", f"{wanted} has no place: {cluster.places()}")
     waiting = {name for name in there if not cluster.pod(name).spec.node_name}
-    in_line = sorted(state.queue.keys())
+    in_line = sorted(state.queue)
     hold({key[2] for key in in_line} == waiting, f"in line are {in_line}")
     ledger = state.ledger
     left = [*state.plans, *ledger.victims.strays, *ledger.assumed, *ledger.nominations]
     left += [*ledger.nominations.lingering, *state.unknown_outcomes._times]
-    hold(not left and not state.plans.doomed(), f"these are left: {left} {state.plans.doomed()}")
+    hold(
+        not left and not state.plans.victims_in_flight(),
+        f"these are left: {left} {state.plans.victims_in_flight()}",
+    )
     for pod in cluster.pods():
         marked = cluster.conditions(pod.metadata.name).get(MARK) == "True"
         hold(not marked, f"{pod.metadata.name} is still marked")
@@ -240,7 +260,7 @@ def _of_victim(scene: Scene, pod: Target) -> Hashable:
 
 
 def _of_demand(scene: Scene, pod: Target) -> Hashable:
-    state, key = scene.state, (pod.kind, pod.namespace, pod.name)
+    state, key = scene.state, a_key(pod.name)
     plan, promise, entry = state.plans.of(key), state.ledger.assumed.of(pod), state.queue._entries.get(key)
     nomination = state.ledger.nominations.of(pod)
     missed = bool(entry.missed & entry.waits_for) if entry is not None else None
@@ -312,6 +332,7 @@ _SHARED: tuple[type, ...] = (
 def fork(scene: Scene) -> Scene:
     """The same once more, to go on from in another way."""
     scene.cluster.stage.decisions.clear()
+    scene.cluster.stage.records.clear()
     for kind in _SHARED:
         copyreg.dispatch_table[kind] = _itself
     try:

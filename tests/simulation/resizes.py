@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from random import Random
 
-from reprieve.cluster.mini.history import Change, Stored, Verb
+from reprieve.cluster.mini.stored_objects import Stored
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.effects import Target
 from reprieve.model.footprint import footprint
 from reprieve.model.objects import KubernetesObject, Node, Pod, ref_of
@@ -63,7 +64,7 @@ def resizing_settings(seed: int) -> Settings:
     return replace(
         settings,
         policies={
-            name: replace(policy, in_place=DeferredResizes(accounting))
+            name: replace(policy, resizes=DeferredResizes(accounting))
             for name, policy in settings.policies.items()
         },
     )
@@ -99,14 +100,14 @@ class ResizeBooks(Books):
     lost: list[tuple[float, str]] = field(default_factory=list)  # nodes
     forbidden: list[tuple[float, str]] = field(default_factory=list)
 
-    def enter(self, change: Change, thing: KubernetesObject | None) -> None:
+    def enter(self, change: WatchEvent, thing: KubernetesObject | None) -> None:
         Books.enter(self, change, thing)
         if isinstance(thing, Node):
-            if change.verb is Verb.DELETED:
+            if change.type is EventType.DELETED:
                 self.lost.append((clock(), thing.metadata.name))
             elif resize_preemption_opponents(thing):
                 self.forbidden.append((clock(), thing.metadata.name))
-        if isinstance(thing, Pod) and (change.verb is Verb.DELETED or thing.metadata.deletion_timestamp):
+        if isinstance(thing, Pod) and (change.type is EventType.DELETED or thing.metadata.deletion_timestamp):
             self.departed.add(thing.metadata.uid)
         if isinstance(thing, Pod) and thing.spec.node_name:
             held = footprint(thing, Problems(ref_of(thing))).held.get(CPU, 0)

@@ -9,9 +9,9 @@ from random import Random
 
 from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, server_certificate
 from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
-from reprieve.cluster.mini.rest.server import Endpoint, Server
-from reprieve.cluster.mini.rights.users import MASTERS, Issuer
-from reprieve.cluster.mini.rights.users import User as Person
+from reprieve.cluster.mini.auth.authentication import MASTERS, TokenIssuer
+from reprieve.cluster.mini.auth.authentication import UserInfo as Person
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
 from tests.contract.relay import Relay
 from tests.simulation.chaos import SECRET, Chaos, MoodyFront, now
 
@@ -44,8 +44,8 @@ class Credentials:
     def client(self) -> str:
         return f"reprieve-{self._number}"
 
-    def endpoint(self) -> Endpoint:
-        return Endpoint(tls=self._server.context(self._clients.certificate))
+    def endpoint(self) -> ListenAddress:
+        return ListenAddress(tls=self._server.context(self._clients.certificate))
 
     def renew(self, renewal: Renewal) -> None:
         if renewal is Renewal.AUTHORITY:
@@ -73,7 +73,7 @@ class Credentials:
             "ca.crt": self._vouched_before + self._authority.certificate,
             "client.crt": shown.certificate,
             "client.key": shown.key,
-            "token": Issuer(SECRET).token_of(person).encode(),
+            "token": TokenIssuer(SECRET).token_of(person).encode(),
         }
 
     def _certificate_of(self, person: Person) -> Certificate:
@@ -99,17 +99,17 @@ class RotatingServer:
         self._stack = AsyncExitStack()
         self.renewed = 0
 
-    async def __aenter__(self) -> Server:
+    async def __aenter__(self) -> HttpServer:
         return await self._serve()
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def _serve(self) -> Server:
+    async def _serve(self) -> HttpServer:
         self._front.known = self._credentials.client
-        return await self._stack.enter_async_context(Server(self._front, self._credentials.endpoint()))
+        return await self._stack.enter_async_context(HttpServer(self._front, self._credentials.endpoint()))
 
-    async def renew_all(self, server: Server, relay: Relay) -> None:
+    async def renew_all(self, server: HttpServer, relay: Relay) -> None:
         """One after the other, until all is well for good."""
         rng = Random(f"{self._chaos.seed}/renewals")
         moments = sorted(rng.uniform(0, self._chaos.until - 15) for _ in range(rng.randrange(5)))
@@ -120,7 +120,7 @@ class RotatingServer:
                 await before.stop()  # a restart; otherwise those who are connected stay
             self.renewed += 1
 
-    async def _renew(self, rng: Random, relay: Relay) -> Server:
+    async def _renew(self, rng: Random, relay: Relay) -> HttpServer:
         self._credentials.renew(rng.choice(list(Renewal)))
         gap, pause = rng.choice((0.0, rng.uniform(0, 5))), rng.choice((0.0, rng.uniform(0, 1)))
         is_told_first = rng.random() < 0.5

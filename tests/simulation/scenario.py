@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import EPOCH
 from tests.simulation.acts import (
     Act,
@@ -24,7 +25,6 @@ from tests.simulation.acts import (
 from tests.simulation.objects import (
     DRIVER,
     HOST,
-    Json,
     alone,
     claim,
     csi_node,

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan
 from reprieve.cluster.mini.kinds import BY_NAME
+from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
-from tests.simulation.objects import Json
 
 Story = Callable[[MiniCluster], Awaitable[None]]
 

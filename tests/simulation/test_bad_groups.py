@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 from tests.simulation.crowd import a_group
 from tests.simulation.objects import node, pod, pod_spec
 from tests.simulation.small import MINUTE, lived, phases, warnings

@@ -9,6 +9,7 @@ from reprieve.model.effects import Evict, Nominate, SetCondition
 from reprieve.scheduler.handover import MARK
 from tests.simulation.invariants import BrokenInvariantError
 from tests.simulation.reachable import beginning, check, check_rest, explore, followed, fork, ways
+from tests.unit.scheduler.making import a_key
 
 
 @pytest.mark.parametrize(("victims", "states"), [(1, 240), (2, 1200), (3, 4500)])
@@ -42,7 +43,7 @@ def test_what_is_wrong_is_found() -> None:
     with pytest.raises(BrokenInvariantError, match="new has no place"):
         check_rest(scene)
     scene = beginning(1)
-    scene.state.queue.remove(("Pod", "default", "new"))
+    scene.state.queue.remove(a_key("new"))
     with pytest.raises(BrokenInvariantError, match="new is in line: False, promised a place: False"):
         check(scene)
 

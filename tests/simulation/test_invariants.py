@@ -2,13 +2,14 @@
 
 import pytest
 
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.store import Part, Store
+from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.events import Done, Seen, Synced
+from reprieve.model.json import Json
 from tests.simulation.invariants import AuditedScheduler, Auditor, BrokenInvariantError, waiting_in_vain
-from tests.simulation.objects import Json, node, pod, pod_spec
-from tests.unit.scheduler.making import a_node, a_pod
+from tests.simulation.objects import node, pod, pod_spec
+from tests.unit.scheduler.making import a_key, a_node, a_pod
 
 
 def audited(*objects: Json) -> Auditor:
@@ -70,7 +71,7 @@ def test_an_effect_that_ends_twice() -> None:
 def test_a_pod_that_nobody_remembers() -> None:
     scheduler = AuditedScheduler(audited())
     scheduler.observe([Seen(a_pod("p")), Synced()], 0.0)
-    scheduler._state.queue.remove(("Pod", "default", "p"))
+    scheduler._state.queue.remove(a_key("p"))
     with pytest.raises(BrokenInvariantError, match="p is None"):
         scheduler.observe([], 0.0)
 

@@ -6,19 +6,10 @@ from typing import Any
 import pytest
 
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import Part
-from tests.simulation.objects import (
-    HOST,
-    Json,
-    claim,
-    local_volume,
-    node,
-    pod,
-    pod_spec,
-    storage_class,
-    volumes,
-)
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
+from tests.simulation.objects import HOST, claim, local_volume, node, pod, pod_spec, storage_class, volumes
 from tests.simulation.small import MINUTE, after, lived, phases, store, warnings
 
 TERM = {"matchExpressions": [{"key": HOST, "operator": "Near", "values": ["n1"]}]}

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.port import Answer, Sight
 from reprieve.model.effects import Bind, Effect, WriteStatus
+from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.performer import Limits
+from reprieve.runtime.performer import PerformerLimits
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
-from tests.simulation.objects import Json, node, pod, pod_spec
+from tests.simulation.objects import node, pod, pod_spec
 
 CALL_SECONDS = 0.2
 OTHERS = 100
@@ -55,7 +56,9 @@ def waits(preemptors: int, *, decide_meanwhile: bool = True) -> Times:
         slow, created = SlowCluster(mini), Times()
         mini.apply([part("full", cpu=4), part("free", cpu=100)])
         mini.start()
-        async with Loop(Scheduler(), slow, clock, limits=Limits(decide_meanwhile=decide_meanwhile)).running():
+        async with Loop(
+            Scheduler(), slow, clock, limits=PerformerLimits(decide_meanwhile=decide_meanwhile)
+        ).running():
             mini.apply(asking(f"old-{i}", "1", "full") for i in range(4))
             await asyncio.sleep(10.0)
             mini.apply(asking(f"new-{i}", "1", "full", priority=9) for i in range(preemptors))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import settings
 
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.performer import Limits
+from reprieve.runtime.performer import PerformerLimits
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
 from tests.simulation.crowded_play import CrowdedPlay
@@ -15,7 +15,7 @@ SEEDS = range(20 if settings().derandomize else 2_000)
 
 class OneAfterAnother(CrowdedPlay):
     def _loop(self, scheduler: Scheduler) -> Loop:
-        return Loop(scheduler, self._cluster, clock, self._decided, Limits(decide_meanwhile=False))
+        return Loop(scheduler, self._cluster, clock, self._decided, PerformerLimits(decide_meanwhile=False))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

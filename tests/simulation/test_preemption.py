@@ -7,7 +7,7 @@ import pytest
 
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import CallFault, FaultPlan
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import EPOCH
 from tests.simulation.crowd import a_group
 from tests.simulation.objects import deployment, node, pod, pod_spec

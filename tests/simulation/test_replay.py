@@ -12,13 +12,14 @@ import pytest
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
+from reprieve.model.json import Json
 from reprieve.runtime.journal import Journal, Journaled, Replayed, replay
-from reprieve.runtime.lines import Json
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.settings import Settings
 from tests.simulation.crowd import settings_of
 from tests.simulation.crowded_play import CrowdedPlay
@@ -49,6 +50,9 @@ class Noting:
         decided = self._machine.decide(now)
         self._wanted.append(decided.effects if decided is not None else ())
         return decided
+
+    def records(self) -> tuple[PlanRecord, ...]:
+        return self._machine.records()
 
     def next_time(self) -> float | None:
         return self._machine.next_time()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.model.json import Json
 from reprieve.preemption.eligibility import TIMELESS
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
@@ -19,7 +20,8 @@ from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
-from tests.simulation.objects import Json, node, pod, pod_spec
+from reprieve.scheduler.toleration_rules import IGNORED
+from tests.simulation.objects import node, pod, pod_spec
 from tests.simulation.patience import PatientScheduler
 from tests.simulation.small import Story
 
@@ -164,7 +166,7 @@ def somebody(rng: random.Random, i: int) -> list[Json]:
 
 def without_tolerations() -> Scheduler:
     policies = {SCHEDULER_NAME: Policy(rules=TIMELESS)}
-    return Scheduler(Settings(policies=policies, tolerations=False))
+    return Scheduler(Settings(policies=policies, tolerations=IGNORED))
 
 
 @pytest.mark.parametrize("seed", range(3))

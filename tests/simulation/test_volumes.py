@@ -6,10 +6,10 @@ import pytest
 
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import everything
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import EPOCH
 from tests.simulation.objects import (
     DRIVER,
-    Json,
     claim,
     csi_node,
     local_volume,

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import Part
-from tests.simulation.objects import HOST, ZONE, Json, alone, node, pod, pod_spec
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
+from tests.simulation.objects import HOST, ZONE, alone, node, pod, pod_spec
 from tests.simulation.small import MINUTE, lived, phases, store
 
 Change = Callable[[MiniCluster], None]

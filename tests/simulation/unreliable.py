@@ -5,10 +5,10 @@ from collections import deque
 from collections.abc import AsyncIterator
 from random import Random
 
-from reprieve.cluster.mini.calls import key_of_target
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import WatchFault
-from reprieve.cluster.mini.history import Stored
+from reprieve.cluster.mini.scheduler_calls import key_of_target
+from reprieve.cluster.mini.stored_objects import Stored
 from reprieve.cluster.port import Answer, Refused, Sight
 from reprieve.model.effects import Effect, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced

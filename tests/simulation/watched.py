@@ -5,17 +5,19 @@ from collections.abc import Iterable, Iterator
 
 from reprieve.model.effects import Effect, Evict, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Unknown
-from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
 from reprieve.preemption.policy import BudgetCounting
-from reprieve.preemption.toleration import tolerated_until
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided, Decision, Outcome
-from reprieve.scheduler.demands import GROUP, IN_PLACE, in_place_key, pod_target, priority_of
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
+from reprieve.scheduler.demands import priority_of
 from reprieve.scheduler.handover import Handover, Stage
 from reprieve.scheduler.settings import Settings
+from reprieve.scheduler.targets import pod_target
+from tests.reference.plain.toleration import may_be_taken_from
 from tests.simulation.evictions import Evictions
-from tests.simulation.invariants import Auditor, hold, is_waiting
+from tests.simulation.invariants import Auditor, hold, is_waiting, key_of
+from tests.simulation.plan_audit import PlanAudit
 
 
 class WatchedScheduler(Scheduler):
@@ -25,6 +27,7 @@ class WatchedScheduler(Scheduler):
         super().__init__(settings)
         self._auditor = auditor
         self._evictions = evictions
+        self.plan_audit = PlanAudit(lambda: auditor.places, evictions.decisions)
         self._unended: Counter[Effect] = Counter()
         self._evicting: set[tuple[str, Stage]] = set()  # plans that were, and how, after the last step
 
@@ -34,15 +37,17 @@ class WatchedScheduler(Scheduler):
         for event in events:
             self._note(event)
         self._check(effects)
+        self.plan_audit.look(self._state, events, effects, self.records())
         return effects
 
     def decide(self, now: float) -> Decided | None:
-        reserved, doomed = self._reserved(), set(self._state.plans.doomed())
+        reserved, in_flight = self._reserved(), set(self._state.plans.victims_in_flight())
         decided = super().decide(now)
         if decided is not None:
             self._evictions.decided(decided.decision)
-            self._check_decision(decided.decision, reserved, doomed)
+            self._check_decision(decided.decision, reserved, in_flight)
             self._check(decided.effects)
+        self.plan_audit.look(self._state, (), decided.effects if decided is not None else (), self.records())
         return decided
 
     def _note(self, event: Event) -> None:
@@ -81,9 +86,10 @@ class WatchedScheduler(Scheduler):
 
     # --- decisions ---
 
-    def _check_decision(self, decision: Decision, reserved: dict[Target, str], doomed: set[Target]) -> None:
-        kind = IN_PLACE if decision.growth is not None else decision.demand.kind
-        key = (kind, decision.demand.namespace, decision.demand.name)
+    def _check_decision(
+        self, decision: Decision, reserved: dict[Target, str], in_flight: set[Target]
+    ) -> None:
+        key = key_of(decision.demand, is_resize=decision.growth is not None)
         if decision.outcome is Outcome.PLACED:
             self._check_no_gang_is_torn(key)
             self._check_reserved_room(decision, reserved)
@@ -91,14 +97,14 @@ class WatchedScheduler(Scheduler):
             plan = self._state.plans.of(key)
             assert plan is not None
             self._check_plan(plan, decision.priority, decision.at)
-            self._check_budgets(plan, doomed)
+            self._check_budgets(plan, in_flight)
 
-    def _check_no_gang_is_torn(self, key: tuple[str, str, str]) -> None:
-        group = self._state.world.groups.group(key[1:]) if key[0] == GROUP else None
+    def _check_no_gang_is_torn(self, key: DemandKey) -> None:
+        group = self._state.world.groups.group(key.object) if key.kind is DemandKind.GROUP else None
         if group is None or group.spec.gang is None:
             return
         pods = [
-            (member, self._state.world.pod(member)) for member in self._state.world.groups.members(key[1:])
+            (member, self._state.world.pod(member)) for member in self._state.world.groups.members(key.object)
         ]
         staying = [m for m, pod in pods if pod is not None and pod.pod.metadata.deletion_timestamp is None]
         runs = sum(map(self._state.world.is_placed, staying))
@@ -106,7 +112,9 @@ class WatchedScheduler(Scheduler):
 
     def _reserved(self) -> dict[Target, str]:
         """Whoever waits for a node, because a plan says so or because it was promised before."""
-        plans = [plan for key, plan in self._state.plans if plan.is_open and key[0] != IN_PLACE]
+        plans = [
+            plan for key, plan in self._state.plans if plan.is_open and key.kind is not DemandKind.RESIZE
+        ]
         nominated = {nomination.pod: nomination.node for nomination in self._state.ledger.nominations}
         return nominated | {pod: node for plan in plans for pod, node in plan.places}
 
@@ -129,7 +137,7 @@ class WatchedScheduler(Scheduler):
         own = (decision.demand.namespace, decision.demand.name)
         for i, pod in enumerate(waiting):
             key = self._state.ledger.parts.get(pod)
-            if key is None or pod in here or key[1:] == own:
+            if key is None or pod in here or key.object == own:
                 continue
             priority = priority_of(self._state.world, key, self._state.settings.group_rules)
             came_later = here <= set(waiting[:i])
@@ -140,23 +148,21 @@ class WatchedScheduler(Scheduler):
         for victim in plan.victims:
             pod = self._state.world.pod((victim.namespace, victim.name))
             assert pod is not None
-            group = (
-                self._state.world.groups.group(group_key(pod.pod) or ("", ""))
-                if self._state.settings.groups
-                else None
-            )
+            demand = self._state.settings.demand_of_pod(pod.pod)
+            in_group = demand.kind is DemandKind.GROUP
+            group = self._state.world.groups.group(demand.object) if in_group else None
             own = pod.pod.spec.priority or 0
             theirs = own if group is None else self._state.world.groups.priority_of(group)
             hold(theirs < priority, f"{victim} has priority {theirs} and goes for {priority}")
             if group is None:
-                until = tolerated_until(pod.pod, priority, self._state.world.groups.classes)
+                until = may_be_taken_from((*self._state.world.groups.classes.values(),), [pod.pod], priority)
                 hold(until <= now, f"{victim} tolerates {priority} until {until}, and goes at {now}")
             if group is not None and group.spec.disrupted_whole:
                 self._check_whole(plan, (group.metadata.namespace, group.metadata.name))
 
-    def _check_budgets(self, plan: Handover, doomed: set[Target]) -> None:
+    def _check_budgets(self, plan: Handover, in_flight: set[Target]) -> None:
         """By the plain count: those who go, and those who were to go before, for whichever plan."""
-        new = set(plan.victims) - doomed
+        new = set(plan.victims) - in_flight
         policies = self._state.settings.policies.values()
         if (
             plan.price is None
@@ -166,7 +172,7 @@ class WatchedScheduler(Scheduler):
             return
         view = self._state.world.snapshot()
         pods = {
-            p: row for p in doomed | new if (row := view.pods.rows.get((p.namespace, p.name))) is not None
+            p: row for p in in_flight | new if (row := view.pods.rows.get((p.namespace, p.name))) is not None
         }
         for budget in view.budgets:
             guarded = view.pods.matching(budget.selector, frozenset({budget.namespace}))
@@ -191,28 +197,27 @@ class WatchedScheduler(Scheduler):
     # --- at the end ---
 
     def check_rest(self) -> None:
+        self.plan_audit.check_rest()
         hold(not len(self._state.plans), f"plans are left: {list(self._state.plans)}")
         ledger = self._state.ledger
         hold(not len(ledger.nominations), f"room is reserved: {list(ledger.nominations)}")
         lingering = ledger.nominations.lingering
         hold(not lingering, f"nominations linger: {lingering}")
-        hold(not self._state.plans.doomed(), f"marks are left: {self._state.plans.doomed()}")
+        in_flight = self._state.plans.victims_in_flight()
+        hold(not in_flight, f"marks are left: {in_flight}")
         promises = [str(assumed.pod) for assumed in ledger.assumed]
         hold(not promises, f"promises are left: {promises}")
         under_way = [effect for effect, number in self._unended.items() if number]
         hold(not under_way, f"effects did not end: {under_way}")
 
     def _wants_more(self, pod: Pod) -> bool:
-        in_place = self._state.in_place(in_place_key(pod))
-        return self._state.is_ours(pod) and in_place is not None and in_place.asks(pod)
+        resizes = self._state.resizes(DemandKey.of_resize(pod))
+        return self._state.is_ours(pod) and resizes is not None and resizes.is_waiting(pod)
 
     def check_nobody_is_forgotten(self, pods: Iterable[Pod]) -> None:
         waiting = {
             (p.metadata.namespace, p.metadata.name) for p in pods if is_waiting(p) or self._wants_more(p)
         }
-        parts = self._state.ledger.parts
+        parts, queue = self._state.ledger.parts, self._state.queue
         hold({(pod.namespace, pod.name) for pod, _ in parts} == waiting, f"waiting are {waiting}")
-        hold(
-            set(self._state.queue.keys()) == set(parts.demands()),
-            f"in line are {list(self._state.queue.keys())}",
-        )
+        hold(set(queue) == set(parts.demands()), f"in line are {list(queue)}")

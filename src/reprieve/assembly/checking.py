@@ -1,4 +1,4 @@
-"""Can Reprieve be the scheduler of a cluster? Asked of its API server; nothing is changed there."""
+"""Can Reprieve schedule a cluster? Reads from its API server, and changes nothing there."""
 
 import os
 import re
@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
-from typing import Any
 
 from reprieve import config
-from reprieve.assembly import settings_of
 from reprieve.assembly.daemon import DaemonError, answered_rights, needed_rights, places, server_version
+from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.timestamps import moment, stamp
 from reprieve.cluster.kube import client, rights
 from reprieve.cluster.kube.auth import Access, find_access
@@ -20,10 +19,8 @@ from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.requests import Request
 from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place
 
-Json = dict[str, Any]
-
 _OLDEST = (1, 28)
-# What servers may lack: the features that need it are then of no use.
+# Kinds that a server may lack, and what Reprieve then cannot do.
 _OPTIONAL = {
     "PodGroup": "no gangs: pods of groups are scheduled one by one",
     "CompositePodGroup": "no trees of groups",
@@ -40,17 +37,17 @@ class Grade(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     code: str
     grade: Grade
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     server: str
     version: str
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
 
     @property
     def can_schedule(self) -> bool:
@@ -63,8 +60,8 @@ async def check(
     kubeconfig: str,
     context: str,
     clock: Callable[[], float] = time.time,
-) -> Report:
-    """InvalidConfigurationError or DaemonError if there is nothing to be found out."""
+) -> CheckReport:
+    """Raises InvalidConfigurationError or DaemonError if the cluster cannot be checked."""
     configured = config.parse_configuration(document)
     gates = config.parse_feature_gates(feature_gates)
     settings_of(configured, gates)
@@ -75,7 +72,7 @@ async def check(
             findings = [f async for f in _findings(connection, configured, gates, version, clock())]
         except (NoAnswerError, RefusedError) as error:
             raise DaemonError(f"what the server has cannot be found out: {error}") from error
-    return Report(access.server, version, tuple(findings))
+    return CheckReport(access.server, version, tuple(findings))
 
 
 def _access(kubeconfig: str, context: str) -> Access:
@@ -87,17 +84,17 @@ def _access(kubeconfig: str, context: str) -> Access:
 
 async def _findings(
     connection: Connection, configured: config.Configuration, gates: config.Gates, version: str, now: float
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[CheckResult]:
     yield _about_version(version)
     if person := await connection.ask(rights.who_are_we()):
-        yield Finding("User", Grade.GOOD, f"the rights are those of {person}")
+        yield CheckResult("User", Grade.GOOD, f"the rights are those of {person}")
     found = await places(connection)
     for finding in (*_about_kinds(found), *_about_gates(gates, found, await _parts_of_pods(connection))):
         yield finding
     for finding in _about_rights(await answered_rights(connection, needed_rights(configured, found))):
         yield finding
     for judging, without in (
-        (rights.judging_rights(), "nobody can read /metrics and /configz"),
+        (rights.judging_rights(), "no client can read /metrics and /configz"),
         (rights.authority_rights(), "client certificates do not count on our pages, only tokens"),
     ):
         for finding in _about_judging(await answered_rights(connection, list(judging)), without):
@@ -106,38 +103,38 @@ async def _findings(
         yield finding
 
 
-def _about_version(version: str) -> Finding:
+def _about_version(version: str) -> CheckResult:
     numbers = re.match(r"v?(\d+)\.(\d+)", version)
     if numbers is None:
-        return Finding("Version", Grade.WARNING, f"{version} is a version that says nothing")
+        return CheckResult("Version", Grade.WARNING, f"{version} is not a version of Kubernetes")
     if (int(numbers[1]), int(numbers[2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
-        return Finding("Version", Grade.WARNING, f"{version} is older than {oldest}, with which nobody tried")
-    return Finding("Version", Grade.GOOD, version)
+        return CheckResult("Version", Grade.WARNING, f"{version} is older than {oldest} and untested")
+    return CheckResult("Version", Grade.GOOD, version)
 
 
-def _about_kinds(found: Sequence[Place]) -> Iterator[Finding]:
+def _about_kinds(found: Sequence[Place]) -> Iterator[CheckResult]:
     there = {place.kind: place for place in found}
     for kind in CANDIDATES:
         place = there.get(kind)
         if place is not None:
-            yield Finding("Kind", Grade.GOOD, f"{kind} in {place.api_version!s}")
+            yield CheckResult("Kind", Grade.GOOD, f"{kind} in {place.api_version!s}")
         elif kind in _OPTIONAL:
-            yield Finding("Kind", Grade.WARNING, f"the server has no {kind}: {_OPTIONAL[kind]}")
+            yield CheckResult("Kind", Grade.WARNING, f"the server has no {kind}: {_OPTIONAL[kind]}")
         else:
-            yield Finding("Kind", Grade.BAD, f"the server has no {kind}, which every scheduler needs")
+            yield CheckResult("Kind", Grade.BAD, f"the server has no {kind}, which every scheduler needs")
 
 
-def _about_gates(gates: config.Gates, found: Sequence[Place], parts: frozenset[str]) -> Iterator[Finding]:
-    """Gates that are on, and of no use on this server."""
+def _about_gates(gates: config.Gates, found: Sequence[Place], parts: frozenset[str]) -> Iterator[CheckResult]:
+    """Gates that are on, although this server lacks what they need."""
     kinds = {place.kind for place in found}
     lacking = "is on, and the server has no"
     if gates.gang_scheduling and "PodGroup" not in kinds:
-        yield Finding("Gate", Grade.WARNING, f"GangScheduling {lacking} PodGroup")
+        yield CheckResult("Gate", Grade.WARNING, f"GangScheduling {lacking} PodGroup")
     if gates.composite_pod_group and "CompositePodGroup" not in kinds:
-        yield Finding("Gate", Grade.WARNING, f"CompositePodGroup {lacking} CompositePodGroup")
+        yield CheckResult("Gate", Grade.WARNING, f"CompositePodGroup {lacking} CompositePodGroup")
     if gates.in_place_pod_vertical_scaling_scheduler_preemption and "pods/resize" not in parts:
-        yield Finding(
+        yield CheckResult(
             "Gate", Grade.WARNING, f"InPlacePodVerticalScalingSchedulerPreemption {lacking} pods/resize"
         )
 
@@ -148,19 +145,19 @@ async def _parts_of_pods(connection: Connection) -> frozenset[str]:
     return frozenset(str(entry.get("name")) for entry in listed or () if isinstance(entry, dict))
 
 
-def _about_rights(answers: Mapping[rights.Right, bool | None]) -> Iterator[Finding]:
+def _about_rights(answers: Mapping[rights.Right, bool | None]) -> Iterator[CheckResult]:
     for right, may in answers.items():
         if may is None:
-            yield Finding("Right", Grade.WARNING, f"the server does not say whether we may {right}")
+            yield CheckResult("Right", Grade.WARNING, f"the server does not say whether we may {right}")
         elif not may:
-            yield Finding("Right", Grade.BAD, f"we may not {right}")
+            yield CheckResult("Right", Grade.BAD, f"we may not {right}")
     if given := sum(may is True for may in answers.values()):
-        yield Finding("Right", Grade.GOOD, f"{given} of {len(answers)} rights are given")
+        yield CheckResult("Right", Grade.GOOD, f"{given} of {len(answers)} rights are given")
 
 
-def _about_judging(answers: Mapping[rights.Right, bool | None], without: str) -> Iterator[Finding]:
+def _about_judging(answers: Mapping[rights.Right, bool | None], without: str) -> Iterator[CheckResult]:
     for right in (right for right, may in answers.items() if may is False):
-        yield Finding("Right", Grade.WARNING, f"we may not {right}: {without}")
+        yield CheckResult("Right", Grade.WARNING, f"we may not {right}: {without}")
 
 
 # --- leases --------------------------------------------------------------------------------------
@@ -168,7 +165,7 @@ def _about_judging(answers: Mapping[rights.Right, bool | None], without: str) ->
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """By whom; nobody if it is free. ``until``: when that ended, if whoever it was has not renewed it."""
+    """``holder`` is empty if the lease is free. ``until``: when the lease expired, if it was not renewed."""
 
     holder: str = ""
     until: str = ""
@@ -176,7 +173,7 @@ class _Held:
 
 async def _about_leases(
     connection: Connection, configured: config.Configuration, now: float
-) -> list[Finding]:
+) -> list[CheckResult]:
     election = configured.settings.leader_election
     ours = (election.resource_namespace, election.resource_name) if election.leader_elect else None
     findings = []
@@ -184,31 +181,33 @@ async def _about_leases(
         held = await _held(connection, *ours, now)
         findings.append(_about_our_lease("/".join(ours), held))
     namespace, name, scheduler = _OTHER
-    # Who shares a lease with kube-scheduler does nothing as long as that one leads.
+    # A replica that shares the lease of kube-scheduler does nothing while that one leads.
     replaces = scheduler in (profile.scheduler_name for profile in configured.profiles)
     if replaces and ours != (namespace, name):
         held = await _held(connection, namespace, name, now)
         if held is None:
-            text = f"who holds lease {namespace}/{name} cannot be read: perhaps two would be {scheduler}"
-            findings.append(Finding("Lease", Grade.WARNING, text))
+            text = f"the holder of lease {namespace}/{name} cannot be read: perhaps two would be {scheduler}"
+            findings.append(CheckResult("Lease", Grade.WARNING, text))
         elif held.holder and not held.until:
             text = f"lease {namespace}/{name} is held by {held.holder}: two would be {scheduler}"
-            findings.append(Finding("Lease", Grade.WARNING, text))
+            findings.append(CheckResult("Lease", Grade.WARNING, text))
     return findings
 
 
-def _about_our_lease(name: str, held: _Held | None) -> Finding:
+def _about_our_lease(name: str, held: _Held | None) -> CheckResult:
     if held is None:
-        return Finding("Lease", Grade.WARNING, f"lease {name}: who holds it cannot be read")
+        return CheckResult("Lease", Grade.WARNING, f"lease {name}: its holder cannot be read")
     if held.until:
-        return Finding("Lease", Grade.GOOD, f"lease {name}: free, {held.holder} held it until {held.until}")
-    return Finding(
+        return CheckResult(
+            "Lease", Grade.GOOD, f"lease {name}: free, {held.holder} held it until {held.until}"
+        )
+    return CheckResult(
         "Lease", Grade.GOOD, f"lease {name}: {f'held by {held.holder}' if held.holder else 'free'}"
     )
 
 
 async def _held(connection: Connection, namespace: str, name: str, now: float) -> _Held | None:
-    """None if that cannot be read."""
+    """None if the lease cannot be read."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
     response = await connection.send(Request("GET", path))
     if response.status == HTTPStatus.NOT_FOUND:

@@ -1,6 +1,6 @@
-"""One replica that schedules a real cluster: it gets in, waits until it leads, and schedules while it does.
+"""How does one replica schedule a real cluster? It connects, waits until it leads, and then schedules.
 
-Whatever keeps it from its work is a sentence for whoever started it.
+It must not know the mini cluster. Whatever keeps it from scheduling is a sentence for the operator.
 """
 
 import asyncio
@@ -16,16 +16,11 @@ from http import HTTPStatus
 from pathlib import Path
 
 from reprieve import config
-from reprieve.assembly import (
-    DEFAULT_GATES,
-    journal_in,
-    reached,
-    scheduled,
-    scheduling,
-    settings_of,
-    watched,
-)
-from reprieve.assembly.endpoints import USUALLY, Endpoint, Judges, Judging, served
+from reprieve.assembly.endpoints import USUALLY, Judges, Judging, ServingEndpoint, served
+from reprieve.assembly.journals import journal_in
+from reprieve.assembly.kube_cluster import reached, scheduled, scheduling
+from reprieve.assembly.observed_scheduler import watched
+from reprieve.assembly.scheduler_settings import DEFAULT_GATES, settings_of
 from reprieve.cluster.kube import client, lease, rights
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
@@ -34,7 +29,7 @@ from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.requests import Request, Response
 from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place
-from reprieve.runtime.decision_log import Chronicle
+from reprieve.runtime.decision_log import DecisionLog
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.telemetry import Telemetry
@@ -42,28 +37,28 @@ from reprieve.scheduler.core import Scheduler
 
 _log = logging.getLogger(__name__)
 
-_PATIENCE = 10.0  # seconds for which a server may be away when we begin: perhaps it begins, too
+_PATIENCE = 10.0  # seconds that a server may take to answer at the start: it may be starting, too
 _KNOCK_AGAIN = 1.0
-_NAMED = 5  # missing rights that are told one by one
-_AT_ONCE = 4  # questions about rights: each takes a connection of its own, and there are many
+_NAMED = 5  # missing rights that are named one by one
+_AT_ONCE = 4  # access reviews: there are many, and each uses a connection of its own
 
 
 class DaemonError(Exception):
-    """Why there can be no scheduling, or no longer, as a sentence."""
+    """Why the daemon cannot schedule, or no longer, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is asked for beside the configuration. Kubeconfigs are files; ``server`` counts more than theirs.
+    """What flags set beside the configuration. Kubeconfigs are files; ``server`` overrides theirs.
 
-    ``who`` and ``may``: the kubeconfigs by which it is found out who asks for pages, and what they may;
-    otherwise as for everything else.
+    ``who`` and ``may``: the kubeconfigs for token reviews and for access reviews of the clients of our pages;
+    by default the one for everything else.
     """
 
     feature_gates: str = ""
     kubeconfig: str = ""
     server: str = ""
-    endpoint: Endpoint | None = None
+    endpoint: ServingEndpoint | None = None
     who: str = ""
     may: str = ""
     judging: Judging = USUALLY
@@ -77,12 +72,12 @@ class Daemon:
     access: Access
     identity: str
     judges: Judges
-    endpoint: Endpoint | None = None
+    endpoint: ServingEndpoint | None = None
     journal: Path | None = None
 
 
 def daemon_of(document: object, wanted: Wanted) -> Daemon:
-    """What is asked for; InvalidConfigurationError or DaemonError if it cannot be had."""
+    """Raises InvalidConfigurationError or DaemonError if the daemon cannot be assembled."""
     configured = config.parse_configuration(document)
     gates = config.parse_feature_gates(wanted.feature_gates)
     settings_of(configured, gates)
@@ -105,32 +100,32 @@ def daemon_of(document: object, wanted: Wanted) -> Daemon:
 
 
 @dataclass(frozen=True, slots=True)
-class _Onlookers:
-    """Those who learn from a scheduler, and outlive it."""
+class _Observers:
+    """Observers that outlive a scheduler."""
 
     telemetry: Telemetry = field(default_factory=Telemetry)
     readiness: Readiness = field(default_factory=Readiness)
 
 
 async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[], float] = time.time) -> None:
-    """Returns when it was told to end, and has; raises DaemonError if it has to end before."""
+    """Returns once ``end`` is set and scheduling has stopped; raises DaemonError if it stops before."""
     for warning in daemon.configured.warnings:
         _log.warning("%s", warning)
-    onlookers = _Onlookers()
-    daemon.access.onlooker = onlookers.telemetry.answered
+    observers = _Observers()
+    daemon.access.onlooker = observers.telemetry.answered
     async with AsyncExitStack() as stack:
         if daemon.endpoint is not None:
             pages = served(
-                daemon.endpoint, daemon.configured, daemon.judges, onlookers.telemetry, onlookers.readiness
+                daemon.endpoint, daemon.configured, daemon.judges, observers.telemetry, observers.readiness
             )
             await stack.enter_async_context(pages)
-        work = asyncio.create_task(_work(daemon, clock, onlookers))
+        work = asyncio.create_task(_work(daemon, clock, observers))
         told = asyncio.create_task(end.wait())
         await asyncio.wait((work, told), return_when=asyncio.FIRST_COMPLETED)
         told.cancel()
-        onlookers.readiness.leaves()
+        observers.readiness.leaves()
         if not work.done():
-            _log.info("asked to end: what is under way may end, for a few seconds")
+            _log.info("stopping: calls in flight have a few seconds to finish")
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
             return
@@ -138,17 +133,17 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
         raise DaemonError("the lease could not be renewed in time: another replica may lead now")
 
 
-async def _work(daemon: Daemon, clock: Callable[[], float], onlookers: _Onlookers) -> None:
+async def _work(daemon: Daemon, clock: Callable[[], float], observers: _Observers) -> None:
     lease_name = daemon.configured.settings.leader_election.resource_name
-    onlookers.telemetry.leads(lease_name, now=False)
+    observers.telemetry.leads(lease_name, now=False)
     await _enter(daemon)
     with journal_in(daemon.journal, daemon.configured, daemon.gates, _log.warning) as journal:
 
         def watch(scheduler: Scheduler) -> Machine:
-            onlookers.readiness.looks()
-            onlookers.telemetry.leads(lease_name, now=True)
-            others = (onlookers.readiness, Chronicle())
-            return watched(scheduler, clock, onlookers.telemetry, journal, others)
+            observers.readiness.looks()
+            observers.telemetry.leads(lease_name, now=True)
+            others = (observers.readiness, DecisionLog())
+            return watched(scheduler, clock, observers.telemetry, journal, others)
 
         if daemon.configured.settings.leader_election.leader_elect:
             await lead(
@@ -158,14 +153,14 @@ async def _work(daemon: Daemon, clock: Callable[[], float], onlookers: _Onlooker
                 daemon.identity,
                 daemon.gates,
                 watch,
-                onlookers.readiness,
+                observers.readiness,
             )
         else:
             async with scheduling(daemon.configured, daemon.access, clock, daemon.gates, watch=watch):
                 await asyncio.Event().wait()
 
 
-async def lead(  # noqa: PLR0913, PLR0917  what, where, when and who
+async def lead(  # noqa: PLR0913, PLR0917  every one is needed
     configured: config.Configuration,
     access: Access,
     clock: Callable[[], float],
@@ -176,7 +171,8 @@ async def lead(  # noqa: PLR0913, PLR0917  what, where, when and who
 ) -> None:
     """Waits until this replica leads, schedules for as long as it does, and returns when another one may.
 
-    Nothing is written after that. Cancelled, it ends what is under way and lets the next one lead at once.
+    It writes nothing after that. When cancelled, it finishes calls in flight and releases the lease, so that
+    the next replica leads at once.
     """
     wanted = configured.settings.leader_election
     times = (wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)
@@ -186,7 +182,7 @@ async def lead(  # noqa: PLR0913, PLR0917  what, where, when and who
     def may_ask_for() -> float:
         return election.may_ask_for()
 
-    # Its own connection: a leader who waits in line to renew the lease is none for long.
+    # Its own connection: a leader whose renewals queue behind other requests loses the lease.
     async with client.connected(access, may_write_for=may_ask_for) as connection:
         election = lease.Election(connection, terms, clock)
         async with reached(configured, access, clock, election.seconds_left) as there:
@@ -195,7 +191,7 @@ async def lead(  # noqa: PLR0913, PLR0917  what, where, when and who
                     await election.win()
                 else:
                     await _won_knowing_all(election, there, readiness or Readiness())
-                # By a scheduler that knows nothing yet: it reads in the cluster how far the last one was.
+                # With a new scheduler: it reads from the cluster how far the previous leader got.
                 async with scheduled(there, configured, clock, gates, watch):
                     await election.keep()
             finally:
@@ -203,11 +199,11 @@ async def lead(  # noqa: PLR0913, PLR0917  what, where, when and who
 
 
 async def _won_knowing_all(election: lease.Election, there: KubeCluster, readiness: Readiness) -> None:
-    """Who does not know the cluster does not ask to lead: there may be somebody who does."""
+    """A replica tries to lead only once it has listed the cluster: another one may be ready already."""
     readiness.looks()
     await there.stand_by()
     readiness.knows_all()
-    _log.info("standing by: the cluster is known, and the lease is asked for")
+    _log.info("standing by: the cluster is listed, waiting for the lease")
     tasks = [asyncio.create_task(task) for task in (election.win(), there.until_it_fails())]
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -223,7 +219,7 @@ async def _won_knowing_all(election: lease.Election, there: KubeCluster, readine
 
 
 async def _enter(daemon: Daemon) -> None:
-    """Whoever has not the rights is told now, and all at once, instead of one by one when they are missed."""
+    """Reports all missing rights at the start, instead of one by one when a call fails."""
     async with client.connected(daemon.access) as connection:
         version = await server_version(connection, _PATIENCE)
         _log.info("the server is %s, of version %s", daemon.access.server, version)
@@ -238,7 +234,7 @@ async def _enter(daemon: Daemon) -> None:
 
 
 async def server_version(connection: Connection, patience: float = 0.0) -> str:
-    """As the server tells it; DaemonError if there is none, or it does not let us in."""
+    """The version of the server; raises DaemonError if it does not answer or rejects our credentials."""
     response = await _knocked(connection, asyncio.get_running_loop().time() + patience)
     if response.status == HTTPStatus.UNAUTHORIZED:
         raise DaemonError("the server does not accept our credentials: expected a user that it knows")
@@ -259,7 +255,7 @@ async def _knocked(connection: Connection, until: float) -> Response:
 
 
 async def places(connection: Connection) -> list[Place]:
-    """Where the kinds are that we read; without those that the server does not have."""
+    """Where the server serves the kinds that Reprieve reads; without those that it lacks."""
     discovery = Discovery(connection)
     found = [await discovery.find(kind) for kind in CANDIDATES]
     return [place for place in found if place is not None]
@@ -274,14 +270,14 @@ def needed_rights(configured: config.Configuration, found: Iterable[Place]) -> l
 
 
 async def missing_rights(connection: Connection, needed: Sequence[rights.Right]) -> list[rights.Right]:
-    """A server that does not say is taken to allow it: then it has the word when the time comes."""
+    """A server that does not answer a review counts as allowing: the call itself will show."""
     return [right for right, may in (await answered_rights(connection, needed)).items() if may is False]
 
 
 async def answered_rights(
     connection: Connection, needed: Sequence[rights.Right]
 ) -> dict[rights.Right, bool | None]:
-    """Whether the server gives us each of these; None if it does not say."""
+    """Whether the server grants each of these; None if it does not answer the review."""
     turns = asyncio.Semaphore(_AT_ONCE)
 
     async def ask(right: rights.Right) -> bool | None:

@@ -1,4 +1,4 @@
-"""What a replica tells those who ask over HTTPS, on a port of its own: probes, metrics, configuration."""
+"""What does a replica serve over HTTPS, on a port of its own? Probes, metrics, configuration."""
 
 import asyncio
 import errno
@@ -27,8 +27,18 @@ from reprieve.cluster.kube.authorities import UntoldError, client_authorities
 from reprieve.cluster.kube.client import Connection, NoAnswerError
 from reprieve.cluster.kube.reviews import Doorkeeper, Memory
 from reprieve.config.writing import written
+from reprieve.runtime.http_endpoints import (
+    JSON,
+    PROBES,
+    Authorize,
+    ContentEndpoint,
+    Denial,
+    Endpoints,
+    HttpClient,
+    ProbeEndpoint,
+    application,
+)
 from reprieve.runtime.metrics import CONTENT_TYPE
-from reprieve.runtime.pages import JSON, PROBES, Door, Page, Pages, Probe, Refusal, Visitor, application
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.telemetry import Telemetry
 
@@ -39,10 +49,10 @@ _NO_SUCH_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """For how many seconds it counts who has a token, that somebody may, and that somebody may not.
+    """For how many seconds a token review, an access review that allowed and one that denied are cached.
 
-    ``looks_up``: whether the server is asked whose client certificates count, where no file says it.
-    ``must_learn``: whether nothing is served before that was learned."""
+    ``looks_up``: whether the authorities of client certificates are read from the server if no file names
+    them. ``must_learn``: whether serving waits for that."""
 
     known: float = 10.0
     allowed: float = 10.0
@@ -56,7 +66,7 @@ USUALLY = Judging()
 
 @dataclass(frozen=True, slots=True)
 class Judges:
-    """Whom to ask who somebody is, and what they may."""
+    """The servers of token reviews (``who``) and of access reviews (``may``)."""
 
     who: Access
     may: Access
@@ -64,8 +74,8 @@ class Judges:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """``for_all``: paths for which nobody is asked who he is. ``shared``: whether others may listen there."""
+class ServingEndpoint:
+    """``for_all``: paths without authentication. ``shared``: whether other processes may bind the port."""
 
     host: str = "0.0.0.0"
     port: int = 10259
@@ -77,30 +87,30 @@ class Endpoint:
 
 @asynccontextmanager
 async def served(
-    endpoint: Endpoint,
+    endpoint: ServingEndpoint,
     configured: config.Configuration,
     judges: Judges,
     telemetry: Telemetry,
     readiness: Readiness,
 ) -> AsyncIterator[int]:
-    """For as long as the context is open; the port on which it is. An EndpointError if that cannot be."""
-    pages: Pages = {
-        "/healthz": Probe(readiness.alive),
-        "/livez": Probe(readiness.alive),
-        "/readyz": Probe(readiness.ready),
-        "/metrics": Page(telemetry.text, CONTENT_TYPE),
-        "/configz": Page(lambda: _configz(configured), JSON),
+    """Serves for as long as the context is open, and yields the port; raises EndpointError if it cannot."""
+    endpoints: Endpoints = {
+        "/healthz": ProbeEndpoint(readiness.alive),
+        "/livez": ProbeEndpoint(readiness.alive),
+        "/readyz": ProbeEndpoint(readiness.ready),
+        "/metrics": ContentEndpoint(telemetry.text, CONTENT_TYPE),
+        "/configz": ContentEndpoint(lambda: _configz(configured), JSON),
     }
     trust = Trust(endpoint.files, endpoint.manners)
     async with AsyncExitStack() as stack:
-        # Connections of its own: whoever asks for pages must not slow down scheduling.
+        # Connections of its own: authorizing a reader of metrics must not slow down scheduling.
         who = await stack.enter_async_context(client.connected(judges.who))
         may = await stack.enter_async_context(client.connected(judges.may))
         for task in await _keep_up(trust, endpoint, judges, who):
             stack.callback(task.cancel)
         judging = judges.judging
         keeper = Doorkeeper(who, may, Memory(judging.known, judging.allowed, judging.refused))
-        made = application(pages, _door(keeper, trust), endpoint.for_all)
+        made = application(endpoints, _authorize(keeper, trust), endpoint.for_all)
         runner = web.AppRunner(made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
@@ -109,7 +119,7 @@ async def served(
 
 
 async def _keep_up(
-    trust: Trust, endpoint: Endpoint, judges: Judges, server: Connection
+    trust: Trust, endpoint: ServingEndpoint, judges: Judges, server: Connection
 ) -> list["asyncio.Task[None]"]:
     async def ask() -> bytes:
         try:
@@ -124,19 +134,19 @@ async def _keep_up(
     return [asyncio.create_task(each) for each in work]
 
 
-def _door(keeper: Doorkeeper, trust: Trust) -> Door:
-    async def refusal(visitor: Visitor, path: str) -> Refusal | None:
-        return await keeper.refusal(visitor.token, trust.bearer(visitor.connection), path)
+def _authorize(keeper: Doorkeeper, trust: Trust) -> Authorize:
+    async def denial(caller: HttpClient, path: str) -> Denial | None:
+        return await keeper.refusal(caller.token, trust.bearer(caller.connection), path)
 
-    return refusal
+    return denial
 
 
 def _configz(configured: config.Configuration) -> bytes:
     return msgspec.json.encode({"componentconfig": written(configured)})
 
 
-async def _listen(runner: web.AppRunner, endpoint: Endpoint, trust: Trust) -> None:
-    """An address that means any means those of both families, as far as the machine has them."""
+async def _listen(runner: web.AppRunner, endpoint: ServingEndpoint, trust: Trust) -> None:
+    """A wildcard address binds both families, as far as the machine has them."""
     hosts = _BOTH if endpoint.host in _ANY else (endpoint.host,)
     lacking = 0
     for host in hosts:
@@ -151,7 +161,7 @@ async def _listen(runner: web.AppRunner, endpoint: Endpoint, trust: Trust) -> No
                 raise EndpointError(_told(endpoint, error)) from error
 
 
-def _told(endpoint: Endpoint, error: OSError) -> str:
+def _told(endpoint: ServingEndpoint, error: OSError) -> str:
     where = f"port {endpoint.port} of {endpoint.host}"
     if error.errno == errno.EADDRINUSE:
         return f"{where} is in use: choose another with --secure-port"

@@ -1,6 +1,6 @@
-"""By which certificate those who ask us know us, and by whose certificates we know them.
+"""Which certificate do our pages show, and which client certificates do they accept?
 
-Both may be exchanged while we run: the newest that is good counts for whoever connects from then on.
+Both may change while we run: every new connection uses the newest valid ones.
 """
 
 import asyncio
@@ -15,19 +15,19 @@ from reprieve.cluster.certificates import Bearer, Certificate, bearer_of, new_ce
 
 _log = logging.getLogger(__name__)
 
-_LOOK_AGAIN_SECONDS = 30.0  # at files
-_ASK_AGAIN_SECONDS = 60.0  # for what is in the cluster
+_LOOK_AGAIN_SECONDS = 30.0  # between reads of files
+_ASK_AGAIN_SECONDS = 60.0  # between requests to the cluster
 _OUR_NAMES = ("localhost", "127.0.0.1")
 
 
 class EndpointError(Exception):
-    """Why nothing can be served, as a sentence."""
+    """Why the pages cannot be served, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """``own``: our certificate and its key; without them, one that vouches for itself is made.
-    ``clients``: the authorities that vouch for clients."""
+    """``own``: our certificate and its key; without them, a self-signed one is made.
+    ``clients``: the authorities that sign client certificates."""
 
     own: tuple[Path, Path] | None = None
     clients: Path | None = None
@@ -35,7 +35,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Manners:
-    """How TLS is spoken. ``ciphers``: those of TLS 1.2 that may be used; None for what OpenSSL holds good."""
+    """Options of TLS. ``ciphers``: those allowed in TLS 1.2; None for the defaults of OpenSSL."""
 
     minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     ciphers: Sequence[str] | None = None
@@ -45,44 +45,44 @@ NO_FILES, USUAL_MANNERS = Files(), Manners()
 
 
 class Trust:
-    """``context`` is for whoever listens. An EndpointError if the files are no good."""
+    """``context`` is for the listener. Raises EndpointError if the files are invalid."""
 
     def __init__(self, files: Files, manners: Manners) -> None:
         self._files = files
-        self._made_up = new_certificate(_OUR_NAMES)  # for those who have none
-        self._accepted = b""  # authorities of clients that were found elsewhere
+        self._made_up = new_certificate(_OUR_NAMES)  # used if no file is given
+        self._accepted = b""  # authorities of clients that were read from the cluster
         self._verified_by: WeakKeyDictionary[ssl.SSLContext, bytes] = WeakKeyDictionary()
         self._complaint = ""
         self._manners = manners
         self.context = _mannered(server_context(), manners)
-        # Which certificate is shown is chosen anew for everybody who comes, whatever name he asks for.
+        # The certificate is chosen for every connection, whatever server name the client sends.
         self.context.sni_callback = self._choose
         self._known = self._read()
         self._newest = self._made(self._known)
 
     def bearer(self, connection: ssl.SSLObject | None) -> Bearer | None:
-        """Who has shown a certificate that counts still; a connection may outlive what it was verified by."""
+        """The subject of a client certificate, if still trusted: a connection may outlive the trust."""
         if connection is None or self._verified_by.get(connection.context) != self._trusted(self._known):
             return None
         return bearer_of(connection.getpeercert())
 
     def look(self) -> None:
-        """At the files again. What is wrong with them is told once, and what was good before stays."""
+        """Reads the files again. Logs an error once, and keeps the last valid certificates."""
         try:
             found = self._read()
             if found != self._known:
                 self._newest, self._known = self._made(found), found
-                _log.info("the certificates of the port have changed, and those who connect see the new ones")
+                _log.info("the certificates of the port have changed: new connections use them")
             self._complaint = ""
         except EndpointError as error:
             if str(error) != self._complaint:
-                _log.warning("going on with the certificates of the port from before: %s", error)
+                _log.warning("keeping the previous certificates of the port: %s", error)
             self._complaint = str(error)
 
     def accept(self, clients: bytes) -> None:
-        """Certificates of clients for whom these authorities vouch, as PEM; those in a file count more.
+        """Trusts clients whose certificates these authorities, as PEM, have signed; a file takes precedence.
 
-        An EndpointError if they are none: then it stays as it was.
+        Raises EndpointError if they are no certificates, and then changes nothing.
         """
         if clients != self._accepted:
             before, self._accepted = self._accepted, clients
@@ -111,7 +111,7 @@ class Trust:
         try:
             server_context(trusted)
         except (ssl.SSLError, ValueError) as error:
-            where = "--client-ca-file" if found[1] else "what the server tells"
+            where = "--client-ca-file" if found[1] else "client authorities in the cluster"
             raise EndpointError(f"{where}: expected certificates of authorities, as PEM") from error
         try:
             made = _mannered(shown.context(trusted), self._manners)
@@ -119,7 +119,7 @@ class Trust:
             where = " and ".join(map(str, self._files.own or ()))
             expected = f"expected a certificate and its key, as PEM, in {where}"
             raise EndpointError(f"--tls-cert-file, --tls-private-key-file: {expected}") from error
-        # Whoever cannot be known by a certificate is not asked for one.
+        # Without authorities to verify it, no client is asked for a certificate.
         self.context.verify_mode = made.verify_mode
         self._verified_by[made] = trusted
         return made
@@ -155,8 +155,8 @@ async def keep_looking(trust: Trust) -> None:
 
 
 async def keep_asking(trust: Trust, ask: Callable[[], Awaitable[bytes]]) -> None:
-    """``ask``: raises an EndpointError if it does not learn whom to accept. Then tokens are all that counts,
-    or what was learned before."""
+    """``ask`` raises EndpointError if the authorities cannot be read. Until they can, tokens count, and the
+    authorities that were read before."""
     told = ""
     while True:
         try:
@@ -164,6 +164,6 @@ async def keep_asking(trust: Trust, ask: Callable[[], Awaitable[bytes]]) -> None
             told = ""
         except EndpointError as error:
             if str(error) != told:
-                _log.warning("client certificates cannot be looked at, tokens can: %s", error)
+                _log.warning("client certificates cannot be verified, only tokens: %s", error)
             told = str(error)
         await asyncio.sleep(_ASK_AGAIN_SECONDS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from reprieve.assembly.checking import Grade, Report
+from reprieve.assembly.checking import CheckReport, Grade
 from reprieve.assembly.checking import check as checked
 from reprieve.assembly.daemon import DaemonError
 from reprieve.cli.configuring import document_in, wrong
@@ -53,14 +53,14 @@ def check(  # noqa: PLR0913, PLR0917  one for each flag
     ctx.exit(0 if report.can_schedule else _CANNOT)
 
 
-def _document(report: Report) -> dict[str, Any]:
+def _document(report: CheckReport) -> dict[str, Any]:
     found = [{"code": f.code, "grade": f.grade.value, "text": f.text} for f in report.findings]
     head = {"apiVersion": "reprieve.dev/v1alpha1", "kind": "CheckReport"}
     about = {"server": report.server, "version": report.version, "canSchedule": report.can_schedule}
     return {**head, **about, "findings": found}
 
 
-def _lines(report: Report) -> list[Line]:
+def _lines(report: CheckReport) -> list[Line]:
     found = [Line(f"{f.grade.value.lower():8}{f.code}: {f.text}", _TONES[f.grade]) for f in report.findings]
     answer = "can" if report.can_schedule else "cannot"
     tone = Tone.GOOD if report.can_schedule else Tone.BAD

@@ -3,7 +3,7 @@
 import click
 import yaml
 
-from reprieve.assembly import settings_of
+from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cli.configuring import document_in, wrong
 from reprieve.cli.screen import note
 from reprieve.config import InvalidConfigurationError, default_configuration, parse_configuration

@@ -1,18 +1,15 @@
-"""The configuration that somebody names on the command line, and what flags change in it.
+"""Which configuration does the command line name, and what do flags change in it?
 
-Whether it is right is not known here.
+This module must not know whether the configuration is valid.
 """
-
-from typing import Any
 
 import click
 
-from reprieve.cli.inputs import text_of
+from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import Unparsed, documents, repeated_keys
+from reprieve.model.json import Json
 
-Json = dict[str, Any]
-
-WRONG = 2  # exit code: another start would end the same
+WRONG = 2  # exit code: a restart would end the same way
 _NOTHING_WRITTEN = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
@@ -21,7 +18,7 @@ class WrongConfigurationError(click.ClickException):
 
 
 def document_in(filename: str | None) -> object:
-    """One document; what holds when nothing is written, if there is no file."""
+    """One document; without a file, an empty configuration, which has all defaults."""
     if filename is None:
         return _NOTHING_WRITTEN
     text = text_of(filename)
@@ -39,7 +36,7 @@ def document_in(filename: str | None) -> object:
 
 
 def with_flags(document: object, section: str, flags: Json) -> object:
-    """Flags that were given count more than what is written in that section."""
+    """Flags override the keys of that section."""
     given = {key: value for key, value in flags.items() if value is not None}
     if not given or not isinstance(document, dict):
         return document
@@ -48,6 +45,6 @@ def with_flags(document: object, section: str, flags: Json) -> object:
 
 
 def wrong(filename: str | None, error: Exception) -> WrongConfigurationError:
-    """Every mistake on a line of its own."""
+    """Every error on a line of its own."""
     where = f"{filename}: " if filename else ""
     return WrongConfigurationError("\n".join(f"{where}{line}" for line in str(error).splitlines()))

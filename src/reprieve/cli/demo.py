@@ -12,9 +12,9 @@ from typing import TextIO
 
 import click
 
-from reprieve.cli.inputs import STDIN
 from reprieve.cli.scenes import SCENES, Pace
 from reprieve.cli.screen import note, show
+from reprieve.cli.text_files import STDIN
 from reprieve.report.text import BLANK, Line, Tone
 
 UNREADABLE, FITS_NOWHERE = 1, 20

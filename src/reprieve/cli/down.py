@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from reprieve.assembly import Running, ask_to_stop
+from reprieve.assembly.running_clusters import RunningCluster, ask_to_stop
 from reprieve.cli.status import running_clusters
 
 PATIENCE = 30.0
@@ -36,12 +36,12 @@ def down(pid: int | None, data_dir: Path | None, *, everything: bool) -> None:
         _end(cluster)
 
 
-def _is_meant(cluster: Running, pid: int | None, data_dir: Path | None) -> bool:
+def _is_meant(cluster: RunningCluster, pid: int | None, data_dir: Path | None) -> bool:
     same_place = data_dir is None or cluster.data_dir == str(data_dir.resolve())
     return same_place and pid in (None, cluster.pid)
 
 
-def _end(cluster: Running) -> None:
+def _end(cluster: RunningCluster) -> None:
     ask_to_stop(cluster)
     until = time.monotonic() + PATIENCE
     while cluster in running_clusters():

@@ -1,27 +1,22 @@
-"""Objects from files that somebody names on the command line, `-` being stdin.
+"""Which objects are in the files that the command line names?
 
-A file that cannot be opened ends the command with a sentence. What cannot be read inside one is reported,
-and everything else goes on.
+An object that cannot be decoded is reported, and the others are used. Objects get the defaults that an
+API server would give them.
 """
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-import click
-
+from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.codec import Decoded, UnknownKind, Unreadable, decode_documents
-from reprieve.cluster.api.defaults import default
-from reprieve.cluster.api.features import ALL_FEATURES
+from reprieve.cluster.apiserver.defaults import default
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.model.objects import KubernetesObject, ref_of
-
-STDIN = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What one file holds, and a sentence for each object in it that is malformed or of no known kind."""
+    """The objects of one file, and a sentence for each that is malformed or of an unknown kind."""
 
     objects: tuple[KubernetesObject, ...]
     malformed: tuple[str, ...]
@@ -38,23 +33,12 @@ def read_input(filename: str) -> Input:
 
 
 def _filled(body: object) -> object:
-    """As a server would keep it: what limits alone were given for is asked for, too."""
+    """As an API server would store it: a container with limits alone requests the same amounts."""
     if isinstance(body, dict):
         default(body, str(body.get("apiVersion")).rpartition("/")[2], ALL_FEATURES)
     return body
 
 
-def text_of(filename: str) -> str:
-    try:
-        if filename == STDIN:
-            return sys.stdin.buffer.read().decode() if sys.stdin is not None else ""
-        return Path(filename).read_text(encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{filename}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise click.ClickException(f"{filename}: expected text in UTF-8") from error
-
-
 def latest(objects: Iterable[KubernetesObject]) -> list[KubernetesObject]:
-    """Of objects with one name the last, as if the files were applied in order."""
+    """The last of the objects with the same name, as if the files were applied in order."""
     return list({ref_of(thing): thing for thing in objects}.values())

@@ -1,6 +1,6 @@
-"""`reprieve replay`: what a scheduler wrote down is repeated; does it decide the same?
+"""`reprieve replay`: replays the journal of a scheduler. Does it decide the same, and do plans end the same?
 
-How a journal is written, and how it is repeated, is not known here.
+How a journal is written, and how it is replayed, is not known here.
 """
 
 from datetime import UTC, datetime
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from reprieve.assembly import replayed
+from reprieve.assembly.journals import replayed
 from reprieve.cli.screen import note
 from reprieve.model.words import counted
-from reprieve.runtime.journal import Difference, Headless, JournalError, Replayed
+from reprieve.runtime.journal import Headless, JournalError, ReplayDifference, Replayed
 
 
 @click.command()
@@ -23,8 +23,8 @@ def replay(ctx: click.Context, directory: Path) -> None:
     `reprieve up --data-dir D` writes to D/journal. Every run is repeated as it was configured. Nothing is
     changed anywhere.
 
-    The exit status tells: 0 if every decision of every run is the same, 1 if one differs or nothing can be
-    repeated.
+    The exit status is 0 if every decision and every plan record of every run is the same, 1 if one differs or
+    no run can be replayed.
     """
     try:
         runs = [told(number, run) for number, run in enumerate(replayed(directory), start=1)]
@@ -34,7 +34,7 @@ def replay(ctx: click.Context, directory: Path) -> None:
 
 
 def told(number: int, run: Replayed | Headless) -> bool | None:
-    """Whether the decisions of a run are the same; None if nobody can know."""
+    """Whether a run comes out the same; None if it cannot be replayed."""
     if isinstance(run, Headless):
         steps = counted(run.steps, "step")
         note(f"run {number}: its last {steps} cannot be repeated: its beginning is not kept any more")
@@ -43,15 +43,15 @@ def told(number: int, run: Replayed | Headless) -> bool | None:
         found = f"{counted(run.events, 'event')}, {counted(run.decisions, 'decision')}"
         click.echo(f"run {number}: {found}: all the same")
         return True
-    click.echo(f"run {number}: a decision differs, of {moment(run.difference)}")
+    click.echo(f"run {number}: a {run.difference.what} differs, of {moment(run.difference)}")
     click.echo(f"  was  {text(run.difference.written)}")
-    click.echo(f"  is   {text(run.difference.decided)}")
+    click.echo(f"  is   {text(run.difference.replayed)}")
     return False
 
 
-def moment(difference: Difference) -> str:
+def moment(difference: ReplayDifference) -> str:
     return f"{datetime.fromtimestamp(difference.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def text(decision: bytes | None) -> str:
-    return decision.decode() if decision is not None else "nobody's turn"
+def text(compared: bytes | None) -> str:
+    return compared.decode() if compared is not None else "nothing"

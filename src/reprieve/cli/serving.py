@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from reprieve.assembly.endpoints import Endpoint, Judging
+from reprieve.assembly.endpoints import Judging, ServingEndpoint
 from reprieve.assembly.trust import Files, Manners
 from reprieve.cli.spelling import Address, Duration, File, Flags, Listed, switch, together
-from reprieve.runtime.pages import PROBES
+from reprieve.runtime.http_endpoints import PROBES
 
 _PAIR = ("kube-scheduler.crt", "kube-scheduler.key")  # what kube-scheduler looks for in --cert-dir
 _TOO_OLD = ("VersionTLS10", "VersionTLS11")
@@ -98,12 +98,12 @@ judging_flags = together(
 )
 
 
-def endpoint_of(flags: Flags) -> Endpoint | None:
+def endpoint_of(flags: Flags) -> ServingEndpoint | None:
     """None if nothing is to be served."""
     files = Files(_own(flags), flags["client_ca_file"])
     if not flags["secure_port"]:
         return None
-    return Endpoint(
+    return ServingEndpoint(
         flags["bind_address"],
         flags["secure_port"],
         files,

@@ -6,7 +6,7 @@ import time
 import click
 import msgspec
 
-from reprieve.assembly import RegistryError, Running, clusters_that_are_up
+from reprieve.assembly.running_clusters import RegistryError, RunningCluster, entries
 from reprieve.cli.screen import show
 from reprieve.report.text import table
 
@@ -31,13 +31,13 @@ def status(output: str) -> None:
         show(table(heads, [_row(cluster, time.time()) for cluster in found]))
 
 
-def running_clusters() -> list[Running]:
+def running_clusters() -> list[RunningCluster]:
     try:
-        return clusters_that_are_up()
+        return entries()
     except RegistryError as error:
         raise click.ClickException(f"{error}.") from error
 
 
-def _row(cluster: Running, now: float) -> tuple[str, ...]:
+def _row(cluster: RunningCluster, now: float) -> tuple[str, ...]:
     age = f"{max(0, round((now - cluster.started) / 60))}m"
     return cluster.address, str(cluster.pid), age, cluster.data_dir or "memory", cluster.kubeconfig

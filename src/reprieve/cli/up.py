@@ -13,19 +13,19 @@ from typing import Any
 
 import click
 
-from reprieve.assembly import (
+from reprieve.assembly.mini_cluster import (
     SHAPES,
-    DiskError,
     LocalCluster,
-    RegistryError,
     SnapshotError,
+    StorageError,
     Up,
-    User,
+    UserInfo,
     cluster_up,
 )
-from reprieve.cli.inputs import text_of
+from reprieve.assembly.running_clusters import RegistryError
 from reprieve.cli.screen import note
 from reprieve.cli.signals import interruption
+from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import documents
 
 
@@ -116,7 +116,7 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             raise click.ClickException(unavailable(error, host, port)) from error
         except RegistryError as error:
             raise click.ClickException(f"{error}.") from error
-        except DiskError as error:
+        except StorageError as error:
             raise click.ClickException(f"--data-dir: {error}.") from error
         except SnapshotError as error:
             raise click.ClickException(f"{snapshot}: {error}") from error
@@ -124,11 +124,11 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             raise click.ClickException(f"{shape}: {error}") from error
 
 
-def _user(text: str) -> User:
+def _user(text: str) -> UserInfo:
     name, _, groups = text.partition(":")
     if not name:
         raise click.BadParameter(f"expected NAME or NAME:GROUP,…, got {text!r}", param_hint="--user")
-    return User(name, tuple(filter(None, groups.split(","))))
+    return UserInfo(name, tuple(filter(None, groups.split(","))))
 
 
 def node_templates(shape: str) -> list[dict[str, Any]]:

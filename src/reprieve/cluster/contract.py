@@ -27,9 +27,9 @@ from reprieve.model.effects import (
     WriteStatus,
 )
 from reprieve.model.events import Gone, Seen, Synced, Unread
+from reprieve.model.json import Json
 from reprieve.model.objects import Condition, KubernetesObject, Pod
 
-Json = dict[str, Any]
 PATIENCE = 30.0  # seconds until something that must happen is held not to happen
 
 

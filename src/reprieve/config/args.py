@@ -4,12 +4,12 @@ This module says which choices there are and what each defaults to. It knows not
 that carries them out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
 
-from reprieve.config.reading import ConfigError, NonEmpty, NonNegative, Positive, read
+from reprieve.config.reading import ConfigError, NonEmpty, Positive, did_you_mean, read, shown
 from reprieve.model.objects import Record
 
 API_VERSION = "reprieve.dev/v1alpha1"
@@ -72,6 +72,32 @@ class BudgetSelectors(StrEnum):
     UPSTREAM = "Upstream"
 
 
+class CriterionName(StrEnum):
+    """By what plans are compared."""
+
+    BUDGETS_BROKEN = "BudgetsBroken"
+    HIGHEST_PRIORITY = "HighestPriority"
+    PRIORITY_SUM = "PrioritySum"
+    PODS = "Pods"
+    GANGS_BROKEN = "GangsBroken"
+    LATEST_START = "LatestStart"
+    # For search: LeastDisturbance
+    PODS_STOPPED = "PodsStopped"
+    WORKLOADS_ENDED = "WorkloadsEnded"
+    CASCADE = "Cascade"
+    LOST_WORK = "LostWork"
+
+
+RANKING = (
+    CriterionName.BUDGETS_BROKEN,
+    CriterionName.HIGHEST_PRIORITY,
+    CriterionName.PRIORITY_SUM,
+    CriterionName.PODS,
+    CriterionName.GANGS_BROKEN,
+    CriterionName.LATEST_START,
+)
+
+
 class ReprieveArgs(Record, frozen=True):
     policy: Preset = Preset.REPRIEVE
     search: Search = Search.PRIORITY_CEILING
@@ -80,8 +106,9 @@ class ReprieveArgs(Record, frozen=True):
     gang_preemption: GangPreemption = GangPreemption.MIN_COUNT
     resize_accounting: ResizeAccounting = ResizeAccounting.KUBELET
     divergence: Divergence = Divergence.REJECT
+    ranking: tuple[CriterionName, ...] = RANKING
     placements_tried: Positive = 1
-    disturbance: dict[str, NonNegative] = {}
+    disturbance: tuple[CriterionName, ...] = ()
     planning_effort: Positive = 10_000
     stuck_victim_seconds: Positive = 300
     preemption_priority_classes: tuple[NonEmpty, ...] = ()
@@ -104,8 +131,58 @@ UPSTREAM = ReprieveArgs(
 
 def read_reprieve_args(document: object, path: str, errors: list[ConfigError]) -> ReprieveArgs | None:
     """The arguments: what is written wins over the preset, and that over the plain defaults."""
-    match document:
-        case Mapping() if document.get("policy") == Preset.UPSTREAM:
-            given = {key: value for key, value in document.items() if value is not None}
-            return read(ReprieveArgs, {**msgspec.to_builtins(UPSTREAM), **given}, path, errors)
-    return read(ReprieveArgs, document, path, errors)
+    if not isinstance(document, Mapping):
+        return read(ReprieveArgs, document, path, errors)
+    given = {key: value for key, value in document.items() if value is not None}
+    wrong = {key: found for key in _LISTS if (found := list(_list_errors(key, given, path)))}
+    errors.extend(error for found in wrong.values() for error in found)
+    preset = msgspec.to_builtins(UPSTREAM) if given.get("policy") == Preset.UPSTREAM else {}
+    sound = {key: value for key, value in given.items() if key not in wrong}
+    args = read(ReprieveArgs, {**preset, **sound}, path, errors)
+    return None if wrong else args
+
+
+# --- lists of criteria ---------------------------------------------------------------------------
+
+
+_LISTS = ("ranking", "disturbance")
+_TIE_BREAK = "Name"
+
+
+def _list_errors(key: str, given: Mapping[str, object], path: str) -> Iterator[ConfigError]:
+    """What is wrong with a list of criteria. What is no list of strings is left to ``read``."""
+    names = given.get(key)
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        return
+    mistakes = [
+        (f"{path}.{key}[{i}]", text)
+        for i, name in enumerate(names)
+        if (text := _criterion_error(key, name, names[:i]))
+    ]
+    if key == "ranking" and not mistakes:
+        mistakes = [(f"{path}.{key}", text) for text in (_order_error(names, given),) if text]
+    yield from (ConfigError(path=where, message=text) for where, text in mistakes)
+
+
+def _criterion_error(key: str, name: str, before: Sequence[str]) -> str:
+    """What is wrong with one name in a list; empty if nothing is."""
+    if name == _TIE_BREAK:
+        return "the name always decides last and is not listed: remove it"
+    if name not in list(CriterionName):
+        known = RANKING if key == "ranking" else tuple(CriterionName)
+        hint = did_you_mean(name, CriterionName) or f": expected one of {', '.join(known)}"
+        return f"no criterion is called {shown(name)}{hint}"
+    if name in before:
+        return f"{name} is listed twice"
+    if key == "ranking" and name not in RANKING:
+        return f"{name} belongs to search: LeastDisturbance, which is not available yet"
+    return ""
+
+
+def _order_error(names: Sequence[str], given: Mapping[str, object]) -> str:
+    """What is wrong with an order of criteria that exist; empty if nothing is."""
+    if not names:
+        return "expected at least one criterion; without the key, the default order applies"
+    if given.get("policy") == Preset.UPSTREAM and tuple(names) != RANKING:
+        return "policy: Upstream fixes the order of the criteria: remove the key"
+    return ""

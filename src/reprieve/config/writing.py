@@ -9,8 +9,7 @@ from reprieve.config.configuration import KIND, Configuration
 from reprieve.config.plugins import EVERY, PLUGINS, Plugins, enabled_plugins
 from reprieve.config.profiles import ARGS, Profile
 from reprieve.config.reading import Seconds
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 _USUAL = enabled_plugins(Plugins())
 

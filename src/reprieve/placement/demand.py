@@ -1,7 +1,7 @@
-"""Who asks for room, and one question about one pod of it.
+"""What needs room, and the question that is put to a constraint or a preference about one pod of it.
 
-A ``Demand`` says what must be placed together; an ``Ask`` is what a constraint or a preference is asked:
-this pod, in this view of the cluster, under this profile.
+A ``Demand`` says what must be placed together; an ``Ask`` is one pod, in one view of the cluster, under one
+profile.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,8 +27,11 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """Pods (rows) that others wait to place, and where (rows). They load their node and keep others apart,
-    but nobody may count on them: what is chosen must hold with them and without them."""
+    """Pods (rows) of other demands for which room is reserved, and the nodes (rows) where it is.
+
+    They load their node and exclude by anti-affinity, but satisfy no affinity: a placement must hold with
+    them and without them.
+    """
 
     pods: tuple[int, ...] = ()
     nodes: tuple[int, ...] = ()
@@ -59,6 +62,6 @@ class Demand:
     most: int | None = None  # so many are enough; None: as many as find a node
     # For each pod a node to be tried before all others, or NOWHERE; empty if there is none for any.
     nominated: tuple[int, ...] = ()
-    # Its pod runs there already and asks for more: where it fits, its node acts, and nothing is bound.
-    in_place: bool = False
+    alone: bool = False  # its pod needs room for itself, also if it is in a group
+    spares_gangs: bool = False  # of plans, those that leave no gang with too few pods come first
     until: float | None = None  # room that comes later is of no use

@@ -1,4 +1,4 @@
-"""The cluster with one more pod of a demand in its place, as the next one sees it: with its volumes taken."""
+"""The cluster with one more pod of a demand in its place, as the next pod sees it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How many pods are near a node: on nodes with the same value of a label. Without it, it is near nobody."""
+"""How many pods are near a node: on nodes with the same value of a label. A node without it is near none."""
 
 import numpy as np
 

@@ -1,1 +1,1 @@
-"""Who gives way. Functions of one instant."""
+"""Which pods are evicted for a demand. Functions of one instant."""

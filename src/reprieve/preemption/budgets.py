@@ -1,7 +1,8 @@
 """Which evictions would break a disruption budget.
 
-A budget allows so many more disruptions. ``Joint`` counts all who would go together and gives back what was
-spared; ``InOrder`` spends budgets on everybody in order of importance, as kube-scheduler does.
+A budget allows so many more disruptions. ``Joint`` charges it with all units that would be evicted together,
+and refunds those that are reprieved; ``InOrder`` charges it with all candidates in order of importance, as
+kube-scheduler does.
 """
 
 from collections import Counter
@@ -20,19 +21,19 @@ from reprieve.preemption.units import Unit, Units
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stock:
-    """One budget, and the pods whose eviction it pays for."""
+    """One budget, and the pods that it selects and has not been charged with yet."""
 
     budget: Budget
     pods: Mask
 
     def shares(self, units: Units) -> Ints:
-        """[unit] how many of its pods the budget would have to pay for."""
+        """[unit] how many of its pods the budget would be charged with."""
         paid = units.of_pod[self.pods & (units.of_pod != NOWHERE)]
         return np.bincount(paid, minlength=len(units.priority))
 
 
 def stocks(view: Snapshot) -> tuple[Stock, ...]:
-    """The budgets that speak of any pod; those whose disruption is paid for already do not count again."""
+    """The budgets that select any pod. A pod that the status counts as disrupted is not charged again."""
     found = []
     for budget in view.budgets:
         pods = view.pods.matching(budget.selector, frozenset({budget.namespace}))
@@ -44,7 +45,7 @@ def stocks(view: Snapshot) -> tuple[Stock, ...]:
 
 
 def stocks_as_upstream(view: Snapshot) -> tuple[Stock, ...]:
-    """As kube-scheduler reads them: an empty selector means nobody, and a pod without labels is nobody's."""
+    """As kube-scheduler reads them: an empty selector selects no pod, and no selector one without labels."""
     labelled = view.pods.labels.where(lambda labels: bool(labels[1]))
     named = [stock for stock in stocks(view) if stock.budget.selector != EVERYTHING]
     return tuple(Stock(stock.budget, stock.pods & labelled) for stock in named)
@@ -58,7 +59,7 @@ def _disrupted(view: Snapshot, budget: Budget) -> Mask:
 
 
 def paid_for(view: Snapshot, going: Sequence[int]) -> Snapshot:
-    """Budgets pay for pods (rows) that are asked to go already, and only once."""
+    """The budgets charged with pods (rows) that are being evicted already, and with each only once."""
     return replace(view, budgets=tuple(_paying(b, view, going) for b in view.budgets)) if going else view
 
 
@@ -69,7 +70,7 @@ def _paying(budget: Budget, view: Snapshot, going: Sequence[int]) -> Budget:
 
 
 def unaffordable(stocks: Iterable[Stock], units: Units) -> Mask:
-    """[unit] who alone would break a budget."""
+    """[unit] whether its eviction alone would break a budget."""
     mask = np.zeros(len(units.priority), np.bool_)
     for stock in stocks:
         mask |= stock.shares(units) > max(0, stock.budget.allowed)
@@ -78,20 +79,20 @@ def unaffordable(stocks: Iterable[Stock], units: Units) -> Mask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Accounts:
-    """Which of the budgets pay for a pod. Most pods have one or none, however many budgets there are."""
+    """Which budgets a pod is charged to. Most pods have one or none, however many budgets there are."""
 
     stocks: tuple[Stock, ...]
-    pods: Ints  # rows in order, one for each budget that pays for it
-    paying: Ints  # and which that is, by place among the stocks
-    listed: list[int]  # the same: pods that are looked at one by one are many
-    starts: list[int]  # [pod] where its part of those begins; and the end of the last
+    pods: Ints  # rows in order, one for each budget that the pod is charged to
+    paying: Ints  # and which budget that is, by place among the stocks
+    listed: list[int]  # the same as a list, which is faster to read pod by pod
+    starts: list[int]  # [pod] where its part of that list begins; and the end of the last
 
     def of(self, pod: int) -> list[int]:
-        """The budgets that pay for a pod."""
+        """The budgets that a pod is charged to."""
         return self.listed[self.starts[pod] : self.starts[pod + 1]] if self.stocks else []
 
     def charged(self, units: Iterable[Unit]) -> Counter[int]:
-        """For how many pods each budget pays."""
+        """How many pods each budget is charged with."""
         if not self.stocks:
             return Counter()
         return Counter(i for unit in units for pod in unit.pods for i in self.of(pod))
@@ -113,21 +114,21 @@ def accounts(stocks: tuple[Stock, ...]) -> Accounts:
 
 
 class Counting(Protocol):
-    """Knows who would go, and is told who is spared."""
+    """Counts what the eviction of some units costs budgets, while units are reprieved one by one."""
 
     def breaks(self, unit: Unit) -> bool: ...
 
     def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
-        """In which order those who break budgets are to be spared."""
+        """In which order units that break budgets are reprieved."""
 
     def spare(self, unit: Unit) -> None: ...
 
     def broken(self, victims: Iterable[Unit]) -> int:
-        """By how many pods the budgets are exceeded if these go."""
+        """By how many pods the budgets are exceeded if these units are evicted."""
 
 
 class Joint:
-    """A unit breaks a budget if that is exceeded by all who are not spared yet going together."""
+    """A unit breaks a budget if all units that are not reprieved yet together exceed it."""
 
     def __init__(self, accounts: Accounts, going: Iterable[Unit]) -> None:
         self._accounts = accounts
@@ -138,7 +139,7 @@ class Joint:
         return any(self._exceeds(i, self._going[i]) for pod in unit.pods for i in paying(pod))
 
     def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
-        """Who does the most damage even if he goes alone comes first, then the more important."""
+        """First the unit that alone exceeds budgets the most, then the more important one."""
         return sorted(units, key=lambda unit: -self.broken([unit]))
 
     def spare(self, unit: Unit) -> None:
@@ -152,9 +153,9 @@ class Joint:
 
 
 class InOrder:
-    """Budgets are spent in order of importance on everybody who might go, and nothing is given back.
+    """Budgets are charged with all candidates in order of importance, and nothing is refunded.
 
-    As in kube-scheduler, a pod counts for the budgets up to the first that cannot pay.
+    As in kube-scheduler, a pod is charged to its budgets up to the first that is exhausted.
     """
 
     def __init__(self, accounts: Accounts, going: Iterable[Unit], view: Snapshot) -> None:
@@ -165,7 +166,7 @@ class InOrder:
         self._weights = {unit.name: self._weigh(unit) for unit in paid}
 
     def _weigh(self, unit: Unit) -> int:
-        """Budgets that overlap are spent differently in another order, so it must not be that of rows."""
+        """Overlapping budgets are charged differently in another order, so it must not be that of rows."""
         return sum(map(self._spend, sorted(unit.pods, key=self._name)))
 
     def _name(self, pod: int) -> str:

@@ -1,4 +1,4 @@
-"""Who may be taken: rules, each of which may protect units. Protected by one is protected."""
+"""Which units may be preempted? Rules, each of which may protect units; protected by one is protected."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,12 +17,11 @@ _USUAL_GRACE = 30.0  # seconds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdict:
-    """The units that may be taken, and what only time has to do with."""
+    """The units that may be preempted, and when that changes with time alone."""
 
     allowed: Mask
-    until: Floats | None = (
-        None  # [unit] when it may be taken if nothing else protects it; None: time does not matter
-    )
+    # [unit] from when on it may be preempted, if nothing else protects it; None: time does not matter
+    until: Floats | None = None
 
     def held(self, now: float) -> Mask:
         """The units that nothing but time protects."""
@@ -33,12 +32,12 @@ Rule = Callable[[Units, Demand, float], Verdict]
 
 
 def lower_priority(units: Units, demand: Demand, _: float) -> Verdict:
-    """Only who is strictly less important gives way."""
+    """Only units of strictly lower priority may be preempted."""
     return Verdict(units.priority < demand.priority)
 
 
 def not_itself(units: Units, demand: Demand, _: float) -> Verdict:
-    """Nobody makes room by evicting himself, nor his own group."""
+    """A demand makes no room by evicting its own pods, nor its own group."""
     groups, pods = units.view.pods.groups.codes, np.array(demand.pods, np.int64)
     own = np.isin(groups, groups[pods]) & (groups != 0)
     own[pods] = True
@@ -46,7 +45,7 @@ def not_itself(units: Units, demand: Demand, _: float) -> Verdict:
 
 
 def in_time(units: Units, demand: Demand, now: float) -> Verdict:
-    """Who may take longer to go than the demand can wait makes no room for it."""
+    """A unit that may take longer to terminate than the demand can wait makes no room for it."""
     slow = np.zeros(len(units.view.pods), np.bool_)
     if demand.until is not None:
         for row in np.flatnonzero(_where_it_asks(units, demand)).tolist():
@@ -55,19 +54,19 @@ def in_time(units: Units, demand: Demand, now: float) -> Verdict:
 
 
 def grace_of(pod: Pod) -> float:
-    """How many seconds a pod may take to go."""
+    """How many seconds a pod may take to terminate."""
     seconds = pod.spec.termination_grace_period_seconds
     return _USUAL_GRACE if seconds is None else seconds
 
 
 def _where_it_asks(units: Units, demand: Demand) -> Mask:
-    """Pods of a group that go along from other nodes need not be waited for."""
+    """The demand need not wait for pods of a group that are evicted on other nodes."""
     there: Mask = units.of_pod != NOWHERE
     return there if demand.allowed is None else there & demand.allowed[units.view.where]
 
 
 def tolerating(units: Units, demand: Demand, now: float) -> Verdict:
-    """Whoever tolerates preemption by such a demand is safe for as long as one pod that goes along does."""
+    """A unit is protected for as long as one of its pods tolerates preemption by the demand."""
     ends = tolerated_ends(units.view, units.groups, demand.priority)
     if ends is None:
         return Verdict(np.ones(len(units.priority), np.bool_))

@@ -1,6 +1,6 @@
-"""Who could take each running pod, now and later, and what protects it until then.
+"""Which priority could preempt each running pod, now and later, and what protects the pod until then?
 
-Speaks of rules only: whether somebody comes who needs the room is another question.
+Only the rules count here: whether a demand needs the room is another question.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,16 +21,18 @@ HIGHEST_PRIORITY = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """Until a moment, only a minimum priority will do."""
+    """Until a moment, only a demand of a minimum priority may preempt the pod."""
 
     minimum: int
     until: float  # infinity: for as long as the pod runs, or until it is known when its time began
-    by: tuple[str, ...]  # the priority classes that say so; of the pod, of its group, or of who goes along
+    by: tuple[
+        str, ...
+    ]  # the priority classes that say so: of the pod, of its group, or of other pods of its unit
 
 
 @dataclass(frozen=True, slots=True)
-class Taker:
-    """From a moment on, whoever has this priority could take the pod; None: nobody can have so much."""
+class LeastPreemptor:
+    """The lowest priority that may preempt the pod from a moment on; None: no priority is high enough."""
 
     since: float
     priority: int | None
@@ -39,14 +41,14 @@ class Taker:
 @dataclass(frozen=True, slots=True)
 class Exposure:
     pod: int  # row
-    unit: str  # what it goes with
-    priority: int  # of that
+    unit: str  # the unit that it belongs to
+    priority: int  # of the unit
     protections: tuple[Protection, ...]  # the highest minimum first, each later than the one before
 
-    def takers(self, now: float) -> tuple[Taker, ...]:
-        """Who could take it now, and who from when on."""
+    def least_preemptors(self, now: float) -> tuple[LeastPreemptor, ...]:
+        """The lowest priority that may preempt it now, and after each protection that ends."""
         ends = sorted({p.until for p in self.protections if now < p.until < NEVER})
-        return tuple(Taker(moment, self._lowest(moment)) for moment in (now, *ends))
+        return tuple(LeastPreemptor(moment, self._lowest(moment)) for moment in (now, *ends))
 
     def _lowest(self, moment: float) -> int | None:
         in_force = (p.minimum for p in self.protections if p.until > moment)
@@ -55,7 +57,7 @@ class Exposure:
 
 
 def exposure(view: Snapshot, policy: Policy, now: float) -> Iterator[Exposure]:
-    """For each pod that runs, as a policy has it."""
+    """For each running pod, by the units and the rules of a policy."""
     units = policy.units(view)
     thresholds = _thresholds(units) if tolerating in policy.rules else ()
     found: dict[int, tuple[Protection, ...]] = {}
@@ -69,7 +71,7 @@ def exposure(view: Snapshot, policy: Policy, now: float) -> Iterator[Exposure]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Threshold:
-    """Everybody just below a minimum that some class sets, and until when he has to wait."""
+    """A minimum that some class sets, and until when demands just below it have to wait."""
 
     minimum: int
     until: Floats  # [unit]

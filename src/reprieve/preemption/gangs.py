@@ -9,7 +9,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 
 
 def starved(view: Snapshot, going: Iterable[int]) -> Iterator[GroupKey]:
-    """Gangs that are complete, and are not any more when these pods (rows) are gone."""
+    """Gangs that have as many pods as they need, and no longer have when these pods (rows) are gone."""
     groups, rows = view.pods.groups, list(going)
     for code in np.unique(groups.codes[rows]).tolist():
         key = groups.things[code]

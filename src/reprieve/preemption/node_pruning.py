@@ -1,17 +1,18 @@
-"""A glance at all nodes at once: on which of them is a plan for one pod worth making?
+"""On which of thousands of nodes is it worth making a plan for one pod?
 
-Where units matter to the pod only by the room and the ports they leave, the plans of all nodes can be
-compared without making them: slot by slot, the most important first, one vector step puts back what fits on
-every node. Where budgets have a say, or somebody matters for more, it can be told what a plan costs at least.
+Which units are the victims on each node, or at least how many there are and of which priority, is worked
+out for all nodes at once, in columns. From these the criteria of the ranking derive lower bounds; the search
+makes plans in the order of the bounds, and stops when no other node can win. Which criteria there are, and
+in which order, is not known here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.model.nodes import Nodes
 from reprieve.model.slots import NOBODY
 from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 from reprieve.model.whatif import without
@@ -20,60 +21,57 @@ from reprieve.placement.constraints.resources import is_ignored
 from reprieve.placement.demand import Ask, Constraint
 from reprieve.placement.place import survey
 from reprieve.preemption.question import Question, Takeable
-from reprieve.preemption.ranking import OFFSET
+from reprieve.preemption.ranking import OFFSET, Candidates, Criterion, Rank, fewest_budgets_broken
 from reprieve.preemption.units import Units
 
-Price = tuple[float | str, ...]  # as plans are ranked
+UNKNOWN: Rank = ()  # less than the rank of any plan
 
 
-_TOP = OFFSET  # above every priority
-NO_PRICE: Price = ()  # less than any
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Prices:
-    """What a plan on each node would cost, by the criteria that rank plans."""
-
-    nodes: Ints  # rows
-    broken: Ints
-    highest: Ints
-    total: Ints
-    pods: Ints
-    start: Floats
-
-    def and_(self, *others: "Prices") -> "Prices":
-        columns = ([getattr(one, name) for one in (self, *others)] for name in Prices.__slots__)
-        return Prices(*map(np.concatenate, columns))
-
-    def in_order(self, nodes: Nodes) -> Iterator[tuple[int, Price]]:
-        """The nodes (rows) and their prices, the cheapest first."""
-        keys = (nodes.rank[self.nodes], -self.start, self.pods, self.total, self.highest, self.broken)
-        for i in np.lexsort(keys).tolist():
-            row, starved = int(self.nodes[i]), 0
-            price = (self.broken[i], self.highest[i], self.total[i], self.pods[i], starved, -self.start[i])
-            yield row, (*price, nodes.names[row])
+class Candidate(NamedTuple):
+    node: int  # row
+    at_least: Rank = UNKNOWN  # the rank of no plan there is smaller; it may end early, see lower_bounds
+    by_room: bool = False  # nothing but room and ports is missing there
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Glance:
-    exact: Prices
-    at_least: Prices  # where budgets have a say, or others may be put back first
-    unclear: Prices  # where somebody matters for more: at least, if there is a plan at all
+class Outlook:
+    """What is known of the plans on all nodes before any of them is made."""
+
+    exact: Candidates  # the victims are known
+    bounded: Candidates  # only bounds are: budgets matter there, or units may be reprieved in another order
+    by_room: Mask  # [node of the cluster] nothing but room and ports is missing there
 
 
-def worth_planning(question: Question, takeable: Takeable) -> Iterator[tuple[int, Price, bool]]:
-    """The nodes (rows) where there may be a plan, what it costs at least, and whether it is a matter of room.
+def worth_planning(question: Question, takeable: Takeable) -> Iterator[Candidate]:
+    """The nodes where there may be a plan, in the order of their lower bounds."""
+    seen, nodes, ranking = outlook(question, takeable), question.view.nodes, question.policy.ranking
+    parts = (seen.exact, seen.bounded)
+    rows, bounds = np.concatenate([part.nodes for part in parts]), lower_bounds(parts, ranking)
+    order = np.lexsort((nodes.rank[rows], *reversed(bounds)))
+    if question.policy.breaks_no_budget:
+        broken = np.concatenate([fewest_budgets_broken(part) for part in parts])
+        order = order[broken[order] == 0]
+    for i in order.tolist():
+        row, at_least = int(rows[i]), tuple(bound[i] for bound in bounds)
+        name = (nodes.names[row],) if len(bounds) == len(ranking) else ()
+        yield Candidate(row, at_least + name, bool(seen.by_room[row]))
 
-    The cheapest come first.
+
+def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> list[Ints | Floats]:
+    """[criterion, candidate] the bounds by the criteria in turn, up to the first criterion that has none.
+
+    Ranks are compared from the left. Bounds by each criterion make a bound of the whole rank. But where two
+    plans tie up to a criterion without a bound, that one may decide either way, so no later bound helps.
     """
-    seen, nodes = glance(question, takeable), question.view.nodes
-    unclear = np.zeros(len(nodes), np.bool_)
-    unclear[seen.unclear.nodes] = True
-    prices = seen.exact.and_(seen.at_least, seen.unclear)
-    yield from ((row, price, not unclear[row]) for row, price in prices.in_order(nodes))
+    bounds: list[Ints | Floats] = []
+    for criterion in ranking:
+        if criterion.at_least is None:
+            break
+        bounds.append(np.concatenate([criterion.at_least(part) for part in parts]))
+    return bounds
 
 
-def glance(question: Question, takeable: Takeable) -> Glance:
+def outlook(question: Question, takeable: Takeable) -> Outlook:
     demand, view, units = question.demand, question.view, takeable.units
     taken = _pods_of(units, takeable.allowed)
     special = taken & _pods_of(units, units.with_any(takeable.matter))
@@ -83,12 +81,12 @@ def glance(question: Question, takeable: Takeable) -> Glance:
     usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
     blocking = _blocking(Ask(view, demand.pods[0], question.profile), demand.constraints)
     tenants = _tenants(emptied, units, taken, np.flatnonzero(usable | unclear), blocking)
-    guarded, by_more = _guarded(tenants, takeable), unclear[tenants.nodes]
-    uncertain = guarded.in_danger | _contested(tenants, takeable)
-    return Glance(
-        exact=_prices(emptied, units, tenants.on(~uncertain & ~by_more)),
-        at_least=_least(emptied, units, tenants, guarded, uncertain & ~by_more),
-        unclear=_least(emptied, units, tenants, guarded, by_more),
+    guarded = _guarded(tenants, takeable)
+    uncertain = unclear[tenants.nodes] | guarded.in_danger | _contested(tenants, takeable)
+    return Outlook(
+        exact=_exact(emptied, units, tenants.on(~uncertain)),
+        bounded=_bounded(emptied, units, tenants.on(uncertain), guarded.on(uncertain)),
+        by_room=~unclear,
     )
 
 
@@ -101,7 +99,7 @@ def _counted(view: Snapshot, pods: Mask) -> Ints:
     return np.bincount(view.where[pods], minlength=len(view.nodes))
 
 
-# --- who is there --------------------------------------------------------------------------------
+# --- the units on nodes --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,8 +109,8 @@ class _Tenants:
     nodes: Ints  # rows
     table: Ints  # [slot, node] tenants, the most important first, or NOBODY
     unit: Ints  # [tenant]
-    room: Ints  # [resource that is asked for, tenant] what it takes up there
-    blocks: Mask  # [tenant] whether it has to go, however much room there is
+    room: Ints  # [requested resource, tenant] what it uses there
+    blocks: Mask  # [tenant] the demand cannot run beside it, however much room there is
 
     def on(self, chosen: Mask) -> "_Tenants":
         return _Tenants(self.nodes[chosen], self.table[:, chosen], self.unit, self.room, self.blocks)
@@ -128,7 +126,7 @@ def _tenants(ask: Ask, units: Units, taken: Mask, nodes: Ints, blocking: Mask) -
 
 
 def _tenants_of_groups(ask: Ask, units: Units, taken: Mask, nodes: Ints, blocking: Mask) -> _Tenants:
-    """Where groups take part, slots do not tell who is more important, nor what goes together."""
+    """The slots of the snapshot hold pods: they neither order groups by importance nor keep them whole."""
     where, width = units.view.where, len(units.priority)
     rows = np.flatnonzero(taken & np.isin(where, nodes))
     found, tenant = np.unique(where[rows] * width + units.of_pod[rows], return_inverse=True)
@@ -155,23 +153,26 @@ def _asked(ask: Ask) -> list[int]:
 
 
 def _blocking(ask: Ask, constraints: tuple[Constraint, ...]) -> Mask:
-    """Pods that keep the newcomer from their node: by a port that it needs, or because they must not meet."""
+    """Pods that keep the demand from their node: by a port that it needs, or by anti-affinity."""
     blocking = np.zeros(len(ask.view.pods), np.bool_)
     for wanted in ask.shape.ports:
         blocking[ask.view.pods.ports.rows_where(wanted.conflicts_with)] = True
     for topology_key, pods in kept_apart(ask) if pod_affinity in constraints else ():
-        near_somebody = ask.view.nodes.label(topology_key).codes != 0
-        blocking[pods[near_somebody[ask.view.where[pods]]]] = True
+        labelled = ask.view.nodes.label(topology_key).codes != 0
+        blocking[pods[labelled[ask.view.where[pods]]]] = True
     return blocking
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Guarded:
-    """What budgets have to say."""
+    """What budgets have to say of the tenants."""
 
-    in_danger: Mask  # [node among those of the tenants] a budget would be exceeded if everybody went
-    allowances: Ints  # [the same] how many disruptions all budgets that speak of anybody there allow
-    units: Mask  # [unit] whether any budget speaks of it
+    in_danger: Mask  # [node of the tenants] a budget would be exceeded if all tenants went
+    allowances: Ints  # [the same] how many disruptions all budgets that select a pod there allow
+    units: Mask  # [unit] whether any budget selects a pod of it
+
+    def on(self, chosen: Mask) -> "_Guarded":
+        return _Guarded(self.in_danger[chosen], self.allowances[chosen], self.units)
 
 
 def _guarded(tenants: _Tenants, takeable: Takeable) -> _Guarded:
@@ -187,9 +188,9 @@ def _guarded(tenants: _Tenants, takeable: Takeable) -> _Guarded:
 
 
 def _going(tenants: _Tenants, takeable: Takeable) -> tuple[Ints, Ints, Ints]:
-    """For how many pods a budget would have to pay if everybody went from a node: node, budget, pods.
+    """How many pods each budget is charged with if all tenants of a node go: node, budget, pods.
 
-    Also for those that go along from elsewhere.
+    A unit that goes takes its pods on other nodes along, and they are charged too.
     """
     units, accounts = takeable.units, takeable.accounts
     width = max(1, len(accounts.stocks))
@@ -210,7 +211,7 @@ def _going(tenants: _Tenants, takeable: Takeable) -> tuple[Ints, Ints, Ints]:
 
 
 def _contested(tenants: _Tenants, takeable: Takeable) -> Mask:
-    """Nodes with units that kube-scheduler ranks otherwise."""
+    """Nodes with units that kube-scheduler reprieves in another order."""
     if takeable.rival is None:
         return np.zeros(len(tenants.nodes), np.bool_)
     otherwise = takeable.rival.units.kind != takeable.units.kind
@@ -218,75 +219,72 @@ def _contested(tenants: _Tenants, takeable: Takeable) -> Mask:
     return contested
 
 
-# --- what it would cost --------------------------------------------------------------------------
+# --- the victims ---------------------------------------------------------------------------------
 
 
-def _prices(ask: Ask, units: Units, tenants: _Tenants) -> Prices:
-    nodes = tenants.nodes
+def _exact(ask: Ask, units: Units, tenants: _Tenants) -> Candidates:
+    """Where only room and ports matter: slot by slot, units that fit are reprieved, on all nodes at once."""
     left = _left(ask, units, tenants)
     left += (tenants.room[:, tenants.table] * (tenants.table != NOBODY)).sum(axis=1)
-    highest = np.zeros(len(nodes), np.int64)
-    total, pods = np.zeros_like(highest), np.zeros_like(highest)
-    start = np.full(len(nodes), np.inf)
-    for tenant in tenants.table:
-        room, unit = tenants.room[:, tenant], tenants.unit[tenant]
-        there = tenant != NOBODY
+    victims = np.zeros(tenants.table.shape, np.bool_)
+    for slot, tenant in enumerate(tenants.table):
+        room, there = tenants.room[:, tenant], tenant != NOBODY
         stays = there & ~tenants.blocks[tenant] & (left >= room).all(axis=0)
         left -= room * stays
-        goes = there & ~stays
-        priority, size = units.priority[unit], units.size[unit]
-        highest = np.where(goes & (pods == 0), priority, highest)
-        first = goes & (priority == highest)
-        start[first] = np.minimum(start, units.start[unit])[first]
-        total += np.where(goes, (priority + OFFSET) * size, 0)
-        pods += np.where(goes, size, 0)
-    costly = pods > 0
-    broken = np.zeros(costly.sum(), np.int64)
-    return Prices(nodes[costly], broken, highest[costly], total[costly], pods[costly], start[costly])
+        victims[slot] = there & ~stays
+    unit, count = tenants.unit[tenants.table], victims.sum(axis=0)
+    return Candidates(
+        nodes=tenants.nodes,
+        priority=units.priority[unit],
+        size=units.size[unit],
+        start=units.start[unit],
+        possible=victims,
+        certain=victims,
+        fewest=count,
+        ceiling=np.full(len(tenants.nodes), -np.inf),
+        within_budgets=count,
+    )
+
+
+def _bounded(ask: Ask, units: Units, tenants: _Tenants, guarded: _Guarded) -> Candidates:
+    """Which units are reprieved is open: so much room is missing, and so few units may go by the budgets."""
+    there, unit = tenants.table != NOBODY, tenants.unit[tenants.table]
+    blocks = there & tenants.blocks[tenants.table]
+    room = tenants.room[:, tenants.table] * there
+    left = _left(ask, units, tenants)
+    priority = units.priority[unit]
+    lowest = np.where(there, priority, OFFSET).min(axis=0, initial=OFFSET)
+    return Candidates(
+        nodes=tenants.nodes,
+        priority=priority,
+        size=units.size[unit],
+        start=units.start[unit],
+        possible=there,
+        certain=blocks,
+        fewest=np.maximum(_fewest(left, room), blocks.sum(axis=0)),
+        ceiling=_lowest_ceiling(left, room, np.where(there, priority, lowest)),
+        within_budgets=(there & ~guarded.units[unit]).sum(axis=0) + guarded.allowances,
+    )
 
 
 def _left(ask: Ask, units: Units, tenants: _Tenants) -> Ints:
-    """[resource that is asked for, node] what would be left if the newcomer came, and nobody went."""
+    """[requested resource, node] what would be left if the demand came and no tenant went."""
     base, asked = units.view, _asked(ask)
     room = (base.allocatable - base.requested)[asked][:, tenants.nodes]
     left: Ints = room - base.pods.requests[asked][:, [ask.pod]]
     return left
 
 
-def _least(ask: Ask, units: Units, tenants: _Tenants, guarded: _Guarded, chosen: Mask) -> Prices:
-    """No plan costs less, whoever is spared in it: so much room is missing, and so few can go unnoticed."""
-    tenants = tenants.on(chosen)
-    there, unit = tenants.table != NOBODY, tenants.unit[tenants.table]
-    blocks = there & tenants.blocks[tenants.table]
-    room = tenants.room[:, tenants.table] * there
-    left = _left(ask, units, tenants)
-    fewest = np.maximum(_fewest(left, room), blocks.sum(axis=0))
-    unnoticed = (there & ~guarded.units[unit]).sum(axis=0) + guarded.allowances[chosen]
-    priority = units.priority[unit]
-    lowest = np.where(there, priority, _TOP).min(axis=0, initial=_TOP)
-    return Prices(
-        nodes=tenants.nodes,
-        broken=np.maximum(0, fewest - unnoticed),
-        highest=np.maximum(
-            _lowest_ceiling(left, room, np.where(there, priority, lowest)),
-            np.where(blocks, priority, -OFFSET).max(axis=0, initial=-OFFSET),
-        ),
-        total=fewest * (lowest + OFFSET),
-        pods=fewest,
-        start=np.where(there, units.start[unit], -np.inf).max(axis=0, initial=-np.inf),
-    )
-
-
 def _fewest(left: Ints, room: Ints) -> Ints:
-    """[node] how many have to go at least, if those go who take up the most."""
+    """[node] how many units have to go at least: as many as if the largest went first."""
     gained = np.cumsum(-np.sort(-room, axis=1), axis=1)
     fewest: Ints = ((left[:, None] + gained < 0).sum(axis=1) + (left < 0)).max(axis=0, initial=0)
     return fewest
 
 
-def _lowest_ceiling(left: Ints, room: Ints, priority: Ints) -> Ints:
-    """[node] the priority up to which everybody has to go at least, the least important first."""
-    ceiling = np.full(left.shape[1], -OFFSET)
+def _lowest_ceiling(left: Ints, room: Ints, priority: Ints) -> Floats:
+    """[node] the lowest priority up to which all units together leave enough room, or minus infinity."""
+    ceiling = np.full(left.shape[1], -np.inf)
     for slot in reversed(range(len(priority))):
         ceiling = np.where((left < 0).any(axis=0), priority[slot], ceiling)
         left = left + room[:, slot]

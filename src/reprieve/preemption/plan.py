@@ -11,16 +11,16 @@ from reprieve.preemption.units import Unit
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where the demand goes, who gives way for it, and how far that exceeds disruption budgets."""
+    """Where the demand is placed, which units are evicted, and how far that exceeds disruption budgets."""
 
     domain: str  # a node, a topology domain, or the cluster
     placement: Placement
     victims: tuple[Unit, ...]  # the most important first
-    spared: tuple[Unit, ...]  # who could have been taken there and need not go
+    spared: tuple[Unit, ...]  # units that could have been evicted there and need not be
     broken: int  # pods beyond what budgets allow
-    ceiling: int | None = None  # nobody above this priority had to be considered
+    ceiling: int | None = None  # no unit above this priority had to be considered
     pods: tuple[int, ...] = ()  # the rows that the placement is for
-    starved: int = 0  # gangs that would have fewer pods left than they need; only counted in place
+    starved: int = 0  # gangs left with fewer pods than they need; only counted for a demand that spares gangs
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
@@ -46,9 +46,9 @@ class Why(StrEnum):
 @dataclass(frozen=True, slots=True)
 class NoPlan:
     why: Why
-    retry_at: float | None = None  # when somebody may be taken who may not now, if that could help
-    forbidden: Plan | None = None  # what would help, if budgets, or the time it takes, did not matter
-    held: tuple[int, ...] = ()  # pods (rows) in reach that are safe by nothing but a toleration
+    retry_at: float | None = None  # when more units may be preempted than now, if that could help
+    forbidden: Plan | None = None  # the best plan if budgets, or the time it takes, did not matter
+    held: tuple[int, ...] = ()  # pods (rows) in reach that only a toleration protects
 
 
 def earliest(refusals: Sequence[NoPlan]) -> NoPlan:

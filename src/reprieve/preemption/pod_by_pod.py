@@ -1,7 +1,7 @@
-"""A gang that does not preempt as one: each of its pods in turn makes room for itself.
+"""A gang that does not preempt as one: room is made for each of its pods in turn.
 
-Yet nobody goes in vain: a plan takes those who give way to any of the pods, and there is none unless enough
-pods have room.
+No pod is evicted in vain: the victims for all pods of the gang make one plan, and there is none unless enough
+pods of the gang get room.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,24 +11,29 @@ import numpy as np
 
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
-from reprieve.placement.demand import Ask
+from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
 from reprieve.placement.taking import with_taken
 from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.question import Question
-from reprieve.preemption.search import CLUSTER
+from reprieve.preemption.search import CLUSTER, best
 from reprieve.preemption.units import Unit
 
-Search = Callable[[Question], Plan | NoPlan]
+FindCandidates = Callable[[Question, float], list[Plan] | NoPlan]
 
 
-def plans_singly(question: Question, search: Search) -> list[Plan] | NoPlan:
-    """A plan for every domain in which enough pods of the demand can have room."""
-    found = [_plan_in(domain, question, search) for domain in _domains(question)]
-    plans = [plan for plan in found if isinstance(plan, Plan)]
-    refusals = [no for no in found if isinstance(no, NoPlan)]
+def plans_pod_by_pod(question: Question, now: float, find: FindCandidates) -> list[Plan] | NoPlan:
+    """A plan for every domain in which enough pods of the demand can get room."""
+    plans: list[Plan] = []
+    refusals: list[NoPlan] = []
+    for domain in _domains(question):
+        match _plan_in(domain, question, now, find):
+            case Plan() as plan:
+                plans.append(plan)
+            case NoPlan() as refusal:
+                refusals.append(refusal)
     return plans or (earliest(refusals) if refusals else NoPlan(Why.NO_HELP))
 
 
@@ -41,7 +46,7 @@ def _domains(question: Question) -> Iterator[Domain]:
         yield Domain(CLUSTER, everywhere if demand.allowed is None else demand.allowed)
 
 
-def _plan_in(domain: Domain, question: Question, search: Search) -> Plan | NoPlan:
+def _plan_in(domain: Domain, question: Question, now: float, find: FindCandidates) -> Plan | NoPlan:
     demand, view = question.demand, question.view
     nodes: list[int] = []
     plans: list[Plan] = []
@@ -50,31 +55,36 @@ def _plan_in(domain: Domain, question: Question, search: Search) -> Plan | NoPla
         if demand.most is not None and len(plans) >= demand.most:
             nodes.append(NOWHERE)
             continue
-        found = _plan_for(pod, domain, replace(question, view=view), search)
+        alone = _alone(pod, domain, question)
+        placed = place(alone, view, question.profile, question.policy.choose)
+        if isinstance(placed, Placement):
+            found: list[Plan] | NoPlan = [Plan(domain.name, placed, (), (), 0, pods=alone.pods)]
+        else:
+            found = find(replace(question, view=view, demand=alone, found=placed.survey), now)
         if isinstance(found, NoPlan):
             nodes.append(NOWHERE)
             refusals.append(found)
             if len(demand.pods) - len(refusals) < demand.needed:
                 return _too_few(refusals, plans)
             continue
-        plans.append(found)
-        nodes.append(found.placement.nodes[0])
-        going = [row for unit in found.victims for row in unit.pods]
+        plans.append(best(question, found))
+        nodes.append(plans[-1].placement.nodes[0])
+        going = [row for unit in plans[-1].victims for row in unit.pods]
         ask = Ask(without(paid_for(view, going), going), pod, question.profile)
         view = with_taken(ask, nodes[-1])
     return joined(domain.name, demand.pods, nodes, plans)
 
 
 def _too_few(refusals: Sequence[NoPlan], plans: Sequence[Plan]) -> NoPlan:
-    """Where some have room, it is not for want of anybody who may be taken."""
+    """Where some pods get room, the reason is not that no unit may be preempted."""
     refusal = earliest(refusals)
     is_misleading = refusal.why is Why.NOBODY_ELIGIBLE and any(plan.victims for plan in plans)
     return replace(refusal, why=Why.NO_HELP) if is_misleading else refusal
 
 
-def _plan_for(pod: int, domain: Domain, question: Question, search: Search) -> Plan | NoPlan:
-    """One pod asks for itself, with its own priority."""
-    alone = replace(
+def _alone(pod: int, domain: Domain, question: Question) -> Demand:
+    """One pod of the demand by itself, with its own priority."""
+    return replace(
         question.demand,
         pods=(pod,),
         needed=1,
@@ -84,14 +94,10 @@ def _plan_for(pod: int, domain: Domain, question: Question, search: Search) -> P
         topology_key="",
         nominated=(),
     )
-    found = place(alone, question.view, question.profile, question.policy.choose)
-    if isinstance(found, Placement):
-        return Plan(domain.name, found, (), (), 0, pods=alone.pods)
-    return search(replace(question, demand=alone, found=found.survey))
 
 
 def joined(domain: str, pods: tuple[int, ...], nodes: Sequence[int], plans: Sequence[Plan]) -> Plan:
-    """One plan for several pods, of plans that were made one after the other."""
+    """One plan for several pods, from plans that were made one after the other."""
     victims = {unit.name: unit for plan in plans for unit in plan.victims}
     spared = {unit.name: unit for plan in plans for unit in plan.spared if unit.name not in victims}
     return Plan(
@@ -105,5 +111,5 @@ def joined(domain: str, pods: tuple[int, ...], nodes: Sequence[int], plans: Sequ
 
 
 def _by_priority(units: Iterable[Unit]) -> tuple[Unit, ...]:
-    """Of equals, who was the first to be found more important."""
+    """Units of one priority stay in the order in which the plans named them."""
     return tuple(sorted(units, key=lambda unit: -unit.priority))

@@ -12,11 +12,19 @@ from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.units import Units
 
 
+@dataclass(frozen=True, slots=True)
+class Shortcuts:
+    """Up to which size the search takes no shortcut. A shortcut saves time and changes no answer."""
+
+    nodes: int = 20  # of more candidate nodes, the search makes plans only for those that may win
+    units: int = 100  # of more units, it reprieves at once those that the placement puts at no risk
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """Who could give way to this demand, in this cluster, by this policy?
+    """Which units should be evicted for this demand, in this cluster, by this policy?
 
-    ``found`` says why it does not fit as things are.
+    ``found`` says why the demand does not fit as things are.
     """
 
     demand: Demand
@@ -24,12 +32,13 @@ class Question:
     found: Survey
     profile: Profile = DEFAULT_PROFILE
     policy: Policy = REPRIEVE
-    most: int = 20  # of the best plans are wanted: as many as a decision reports
+    most: int = 20  # how many of the best plans are wanted: as many as a decision reports
+    shortcuts: Shortcuts = Shortcuts()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rival:
-    """How kube-scheduler ranks units, and which budgets it thinks speak of them."""
+    """How kube-scheduler orders units by importance, and how it reads the budgets that select them."""
 
     units: Units
     accounts: Accounts
@@ -37,10 +46,10 @@ class Rival:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Takeable:
-    """Who may be taken, and the budgets that speak of them."""
+    """The units that may be preempted, and the budgets that select their pods."""
 
     units: Units
     allowed: Mask  # [unit]
     accounts: Accounts
-    matter: Mask  # [pod] who may matter to the demand beyond the room and the ports he leaves
-    rival: Rival | None = None  # None where it would do the same
+    matter: Mask  # [pod] it may matter to the demand beyond the room and the ports that it uses
+    rival: Rival | None = None  # None where kube-scheduler would do the same

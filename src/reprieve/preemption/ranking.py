@@ -1,42 +1,108 @@
-"""Which plan wins: an ordered list of criteria. The list is the documentation."""
+"""Which plan wins: an ordered list of criteria. The list is the documentation.
+
+A criterion measures a plan. Where it can, it also gives a lower bound for all candidate nodes at once, from
+columns that are known before any plan is made, so that nodes whose plan cannot win are pruned. The order is
+configurable: a criterion must not know which others there are, nor how the columns came about.
+"""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.preemption.plan import Plan
 
 # Kubernetes counts every victim as at least one, also those with a negative priority.
 OFFSET = 1 << 31
 
+Rank = tuple[float | str, ...]  # what each criterion measures, in their order; the smallest wins
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Nodes, and what is known of the victims of a plan on each of them before the plan is made.
+
+    All ``certain`` units are victims, further ``possible`` ones may be, and at least ``fewest`` are.
+    """
+
+    nodes: Ints  # rows
+    priority: Ints  # [slot, node] of the unit in this slot, the most important first
+    size: Ints  # [slot, node] how many pods the unit has, there or elsewhere
+    start: Floats  # [slot, node]
+    possible: Mask  # [slot, node]
+    certain: Mask  # [slot, node]
+    fewest: Ints  # [node] units
+    ceiling: Floats  # [node] a victim has this priority or a higher one; minus infinity: unknown
+    within_budgets: Ints  # [node] no more units than this can go without exceeding a budget
+
+
+Measure = Callable[[Plan], float | str]
+LowerBound = Callable[[Candidates], Ints | Floats]  # [node]
+
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """Less is better."""
+    """One way in which plans differ. Less is better."""
 
-    name: str
+    name: str  # in the configuration
+    code: str  # in decisions
     text: str
-    measure: Callable[[Plan], float | str]
+    measure: Measure
+    at_least: LowerBound | None = None  # no plan on a node measures less; None: that is not known beforehand
+
+
+# --- what a plan costs, and what it costs at least -----------------------------------------------
 
 
 def budgets_broken(plan: Plan) -> int:
     return plan.broken
 
 
+def fewest_budgets_broken(candidates: Candidates) -> Ints:
+    broken: Ints = np.maximum(0, candidates.fewest - candidates.within_budgets)
+    return broken
+
+
 def highest_priority(plan: Plan) -> float:
     return max((unit.priority for unit in plan.victims), default=-math.inf)
+
+
+def _lowest_highest_priority(candidates: Candidates) -> Floats:
+    certain = np.where(candidates.certain, candidates.priority, -np.inf)
+    highest: Floats = np.maximum(candidates.ceiling, certain.max(axis=0, initial=-np.inf))
+    return highest
 
 
 def sum_of_priorities(plan: Plan) -> int:
     return sum((unit.priority + OFFSET) * len(unit.pods) for unit in plan.victims)
 
 
+def _smallest_sum_of_priorities(candidates: Candidates) -> Ints:
+    """That of the certain victims, or as if the fewest were single pods of the lowest priority there."""
+    weights = candidates.priority + OFFSET
+    certain = (weights * candidates.size * candidates.certain).sum(axis=0)
+    lightest = np.where(candidates.possible, weights, 2 * OFFSET).min(axis=0, initial=2 * OFFSET)
+    smallest: Ints = np.maximum(certain, candidates.fewest * lightest)
+    return smallest
+
+
 def pods_disturbed(plan: Plan) -> int:
     return sum(len(unit.pods) for unit in plan.victims)
 
 
+def _fewest_pods(candidates: Candidates) -> Ints:
+    fewest: Ints = np.maximum((candidates.size * candidates.certain).sum(axis=0), candidates.fewest)
+    return fewest
+
+
 def gangs_starved(plan: Plan) -> int:
     return plan.starved
+
+
+def _no_gangs(candidates: Candidates) -> Ints:
+    return np.zeros(len(candidates.nodes), np.int64)
 
 
 def longest_run(plan: Plan) -> float:
@@ -45,25 +111,65 @@ def longest_run(plan: Plan) -> float:
     return -min((unit.start for unit in plan.victims if unit.priority == highest), default=math.inf)
 
 
+def _shortest_run(candidates: Candidates) -> Floats:
+    """Certain victims of the highest priority there count in any plan. If there are none, the victim that
+    started last may decide; a plan without victims measures less than any other.
+    """
+    highest = np.where(candidates.possible, candidates.priority, -np.inf).max(axis=0, initial=-np.inf)
+    decisive = candidates.certain & (candidates.priority == highest)
+    earliest = np.where(decisive, candidates.start, np.inf).min(axis=0, initial=np.inf)
+    latest = np.where(candidates.possible, candidates.start, -np.inf).max(axis=0, initial=-np.inf)
+    shortest: Floats = np.maximum(-earliest, np.where(candidates.fewest > 0, -latest, -np.inf))
+    return shortest
+
+
 def name_of_domain(plan: Plan) -> str:
     return plan.domain
 
 
+# --- the order -----------------------------------------------------------------------------------
+
+
 RANKING: tuple[Criterion, ...] = (
-    Criterion("FewestBudgetsBroken", "fewest disruption budgets broken", budgets_broken),
-    Criterion("LowestHighestPriority", "lowest highest victim priority", highest_priority),
-    Criterion("SmallestSumOfPriorities", "smallest sum of victim priorities", sum_of_priorities),
-    Criterion("FewestPods", "fewest pods disturbed", pods_disturbed),
-    Criterion("FewestGangsStarved", "fewest gangs left with too few pods", gangs_starved),
-    Criterion("LatestStart", "most important victims that started latest", longest_run),
-    Criterion("Name", "first by name", name_of_domain),
+    Criterion(
+        "BudgetsBroken",
+        "FewestBudgetsBroken",
+        "fewest disruption budgets broken",
+        budgets_broken,
+        fewest_budgets_broken,
+    ),
+    Criterion(
+        "HighestPriority",
+        "LowestHighestPriority",
+        "lowest highest victim priority",
+        highest_priority,
+        _lowest_highest_priority,
+    ),
+    Criterion(
+        "PrioritySum",
+        "SmallestSumOfPriorities",
+        "smallest sum of victim priorities",
+        sum_of_priorities,
+        _smallest_sum_of_priorities,
+    ),
+    Criterion("Pods", "FewestPods", "fewest pods disturbed", pods_disturbed, _fewest_pods),
+    Criterion(
+        "GangsBroken", "FewestGangsStarved", "fewest gangs left with too few pods", gangs_starved, _no_gangs
+    ),
+    Criterion(
+        "LatestStart", "LatestStart", "most important victims that started latest", longest_run, _shortest_run
+    ),
 )
+CRITERIA: Mapping[str, Criterion] = {criterion.name: criterion for criterion in RANKING}
+
+# Always the last, so that plans never tie.
+NAME = Criterion("Name", "Name", "first by name", name_of_domain)
 
 
-def rank(plan: Plan, ranking: Sequence[Criterion] = RANKING) -> tuple[float | str, ...]:
-    return tuple(criterion.measure(plan) for criterion in ranking)
+def rank(plan: Plan, ranking: Sequence[Criterion]) -> Rank:
+    return (*(criterion.measure(plan) for criterion in ranking), NAME.measure(plan))
 
 
-def decided_by(winner: Plan, loser: Plan, ranking: Sequence[Criterion] = RANKING) -> Criterion:
+def decided_by(winner: Plan, loser: Plan, ranking: Sequence[Criterion]) -> Criterion:
     """The first criterion by which the winner is better."""
-    return next(c for c in ranking if c.measure(winner) != c.measure(loser))
+    return next(c for c in (*ranking, NAME) if c.measure(winner) != c.measure(loser))

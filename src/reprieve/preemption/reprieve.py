@@ -1,7 +1,7 @@
-"""Who can stay where he is although the demand comes: units are put back one by one, if it still fits.
+"""Which units can stay although the demand comes? They are put back one by one, if the demand still fits.
 
-The placement of the demand is fixed. Most units matter to it only by the room and the ports they leave, and
-the sums of the nodes in use tell whether that is enough; for the others every constraint is asked again.
+The placement of the demand is fixed. Most units matter to it only by the room and the ports that they use,
+and the sums of the nodes in use tell whether enough is left; for others all constraints are checked again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,8 +30,8 @@ class Settled:
     demand: Demand
     placement: Placement
     profile: Profile
-    base: Snapshot  # with everybody where he was
-    gone: Ints  # pods (rows) that may have to go
+    base: Snapshot  # with every pod where it runs
+    gone: Ints  # pods (rows) that may have to be evicted
 
     @property
     def view(self) -> Snapshot:
@@ -50,7 +50,7 @@ class Trial(Protocol):
 
 
 def trial(settled: Settled, matter: Mask) -> Trial:
-    """``matter`` are the pods that may matter by more than room and ports, see ``who_matters``."""
+    """``matter`` are the pods that may matter by more than room and ports, see ``pods_that_matter``."""
     if not counts_room(settled.demand):
         return EveryConstraint(settled)
     return WhereItMatters(settled, matter) if matter.any() else RoomAndPorts(settled)
@@ -60,8 +60,8 @@ def counts_room(demand: Demand) -> bool:
     return {resources, host_ports} <= set(demand.constraints)
 
 
-def who_matters(demand: Demand, view: Snapshot, profile: Profile) -> Mask:
-    """Pods that the demand may care for beyond the room and the ports they leave on its nodes."""
+def pods_that_matter(demand: Demand, view: Snapshot, profile: Profile) -> Mask:
+    """Pods that may matter to the demand beyond the room and the ports that they use on its nodes."""
     mask = np.zeros(len(view.pods), np.bool_)
     for pod in {view.pods.shape(pod): pod for pod in demand.pods}.values():
         ask = Ask(view, pod, profile)
@@ -83,7 +83,7 @@ def _users_of_volumes(view: Snapshot) -> Ints:
 
 
 class EveryConstraint:
-    """Asks everything again, for every pod of the demand."""
+    """Checks every constraint again, for every pod of the demand."""
 
     def __init__(self, settled: Settled) -> None:
         self._settled, self._view = settled, settled.view
@@ -112,7 +112,7 @@ def holds(demand: Demand, placement: Placement, view: Snapshot, profile: Profile
 
 
 class RoomAndPorts:
-    """Room left on the nodes that the demand uses, and who blocks a port there."""
+    """Room left on the nodes that the demand uses, and the pods that hold a port that it needs."""
 
     def __init__(self, settled: Settled) -> None:
         base = self._base = settled.base
@@ -137,14 +137,14 @@ class RoomAndPorts:
             self._blocking.update(holders[base.where[holders] == node].tolist())
 
     def suffice(self, gone: Iterable[int]) -> bool:
-        """Whether it is enough that these are gone."""
+        """Whether it is enough that these pods are gone."""
         return self._blocking.issubset(gone) and self._is_enough(self._left)
 
     def fits(self, unit: Unit) -> bool:
         return not self._blocking.intersection(unit.pods) and self._is_enough(self._left_with(unit))
 
     def _is_enough(self, left: Mapping[int, Ints]) -> bool:
-        """A resource that nobody of the demand asks for may be overdrawn as it was before."""
+        """A resource that no pod of the demand requests may stay overdrawn."""
         return not any((room[self._asked[node]] < 0).any() for node, room in left.items())
 
     def put_back(self, unit: Unit) -> bool:
@@ -163,7 +163,7 @@ class RoomAndPorts:
 
 
 class WhereItMatters:
-    """Everybody is asked for room and ports, and only those who matter for more about the rest."""
+    """Checks room and ports for every unit, and the other constraints only for units that matter to them."""
 
     def __init__(self, settled: Settled, matter: Mask) -> None:
         self._matter = matter

@@ -1,8 +1,7 @@
-"""A resize in place that its node has put off, as a demand.
+"""A resize in place that its kubelet has deferred, as a demand.
 
-It asks on the pod's own node alone, for room and for nothing else, and what follows a fit is waiting for the
-kubelet: nothing is bound, nothing is nominated. Who gives way to it, and in which order that happens, is not
-known here.
+It needs room on the pod's own node and nothing else. Which pods are evicted for it, and in which order, is
+not known here, nor what follows when it fits.
 """
 
 from collections.abc import Iterator
@@ -14,10 +13,12 @@ import numpy as np
 from reprieve.model.columns import Ints, sealed
 from reprieve.model.objects import Node, Pod
 from reprieve.model.resizing import (
+    INFEASIBLE,
     deferred_since,
     is_deferred,
     resize_preemption_disabled,
     resize_preemption_opponents,
+    resize_reason,
 )
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
@@ -30,7 +31,7 @@ DEADLINE = "reprieve.dev/resize-deadline-seconds"
 
 
 class Accounting(StrEnum):
-    """Whose arithmetic says whether a resize fits."""
+    """By which arithmetic a resize fits: the kubelet's or kube-scheduler's."""
 
     KUBELET = "Kubelet"
     UPSTREAM = "Upstream"
@@ -40,14 +41,17 @@ class Accounting(StrEnum):
 class DeferredResizes:
     accounting: Accounting = Accounting.KUBELET
 
-    def asks(self, pod: Pod) -> bool:
+    def is_waiting(self, pod: Pod) -> bool:
         return bool(pod.spec.node_name) and is_deferred(pod)
 
+    def is_hopeless(self, pod: Pod) -> bool:
+        return resize_reason(pod) == INFEASIBLE
+
     def forbidden(self, pod: Pod, node: Node) -> str:
-        """Why nobody may be evicted for this resize, whoever there is; empty if somebody may."""
+        """Why no pod may be evicted for this resize; empty if pods may."""
         if opponents := resize_preemption_opponents(node):
-            who = listed(sorted(opponents))
-            return f"preemption for resizes on node {node.metadata.name} is disabled by {who}"
+            by = listed(sorted(opponents))
+            return f"preemption for resizes on node {node.metadata.name} is disabled by {by}"
         if resize_preemption_disabled(pod):
             return f"node {node.metadata.name} reports that nobody is preempted for a resize there"
         text = pod.metadata.annotations.get(DEADLINE)
@@ -55,8 +59,8 @@ class DeferredResizes:
             return f"annotation {DEADLINE}: expected a positive number of seconds, got {text!r}"
         return ""
 
-    def asked(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
-        """The demand of a pod that runs, and the cluster as it counts for that: without the pod itself."""
+    def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
+        """The demand of a running pod, and the cluster as that demand sees it: without the pod itself."""
         pod, node = view.pods.compiled[row].pod, int(view.where[row])
         around = view.groups.root(view.pods.groups[row])
         home = np.zeros(len(view.nodes), np.bool_)
@@ -69,27 +73,28 @@ class DeferredResizes:
             priority=(pod if around is None else around).spec.priority or 0,
             may_preempt=pod.spec.preemption_policy != "Never",
             allowed=home,
-            in_place=True,
+            alone=True,
+            spares_gangs=True,
             until=_until(pod, now),
         )
         counted = _as_the_kubelet_counts(view, row) if self.accounting is Accounting.KUBELET else view
         return demand, without(counted, [row])
 
 
-# --- whose arithmetic ----------------------------------------------------------------------------
+# --- the arithmetic ------------------------------------------------------------------------------
 
 
 def _as_the_kubelet_counts(view: Snapshot, row: int) -> Snapshot:
-    """Others have what they were granted, and what they wish only if the kubelet serves them first.
+    """Other pods count with what they were granted, or with what they want if the kubelet serves them first.
 
-    A scheduler counts everybody's wishes, so that a newcomer does not take what somebody is to grow into; for
-    one resize that would be too much, and cost victims that its node does not need.
+    For a new pod, the scheduler counts what all pods want, so that the new pod does not get room that
+    another is to grow into. For one resize that would be too much: it would cost victims in vain.
     """
-    wishes = list(_wishes(view, row))
-    if not wishes:
+    later = list(_served_later(view, row))
+    if not later:
         return view
-    rows = [other for other, _ in wishes]
-    amounts = np.stack([amount for _, amount in wishes], axis=1)
+    rows = [other for other, _ in later]
+    amounts = np.stack([amount for _, amount in later], axis=1)
     requests, requested = view.pods.requests.copy(), view.requested.copy()
     requests[:, rows] -= amounts
     requested[:, view.where[row]] -= amounts.sum(axis=1)
@@ -97,8 +102,8 @@ def _as_the_kubelet_counts(view: Snapshot, row: int) -> Snapshot:
     return replace(view, pods=pods, requested=sealed(requested), kept=None)
 
 
-def _wishes(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:
-    """Pods on the same node that are not served first, and how much more they wish than they have."""
+def _served_later(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:
+    """Pods on the node that the kubelet does not serve first, and how much more they want than they have."""
     node = int(view.where[row])
     for other in np.flatnonzero(view.where == node).tolist() if node != NOWHERE else ():
         compiled = view.pods.compiled[other]
@@ -109,7 +114,7 @@ def _wishes(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:
 
 
 def _is_served_first(view: Snapshot, other: int, row: int) -> bool:
-    """Whether the kubelet gives room to the other first: not if no eviction could make enough for that."""
+    """Whether the kubelet gives room to the other pod first: not if no eviction could make enough for it."""
     pods = view.pods
     if not is_deferred(pods.compiled[other].pod) or pods.priority[other] <= pods.priority[row]:
         return False
@@ -131,7 +136,7 @@ def _growth(compiled: CompiledPod, view: Snapshot) -> Ints:
 
 
 def _until(pod: Pod, now: float) -> float | None:
-    """When whoever asked for the resize gives up: so long after the node put it off."""
+    """When the resize is no longer wanted: so many seconds after the kubelet deferred it."""
     seconds = _seconds(pod.metadata.annotations.get(DEADLINE, ""))
     since = deferred_since(pod)
     return None if seconds is None else (now if since is None else since) + seconds

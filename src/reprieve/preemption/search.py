@@ -1,4 +1,7 @@
-"""The algorithm: take all that may be taken, place the demand, then spare whoever can be spared."""
+"""The algorithm: place the demand without the units that may be preempted, then reprieve those that can stay.
+
+What a unit is, which may be preempted and by which criteria a plan wins is the policy's business.
+"""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,76 +28,65 @@ from reprieve.preemption.budgets import (
 )
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import starved
-from reprieve.preemption.node_pruning import NO_PRICE, Price, worth_planning
+from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
-from reprieve.preemption.policy import BudgetCounting, Search
+from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
-from reprieve.preemption.ranking import rank
-from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_room, trial, who_matters
-from reprieve.preemption.units import Kind, Unit, Units
+from reprieve.preemption.ranking import Rank, rank
+from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_room, pods_that_matter, trial
+from reprieve.preemption.units import Unit, UnitKind, Units
 
 CLUSTER = "cluster"
 
-_FEW_UNITS = 100  # so many are put back one by one; of more, only those who are at risk
-_FEW_NODES = 20  # so many are planned for one by one; of more, only those that may win
 
-
-def search(question: Question, now: float) -> Plan | NoPlan:
-    """The best plan."""
-    plans = plans_worth_ranking(replace(question, most=1), now)
-    if isinstance(plans, NoPlan):
+def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
+    """A plan for every domain that could have one of the best; or why there is none."""
+    demand, policy = question.demand, question.policy
+    if not demand.may_preempt:
+        return NoPlan(Why.NEVER_PREEMPTS)
+    units = policy.units(question.view)
+    verdict = eligible(units, demand, policy.rules, now)
+    plans = _plans_taking(verdict.allowed, units, question)
+    if plans:
         return plans
-    return _best(question, plans)
+    why = _refusal(question, units, verdict, now)
+    if demand.until is None:
+        return why
+    late = candidates(replace(question, demand=replace(demand, until=None)), now)
+    return why if isinstance(late, NoPlan) else replace(why, why=Why.TOO_SLOW, forbidden=best(question, late))
 
 
-def plans_worth_ranking(question: Question, now: float) -> list[Plan] | NoPlan:
-    """A plan for every domain that could have one of the best."""
-    plans = _plans(question, now)
-    if not isinstance(plans, NoPlan) or question.demand.until is None:
-        return plans
-    patient = replace(question, demand=replace(question.demand, until=None))
-    late = _plans(patient, now)
-    if isinstance(late, NoPlan):
-        return plans
-    return replace(plans, why=Why.TOO_SLOW, forbidden=_best(question, late))
-
-
-def _best(question: Question, plans: Iterable[Plan]) -> Plan:
+def best(question: Question, plans: Iterable[Plan]) -> Plan:
     return min(plans, key=lambda plan: rank(plan, question.policy.ranking))
 
 
-def _plans(question: Question, now: float) -> list[Plan] | NoPlan:
-    if not question.demand.may_preempt:
-        return NoPlan(Why.NEVER_PREEMPTS)
-    units = question.policy.units(question.view)
-    verdict = eligible(units, question.demand, question.policy.rules, now)
-    return _plans_taking(verdict.allowed, units, question) or _refusal(question, units, verdict, now)
+def best_first(question: Question, plans: Iterable[Plan]) -> tuple[Plan, ...]:
+    return tuple(sorted(plans, key=lambda plan: rank(plan, question.policy.ranking)))
 
 
 def _plans_taking(allowed: Mask, units: Units, question: Question) -> list[Plan]:
-    """Plans that take nobody but these."""
+    """Plans that evict none but these units."""
     if not allowed.any():
         return []
-    plans = _plans_that_may_win(question, takeable_of(question, units, allowed))
-    return [plan for plan in plans if not (plan.broken and question.policy.breaks_no_budget)]
+    return _plans_that_may_win(question, takeable_of(question, units, allowed))
 
 
 def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
-    """Until whatever is left is too dear to be among the best."""
+    """Plans for one domain after the other, until no domain that is left can have one of the best."""
     plans: list[Plan] = []
-    ranks: list[Price] = []
+    ranks: list[Rank] = []
     for domain, at_least, by_room in prospects(question, takeable):
         if len(ranks) >= question.most and at_least > ranks[question.most - 1]:
             break
         plan = plan_in(domain, question, takeable, by_room=by_room)
-        if plan is not None:
+        if plan is not None and not (plan.broken and question.policy.breaks_no_budget):
             plans.append(plan)
             insort(ranks, rank(plan, question.policy.ranking))
     return plans
 
 
 def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
-    """Whether there is a plan that takes nobody but these. Only budgets ask what it would be like."""
+    """Whether there is a plan that evicts none but these units. Only budgets need it made in full."""
     takeable = takeable_of(question, units, allowed)
     if question.policy.breaks_no_budget:
         plans = (plan_in(domain, question, takeable) for domain in domains(question, takeable))
@@ -107,14 +99,14 @@ def takeable_of(question: Question, units: Units, allowed: Mask) -> Takeable:
     budgets = question.policy.stocks(question.view)
     if question.policy.breaks_no_budget:
         allowed = allowed & ~unaffordable(budgets, units)
-    matter = who_matters(question.demand, question.view, question.profile)
+    matter = pods_that_matter(question.demand, question.view, question.profile)
     return Takeable(units, allowed, accounts(budgets), matter, _rival(question, units, budgets))
 
 
 def _rival(question: Question, units: Units, budgets: Sequence[Stock]) -> Rival | None:
     view, rows = question.view, np.arange(len(question.view.pods))
     goes_alone = (view.pods.groups.codes != 0) & (units.of_pod == rows)
-    if question.policy.search is Search.UPSTREAM or not (budgets or goes_alone.any()):
+    if question.policy.search is SearchMode.UPSTREAM or not (budgets or goes_alone.any()):
         return None
     return Rival(units.ranking_members_as_groups(), accounts(stocks_as_upstream(view)))
 
@@ -123,13 +115,13 @@ def _rival(question: Question, units: Units, budgets: Sequence[Stock]) -> Rival 
 
 
 def refusal(question: Question, now: float) -> NoPlan:
-    """Why no plan of those that can be made now will do."""
+    """Why none of the plans that can be made now will do."""
     units = question.policy.units(question.view)
     return _refusal(question, units, eligible(units, question.demand, question.policy.rules, now), now)
 
 
 def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> NoPlan:
-    """What there would be a plan without, and whether it is enough to wait."""
+    """What prevents a plan, and whether it is enough to wait."""
     timeless = _timeless_refusal(question, units, verdict.allowed)
     held = verdict.held(now)
     if verdict.until is None or not held.any():
@@ -142,9 +134,9 @@ def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> 
     first = float(verdict.until[ending].min()) if ending.any() else None
     if first is not None and _is_enough(verdict.allowed | ending, units, question):
         return NoPlan(Why.TOLERATED, first, held=pods)
-    # It may be that less room helps more. Then nobody can tell which of the moments is the right one.
+    # Feasibility may not be monotone in the victims: then any of the moments may be the right one.
     is_settled = _more_room_never_hurts(
-        question, who_matters(question.demand, question.view, question.profile)
+        question, pods_that_matter(question.demand, question.view, question.profile)
     )
     first = None if is_settled else first
     if _is_enough(verdict.allowed | held, units, question):
@@ -159,12 +151,12 @@ def _timeless_refusal(question: Question, units: Units, allowed: Mask) -> NoPlan
         heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False), most=1)
         forbidden = _plans_taking(allowed, units, heedless)
         if forbidden:
-            return NoPlan(Why.BUDGETS, forbidden=_best(question, forbidden))
+            return NoPlan(Why.BUDGETS, forbidden=best(question, forbidden))
     return NoPlan(Why.NO_HELP)
 
 
 def _within_reach(question: Question, units: Units) -> Mask:
-    """The units whose going could help: those in one of the domains."""
+    """The units that could make room: those in one of the domains."""
     if len(question.demand.pods) > 1 or _asks_as_group(question):
         return units.size > 0
     reach = np.zeros(len(units.priority), np.bool_)
@@ -173,9 +165,9 @@ def _within_reach(question: Question, units: Units) -> Mask:
 
 
 def _more_room_never_hurts(question: Question, matter: Mask) -> bool:
-    """Pods that are all alike fit in the same number wherever the first of them go.
+    """Feasibility is monotone in the victims if the demand's pods are identical and no other pod matters.
 
-    Not if others matter to them: who is taken may be whom they wanted to be with.
+    Otherwise a victim may be the very pod that the demand has an affinity to.
     """
     pods = question.view.pods
     return len({pods.shape(pod) for pod in question.demand.pods}) == 1 and not matter.any()
@@ -187,22 +179,22 @@ def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
 
 class Prospect(NamedTuple):
     domain: Domain
-    at_least: Price = NO_PRICE  # what a plan there costs
-    by_room: bool = False  # it is a node where nothing is missing but room and ports
+    at_least: Rank = UNKNOWN  # the rank of no plan there is smaller
+    by_room: bool = False  # it is a node where nothing but room and ports is missing
 
 
 def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
     """Where there may be a plan, the cheapest first.
 
     For a pod, nodes that refused it for a reason that evictions can cure. For a group the cluster, or each
-    value of the topology that it must not leave. A group of one gets both: on nodes plans can be compared,
-    in the cluster also units that keep it from a node without being there go.
+    value of the topology that it must not leave. A group of one gets both: plans on nodes can be compared,
+    and a plan in the cluster also evicts units that keep the pod from a node without running there.
     """
     nodes, demand = question.view.nodes, question.demand
     is_one, is_group = len(demand.pods) == 1, _asks_as_group(question)
     if is_group or not is_one:
         yield from map(Prospect, _wide_domains(question))
-    if is_one and not (is_group and question.policy.search is Search.UPSTREAM):
+    if is_one and not (is_group and question.policy.search is SearchMode.UPSTREAM):
         curable = _curable_nodes(question, takeable)
         yield from (Prospect(_node(nodes, row), at_least, by_room) for row, at_least, by_room in curable)
 
@@ -217,10 +209,9 @@ def _wide_domains(question: Question) -> Iterator[Domain]:
 
 
 def _asks_as_group(question: Question) -> bool:
-    """A pod that asks for more where it runs asks for itself."""
     view = question.view
     group = view.pods.groups[question.demand.pods[0]]
-    return not question.demand.in_place and view.groups.root(group) is not None
+    return not question.demand.alone and view.groups.root(group) is not None
 
 
 def _node(nodes: Nodes, row: int) -> Domain:
@@ -229,17 +220,17 @@ def _node(nodes: Nodes, row: int) -> Domain:
     return Domain(nodes.names[row], only)
 
 
-def _curable_nodes(question: Question, takeable: Takeable) -> Iterable[tuple[int, Price, bool]]:
+def _curable_nodes(question: Question, takeable: Takeable) -> Iterable[Candidate]:
     rows = np.flatnonzero(question.found.curable()).tolist()
-    if len(rows) <= _FEW_NODES or not counts_room(question.demand):
-        return [(row, NO_PRICE, False) for row in rows]
+    if len(rows) <= question.shortcuts.nodes or not counts_room(question.demand):
+        return map(Candidate, rows)
     return worth_planning(question, takeable)
 
 
 def _begin(
     domain: Domain, question: Question, takeable: Takeable, *, by_room: bool
 ) -> "tuple[Planning, Placement] | None":
-    """All who may go from there, and where the demand goes then."""
+    """All units that may be evicted there, and where the demand is placed without them."""
     units, allowed = takeable.units, takeable.allowed
     touching = units.touching(domain.nodes)
     local = units.listed(touching[allowed[touching]])
@@ -249,13 +240,13 @@ def _begin(
 
 
 def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False) -> Plan | None:
-    """``by_room``: it is known that on this node only room and ports are missing."""
+    """``by_room``: on this node, nothing but room and ports is known to be missing."""
     begun = _begin(domain, question, takeable, by_room=by_room)
     if begun is None:
         return None
     planning, placement = begun
     local = planning.local
-    if question.policy.search is Search.UPSTREAM:
+    if question.policy.search is SearchMode.UPSTREAM:
         return planning.spare(placement, local)
     plan = planning.below_ceiling(placement, local)
     plan = planning.kinder_to_budgets(plan) if plan.broken else plan
@@ -265,13 +256,13 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Planning:
-    """A plan in the making: who of the domain's units could go, the most important first."""
+    """A plan in the making, from the units of the domain that may be evicted, the most important first."""
 
     question: Question
     domain: Domain
     takeable: Takeable
     local: tuple[Unit, ...]
-    by_room: bool  # the domain is a node where nothing is missing but room and ports
+    by_room: bool  # the domain is a node where nothing but room and ports is missing
 
     def place(self, gone: Iterable[Unit]) -> Placement | None:
         """Where the demand would go in this domain if these units were gone."""
@@ -284,7 +275,7 @@ class Planning:
         return placed if isinstance(placed, Placement) else None
 
     def below_ceiling(self, placement: Placement, taken: Sequence[Unit]) -> Plan:
-        """Spares who breaks budgets; then nobody above the lowest priority that leaves enough room goes.
+        """Reprieves units that break budgets, then all above the lowest priority that leaves enough room.
 
         A demand of several pods may be placed elsewhere then, and that may cost more than it saves.
         """
@@ -300,16 +291,16 @@ class Planning:
         return min(below, self.spare(placement, left), key=self._rank)
 
     def kinder_to_budgets(self, plan: Plan) -> Plan:
-        """Several pods may have been placed where budgets suffer, and could be placed around those."""
+        """Several pods may have been placed where budgets are broken, and could be placed around them."""
         counting = self._counting(self.local)
         harmless = [unit for unit in self.local if not counting.broken([unit])]
         placement = self.place(harmless) if len(self.question.demand.pods) > 1 else None
         return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
 
     def or_as_the_rival(self, plan: Plan, placement: Placement) -> Plan:
-        """Who is put back first decides who still fits, and no order is always the best.
+        """The order in which units are reprieved decides which of them still fit; no order is always best.
 
-        That of kube-scheduler is tried too, so that nothing is done worse than there.
+        That of kube-scheduler is tried too, so that no plan is worse than its own.
         """
         rival = self.takeable.rival
         if rival is None:
@@ -324,14 +315,14 @@ class Planning:
 
     def _as_ranked_by(self, rival: Rival) -> Sequence[Unit]:
         groups = self.question.view.pods.groups.codes
-        if not any(unit.kind is Kind.POD and groups[unit.pods[0]] for unit in self.local):
+        if not any(unit.kind is UnitKind.POD and groups[unit.pods[0]] for unit in self.local):
             return self.local
         units = {unit.number: unit for unit in self.local}
         order = rival.units.in_order(np.array(list(units), np.int64))
         return [units[number] for number in order.tolist()]
 
     def kinder_to_gangs(self, plan: Plan) -> Plan:
-        """Others may give way just as well who leave no gang with too few pods."""
+        """Other units may do just as well, and leave no gang with too few pods."""
         view = self.question.view
         hungry = set(starved(view, (pod for unit in plan.victims for pod in unit.pods)))
         others = [u for u in self.local if hungry.isdisjoint(view.pods.groups[pod] for pod in u.pods)]
@@ -339,13 +330,13 @@ class Planning:
         return min(plan, self.below_ceiling(placement, others), key=self._rank) if placement else plan
 
     def _starved(self, victims: Iterable[Unit]) -> int:
-        """A plan for a pod that only wants more ranks behind others that cost the same and harm no gang."""
-        if not self.question.demand.in_place:
+        """Gangs that the plan leaves with too few pods, if that counts for the demand."""
+        if not self.question.demand.spares_gangs:
             return 0
         return len(list(starved(self.question.view, (pod for unit in victims for pod in unit.pods))))
 
     def _lowest(self, left: Sequence[Unit], known: "_Below | None") -> "_Below | None":
-        """The lowest priority such that the demand fits with nobody above it gone."""
+        """The lowest priority such that the demand fits with no unit above it gone."""
         ceilings = sorted({unit.priority for unit in left})
         below = cache(lambda ceiling: self._below(left, ceiling, known))
         if _more_room_never_hurts(self.question, self.takeable.matter):
@@ -359,13 +350,13 @@ class Planning:
         placement = self.place(taken)
         return _Below(ceiling, taken, placement) if placement is not None else None
 
-    def _rank(self, plan: Plan) -> tuple[float | str, ...]:
+    def _rank(self, plan: Plan) -> Rank:
         return rank(plan, self.question.policy.ranking)
 
     def spare(self, placement: Placement, taken: Sequence[Unit], ceiling: int | None = None) -> Plan:
-        """Of the units that were taken, only those go who cannot be put back.
+        """Of these units, the victims are those that cannot be put back.
 
-        If that is nobody, the demand fits as things are, though not where it was tried first.
+        If there are none, the demand fits as things are, though not where it was tried first.
         """
         risky = self._at_risk(placement, taken)
         return self._spare(placement, risky, self._trial(placement, taken), self._counting(risky), ceiling)
@@ -379,7 +370,7 @@ class Planning:
         ceiling: int | None = None,
     ) -> Plan:
         victims = _sweep(risky, test, counting)
-        if self.question.policy.search is not Search.UPSTREAM:
+        if self.question.policy.search is not SearchMode.UPSTREAM:
             # Putting one back can make room for another where constraints look beyond one node.
             while len(fewer := _sweep(victims, test, counting)) < len(victims):
                 victims = fewer
@@ -396,12 +387,12 @@ class Planning:
         )
 
     def _at_risk(self, placement: Placement, taken: Sequence[Unit]) -> Sequence[Unit]:
-        """Nobody is at risk who has no pod on the nodes in use, no budget, and does not matter for more.
+        """A unit is at no risk if it has no pod on the nodes in use, no budget, and matters to no constraint.
 
         Such units can be put back in any order, and make no difference to the others.
         """
         question, units = self.question, self.takeable.units
-        if len(taken) <= _FEW_UNITS or not counts_room(question.demand):
+        if len(taken) <= question.shortcuts.units or not counts_room(question.demand):
             return taken
         used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
         used[[node for node in placement.nodes if node != NOWHERE]] = True
@@ -431,7 +422,7 @@ def _pods_of(units: Iterable[Unit]) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class _Below:
-    """Those up to a priority are gone, and the demand fits."""
+    """The units up to a priority are gone, and the demand fits."""
 
     ceiling: int
     taken: tuple[Unit, ...]
@@ -439,13 +430,13 @@ class _Below:
 
 
 def _tried(units: Sequence[Unit], counting: Counting) -> list[int]:
-    """In which order units are put back, as long as nobody is spared."""
+    """In which order units are put back, as long as none is reprieved."""
     breakers = counting.first_chance([u for u in units if counting.breaks(u)])
     return [u.number for u in (*breakers, *(u for u in units if not counting.breaks(u)))]
 
 
 def _sweep(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:
-    """Those who cannot be put back, after those who break budgets had the first chance."""
+    """The units that cannot be put back, after those that break budgets had the first chance."""
     spared = _breakers_spared(units, test, counting)
     left = [u for u in units if u.number not in spared]
     return [u for u in left if counting.breaks(u) or not _put_back(u, test, counting)]

@@ -1,8 +1,8 @@
-"""Until when does a pod tolerate that somebody wants to preempt it?
+"""Until when does a priority class protect a pod from preemption?
 
-Two annotations on a priority class say who may take its pods at once (a minimum priority), and for how long
-after they were scheduled the others may not (seconds; a negative number: ever). Knows nothing of units: that
-a group goes as a whole is known to whoever asks; here, a pod of such a group counts by the group's clock.
+Two annotations on the class say from which priority on demands may preempt its pods at once (a minimum), and
+for how long after a pod was scheduled lower priorities may not (seconds; a negative number: as long as it
+runs). Knows nothing of units; a pod of a group that is evicted as a whole counts by the group's clock.
 """
 
 import math
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprieve.model.clocks import NEVER, first_scheduled_at, scheduled_at
+from reprieve.model.clocks import NEVER, first_scheduled_at
 from reprieve.model.columns import Floats, Mask
 from reprieve.model.groups import GroupKey, Groups
-from reprieve.model.objects import Pod, PriorityClass
+from reprieve.model.objects import PriorityClass
 from reprieve.model.snapshot import NOWHERE, Snapshot
 
 _PREFIX = "preemption-toleration.scheduling.x-k8s.io/"
@@ -32,19 +32,19 @@ _SHOWN = 40  # characters of a value that cannot be read
 
 
 @dataclass(frozen=True, slots=True)
-class Toleration:
-    minimum: int  # whoever has this priority need not wait
+class PreemptionToleration:
+    minimum: int  # demands of this priority need not wait
     seconds: int  # since a pod was scheduled; negative: for as long as it runs
 
     def length_against(self, priority: int) -> float:
-        """For how long somebody of this priority has to wait; zero: not at all."""
+        """For how long demands of this priority have to wait; zero: not at all."""
         if priority >= self.minimum or self.seconds == 0:
             return 0.0
         return float(self.seconds) if self.seconds > 0 else FOREVER
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class TolerationFault:
     """An annotation that does nothing."""
 
     annotation: str
@@ -54,42 +54,35 @@ class Fault:
         return f"annotation {self.annotation}: {self.text}"
 
 
-NO_TOLERATION = Toleration(minimum=0, seconds=0)
+NO_TOLERATION = PreemptionToleration(minimum=0, seconds=0)
 
 
 # --- the rule ------------------------------------------------------------------------------------
 
 
-def tolerated_until(victim: Pod, priority: int, classes: Mapping[str, PriorityClass]) -> float:
-    """The moment from which somebody of this priority may take the pod, as far as tolerations go."""
-    found = classes.get(victim.spec.priority_class_name)
-    length = toleration_of(found).length_against(priority) if found is not None else 0.0
-    return end_of(length, scheduled_at(victim))
-
-
 def end_of(length: float, since: float) -> float:
-    """When a toleration of this length ends. Nobody knows when that of a pod does that has no node yet."""
+    """When a toleration of this length ends; never, if the pod is not known to be scheduled."""
     if not length:
         return NOT_AT_ALL
     end = FOREVER if length == FOREVER else since + length
     return end if end <= _LAST_MOMENT else FOREVER
 
 
-def toleration_of(priority_class: PriorityClass) -> Toleration:
+def toleration_of(priority_class: PriorityClass) -> PreemptionToleration:
     """One annotation that cannot be read makes both void."""
     minimum, seconds = _written(priority_class)
-    return NO_TOLERATION if minimum is None or seconds is None else Toleration(minimum, seconds)
+    return NO_TOLERATION if minimum is None or seconds is None else PreemptionToleration(minimum, seconds)
 
 
-def faults_of(priority_class: PriorityClass) -> tuple[Fault, ...]:
+def faults_of(priority_class: PriorityClass) -> tuple[TolerationFault, ...]:
     """What is wrong with the annotations of a class."""
     annotations, (minimum, seconds) = priority_class.metadata.annotations, _written(priority_class)
     faults = []
     if minimum is None:
         faults.append(_unreadable(MINIMUM_PRIORITY, annotations, 32))
     elif MINIMUM_PRIORITY in annotations and minimum <= priority_class.value:
-        text = f"{minimum} is not above the value of the class, {priority_class.value}: it protects nobody"
-        faults.append(Fault(MINIMUM_PRIORITY, text))
+        text = f"{minimum} is not above the value of the class, {priority_class.value}: it protects no pod"
+        faults.append(TolerationFault(MINIMUM_PRIORITY, text))
     if seconds is None:
         faults.append(_unreadable(SECONDS, annotations, 64))
     return tuple(faults)
@@ -105,11 +98,11 @@ def _written(priority_class: PriorityClass) -> tuple[int | None, int | None]:
     )
 
 
-def _unreadable(annotation: str, annotations: Mapping[str, str], bits: int) -> Fault:
+def _unreadable(annotation: str, annotations: Mapping[str, str], bits: int) -> TolerationFault:
     value = annotations[annotation]
     shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
-    text = f'expected a whole number of {bits} bits, got "{shown}"; the class protects nobody'
-    return Fault(annotation, text)
+    text = f'expected a whole number of {bits} bits, got "{shown}"; the class protects no pod'
+    return TolerationFault(annotation, text)
 
 
 def parse_int(text: str, bits: int) -> int | None:
@@ -127,7 +120,7 @@ def parse_int(text: str, bits: int) -> int | None:
 
 
 def tolerated_ends(view: Snapshot, groups: Groups, priority: int) -> Floats | None:
-    """[pod] The moment from which somebody of this priority may take it; None if nobody tolerates anything.
+    """[pod] From when on demands of this priority may preempt it; None: no class protects from them.
 
     A pod is protected by its own class and by that of the outermost of its groups, whichever lasts longer.
     """
@@ -146,7 +139,7 @@ def tolerated_ends(view: Snapshot, groups: Groups, priority: int) -> Floats | No
 
 
 def _lengths(view: Snapshot, priority: int) -> dict[str, float]:
-    """The classes that tolerate somebody of this priority, and for how long."""
+    """The classes that protect from demands of this priority, and for how long."""
     classes = view.priority_classes.items()
     lengths = {name: toleration_of(known).length_against(priority) for name, known in classes}
     return {name: length for name, length in lengths.items() if length}
@@ -164,7 +157,7 @@ def _ends(length: Floats, since: Floats, running: Mask) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OfGroups:
-    length: Floats  # [group] how long its class lets its pods tolerate
+    length: Floats  # [group] for how long its class protects its pods
     since: Floats  # [group] from when on that is counted; never: each pod has its own clock
 
 
@@ -175,7 +168,7 @@ def _of_groups(keys: Sequence[GroupKey | None], groups: Groups, lengths: Mapping
 
 
 def group_clock(groups: Groups, key: GroupKey | None) -> float:
-    """When pods that go together were first scheduled, as their group says or else one within it.
+    """When the pods of a unit were first scheduled, as its group says or else one within it.
 
     Never: each pod has its own clock.
     """
@@ -191,7 +184,7 @@ def group_clock(groups: Groups, key: GroupKey | None) -> float:
 
 
 def protectors(view: Snapshot, groups: Groups, pod: int, priority: int) -> Iterator[tuple[str, float]]:
-    """The priority classes that make a pod tolerate somebody of this priority, and until when."""
+    """The priority classes that protect a pod from demands of this priority, and until when."""
     key = view.pods.groups[pod]
     root, clock = groups.root(key), group_clock(groups, key)
     since = float(view.pods.scheduled[pod]) if clock == NEVER else clock

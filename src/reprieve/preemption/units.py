@@ -1,7 +1,7 @@
-"""What goes together: pods that are taken one by one, and groups that are taken whole or not at all.
+"""Which pods are evicted together? Pods one by one, and groups as a whole or not at all.
 
 Units are numbered: a pod that is its own unit has the number of its row, a whole group one beyond the last
-row. So what holds for all units is a column, and looking at it costs no loop over pods.
+row. So a property of all units is a column, and reading it takes no loop over pods.
 """
 
 from collections.abc import Iterable
@@ -9,18 +9,15 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.groups import GroupKey, Groups
 from reprieve.model.objects import CompositePodGroup, Record
 from reprieve.model.snapshot import NOWHERE, Snapshot
 
-Floats = npt.NDArray[np.float64]
 
-
-class Kind(IntEnum):
-    """What a unit is; of two with the same priority the higher kind is spared first."""
+class UnitKind(IntEnum):
+    """What a unit is; of two with the same priority the higher kind is reprieved first."""
 
     POD = 1
     POD_GROUP = 2
@@ -31,7 +28,7 @@ class Unit(Record, frozen=True, gc=False):
     """Pods (rows) that stay or go together. There may be tens of thousands, so they are cheap to make."""
 
     name: str
-    kind: Kind
+    kind: UnitKind
     priority: int
     start: float  # of the pod that has run longest
     pods: tuple[int, ...]
@@ -63,7 +60,7 @@ class Units:
         return [
             Unit(
                 names[place],
-                Kind(int(self.kind[number])) if number in groups else Kind.POD,
+                UnitKind(int(self.kind[number])) if number in groups else UnitKind.POD,
                 priority,
                 start,
                 tuple(groups[number]) if number in groups else (number,),
@@ -109,21 +106,21 @@ class Units:
         return latest
 
     def apart(self, pods: Mask) -> "Units":
-        """The same, but that these pods go with nobody."""
+        """The same, with each of these pods as a unit of its own."""
         of_pod = np.where(pods & (self.of_pod != NOWHERE), np.arange(len(self.of_pod)), self.of_pod)
         size = np.bincount(of_pod[of_pod != NOWHERE], minlength=len(self.size))
         return replace(self, of_pod=of_pod, size=size)
 
     def ranking_members_as_groups(self) -> "Units":
-        """As kube-scheduler ranks them: whoever names a group, even if he goes alone or nobody knows it."""
+        """As kube-scheduler orders them: a pod that names a group, known or not, ranks as a group."""
         kind = self.kind.copy()
-        kind[: len(self.view.pods)][self.view.pods.groups.codes != 0] = Kind.POD_GROUP
+        kind[: len(self.view.pods)][self.view.pods.groups.codes != 0] = UnitKind.POD_GROUP
         return replace(self, kind=kind)
 
     def in_order(self, numbers: Ints) -> Ints:
         """The most important first.
 
-        By priority, then groups before pods, then the larger, then who has run longer, then the name.
+        By priority, then groups before pods, then by size, then by the earlier start, then by name.
         """
         return numbers[self._order(numbers, self._names(numbers))]
 
@@ -151,14 +148,14 @@ class Units:
 
 
 def pods_alone(view: Snapshot) -> Units:
-    """Every pod is its own unit, with its own priority. Kubelets start static pods again: they stay."""
+    """Every pod is its own unit, with its own priority, but not static pods: kubelets start them again."""
     rows = np.arange(len(view.pods))
     running = (view.where != NOWHERE) & ~view.pods.static
     return Units(
         view,
         of_pod=np.where(running, rows, NOWHERE),
         priority=view.pods.priority,
-        kind=np.full(len(rows), Kind.POD),
+        kind=np.full(len(rows), UnitKind.POD),
         start=view.pods.start,
         size=running.astype(np.int64),
         group_names=(),
@@ -166,7 +163,7 @@ def pods_alone(view: Snapshot) -> Units:
 
 
 def pods_and_groups(view: Snapshot, *, members_rank_as_groups: bool = False) -> Units:
-    """Pods of groups have the priority of the outermost group, and go together if a group says so."""
+    """Pods of groups have the priority of the outermost group, and are one unit if a group says so."""
     alone, groups = pods_alone(view), view.pods.groups
     members = groups.codes != 0
     if not members.any():
@@ -203,8 +200,8 @@ class _Facts:
 
     known: bool = False
     priority: int = 0
-    whole: str = ""  # the group they go with, if they do
-    kind: Kind = Kind.POD
+    whole: str = ""  # the group that they are evicted with, if any
+    kind: UnitKind = UnitKind.POD
 
 
 def _facts(groups: Groups, key: GroupKey | None) -> _Facts:
@@ -215,5 +212,5 @@ def _facts(groups: Groups, key: GroupKey | None) -> _Facts:
     whole = next(((name, group) for name, group in reversed(around) if group.spec.disrupted_whole), None)
     if whole is None:
         return _Facts(True, priority)
-    kind = Kind.COMPOSITE if isinstance(whole[1], CompositePodGroup) else Kind.POD_GROUP
+    kind = UnitKind.COMPOSITE if isinstance(whole[1], CompositePodGroup) else UnitKind.POD_GROUP
     return _Facts(True, priority, whole[0], kind)

@@ -5,8 +5,8 @@ Made from the decision alone, so that it reads the same when everything it speak
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
+from reprieve.model.json import Json
 from reprieve.report.text import BLANK, Line, Tone, amount, counted, indented, listed, table
 from reprieve.scheduler.decision import (
     Because,
@@ -34,8 +34,6 @@ _OUTCOMES = {
     Outcome.UNSCHEDULABLE: "Unschedulable",
     Outcome.FITS: "FitsInPlace",
 }
-
-Json = dict[str, Any]
 
 
 # --- for people ----------------------------------------------------------------------------------

@@ -1,11 +1,9 @@
 """How far have Deployments and Jobs come? A table of them, from the objects as the API has them."""
 
 from collections.abc import Iterable
-from typing import Any
 
+from reprieve.model.json import Json
 from reprieve.report.text import Line, table
-
-Json = dict[str, Any]
 
 
 def workload_table(workloads: Iterable[Json]) -> list[Line]:

@@ -1,6 +1,6 @@
-"""What the log tells of scheduling: what was decided, and what could not be done.
+"""What the log says of scheduling: decisions, how plans ended, and which calls failed.
 
-An onlooker: it changes nothing.
+It is an observer: it changes nothing.
 """
 
 import logging
@@ -8,14 +8,23 @@ from collections.abc import Sequence
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event, Failed, Synced, Unknown
+from reprieve.model.words import counted
 from reprieve.runtime.logs import DECISIONS
 from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.plan_records import (
+    GrowthEnded,
+    PlanEnded,
+    PlanOpened,
+    PlanRecord,
+    StageReached,
+    VictimsJudged,
+)
 
 _log = logging.getLogger(__name__)
 _decisions = logging.getLogger(DECISIONS)
 
 
-class Chronicle:
+class DecisionLog:
     def observed(self, events: Sequence[Event], effects: Sequence[Effect], now: float) -> None:
         for event in events:
             match event:
@@ -39,3 +48,19 @@ class Chronicle:
         }
         told = {name: value for name, value in more.items() if value}
         _decisions.info("%s: %s", made.demand, made.outcome.value, extra=told)
+
+    def recorded(self, records: Sequence[PlanRecord]) -> None:
+        """A plan is opened by the decision that is logged just before; stages are left to the journal."""
+        for record in records:
+            match record:
+                case PlanEnded(decision=decision, demand=demand, reason=reason, stage=stage):
+                    more = {"decision": decision, "stage": stage.value, "seconds": round(record.seconds, 6)}
+                    _decisions.info("%s: plan ended: %s", demand, reason.value, extra=more)
+                case VictimsJudged(decision=decision, demand=demand, wasted=wasted) if wasted:
+                    text = f"{counted(len(wasted), 'pod')} evicted in vain"
+                    names = [str(pod) for pod in wasted]
+                    _decisions.info("%s: %s", demand, text, extra={"decision": decision, "wasted": names})
+                case GrowthEnded(demand, end, _, seconds):
+                    _decisions.info("%s: resize %s", demand, end.value, extra={"seconds": round(seconds, 6)})
+                case PlanOpened() | StageReached() | VictimsJudged():
+                    pass

@@ -1,34 +1,37 @@
-"""Events and decisions written down as they happen, so that a run can be read and repeated later.
+"""Writes events, decisions and plan records to files as they happen, and replays a run from them.
 
-A journal is a directory of files with a line for each step; the oldest are removed when there are too many. A
-run begins with a scheduler that knows nothing, so it can be repeated for as long as its beginning is
-kept. Whatever goes wrong here, scheduling goes on.
+A journal is a directory of files with a line for each thing; the oldest files are removed when there are too
+many. A run begins with a scheduler without state, so it can be replayed for as long as its beginning is kept.
+Whatever goes wrong here, scheduling goes on.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
+from reprieve.model.json import Json
 from reprieve.runtime import lines
-from reprieve.runtime.lines import Asked, Began, Entry, Json, Observed, UnreadableLineError
+from reprieve.runtime.lines import Asked, Began, Entry, Observed, Recorded, UnreadableLineError
 from reprieve.runtime.observers import Machine
 from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.plan_records import PlanRecord
 
 _SUFFIX = ".jsonl"
 _DIGITS = 8
-_OURS_ALONE = 0o600  # it tells what runs in all namespaces
+_OWNER_ONLY = 0o600  # a journal shows what runs in all namespaces
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """How much is kept."""
 
-    file_bytes: int = 64 * 2**20  # then a new file is begun
+    file_bytes: int = 64 * 2**20  # after which a new file is begun
     files: int = 8
 
 
@@ -36,7 +39,7 @@ DEFAULT_BOUNDS = Bounds()
 
 
 class JournalError(Exception):
-    """Why a journal cannot be read or repeated, as a sentence."""
+    """Why a journal cannot be read or replayed, as a sentence."""
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -59,11 +62,15 @@ class Journal:
         self._write(lambda: lines.began(head))
 
     def observing(self, events: list[Event], now: float) -> None:
-        """Before they are shown to the scheduler, so that what it fails with is written too."""
+        """Called before the scheduler sees the events, so that those it fails with are written too."""
         self._write(lambda: lines.observed(events, now))
 
     def decided(self, decided: Decided | None, now: float) -> None:
         self._write(lambda: lines.asked(decided.decision if decided is not None else None, now))
+
+    def recorded(self, records: tuple[PlanRecord, ...], now: float) -> None:
+        if records:
+            self._write(lambda: lines.recorded(records, now))
 
     def close(self) -> None:
         self._stopped = True
@@ -76,7 +83,7 @@ class Journal:
             return
         try:
             self._append(line() + b"\n")
-        except Exception as error:  # whatever it is, it is no reason to stop scheduling
+        except Exception as error:  # no error here is a reason to stop scheduling
             self.close()
             text = (
                 f"the journal in {self._directory} ends here: {_reason(error)}; scheduling goes on without it"
@@ -93,14 +100,14 @@ class Journal:
         self._size += len(line)
 
     def _begin_file(self) -> None:
-        """Whatever is there stays as it is: a file is never continued by another run."""
+        """Files that exist stay as they are: a run never appends to the file of another."""
         if self._file is not None:
             self._file.close()
         self._directory.mkdir(parents=True, exist_ok=True)
         known = _files(self._directory)
         number = _number(known[-1]) + 1 if known else 1
         path = self._directory / f"{number:0{_DIGITS}}{_SUFFIX}"
-        self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OURS_ALONE), "wb", 0)
+        self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "wb", 0)
         self._size = 0
         too_many = max(0, len(known) + 1 - self._bounds.files)
         for oldest in known[:too_many]:
@@ -108,7 +115,7 @@ class Journal:
 
 
 class Journaled:
-    """A scheduler all of whose steps are written down."""
+    """A scheduler whose steps are all written to a journal."""
 
     def __init__(self, machine: Machine, journal: Journal) -> None:
         self._machine = machine
@@ -117,12 +124,18 @@ class Journaled:
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         events = list(events)
         self._journal.observing(events, now)
-        return self._machine.observe(events, now)
+        effects = self._machine.observe(events, now)
+        self._journal.recorded(self._machine.records(), now)
+        return effects
 
     def decide(self, now: float) -> Decided | None:
         decided = self._machine.decide(now)
         self._journal.decided(decided, now)
+        self._journal.recorded(self._machine.records(), now)
         return decided
+
+    def records(self) -> tuple[PlanRecord, ...]:
+        return self._machine.records()
 
     def next_time(self) -> float | None:
         return self._machine.next_time()
@@ -140,9 +153,9 @@ def _number(path: Path) -> int:
 
 
 def entries(directory: Path) -> Iterator[Entry]:
-    """Everything that is written, the oldest first; JournalError where it cannot be read.
+    """Every line, the oldest first; raises JournalError at one that cannot be read.
 
-    A last line that was not finished is left out: whoever wrote it was cut off.
+    A last line that is not whole is left out: the process ended while it wrote it.
     """
     cut: Path | None = None
     for path in _found(directory):
@@ -189,36 +202,42 @@ def _reason(error: Exception) -> str:
     return os.strerror(number).lower() if number is not None else str(error)
 
 
-# --- repeating -----------------------------------------------------------------------------------
+# --- replaying -----------------------------------------------------------------------------------
+
+
+class Compared(StrEnum):
+    DECISION = "decision"
+    PLAN_RECORDS = "plan record"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """The first decision that came out differently."""
+class ReplayDifference:
+    """The first thing that came out differently."""
 
+    what: Compared
     at: float
     written: bytes | None
-    decided: bytes | None
+    replayed: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """How a run went when it was repeated, up to where it differs."""
+    """How the replay of a run went, up to the first difference."""
 
     events: int
     decisions: int
-    difference: Difference | None = None
+    difference: ReplayDifference | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Headless:
-    """The rest of a run whose beginning is not kept any more: it cannot be repeated."""
+    """The rest of a run whose beginning was removed: it cannot be replayed."""
 
     steps: int
 
 
 def replay(directory: Path, machine_of: Callable[[Json], Machine]) -> Iterator[Replayed | Headless]:
-    """Repeats one run after the other; ``machine_of`` makes a scheduler that is configured as the head says.
+    """Replays one run after the other; ``machine_of`` makes a scheduler that is configured as the head says.
 
     Raises JournalError where the journal cannot be read.
     """
@@ -229,7 +248,7 @@ def replay(directory: Path, machine_of: Callable[[Json], Machine]) -> Iterator[R
             continue
         if run.steps:
             yield run.end()
-        run = _Repetition(machine_of(entry.head))
+        run = _Repetition(machine_of(entry.head), has_records=entry.has_records)
     yield run.end()
 
 
@@ -237,7 +256,7 @@ class _Rest:
     def __init__(self) -> None:
         self.steps = 0
 
-    def step(self, _: Observed | Asked) -> None:
+    def step(self, _: Observed | Asked | Recorded) -> None:
         self.steps += 1
 
     def end(self) -> Headless:
@@ -245,15 +264,29 @@ class _Rest:
 
 
 class _Repetition:
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, *, has_records: bool) -> None:
         self._machine = machine
+        self._has_records = has_records
+        self._last: tuple[float, tuple[PlanRecord, ...]] = (
+            0.0,
+            (),
+        )  # records that the journal should have next
         self.steps = self._events = self._decisions = 0
-        self._difference: Difference | None = None
+        self._difference: ReplayDifference | None = None
 
-    def step(self, entry: Observed | Asked) -> None:
+    def step(self, entry: Observed | Asked | Recorded) -> None:
         self.steps += 1
         if self._difference is not None:
-            return  # from there on it is another story
+            return  # what follows differs because of it
+        if isinstance(entry, Recorded):
+            self._compare_records(entry.at, entry.records)
+            return
+        self._compare_records(self._last[0], ())  # the last step has no line with records
+        if self._difference is None:
+            self._take(entry)
+            self._last = entry.at, self._machine.records() if self._has_records else ()
+
+    def _take(self, entry: Observed | Asked) -> None:
         match entry:
             case Observed(at, events):
                 self._events += len(events)
@@ -263,7 +296,14 @@ class _Repetition:
                 decided = lines.decision_bytes(found.decision) if found is not None else None
                 self._decisions += decided is not None
                 if decided != written:
-                    self._difference = Difference(at, written, decided)
+                    self._difference = ReplayDifference(Compared.DECISION, at, written, decided)
+
+    def _compare_records(self, at: float, written: tuple[PlanRecord, ...]) -> None:
+        (_, expected), self._last = self._last, (at, ())
+        if written != expected:
+            both = (lines.record_bytes(records) if records else None for records in (written, expected))
+            self._difference = ReplayDifference(Compared.PLAN_RECORDS, at, *both)
 
     def end(self) -> Replayed:
+        """The process may have ended before it wrote the records of its last step: they are not missed."""
         return Replayed(self._events, self._decisions, self._difference)

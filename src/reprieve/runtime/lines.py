@@ -1,29 +1,36 @@
-"""How what happens is written down: one line of JSON for each time the scheduler was asked something.
+"""The lines of a journal: a JSON object for each thing that went into a scheduler or came out of it.
 
-Knows how a line reads, and nothing of files or of what is done with it.
+Knows the form of a line, and nothing of files or of what is done with it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Record
 from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.plan_records import PlanRecord
 
-FORMAT = 1
-
-Json = dict[str, Any]
+# Format 1 has no plan records. It is still read.
+FORMAT = 2
+_OLDEST = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A scheduler starts with nothing; ``head`` tells how it was configured."""
+    """A scheduler starts without any state; ``head`` is its configuration."""
 
     head: Json
+    format: int = FORMAT
+
+    @property
+    def has_records(self) -> bool:
+        return self.format > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +41,23 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The scheduler was asked to decide; ``decision`` is what was written, byte for byte, or None."""
+    """The scheduler was asked to decide; ``decision`` as it was written, byte for byte.
+
+    None: no demand was due."""
 
     at: float
     decision: bytes | None
 
 
-Entry = Began | Observed | Asked
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What happened to plans in the step before."""
+
+    at: float
+    records: tuple[PlanRecord, ...]
+
+
+Entry = Began | Observed | Asked | Recorded
 
 
 class UnreadableLineError(ValueError):
@@ -49,18 +66,22 @@ class UnreadableLineError(ValueError):
 
 AnyDecoder = msgspec.json.Decoder[Any]
 
-_ONE_OF_MANY = (KubernetesObject, Effect)  # what is told apart by its kind
+_ONE_OF_MANY = (KubernetesObject, Effect)  # unions whose members are told apart by a kind
 _KINDS: dict[str, AnyDecoder] = {
     kind.__name__: msgspec.json.Decoder(kind) for union in _ONE_OF_MANY for kind in get_args(union)
 }
 _EVENTS: dict[str, type[Event]] = {event.__name__: event for event in get_args(Event)}
-# How each field of an event is read; None: as its kind says.
+# The decoder of each field of an event; None: it depends on the kind.
 _FIELDS: dict[type[Event], dict[str, AnyDecoder | None]] = {
     event: {
         name: None if hint in _ONE_OF_MANY else msgspec.json.Decoder(hint)
         for name, hint in get_type_hints(event).items()
     }
     for event in get_args(Event)
+}
+
+_RECORDS: dict[str, AnyDecoder] = {
+    record.__name__: msgspec.json.Decoder(record) for record in get_args(PlanRecord)
 }
 
 
@@ -79,13 +100,26 @@ def asked(decision: Decision | None, at: float) -> bytes:
     return msgspec.json.encode({"at": at, "decision": decision})
 
 
+def recorded(records: Sequence[PlanRecord], at: float) -> bytes:
+    return msgspec.json.encode({"at": at, "records": [_named(record) for record in records]})
+
+
 def decision_bytes(decision: Decision) -> bytes:
-    """As it stands in a line."""
+    """As it is in a line."""
     return msgspec.json.encode(decision)
 
 
+def record_bytes(records: Sequence[PlanRecord]) -> bytes:
+    """As they are in a line."""
+    return msgspec.json.encode([_named(record) for record in records])
+
+
+def _named(record: PlanRecord) -> Json:
+    return {"is": type(record).__name__, **{f.name: getattr(record, f.name) for f in fields(record)}}
+
+
 def _written(event: Event) -> Json:
-    """Every field by its name, and of what kind the object or the effect is."""
+    """Every field by its name, and the kind of the object or the effect."""
     written = {"is": type(event).__name__, **{name: getattr(event, name) for name in _FIELDS[type(event)]}}
     about = written.get("object", written.get("effect"))
     return written if about is None else {"kind": type(about).__name__, **written}
@@ -100,9 +134,15 @@ class _Line(Record, frozen=True):
     at: float = 0.0
     events: tuple[dict[str, msgspec.Raw], ...] | None = None
     decision: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    records: tuple[msgspec.Raw, ...] | None = None
+
+
+class _Named(Record, frozen=True):
+    kind: str = msgspec.field(name="is")
 
 
 _LINE = msgspec.json.Decoder(_Line)
+_NAMED = msgspec.json.Decoder(_Named)
 _TEXT = msgspec.json.Decoder(str)
 
 
@@ -114,6 +154,8 @@ def entry(line: bytes) -> Entry:
             return _began(found)
         if found.events is not None:
             return Observed(found.at, tuple(map(_event, found.events)))
+        if found.records is not None:
+            return Recorded(found.at, tuple(map(_record, found.records)))
     except (msgspec.MsgspecError, TypeError) as error:
         raise UnreadableLineError(f"is not a line of a journal: {error}") from error
     except KeyError as error:
@@ -121,18 +163,24 @@ def entry(line: bytes) -> Entry:
     if isinstance(found.decision, msgspec.Raw):
         raw = bytes(found.decision)
         return Asked(found.at, None if raw == b"null" else raw)
-    raise UnreadableLineError("is not a line of a journal: expected begin, events or decision")
+    raise UnreadableLineError("is not a line of a journal: expected begin, events, decision or records")
 
 
 def _began(line: _Line) -> Began:
-    if line.begin != FORMAT:
-        raise UnreadableLineError(f"has format {line.begin}, and this version of Reprieve reads {FORMAT}")
-    return Began(line.head)
+    if line.begin is None or not _OLDEST <= line.begin <= FORMAT:
+        known = f"{_OLDEST} to {FORMAT}"
+        raise UnreadableLineError(f"has format {line.begin}, and this version of Reprieve reads {known}")
+    return Began(line.head, line.begin)
+
+
+def _record(written: msgspec.Raw) -> PlanRecord:
+    record: PlanRecord = _RECORDS[_NAMED.decode(written).kind].decode(written)
+    return record
 
 
 def _event(written: dict[str, msgspec.Raw]) -> Event:
     kind = _EVENTS[_kind(written, "is")]
-    made: Callable[..., Event] = kind  # whether all fields are given is seen when it is made
+    made: Callable[..., Event] = kind  # a field that is missing raises TypeError
     return made(**{name: _field(written, name) for name in _FIELDS[kind] if name in written})
 
 

@@ -1,7 +1,6 @@
-"""The log: one line of JSON for each thing worth telling, on stderr.
+"""The log: its form (a JSON object per line, on stderr), its verbosity, and that no secret gets into it.
 
-What goes on is told by whoever knows it; here stand only the form, how much of it is wanted, and that no
-secret gets into it.
+What is logged is decided by the modules that log.
 """
 
 import logging
@@ -11,9 +10,9 @@ from typing import TextIO
 
 import msgspec
 
-DECISIONS = "reprieve.decisions"  # one line for each: told from verbosity 2 on
+DECISIONS = "reprieve.decisions"  # a line for each decision and each end of a plan, from verbosity 2 on
 _DECISIONS_FROM, _EVERYTHING_FROM = 2, 4
-# Nobody here logs one. What others say of a request, or of a kubeconfig, is not ours to know.
+# No module logs one on purpose. Error texts about a request or a kubeconfig come from elsewhere.
 _SECRETS = re.compile(r"(?i)\b(bearer|basic)\s+\S+|\beyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN [^-]*KEY-----[^-]*")
 _OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
@@ -37,7 +36,7 @@ def without_secrets(text: str) -> str:
 
 
 def log_to(stream: TextIO | None = None, verbosity: int = 0) -> None:
-    """From now on everything goes there, and nowhere else."""
+    """From now on all log records go there, and nowhere else."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
     everything = verbosity >= _EVERYTHING_FROM

@@ -1,4 +1,4 @@
-"""One inbox, one consumer: what the cluster shows goes in, what the scheduler wants done goes out."""
+"""One inbox, one consumer: events from the cluster go in, effects for the performer come out."""
 
 import asyncio
 import gc
@@ -8,18 +8,18 @@ from contextlib import asynccontextmanager
 from reprieve.cluster.port import Cluster
 from reprieve.model.events import Event, Synced
 from reprieve.runtime.observers import Machine
-from reprieve.runtime.performer import DEFAULT_LIMITS, Limits, Performer
+from reprieve.runtime.performer import DEFAULT_LIMITS, Performer, PerformerLimits
 from reprieve.scheduler.decision import Decision
 
-# Then sockets and timers get their turn.
+# After so many, or so long, sockets and timers get their turn.
 _EVENTS_IN_A_ROW = 500
 _DECISIONS_IN_A_ROW = 16
-_SECONDS_IN_A_ROW = 0.02  # a lease must be renewed, and somebody may probe, while hard decisions are made
-_FAREWELL_SECONDS = 5.0  # for what is under way when scheduling ends
+_SECONDS_IN_A_ROW = 0.02  # the lease must be renewed and probes answered while decisions take long
+_FAREWELL_SECONDS = 5.0  # for effects in flight when scheduling ends
 
 
 def ignore(decision: Decision) -> None:
-    """For whoever does not want to know."""
+    """For callers that do not need the decisions."""
 
 
 class Loop:
@@ -29,7 +29,7 @@ class Loop:
         cluster: Cluster,
         clock: Callable[[], float],
         record: Callable[[Decision], None] = ignore,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: PerformerLimits = DEFAULT_LIMITS,
     ) -> None:
         self._scheduler = scheduler
         self._cluster = cluster
@@ -42,7 +42,7 @@ class Loop:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Schedules for as long as the context is open, then lets end what is under way."""
+        """Schedules for as long as the context is open, then lets effects in flight end."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 task = tasks.create_task(self.run())
@@ -84,13 +84,13 @@ class Loop:
                 await self._wait()
 
     def _observe(self) -> None:
-        """Looks at what has arrived, all of it before anything is decided."""
+        """Shows the scheduler all that has arrived, before anything is decided."""
         events, self._inbox = self._inbox[:_EVENTS_IN_A_ROW], self._inbox[_EVENTS_IN_A_ROW:]
         self._arrived.clear()
         self._performer.submit(self._scheduler.observe(events, self._clock()))
         if not self._knows_all and Synced() in events:
             self._knows_all = True
-            # What there is mostly stays: the garbage collector need not go through it again and again.
+            # Most objects stay: the garbage collector need not traverse them again and again.
             gc.freeze()
 
     def _decide_some(self) -> bool:
@@ -109,7 +109,7 @@ class Loop:
         return True
 
     async def _wait(self) -> None:
-        # Whoever's time comes while decisions are held up cannot be helped before something arrives.
+        # While decisions are held up, a demand whose time comes has to wait until an event arrives.
         until = None if self._performer.holds_up else self._scheduler.next_time()
         pause = None if until is None else max(until - self._clock(), 0.0)
         try:

@@ -1,7 +1,7 @@
-"""Which metrics there are: names, labels and buckets, and how they read to Prometheus.
+"""Which metrics there are: names, labels and buckets, and their text for Prometheus.
 
-Those that begin with ``scheduler_`` are kube-scheduler's, and those with ``rest_client_`` and ``process_`` as
-it has them, so that dashboards made for it work here. When they change is not known here.
+Metrics that begin with ``scheduler_``, ``rest_client_`` or ``process_`` are those of kube-scheduler, so that
+dashboards made for it work here. When metrics change is not known here.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,8 +22,8 @@ from prometheus_client.registry import Collector
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
-# Prometheus reads such a time as one more metric for each that there is, and kube-scheduler has none.
-disable_created_metrics()  # type: ignore[no-untyped-call]  # as it comes
+# Prometheus would read the time of creation as one more metric for each; kube-scheduler exposes none.
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 def doubling(first: float, count: int) -> tuple[float, ...]:
@@ -42,7 +42,7 @@ _Sizes = Callable[[], Mapping[str, int]]
 
 
 class Metrics:
-    """Every metric once, each in the registry of this scheduler alone."""
+    """Every metric once, in a registry of its own: a process may run several schedulers."""
 
     def __init__(self, pending: _Sizes, known: _Sizes = dict) -> None:
         self.registry = CollectorRegistry()
@@ -54,18 +54,18 @@ class Metrics:
         self._requests()
         self.leads = Gauge(
             "leader_election_master_status",
-            "Whether this replica leads: 1, or 0 while it waits. The name is that of the lease.",
+            "Whether this replica is the leader: 1, or 0 while it waits. The name is that of the lease.",
             ["name"],
             registry=self.registry,
         )
-        waiting = _Asked("scheduler_pending_pods", "Pods that wait, by queue.", "queue", pending)
-        cached = _Asked("scheduler_cache_size", "Nodes and pods that are in mind, by type.", "type", known)
+        waiting = _ReadAtScrape("scheduler_pending_pods", "Pods that wait, by queue.", "queue", pending)
+        cached = _ReadAtScrape("scheduler_cache_size", "Nodes and pods in the cache, by type.", "type", known)
         self.registry.register(waiting)
         self.registry.register(cached)
         ProcessCollector(registry=self.registry)
 
     def text(self) -> bytes:
-        """All of them, as Prometheus reads it."""
+        """All of them, in the text format of Prometheus."""
         return generate_latest(self.registry)
 
     def _pods(self) -> None:
@@ -77,23 +77,23 @@ class Metrics:
         )
         self.attempt_seconds = self._histograms(
             "scheduler_scheduling_attempt_duration_seconds",
-            "How long an attempt took, the decision and the binding.",
+            "Duration of an attempt: the decision and the binding.",
             _ATTEMPT,
             "result",
             "profile",
         )
         self.algorithm_seconds = self._histogram(
-            "scheduler_scheduling_algorithm_duration_seconds", "How long a decision took.", _ATTEMPT
+            "scheduler_scheduling_algorithm_duration_seconds", "Duration of a decision.", _ATTEMPT
         )
         self.sli_seconds = self._histograms(
             "scheduler_pod_scheduling_sli_duration_seconds",
-            "From the moment a pod could be scheduled until it was bound, by how many attempts it took.",
+            "From when a pod was first seen without gates until it was bound, by number of attempts.",
             doubling(0.01, 20),
             "attempts",
         )
         self.incoming = self._counters(
             "scheduler_queue_incoming_pods_total",
-            "Pods that came into a queue, by what brought them there.",
+            "Pods that entered a queue, by the event that brought them there.",
             "queue",
             "event",
         )
@@ -102,17 +102,17 @@ class Metrics:
         )
 
     def _requests(self) -> None:
-        """As every client of Kubernetes counts them."""
+        """The metrics of every Kubernetes client."""
         self.requests = self._counters(
             "rest_client_requests_total",
-            "Requests to the API server: with the code of the answer, or <error> if there was none.",
+            "Requests to the API server, by status code, or <error> if no answer came.",
             "code",
             "method",
             "host",
         )
         self.request_seconds = self._histograms(
             "rest_client_request_duration_seconds",
-            "How long it took until the answer to a request began.",
+            "From a request until its answer began.",
             _REQUEST,
             "verb",
             "host",
@@ -127,112 +127,114 @@ class Metrics:
         )
         self.group_attempt_seconds = self._histograms(
             "scheduler_podgroup_scheduling_attempt_duration_seconds",
-            "How long an attempt to schedule a group took.",
+            "Duration of an attempt to schedule a group.",
             _ATTEMPT,
             "result",
             "profile",
         )
         self.group_algorithm_seconds = self._histogram(
             "scheduler_podgroup_scheduling_algorithm_duration_seconds",
-            "How long a decision about a group took.",
+            "Duration of a decision about a group.",
             _ATTEMPT,
         )
 
     def _preemption(self) -> None:
         self.preemption_attempts = self._counter(
-            "scheduler_preemption_attempts_total", "How often room was looked for by evicting others."
+            "scheduler_preemption_attempts_total",
+            "Decisions about a pod for which evictions were considered.",
         )
         self.workload_preemption_attempts = self._counters(
             "scheduler_workload_preemption_attempts_total",
-            "How often room was looked for by evicting others, for a group.",
+            "Decisions about a group for which evictions were considered.",
             "result",
         )
         self.victims = self._histogram(
-            "scheduler_preemption_victims", "Victims of a plan that was made for a pod.", _VICTIMS
+            "scheduler_preemption_victims", "Victims of a plan for a pod.", _VICTIMS
         )
         self.workload_victims = self._histogram(
             "scheduler_workload_preemption_victims",
-            "Victims of a plan that was made for a group.",
+            "Victims of a plan for a group.",
             _WORKLOAD_VICTIMS,
         )
         self.disruptions = self._histograms(
             "scheduler_preemption_workload_disruptions",
-            "Groups that are disrupted by a plan, if any are.",
+            "Groups that a plan disrupts; plans that disrupt none are not observed.",
             _WORKLOAD_VICTIMS,
             "preemptor",
         )
         self.budget_violations = self._counters(
             "scheduler_preemption_pdb_violations_total",
-            "Victims beyond what disruption budgets allow.",
+            "Victims beyond what PodDisruptionBudgets allow.",
             "preemptor",
         )
         self.evaluation_seconds = self._histograms(
             "scheduler_preemption_evaluation_duration_seconds",
-            "How long a decision took for which somebody's eviction was considered.",
+            "Duration of a decision for which evictions were considered.",
             _PREEMPTION,
             "preemptor",
             "result",
         )
         self.execution_seconds = self._histograms(
             "scheduler_preemption_execution_duration_seconds",
-            "From a plan until its victims were asked to go, or until that failed; others go on meanwhile.",
+            "From a plan until all its victims were evicted, or until a call for that failed.",
             _PREEMPTION,
             "preemptor",
             "result",
         )
         self.executions = self._counters(
             "scheduler_preemption_goroutines_execution_total",
-            "Plans whose victims were asked to go, or for which that failed.",
+            "Plans whose victims were all evicted, or for which a call failed.",
             "result",
         )
 
     def _handovers(self) -> None:
-        self.begun = self._counters("reprieve_handovers_begun_total", "Plans that were begun.", "preemptor")
+        self.begun = self._counters("reprieve_handovers_begun_total", "Plans that were opened.", "preemptor")
         self.ready = self._counters(
-            "reprieve_handovers_ready_total", "Plans whose preemptor got the room made for it.", "preemptor"
+            "reprieve_handovers_ready_total", "Plans whose preemptor got the room they made.", "preemptor"
         )
         self.abandoned = self._counters(
-            "reprieve_handovers_abandoned_total", "Plans that were given up, and why.", "preemptor", "reason"
+            "reprieve_handovers_abandoned_total",
+            "Plans that were abandoned, by reason.",
+            "preemptor",
+            "reason",
         )
-        self.open = Gauge("reprieve_handovers_open", "Plans under way.", registry=self.registry)
+        self.open = Gauge("reprieve_handovers_open", "Open plans.", registry=self.registry)
         self.handover_seconds = self._histograms(
             "reprieve_handover_duration_seconds",
-            "From a plan until its preemptor got the room made for it.",
+            "From a plan until its preemptor got the room it made.",
             doubling(0.01, 20),
             "preemptor",
         )
         self.wasted = self._counter(
-            "reprieve_wasted_evictions_total", "Pods that were evicted for somebody who did not go there."
+            "reprieve_wasted_evictions_total", "Evicted pods whose room their preemptor did not use."
         )
         self.spared = self._counter(
-            "reprieve_spared_units_total", "Pods and groups that could have been taken, and were not."
+            "reprieve_spared_units_total", "Pods and groups that could have been preempted, and were spared."
         )
         self.ceiling = self._histogram(
             "reprieve_preemption_ceiling",
-            "The priority above which nobody had to be considered for a plan.",
+            "The priority above which no unit had to be considered for a plan.",
             _PRIORITIES,
         )
         self.effects = self._counters(
-            "reprieve_effects_total", "Calls to the cluster, and how they ended.", "effect", "result"
+            "reprieve_effects_total", "Calls to the API server, by result.", "effect", "result"
         )
 
     def _resizes(self) -> None:
         self.resize_decisions = self._counters(
             "reprieve_resize_decisions_total",
-            "Decisions about pods that want more where they run.",
+            "Decisions about resizes in place.",
             "outcome",
         )
         self.resizes_ended = self._counters(
             "reprieve_resizes_ended_total",
-            "What became of the resizes that were looked at, and how.",
+            "Resizes that were decided about at least once, by how they ended.",
             "end",
         )
-        self.resize_victims = self._counter(
-            "reprieve_resize_victims_total", "Pods that had to go for the resize of another."
-        )
+        self.resize_victims = self._counter("reprieve_resize_victims_total", "Victims of plans for resizes.")
         self.resize_seconds = self._histogram(
             "reprieve_resize_duration_seconds",
-            "From the first look at a resize until its node granted it.",
+            "From the first decision about a resize until its node granted it.",
             doubling(0.01, 20),
         )
 
@@ -240,7 +242,7 @@ class Metrics:
         return Counter(name, text, registry=self.registry)
 
     def _counters(self, name: str, text: str, *labels: str) -> Callable[..., Counter]:
-        """To be called with the values of the labels; keeping what comes of it saves half the time."""
+        """To be called with the values of the labels; the cache saves half the time of an increment."""
         return cache(Counter(name, text, labels, registry=self.registry).labels)
 
     def _histogram(self, name: str, text: str, buckets: Sequence[float]) -> Histogram:
@@ -252,16 +254,16 @@ class Metrics:
         return cache(Histogram(name, text, labels, registry=self.registry, buckets=buckets).labels)
 
 
-class _Asked(Collector):
-    """Asks when somebody wants to know, so that nothing has to be counted meanwhile."""
+class _ReadAtScrape(Collector):
+    """Reads sizes when Prometheus scrapes, so that nothing has to be counted in between."""
 
-    def __init__(self, name: str, text: str, label: str, ask: _Sizes) -> None:
+    def __init__(self, name: str, text: str, label: str, read: _Sizes) -> None:
         self._about = name, text, label
-        self._ask = ask
+        self._read = read
 
     def collect(self) -> Iterable[Metric]:
         name, text, label = self._about
         family = GaugeMetricFamily(name, text, labels=[label])
-        for value, count in self._ask().items():
+        for value, count in self._read().items():
             family.add_metric([value], count)
         return [family]

@@ -1,6 +1,6 @@
-"""A scheduler that is watched: everything that goes in and comes out of it is shown to others, in order.
+"""Shows observers all that goes into a scheduler and comes out of it, in order.
 
-They learn from it and change nothing. What they make of it is not known here.
+Observers learn from it and change nothing. What they do with it is not known here.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -9,6 +9,7 @@ from typing import Protocol
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
 from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.plan_records import PlanRecord
 
 
 class Machine(Protocol):
@@ -18,36 +19,54 @@ class Machine(Protocol):
 
     def decide(self, now: float) -> Decided | None: ...
 
+    def records(self) -> tuple[PlanRecord, ...]:
+        """What happened to plans in the last ``observe`` or ``decide``."""
+
     def next_time(self) -> float | None: ...
 
 
-class Onlooker(Protocol):
+class SchedulerObserver(Protocol):
     def observed(self, events: Sequence[Event], effects: Sequence[Effect], now: float) -> None:
-        """These events were shown to the scheduler, and this is what it wants done."""
+        """The scheduler was shown these events, and emitted these effects."""
 
     def decided(self, decided: Decided | None, now: float, seconds: float) -> None:
-        """It was asked to decide, and took so long; None if it was nobody's turn."""
+        """The scheduler decided, which took so long; None if no demand was due."""
+
+    def recorded(self, records: Sequence[PlanRecord]) -> None:
+        """This happened to plans in the step that was shown just before. Not called if nothing did."""
 
 
 class ObservedScheduler:
-    def __init__(self, machine: Machine, clock: Callable[[], float], onlookers: Sequence[Onlooker]) -> None:
+    def __init__(
+        self, machine: Machine, clock: Callable[[], float], observers: Sequence[SchedulerObserver]
+    ) -> None:
         self._machine = machine
         self._clock = clock
-        self._onlookers = onlookers
+        self._observers = observers
 
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         events = list(events)
         effects = self._machine.observe(events, now)
-        for onlooker in self._onlookers:
-            onlooker.observed(events, effects, now)
+        for observer in self._observers:
+            observer.observed(events, effects, now)
+        self._show_records()
         return effects
 
     def decide(self, now: float) -> Decided | None:
         decided = self._machine.decide(now)
         seconds = max(self._clock() - now, 0.0)
-        for onlooker in self._onlookers:
-            onlooker.decided(decided, now, seconds)
+        for observer in self._observers:
+            observer.decided(decided, now, seconds)
+        self._show_records()
         return decided
+
+    def _show_records(self) -> None:
+        records = self._machine.records()
+        for observer in self._observers if records else ():
+            observer.recorded(records)
+
+    def records(self) -> tuple[PlanRecord, ...]:
+        return self._machine.records()
 
     def next_time(self) -> float | None:
         return self._machine.next_time()

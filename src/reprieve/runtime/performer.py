@@ -1,7 +1,7 @@
-"""Carries out effects: bounded in number, ordered per object, and the only one that retries.
+"""Carries out effects: bounded in number, ordered per object. No other part retries.
 
-Every effect it was given ends as exactly one event: Done, Failed or Unknown. Effects that follow one another
-and write into the status of one object are one write.
+Every effect ends as exactly one event: Done, Failed or Unknown. Effects that follow one another and write
+into the status of one object are one write.
 """
 
 import asyncio
@@ -19,20 +19,20 @@ Order = Effect | WriteStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PerformerLimits:
     at_once: int = 64
-    place_seconds: float = 3.0  # after which a call that hangs does not count as one of them any more
+    place_seconds: float = 3.0  # after which a call that hangs no longer counts as one of them
     attempts: int = 5
     first_pause: float = 0.05  # doubles with every attempt
     seconds_per_attempt: float = 10.0
-    decide_meanwhile: bool = True  # otherwise what was decided is done before the next decision
+    decide_meanwhile: bool = True  # otherwise the effects of a decision end before the next decision
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = PerformerLimits()
 
 
 class _Place:
-    """Given back once, whoever does it first."""
+    """One of the places for calls; it is given back once, by the call that ends or by the time limit."""
 
     def __init__(self, places: asyncio.Semaphore) -> None:
         self._places: asyncio.Semaphore | None = places
@@ -48,7 +48,7 @@ class Performer:
         self,
         cluster: Cluster,
         deliver: Callable[[Done | Failed | Unknown], None],
-        limits: Limits = DEFAULT_LIMITS,
+        limits: PerformerLimits = DEFAULT_LIMITS,
     ) -> None:
         self._cluster = cluster
         self._deliver = deliver
@@ -58,7 +58,7 @@ class Performer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def submit(self, effects: Iterable[Effect]) -> None:
-        """Returns at once. Effects on one object are carried out in this order, others side by side."""
+        """Returns at once. Effects on one object are carried out in order, those on others concurrently."""
         for effect in effects:
             line = self._lines.get(effect.target)
             if line is not None:
@@ -71,11 +71,11 @@ class Performer:
 
     @property
     def holds_up(self) -> bool:
-        """Whether the next decision has to wait for what is under way; the end of that is an event."""
+        """Whether the next decision has to wait for effects in flight; their end is an event."""
         return bool(self._lines) and not self._limits.decide_meanwhile
 
     async def finish(self, seconds: float) -> int:
-        """Gives what is under way some time to end; says how many objects had to be given up."""
+        """Gives effects in flight some time to end; returns for how many objects they were cancelled."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
         given_up = [task for task in self._tasks if not task.done()]
@@ -111,7 +111,7 @@ class Performer:
 
     @asynccontextmanager
     async def _place(self) -> AsyncIterator[None]:
-        """Who hangs gives his place to others: as many of those as there are places would stop everybody."""
+        """A call that hangs gives its place back: as many such calls as places would stop all others."""
         await self._places.acquire()
         place = _Place(self._places)
         hanging = asyncio.get_running_loop().call_later(self._limits.place_seconds, place.give_back)
@@ -122,14 +122,14 @@ class Performer:
             place.give_back()
 
     async def _try(self, order: Order) -> Answer:
-        """One attempt takes a place; who pauses before the next has none, and is in nobody's way."""
+        """An attempt takes a place; a call that pauses before the next attempt holds none."""
         async with self._place():
             try:
                 async with asyncio.timeout(self._limits.seconds_per_attempt):
                     return await self._cluster.perform(order)
             except TimeoutError:
                 return Lost(f"no answer within {self._limits.seconds_per_attempt:g} s")
-            except Exception as error:  # whatever went wrong, it must have an end, and may have happened
+            except Exception as error:  # every effect must end, and this one may have happened
                 return Lost(str(error) or type(error).__name__)
 
 
@@ -140,11 +140,11 @@ def _ended(effect: Effect, answer: Answer, *, lost: bool) -> Done | Failed | Unk
         case Refused(error, missing=missing) if missing or not lost:
             return Failed(effect, error, missing)
         case Refused(error) | Lost(error):
-            return Unknown(effect, error)  # a refusal tells nothing about the attempts before it
+            return Unknown(effect, error)  # a refusal says nothing about the attempts before it
 
 
 def _together(line: deque[Effect]) -> list[Effect]:
-    """The first in line, and those behind it that are one write with it: each into a part of its own."""
+    """The first effect in line, and those behind it that are one write with it: each writes another part."""
     parts = {_written(line[0]): line[0]}
     for effect in islice(line, 1, None):
         part = _written(effect)
@@ -155,7 +155,7 @@ def _together(line: deque[Effect]) -> list[Effect]:
 
 
 def _written(effect: Effect) -> str:
-    """Which part of the status an effect writes; nothing for one that does something else."""
+    """Which part of the status an effect writes; empty if it does something else."""
     match effect:
         case SetCondition():
             return f"conditions/{effect.type}"

@@ -1,7 +1,7 @@
-"""Is this replica fit for its work? Answered for those who probe it.
+"""Is this replica ready? The answers to the probes of the kubelet.
 
-One that only waits for its turn to lead is: it is there to take over. One that has begun to look at its
-cluster, be it to take over fast, has to know it.
+A replica that only waits to become the leader is ready: it is there to take over. One that has begun to watch
+its cluster, be it to take over fast, is ready when it has seen all of it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event, Synced
 from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.plan_records import PlanRecord
 
 Check = tuple[str, str]  # its name, and what is wrong; nothing if all is well
 
 
 class Readiness:
-    """Looks on, to learn when the cluster is known."""
+    """Observes the scheduler, to learn when it has seen the whole cluster."""
 
     def __init__(self) -> None:
         self._looks = False
@@ -31,7 +32,7 @@ class Readiness:
         self._leaving = True
 
     def alive(self) -> Iterator[Check]:
-        """Who can answer at all is."""
+        """A process that can answer is alive."""
         yield "ping", ""
 
     def ready(self) -> Iterator[Check]:
@@ -45,4 +46,7 @@ class Readiness:
             self.knows_all()
 
     def decided(self, decided: Decided | None, now: float, seconds: float) -> None:
+        pass
+
+    def recorded(self, records: Sequence[PlanRecord]) -> None:
         pass

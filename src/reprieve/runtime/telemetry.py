@@ -1,9 +1,10 @@
-"""What is going on, in numbers: made from events, effects and decisions alone.
+"""When each metric changes: a function of events, effects, decisions and plan records.
 
-The scheduler knows nothing of it. Which metrics there are stands in ``metrics``.
+The scheduler knows nothing of metrics. Their names and labels are defined in ``metrics``. What became of a
+plan is read from its records, and never inferred.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reprieve.model.effects import Bind, Effect, Target
@@ -11,13 +12,23 @@ from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
 from reprieve.preemption.plan import Why
-from reprieve.runtime.followed import Called, Ended, Followed, News, Reason, Wasted
 from reprieve.runtime.metrics import Metrics
-from reprieve.runtime.resized import End, Resized, ResizeEnded
-from reprieve.scheduler.decision import Decided, Decision, Growth, Outcome, Preemption
+from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption
+from reprieve.scheduler.handover import Stage
+from reprieve.scheduler.plan_records import (
+    EndReason,
+    GrowthEnd,
+    GrowthEnded,
+    PlanEnded,
+    PlanOpened,
+    PlanRecord,
+    Preemptor,
+    StageReached,
+    VictimsJudged,
+)
 from reprieve.scheduler.queue import Standing
 
-# What kube-scheduler calls it. It gates those for whom victims are being asked to go.
+# kube-scheduler's names of its queues. It gates a preemptor while its victims are being evicted.
 QUEUES = {
     Standing.ACTIVE: "active",
     Standing.DECIDING: "active",
@@ -33,7 +44,32 @@ _GROUP_RESULTS = {
     Outcome.WAITING: "waiting_on_preemption",
 }
 _MANY_ATTEMPTS = 15
-_NEVER_LOOKED = frozenset({Why.OFF, Why.IN_VAIN, Why.NEVER_PREEMPTS})  # why nobody's eviction was considered
+_NEVER_LOOKED = frozenset({Why.OFF, Why.IN_VAIN, Why.NEVER_PREEMPTS})  # then no eviction was considered
+
+PREEMPTORS: Mapping[Preemptor, str] = {
+    Preemptor.POD: "pod",
+    Preemptor.POD_GROUP: "podgroup",
+    Preemptor.GROWTH: "resize",
+}
+FAILED = "failed"
+# Plans that ended otherwise than by RoomUsed, as the label `reason` groups them.
+ABANDONED: Mapping[EndReason, str] = {
+    EndReason.PLACED_ELSEWHERE: "placed_elsewhere",
+    EndReason.NO_LONGER_NEEDED: "placed_elsewhere",
+    EndReason.NO_LONGER_FITS: "replanned",
+    EndReason.OUTRANKED: "outranked",
+    EndReason.PREEMPTOR_IS_VICTIM: "outranked",
+    EndReason.PREEMPTOR_GONE: "preemptor_gone",
+    EndReason.PREEMPTOR_CHANGED: "replanned",
+    EndReason.PREEMPTOR_NOT_READY: "preemptor_gone",
+    EndReason.PREEMPTION_FORBIDDEN: "replanned",
+    EndReason.TOLERATIONS_CHANGED: "replanned",
+    EndReason.NOMINATION_FAILED: FAILED,
+    EndReason.MARK_FAILED: FAILED,
+    EndReason.EVICTION_FAILED: FAILED,
+    EndReason.VICTIM_STUCK: "stuck",
+    EndReason.NODE_GONE: "node_gone",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +92,24 @@ class Telemetry:
         self._pending: Callable[[], Mapping[Standing, int]] = dict
         self._known: Callable[[], Mapping[str, int]] = dict
         self._metrics = Metrics(lambda: _by_queue(self._pending()), lambda: dict(self._known()))
-        self._followed = Followed()
-        self._resized = Resized()
-        self._metrics.open.set_function(self._followed.__len__)
         self._waiting: dict[Target, _Waiting] = {}
         self._binding: dict[Target, _Binding] = {}
         self._attempts: dict[Target, int] = {}  # until a pod is bound, or a group placed
         self._profiles: dict[GroupKey, dict[Target, str]] = {}  # of the pods that wait, by group
         self._begin_with_zero()
 
-    def asks(
+    def read_from(
         self, pending: Callable[[], Mapping[Standing, int]], known: Callable[[], Mapping[str, int]] = dict
     ) -> None:
-        """Whom to ask how many pods wait, and how much is known, when somebody wants to know."""
+        """A scheduler starts: it has no plans yet, and its queues and its cache are read at each scrape."""
         self._pending, self._known = pending, known
+        self._metrics.open.set(0)
 
     def leads(self, lease: str, *, now: bool) -> None:
         self._metrics.leads.labels(lease).set(int(now))
 
     def answered(self, host: str, method: str, code: int | None, seconds: float) -> None:
-        """By an API server; without a code, it was not."""
+        """An API server answered a request; without a code, no answer came."""
         self._metrics.requests(str(code or "<error>"), method, host).inc()
         self._metrics.request_seconds(method, host).observe(seconds)
 
@@ -84,19 +118,19 @@ class Telemetry:
         return self._metrics.text()
 
     def _begin_with_zero(self) -> None:
-        """What is not there at first begins at one, and Prometheus would not see it increase."""
+        """A series that first appears with the value 1 does not show as an increase in Prometheus."""
         metrics = self._metrics
         for result in ("success", "error"):
             metrics.executions(result)
-        for end in End:
+        for end in GrowthEnd:
             metrics.resizes_ended(end)
-        for preemptor in ("pod", "podgroup", "resize"):
+        for preemptor in PREEMPTORS.values():
             metrics.begun(preemptor)
             metrics.ready(preemptor)
-            for reason in Reason:
+            for reason in ABANDONED.values():
                 metrics.abandoned(preemptor, reason)
 
-    # --- what happens ---
+    # --- events ---
 
     def observed(self, events: Sequence[Event], effects: Sequence[Effect], now: float) -> None:
         for event in events:
@@ -107,15 +141,12 @@ class Telemetry:
                     self._gone(target)
                 case Done(effect) | Failed(effect) | Unknown(effect):
                     self._ended(effect, event, now)
-        self._tell(self._followed.observed(events, effects, now))
-        for ended in self._resized.observed(events, now):
-            self._ended_resize(ended)
 
     def _saw(self, pod: Pod, now: float) -> None:
         meta, spec = pod.metadata, pod.spec
         target = Target("Pod", meta.namespace, meta.name, meta.uid)
         if spec.node_name:
-            self._bound(target, now, well=True)  # also if no answer came
+            self._bound(target, now, well=True)  # also if the answer to the bind was lost
             self._waits_no_more(target)
         elif target not in self._waiting and not spec.scheduling_gates:
             waiting = self._waiting[target] = _Waiting(now, spec.scheduler_name, group_key(pod))
@@ -152,15 +183,17 @@ class Telemetry:
             metrics.sli_seconds(label).observe(now - binding.since)
             metrics.attempts_needed.observe(binding.attempts)
 
-    # --- what is decided ---
+    # --- decisions ---
 
     def decided(self, decided: Decided | None, now: float, seconds: float) -> None:
         if decided is None:
             return
         decision = decided.decision
+        if decision.outcome is Outcome.PREEMPTS:
+            self._price(decision)
         if decision.growth is not None:
-            self._decided_resize(decision, decision.growth, now, seconds)
-            self._tell(self._followed.decided(decision, decided.effects, now))
+            self._metrics.algorithm_seconds.observe(seconds)
+            self._metrics.resize_decisions(decision.outcome).inc()
             return
         attempts = self._attempts[decision.demand] = self._attempts.get(decision.demand, 0) + 1
         came = "UnscheduledPodAdd" if attempts == 1 else "BackoffComplete"
@@ -173,25 +206,6 @@ class Telemetry:
             self._placed(decision, now, attempts)
         else:
             self._unplaced(decision, seconds)
-        if decision.outcome is Outcome.PREEMPTS:
-            self._begun(decision)
-        self._tell(self._followed.decided(decision, decided.effects, now))
-
-    def _decided_resize(self, decision: Decision, growth: Growth, now: float, seconds: float) -> None:
-        self._metrics.algorithm_seconds.observe(seconds)
-        self._metrics.resize_decisions(decision.outcome).inc()
-        self._resized.decided(decision, growth, now)
-        if decision.outcome is Outcome.PREEMPTS and decision.preemption is not None:
-            self._metrics.begun("resize").inc()
-            self._metrics.resize_victims.inc(decision.preemption.pods)
-            self._price(decision.preemption, "resize")
-
-    def _ended_resize(self, ended: ResizeEnded) -> None:
-        self._metrics.resizes_ended(ended.end).inc()
-        if ended.end is End.GRANTED:
-            self._metrics.resize_seconds.observe(ended.seconds)
-        else:
-            self._metrics.wasted.inc(ended.evicted)
 
     def _decided_group(self, decision: Decision, seconds: float) -> None:
         labels = _GROUP_RESULTS[decision.outcome], self._profile(decision.demand)
@@ -218,7 +232,7 @@ class Telemetry:
 
     def _looked_for_victims(self, decision: Decision, seconds: float) -> None:
         result = "Success" if decision.outcome is Outcome.PREEMPTS else "Unschedulable"
-        self._metrics.evaluation_seconds(_preemptor(decision), result).observe(seconds)
+        self._metrics.evaluation_seconds(decision.demand.kind.lower(), result).observe(seconds)
         if decision.demand.kind == "Pod":
             self._metrics.preemption_attempts.inc()
         else:
@@ -230,45 +244,59 @@ class Telemetry:
         waiting = self._waiting.get(demand)
         return waiting.profile if waiting is not None else ""
 
-    # --- plans ---
-
-    def _begun(self, decision: Decision) -> None:
-        metrics, preemptor = self._metrics, _preemptor(decision)
-        metrics.begun(preemptor).inc()
-        self._price(decision.preemption or Preemption(), preemptor)
-
-    def _price(self, room: Preemption, preemptor: str) -> None:
-        metrics = self._metrics
+    def _price(self, decision: Decision) -> None:
+        metrics, room = self._metrics, decision.preemption or Preemption()
+        preemptor = "resize" if decision.growth is not None else decision.demand.kind.lower()
         metrics.spared.inc(room.units_spared)
         if room.ceiling is not None:
             metrics.ceiling.observe(room.ceiling)
         if room.pods:
             (metrics.workload_victims if preemptor == "podgroup" else metrics.victims).observe(room.pods)
+        if decision.growth is not None:
+            metrics.resize_victims.inc(room.pods)
         groups = {victim.unit for victim in room.victims if not victim.unit.startswith("Pod/")}
         if groups:
             metrics.disruptions(preemptor).observe(len(groups))
         if room.broken:
             metrics.budget_violations(preemptor).inc(room.broken)
 
-    def _tell(self, news: Iterable[News]) -> None:
+    # --- plans ---
+
+    def recorded(self, records: Sequence[PlanRecord]) -> None:
         metrics = self._metrics
-        for piece in news:
-            match piece:
-                case Called(preemptor, seconds, well):
-                    result = "success" if well else "error"
-                    metrics.executions(result).inc()
-                    metrics.execution_seconds(preemptor, result).observe(seconds)
-                case Ended(preemptor, seconds, None):
-                    metrics.ready(preemptor).inc()
-                    metrics.handover_seconds(preemptor).observe(seconds)
-                case Ended(preemptor, _, reason):
-                    metrics.abandoned(preemptor, reason).inc()
-                case Wasted(pods):
-                    metrics.wasted.inc(pods)
+        for record in records:
+            match record:
+                case PlanOpened(preemptor=preemptor):
+                    metrics.begun(PREEMPTORS[preemptor]).inc()
+                    metrics.open.inc()
+                case StageReached(stage=Stage.DRAINING) if record.victims:
+                    self._executed(record, "success")
+                case StageReached():
+                    pass
+                case PlanEnded():
+                    self._plan_ended(record)
+                case VictimsJudged(wasted=wasted):
+                    metrics.wasted.inc(len(wasted))
+                case GrowthEnded(end=end, seconds=seconds):
+                    metrics.resizes_ended(end).inc()
+                    if end is GrowthEnd.GRANTED:
+                        metrics.resize_seconds.observe(seconds)
 
+    def _plan_ended(self, plan: PlanEnded) -> None:
+        metrics, preemptor = self._metrics, PREEMPTORS[plan.preemptor]
+        metrics.open.dec()
+        if plan.reason is EndReason.ROOM_USED:
+            metrics.ready(preemptor).inc()
+            metrics.handover_seconds(preemptor).observe(plan.seconds)
+            return
+        metrics.abandoned(preemptor, ABANDONED[plan.reason]).inc()
+        if plan.victims and ABANDONED[plan.reason] == FAILED:
+            self._executed(plan, "error")
 
-def _preemptor(decision: Decision) -> str:
-    return decision.demand.kind.lower()
+    def _executed(self, plan: StageReached | PlanEnded, result: str) -> None:
+        """All victims are evicted, or a call for that failed."""
+        self._metrics.executions(result).inc()
+        self._metrics.execution_seconds(PREEMPTORS[plan.preemptor], result).observe(plan.seconds)
 
 
 def _by_queue(pending: Mapping[Standing, int]) -> dict[str, int]:

@@ -12,17 +12,19 @@ from reprieve.model.effects import Bind, BindVolume, Effect, Nominate, Target
 from reprieve.placement.demand import Ask
 from reprieve.placement.reasons import Code
 from reprieve.scheduler import volumes
-from reprieve.scheduler.demands import GROUP, pod_key, pod_target
+from reprieve.scheduler.decision_context import DecisionContext
+from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.enqueueing import forget, regroup, stand_in_line
 from reprieve.scheduler.handover import unmark
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.nominations import Reason
 from reprieve.scheduler.plan_driver import has_left
-from reprieve.scheduler.planning import DecisionContext
+from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.state import State
+from reprieve.scheduler.targets import pod_target
 
 
-def assume(state: State, case: DecisionContext, ask: Ask, node: int, now: float) -> tuple[Effect, ...]:
+def assume(state: State, context: DecisionContext, ask: Ask, node: int, now: float) -> tuple[Effect, ...]:
     """Promises a node to a pod. Pods of its demand that were placed before it count as placed."""
     pod, name = ask.view.pods.compiled[ask.pod].pod, ask.view.nodes.names[node]
     steps = volumes.steps(ask, node) if ask.shape.claims else ()
@@ -33,7 +35,7 @@ def assume(state: State, case: DecisionContext, ask: Ask, node: int, now: float)
     nomination = state.ledger.nominations.of(assumed.pod)
     if nomination is not None and nomination.node == name:
         state.ledger.nominations.withdraw(assumed.pod)  # the pod takes its room, so none becomes free
-    state.unreserve([assumed.pod], case.who.key, now)
+    state.unreserve([assumed.pod], context.requester.key, now)
     state.ledger.assumed.promise(assumed)
     state.wake(state.world.count_anew(pod_key(pod)), now, name)
     if steps:
@@ -59,7 +61,8 @@ def bind_failed(state: State, bind: Bind, error: str, now: float) -> Iterator[Ef
     """Other pods of a gang may be bound already, so the room is kept for those that are not."""
     yield from give_up(state, bind.target, f"binding failed: {error}", now)
     key = state.ledger.parts.get(bind.target)
-    group = state.world.groups.group(key[1:]) if key is not None and key[0] == GROUP else None
+    in_group = key is not None and key.kind is DemandKind.GROUP
+    group = state.world.groups.group(key.object) if key is not None and in_group else None
     if group is not None and group.spec.gang is not None and state.world.has_node(bind.node):
         state.ledger.nominations.nominate(bind.target, bind.node, Reason.KEPT)
         yield Nominate(bind.target, bind.node)

@@ -1,4 +1,4 @@
-"""What a change in the cluster could mean for those who wait, and what those who wait, wait for."""
+"""What a change in the cluster could mean for demands that wait, and which changes each waits for."""
 
 from collections.abc import Iterable, Mapping
 from enum import Enum, auto
@@ -20,29 +20,29 @@ class Change(Enum):
     POD_LEAVING = auto()
     POD_LEFT = auto()
     POD_SHRANK = auto()
-    POD_GREW = auto()  # which helps nobody, but takes room that somebody may have counted on
+    POD_GREW = auto()  # which helps no demand, but takes room that one may have counted on
     POD_RELABELED = auto()
     STORAGE = auto()
     NAMESPACES = auto()
     OWNERS = auto()
-    BUDGETS = auto()  # for those who evict nobody beyond them
+    BUDGETS = auto()  # for policies that exceed no budget
     TOLERATIONS = auto()  # what priority classes say of them
-    CLOCKS = auto()  # the time of somebody who tolerates has begun to count
-    GROUPS = auto()  # of pods that run, for those who evict: other priorities, or others go together
+    CLOCKS = auto()  # the toleration of a pod has begun to count
+    GROUPS = auto()  # of pods that run: other priorities, or other units of preemption
 
 
-# What those wait for who would have room if somebody did not tolerate them.
+# What a demand waits for that would have room without the tolerations of other pods.
 ABOUT_TOLERATIONS = frozenset({Change.TOLERATIONS, Change.CLOCKS})
 
-# No backoff stands between somebody who decides that another may go and the one who waits for it.
+# No backoff delays a demand when an administrator allows what it waits for.
 AT_ONCE = frozenset({Change.TOLERATIONS})
 
-# A pod that is to be resized where it runs waits for more room there, or, once there is enough, for its
-# node to act: then it matters whether somebody else takes it.
+# A resize waits for more room on its node, or, once there is enough, for the kubelet to act: then it matters
+# whether another pod takes the room.
 ROOM_IN_PLACE = frozenset({Change.NODE_GREW, Change.POD_LEFT, Change.POD_SHRANK})
 ROOM_AT_RISK = frozenset({Change.POD_ARRIVED, Change.POD_GREW})
 
-# To whom only one node can be of use, these are news if they happen there.
+# For a demand that only one node can help, these matter only if they happen there.
 LOCAL = ROOM_IN_PLACE | ROOM_AT_RISK
 
 _NEW_NODE = frozenset({Change.NODE_ADDED})

@@ -1,4 +1,4 @@
-"""The scheduler as a state machine: events in, effects out. It does no I/O and asks no clock."""
+"""The scheduler as a state machine: events in, effects out. It does no I/O and reads no clock."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -30,11 +30,13 @@ from reprieve.model.objects import (
 )
 from reprieve.scheduler import binding, deciding, enqueueing, plan_driver, toleration_changes, validation
 from reprieve.scheduler.decision import Decided
-from reprieve.scheduler.demands import Asker, pod_target
+from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.ledger.assumed import Promise
+from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
+from reprieve.scheduler.targets import pod_target
 
 _RESEND_AFTER = 10.0  # seconds until a bind whose answer was lost is sent again
 
@@ -46,6 +48,7 @@ class Scheduler:
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         state = self._state
         state.notice(now)
+        state.plan_log.begin_step()
         state.refused = None
         effects: list[Effect] = []
         for event in events:
@@ -84,13 +87,13 @@ class Scheduler:
             case Done(effect):
                 return self._done(effect, now)
             case Failed(SetCondition() | Evict() as effect, missing=True):
-                # The object is gone, and its Gone event may still be on its way: nothing is left to do to it.
+                # The object is gone, so what was to be done to it is done; its Gone may still be on its way.
                 return plan_driver.went_well(self._state, effect, now)
             case Failed(effect, error):
                 return self._failed(effect, error, now)
 
     def _waits(self, effect: Effect, now: float) -> bool:
-        """Whether it is too early to send again. Binds have a time of their own; events are not repeated."""
+        """Whether it is too early to send it again. Binds have their own time; events are not repeated."""
         return not isinstance(effect, Bind | Announce) and self._state.unknown_outcomes.puts_aside(
             effect, now
         )
@@ -141,8 +144,12 @@ class Scheduler:
         """When something is to be done even if nothing happens."""
         return self._state.next_time()
 
+    def records(self) -> tuple[PlanRecord, ...]:
+        """What happened to plans in the last ``observe`` or ``decide``."""
+        return self._state.plan_log.records
+
     def pending(self) -> Counter[Standing]:
-        """How many pods wait, by how their demand stands in the queue; assumed pods do not wait."""
+        """How many pods wait, by their standing in the queue; a pod that is being bound does not wait."""
         state = self._state
         waiting = (key for pod, key in state.ledger.parts if pod not in state.ledger.assumed)
         return Counter(standing for key in waiting if (standing := state.queue.standing(key)) is not None)
@@ -179,17 +186,21 @@ class Scheduler:
                 yield from enqueueing.tree_changed(state, target.namespace, target.name, now)
 
     def decide(self, now: float) -> Decided | None:
-        """Decides the next demand in the queue; None if none is due."""
+        """Decides about the next demand of the queue; None if there is none to be decided now."""
         state = self._state
+        state.plan_log.begin_step()
         if not state.synced:
             return None
         state.notice(now)
         while (key := state.queue.pop(now)) is not None:
-            found = state.asker(key)
-            if isinstance(found, Asker):
+            found = state.requester(key)
+            if isinstance(found, Requester):
                 state.world.version += 1
-                return deciding.decide(state, found, now)
-            # The demand changed after it was queued, so that there is nothing to decide any more.
+                decided = deciding.decide(state, found, now)
+                if decided.decision.growth is not None:
+                    state.plan_log.considered(decided.decision.demand, decided.decision.growth, now)
+                return decided
+            # It changed after it was enqueued: it needs nothing any more, or cannot be decided yet.
             state.queue.remove(key) if found is None else state.queue.gate(key)
         return None
 

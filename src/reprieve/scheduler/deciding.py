@@ -1,5 +1,6 @@
-"""One decision: where a demand goes, who gives way to it, or why it must wait."""
+"""One decision: where a demand goes, which pods are preempted for it, or why it must wait."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -14,9 +15,10 @@ from reprieve.placement.reasons import Code
 from reprieve.placement.taking import with_taken
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy
-from reprieve.preemption.units import Kind
+from reprieve.preemption.units import UnitKind
 from reprieve.scheduler.binding import assume, give_up
-from reprieve.scheduler.changes import ABOUT_TOLERATIONS, ROOM_AT_RISK, ROOM_IN_PLACE, Change, helpful
+from reprieve.scheduler.changes import ABOUT_TOLERATIONS, ROOM_AT_RISK, Change
+from reprieve.scheduler.current_context import context_of
 from reprieve.scheduler.decision import (
     Because,
     Decided,
@@ -28,220 +30,270 @@ from reprieve.scheduler.decision import (
     decision_id,
     findings_of,
 )
-from reprieve.scheduler.decision_context import case_of
-from reprieve.scheduler.demands import IN_PLACE, Asker, pod_target
-from reprieve.scheduler.equivalence import RememberedRefusal, wish_of
-from reprieve.scheduler.explanation import eviction_of, growth_of, homes_of, miss_of, preemption_of, target_at
+from reprieve.scheduler.decision_context import DecisionContext
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
+from reprieve.scheduler.demands import (
+    Requester,
+    WaitingGroup,
+    WaitingPod,
+    WaitingResize,
+    report_waiting,
+)
+from reprieve.scheduler.equivalence import RememberedRefusal, equivalence_key_of
+from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of, victim_nodes
 from reprieve.scheduler.handover import Handover, opened
 from reprieve.scheduler.ledger.nominations import Reason
 from reprieve.scheduler.plan_driver import call_off, plan_anew
-from reprieve.scheduler.planning import (
-    DecisionContext,
-    Weighed,
-    awaited,
-    plans_for,
-    still_feasible,
-    where_it_waits,
-)
+from reprieve.scheduler.plan_feasibility import awaited, still_feasible
+from reprieve.scheduler.plan_records import EndReason
+from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.queue import NO_CHANGES
+from reprieve.scheduler.reserved_room import placement_in_reserved_room
 from reprieve.scheduler.state import State
-from reprieve.scheduler.status_reporter import group_target
+from reprieve.scheduler.targets import group_target, pod_target, target_at
 from reprieve.scheduler.toleration_changes import orphans
 
 
-def decide(state: State, who: Asker, now: float) -> Decided:
+def decide(state: State, requester: Requester, now: float) -> Decided:
     before, state.refused = state.refused, None
-    if before is not None and before.decision.at == now and _is_alike(state, who, before):
-        return _refused_again(state, who, before, now)
-    if _must_go_itself(state, who):
-        return _goes_itself(state, who, now)
-    case = case_of(state, who, now)
-    found = where_it_waits(case) or place_together(
-        case.demand, case.view, case.profile, promised=case.promised
+    if before is not None and before.decision.at == now and _is_equivalent(state, requester, before):
+        return _refused_again(state, requester, before, now)
+    if _is_victim(state, requester):
+        return _gives_way(state, requester, now)
+    context = context_of(state, requester, now)
+    found = placement_in_reserved_room(context) or place_together(
+        context.demand, context.view, context.profile, promised=context.promised
     )
-    if isinstance(found, Placement) and case.demand.in_place:
-        decided = _fits_in_place(state, case, now)
-    elif isinstance(found, Placement):
-        decided = _placed(state, case, found.nodes, now)
+    if isinstance(found, Placement):
+        decided = _fits(state, context, found.nodes, now)
     else:
-        decided = _unplaced(state, case, found, now)
-    taken = _crowd_out(state, who, set(decided.decision.nodes), now)
+        decided = _unplaced(state, context, found, now)
+    taken = _crowd_out(state, requester, set(decided.decision.nodes), now)
     return replace(decided, effects=(*decided.effects, *taken))
 
 
-def _must_go_itself(state: State, who: Asker) -> bool:
-    return who.key[0] == IN_PLACE and pod_target(who.pods[0].pod) in state.plans.doomed()
+# --- before it is looked at ----------------------------------------------------------------------
 
 
-def _goes_itself(state: State, who: Asker, now: float) -> Decided:
-    """Nobody gives way to a pod that is to give way to others. If it is spared after all, it asks again."""
-    state.queue.retry(who.key, now)
+def _is_victim(state: State, requester: Requester) -> bool:
+    """Whether a pod that waits for a resize is about to be evicted."""
+    return isinstance(requester, WaitingResize) and requester.target in state.plans.victims_in_flight()
+
+
+def _gives_way(state: State, requester: Requester, now: float) -> Decided:
+    """No pod is evicted for a victim. If the victim is reprieved after all, it is decided again."""
+    state.queue.retry(requester.key, now)
     because = Because("GivesWayItself", "it has to give way to others itself")
-    decision = replace(_decision(state, who, Outcome.UNSCHEDULABLE, now), eviction=Eviction(because))
-    return Decided(decision, (*call_off(state, who.key, now), *state.say_all(who, decision.text)))
+    decision = _decision(state, requester, Outcome.UNSCHEDULABLE, now)
+    decision = replace(decision, eviction=Eviction(because))
+    withdrawn = call_off(state, requester.key, EndReason.PREEMPTOR_IS_VICTIM, now)
+    return Decided(decision, (*withdrawn, *state.report(requester, decision.text)))
 
 
-def _is_alike(state: State, who: Asker, refused: RememberedRefusal) -> bool:
-    """A demand that has a plan, or room that is reserved for it, asks for something else."""
-    nominated = pod_target(who.pods[0].pod) in state.ledger.nominations
-    is_new = state.plans.of(who.key) is None and not nominated
-    return is_new and wish_of(who) == refused.wish
+def _is_equivalent(state: State, requester: Requester, refused: RememberedRefusal) -> bool:
+    """A demand with a plan, or with reserved room, is not like one that has neither."""
+    nominated = requester.target in state.ledger.nominations
+    is_new = state.plans.of(requester.key) is None and not nominated
+    return is_new and equivalence_key_of(requester) == refused.equivalence_key
 
 
-def _refused_again(state: State, who: Asker, refused: RememberedRefusal, now: float) -> Decided:
-    target = _target_of(state, who)
+def _refused_again(state: State, requester: Requester, refused: RememberedRefusal, now: float) -> Decided:
+    target = requester.target
     decision = refused.decision_for(target, decision_id(target.uid, state.world.version, now))
-    state.queue.wait(who.key, refused.helps, now)
-    return _told(state, who, replace(refused, decision=decision), now)
+    state.queue.wait(requester.key, refused.helps, now)
+    return _reported(state, requester, replace(refused, decision=decision), now)
 
 
-def _told(state: State, who: Asker, refused: RememberedRefusal, now: float) -> Decided:
-    moments = [refused.decision.retry_at, state.preemption_backoff.released(now)]
-    moment = min((moment for moment in moments if moment is not None), default=None)
-    if refused.about_tolerations or moment is not None:
-        changes = ABOUT_TOLERATIONS if refused.about_tolerations else NO_CHANGES
-        state.queue.expect(who.key, changes, moment, now)
-    state.refused = refused if refused.wish is not None else None
-    return Decided(refused.decision, tuple(state.say_all(who, refused.decision.text)))
-
-
-def _crowd_out(state: State, who: Asker, nodes: Collection[str], now: float) -> Iterator[Effect]:
-    """Who waits for room that somebody more important has taken plans anew, if it no longer suffices."""
+def _crowd_out(state: State, requester: Requester, nodes: Collection[str], now: float) -> Iterator[Effect]:
+    """A demand of lower priority that waits for room on these nodes plans anew, if its plan holds no more."""
     for key, handover in state.plans:
-        if key == who.key or not any(node in nodes for _, node in handover.places):
+        if key == requester.key or not any(node in nodes for _, node in handover.places):
             continue
-        other = state.asker(key)
-        if not isinstance(other, Asker) or other.priority >= who.priority:
+        other = state.requester(key)
+        if not isinstance(other, Requester) or other.priority >= requester.priority:
             continue
-        if not still_feasible(case_of(state, other, now), handover):
-            yield from plan_anew(state, key, now)
+        if not still_feasible(context_of(state, other, now), handover):
+            yield from plan_anew(state, key, EndReason.OUTRANKED, now)
 
 
-def _placed(state: State, case: DecisionContext, nodes: tuple[int, ...], now: float) -> Decided:
-    names = case.view.nodes.names
+# --- it fits -------------------------------------------------------------------------------------
+
+
+def _fits(state: State, context: DecisionContext, nodes: tuple[int, ...], now: float) -> Decided:
+    match context.requester:
+        case WaitingPod() | WaitingGroup():
+            return _placed(state, context, nodes, now)
+        case WaitingResize() as resize:
+            return _fits_in_place(state, resize, now)
+
+
+def _placed(state: State, context: DecisionContext, nodes: tuple[int, ...], now: float) -> Decided:
+    requester, names = context.requester, context.view.nodes.names
     effects: list[Effect] = []
     placed = [(member, node) for member, node in enumerate(nodes) if node >= 0]
-    view = case.view
+    view = context.view
     for member, node in placed:
-        ask = Ask(view, case.demand.pods[member], case.profile)
-        effects.extend(assume(state, case, ask, node, now))
+        ask = Ask(view, context.demand.pods[member], context.profile)
+        effects.extend(assume(state, context, ask, node, now))
         if ask.shape.claims:
             view = with_taken(ask, node)
-    places = tuple((pod_target(case.who.pods[member].pod), names[node]) for member, node in placed)
-    handover = state.plans.of(case.who.key)
+    places = tuple((pod_target(requester.pods[member].pod), names[node]) for member, node in placed)
+    handover = state.plans.of(requester.key)
     if handover is not None and handover.victims and not handover.evicts_later:
         state.preemption_backoff.serve(pod for pod, _ in places)
-    decision = replace(_decision(state, case.who, Outcome.PLACED, now), places=places)
-    rest = _rest_of_plan(state, case.who)
+    decision = replace(_decision(state, requester, Outcome.PLACED, now), places=places)
+    rest = _rest_of_plan(state, requester)
     if rest is None:
-        effects.extend(call_off(state, case.who.key, now))
+        effects.extend(call_off(state, requester.key, _use_of(handover, places), now))
     else:
-        state.plans.keep(case.who.key, rest)
-    if len(placed) < len(case.who.pods):
-        state.queue.again(case.who.key)
+        state.plans.keep(requester.key, rest)
+    if len(placed) < len(requester.pods):
+        state.queue.again(requester.key)
     return Decided(decision, tuple(effects))
 
 
-def _fits_in_place(state: State, case: DecisionContext, now: float) -> Decided:
-    """The kubelet does the rest. Until it has, somebody else may take the room."""
-    state.queue.park(case.who.key, ROOM_AT_RISK, now)
-    done = call_off(state, case.who.key, now)
-    target, node = pod_target(case.who.pods[0].pod), case.who.pods[0].pod.spec.node_name
-    decision = replace(_decision(state, case.who, Outcome.FITS, now), places=((target, node),))
-    return Decided(decision, (*done, *state.reporter.in_place(target, "FitsInPlace", decision.text)))
+def _use_of(handover: Handover | None, places: Iterable[tuple[Target, str]]) -> EndReason:
+    """Whether a demand came to the nodes of its plan. Pods of a gang may have changed places."""
+    planned = Counter(node for _, node in handover.places) if handover is not None else Counter[str]()
+    used = planned <= Counter(node for _, node in places)
+    return EndReason.ROOM_USED if used else EndReason.PLACED_ELSEWHERE
 
 
-def _rest_of_plan(state: State, who: Asker) -> Handover | None:
-    """What is left of a plan for pods that do not need each other, when some of their group have a node."""
-    handover = state.plans.of(who.key)
-    if handover is None or not handover.is_open or who.is_starting:
+def _placed_pods(state: State, requester: Requester) -> frozenset[Target]:
+    """Pods of a demand that have a node, and are not seen there yet."""
+    waiting = {pod_target(pod.pod) for pod in requester.pods}
+    return state.ledger.parts.pods(requester.key) - waiting
+
+
+def _fits_in_place(state: State, resize: WaitingResize, now: float) -> Decided:
+    """The kubelet does the rest. Until it has, another pod may take the room."""
+    state.queue.park(resize.key, ROOM_AT_RISK, now)
+    withdrawn = call_off(state, resize.key, EndReason.ROOM_USED, now)
+    decision = _decision(state, resize, Outcome.FITS, now)
+    decision = replace(decision, places=((resize.target, resize.node),))
+    reported = state.reporter.resize_goes_on(resize.target, "FitsInPlace", decision.text)
+    return Decided(decision, (*withdrawn, *reported))
+
+
+def _rest_of_plan(state: State, requester: Requester) -> Handover | None:
+    """What is left of a plan for pods that do not need each other, when some of them have a node."""
+    handover = state.plans.of(requester.key)
+    if handover is None or not handover.is_open or requester.is_starting:
         return None
     nominated = state.ledger.nominations
     places = tuple((pod, node) for pod, node in handover.places if pod in nominated)
     return replace(handover, places=places) if places else None
 
 
-def _unplaced(state: State, case: DecisionContext, found: Unplaceable, now: float) -> Decided:
-    policy = state.settings.policies.get(case.who.pods[0].pod.spec.scheduler_name)
-    helps = _helping(case, found.codes, policy)
-    handover = state.plans.of(case.who.key)
-    if handover is not None and handover.is_open and still_feasible(case, handover):
-        state.queue.wait(case.who.key, helps, now)
-        waits = _decision(state, case.who, Outcome.WAITING, now)
+# --- it does not fit -----------------------------------------------------------------------------
+
+
+def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: float) -> Decided:
+    requester = context.requester
+    policy = state.settings.policies.get(requester.pods[0].pod.spec.scheduler_name)
+    helps = _helping(requester, found.codes, policy)
+    handover = state.plans.of(requester.key)
+    if handover is not None and handover.is_open and still_feasible(context, handover):
+        state.queue.wait(requester.key, helps, now)
+        waits = _decision(state, requester, Outcome.WAITING, now)
         return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
-    withdrawn = call_off(state, case.who.key, now)
-    if case.who.forbidden:
+    withdrawn = call_off(state, requester.key, EndReason.NO_LONGER_FITS, now)
+    if _forbidden(requester):
         weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
-        weighed = plans_for(case, found, policy, now, state.settings.room_for)
-    helps |= _helping(case, weighed.codes, policy)
-    state.queue.wait(case.who.key, helps, now)
+        weighed = make_room(context, policy, state.settings.gangs, now)
+    helps |= _helping(requester, weighed.codes, policy)
+    state.queue.wait(requester.key, helps, now)
     if weighed.plans:
-        decided = _make_room(state, case, found, weighed, now)
+        decided = _opened(state, context, found, weighed, now)
         return replace(decided, effects=(*_not_renewed(withdrawn, decided.effects), *decided.effects))
     held = weighed.refusal is not None and bool(weighed.refusal.held)
-    wish = wish_of(case.who) if case.restrained is None else None
-    refused = RememberedRefusal(wish, _refused(state, case, found, weighed, now), helps, held)
-    decided = _told(state, case.who, refused, now)
+    key = equivalence_key_of(requester) if context.restrained is None else None
+    refused = RememberedRefusal(key, _refused(state, context, found, weighed, now), helps, held)
+    decided = _reported(state, requester, refused, now)
     return replace(decided, effects=(*withdrawn, *decided.effects))
 
 
-def _helping(case: DecisionContext, codes: Collection[Code], policy: Policy | None) -> frozenset[Change]:
-    """Which changes deserve another look at a demand that was refused nodes for these."""
-    helps = ROOM_IN_PLACE if case.demand.in_place else helpful(codes)
+def _forbidden(requester: Requester) -> str:
+    """Why no pod may be evicted for the demand, whichever pods there are."""
+    return requester.forbidden if isinstance(requester, WaitingResize) else ""
+
+
+def _helping(requester: Requester, codes: Collection[Code], policy: Policy | None) -> frozenset[Change]:
+    """Which changes deserve another decision about a demand that was refused nodes for these."""
+    helps = requester.helped_by(codes)
     if policy is None:
         return helps
     return helps | ({Change.GROUPS, Change.BUDGETS} if policy.breaks_no_budget else {Change.GROUPS})
 
 
 def _not_renewed(withdrawn: Iterable[Effect], effects: Iterable[Effect]) -> Iterator[Effect]:
-    """Who waits for a node once more need not be told in between that it waits for none."""
+    """A nomination that is replaced at once is not withdrawn before."""
     waiting = {effect.target for effect in effects if isinstance(effect, Nominate)}
     return (e for e in withdrawn if not isinstance(e, Nominate) or e.target not in waiting)
 
 
-def _findings(case: DecisionContext, found: Unplaceable) -> tuple[Finding, ...]:
-    """Nobody wonders why a pod that runs cannot grow on other nodes."""
+def _findings(requester: Requester, found: Unplaceable) -> tuple[Finding, ...]:
+    """A pod that runs could not grow on other nodes anyway, so these are not reported."""
     findings = findings_of(found.survey)
-    if not case.demand.in_place:
-        return findings
-    return tuple(finding for finding in findings if finding.reason.code is not Code.OUTSIDE_DOMAIN)
+    match requester:
+        case WaitingPod() | WaitingGroup():
+            return findings
+        case WaitingResize():
+            return tuple(finding for finding in findings if finding.reason.code is not Code.OUTSIDE_DOMAIN)
+
+
+# --- and no room is made -------------------------------------------------------------------------
 
 
 def _refused(
-    state: State, case: DecisionContext, found: Unplaceable, weighed: Weighed, now: float
+    state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: float
 ) -> Decision:
     return replace(
-        _decision(state, case.who, Outcome.UNSCHEDULABLE, now),
-        findings=_findings(case, found),
-        miss=miss_of(found, case.demand, case.profile, case.view),
-        eviction=_eviction(case, weighed, now),
+        _decision(state, context.requester, Outcome.UNSCHEDULABLE, now),
+        findings=_findings(context.requester, found),
+        miss=miss_of(found, context.demand, context.profile, context.view),
+        eviction=_eviction(context.requester, weighed, now),
         retry_at=weighed.refusal.retry_at if weighed.refusal else None,
     )
 
 
-def _eviction(case: DecisionContext, weighed: Weighed, now: float) -> Eviction | None:
+def _eviction(requester: Requester, weighed: Weighed, now: float) -> Eviction | None:
     if weighed.refusal is not None and weighed.refusal.why is Why.FORBIDDEN:
-        return Eviction(Because(Why.FORBIDDEN, case.who.forbidden))
+        return Eviction(Because(Why.FORBIDDEN, _forbidden(requester)))
     return eviction_of(weighed.refusal, weighed.question, now) if weighed.refusal is not None else None
 
 
-def _make_room(
-    state: State, case: DecisionContext, found: Unplaceable, weighed: Weighed, now: float
+def _reported(state: State, requester: Requester, refused: RememberedRefusal, now: float) -> Decided:
+    moments = [refused.decision.retry_at, state.preemption_backoff.released(now)]
+    moment = min((moment for moment in moments if moment is not None), default=None)
+    if refused.about_tolerations or moment is not None:
+        changes = ABOUT_TOLERATIONS if refused.about_tolerations else NO_CHANGES
+        state.queue.expect(requester.key, changes, moment, now)
+    state.refused = refused if refused.equivalence_key is not None else None
+    return Decided(refused.decision, tuple(state.report(requester, refused.decision.text)))
+
+
+# --- and room is made ----------------------------------------------------------------------------
+
+
+def _opened(
+    state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: float
 ) -> Decided:
     """Room is reserved from now on; the rest follows step by step."""
-    plan, view = weighed.plans[0], case.view
+    requester, plan, view = context.requester, weighed.plans[0], context.view
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
-    going = [target_at(view, row) for unit in plan.victims for row in unit.pods]
-    before = [target_at(view, int(row)) for row in awaited(case, plan)]
+    units = [[target_at(view, row) for row in unit.pods] for unit in plan.victims]
+    going = [pod for unit in units for pod in unit]
+    before = [target_at(view, int(row)) for row in awaited(context, plan)]
     anyway = [pod for pod in before if pod not in going]
     price = Preemption(leaving=len(anyway))
     if weighed.question is not None:
         price = preemption_of(weighed.plans, weighed.question, len(anyway))
     decision = replace(
-        _decision(state, case.who, Outcome.PREEMPTS, now),
+        _decision(state, requester, Outcome.PREEMPTS, now),
         places=places,
-        findings=_findings(case, found),
+        findings=_findings(requester, found),
         preemption=price,
     )
     handover = Handover(
@@ -251,76 +303,79 @@ def _make_room(
         victims=tuple(pod for pod in going if not state.is_preparing(pod)),
         leaving=tuple(anyway),
         elsewhere=frozenset(going).difference(before),
-        homes=homes_of(plan, view),
+        victim_nodes=victim_nodes(plan, view),
         price=price,
         marks=tuple(_groups_of(state, plan, view)),
-        in_place=case.demand.in_place,
-        apart=len(places) > 1 and not case.who.is_starting,
+        nominates=not isinstance(requester, WaitingResize),
+        apart=len(places) > 1 and not requester.is_starting,
     )
     effects: list[Effect] = [*orphans(state, plan, view)]
     for pod in filter(state.is_preparing, going):
         why = f"it gives way to others (decision {decision.id})"
         effects.extend(give_up(state, pod, why, now, has_room=False))
-    for key in [(IN_PLACE, pod.namespace, pod.name) for pod in going]:
+    for key in [DemandKey(DemandKind.RESIZE, pod.namespace, pod.name) for pod in going]:
         if state.plans.of(key) is not None:
-            effects.extend(plan_anew(state, key, now))
-    if not handover.in_place:
+            effects.extend(plan_anew(state, key, EndReason.PREEMPTOR_IS_VICTIM, now))
+    if handover.nominates:
         for pod, node in places:
             state.ledger.nominations.nominate(pod, node, Reason.PLAN)
     handover, first = opened(handover)
-    state.plans.keep(case.who.key, handover)
+    state.plans.keep(requester.key, handover)
+    state.plan_log.opened(requester.key, handover, units, _placed_pods(state, requester), now)
     if handover.is_settling:  # not if nothing is to be nominated, marked or evicted
-        state.queue.hold(case.who.key)
+        state.queue.hold(requester.key)
     effects.extend(first)
-    effects.extend(_told_of_plan(state, case.who, handover, decision.text))
+    effects.extend(_reported_plan(state, requester, handover, decision.text))
     return Decided(decision, tuple(effects))
 
 
-def _told_of_plan(state: State, who: Asker, handover: Handover, text: str) -> Iterator[Effect]:
-    """One event for each: for whom others give way is told that when they are asked to, and no more."""
-    preemptor = handover.preemptor
-    if not handover.in_place:
-        told_otherwise = preemptor if handover.victims else None
-        served = [pod for pod in who.pods if pod_target(pod.pod) in dict(handover.places)]
-        yield from state.say_all(replace(who, pods=tuple(served)), text, told_otherwise=told_otherwise)
-        yield from _told_to_wait(state, [pod for pod in who.pods if pod not in served], handover)
-    elif handover.victims:
-        state.reporter.forget(preemptor)
-    else:
-        yield from state.reporter.in_place(preemptor, "MakesRoomInPlace", text)
+def _reported_plan(state: State, requester: Requester, handover: Handover, text: str) -> Iterator[Effect]:
+    """One event for each pod: that of a preemptor comes with the evictions, and no other before."""
+    match requester:
+        case WaitingResize() if handover.victims:
+            state.reporter.forget(handover.preemptor)
+        case WaitingResize():
+            yield from state.reporter.resize_goes_on(handover.preemptor, "MakesRoomInPlace", text)
+        case WaitingPod() | WaitingGroup():
+            silent = handover.preemptor if handover.victims else None
+            served = [pod for pod in requester.pods if pod_target(pod.pod) in dict(handover.places)]
+            yield from report_waiting(state.reporter, requester.key, served, text, silent)
+            if isinstance(requester, WaitingGroup):
+                yield from state.report_groups(requester, text)
+            others = [pod for pod in requester.pods if pod not in served]
+            yield from _reported_to_wait(state, requester.key, others, handover)
 
 
-def _told_to_wait(state: State, others: Sequence[CompiledPod], handover: Handover) -> Iterator[Effect]:
-    """Pods of a group for which no room is made yet do not wait for any."""
+def _reported_to_wait(
+    state: State, key: DemandKey, others: Sequence[CompiledPod], handover: Handover
+) -> Iterator[Effect]:
+    """Pods of a group for which no room is made yet wait for none."""
     pods = counted(len(handover.places), "other pod")
     text = f"waits while room is made for {pods} of {handover.preemptor} (decision {handover.id})"
-    yield from state.say(others, None, text)
-
-
-def _decision(state: State, who: Asker, outcome: Outcome, now: float) -> Decision:
-    target = _target_of(state, who)
-    return Decision(
-        id=decision_id(target.uid, state.world.version, now),
-        demand=target,
-        priority=who.priority,
-        at=now,
-        outcome=outcome,
-        considered=1 if who.key[0] == IN_PLACE else state.world.node_count(),
-        pods=len(who.pods),
-        growth=growth_of(who.pods[0]) if who.key[0] == IN_PLACE else None,
-    )
-
-
-def _target_of(state: State, who: Asker) -> Target:
-    if who.group is None:
-        return pod_target(who.pods[0].pod)
-    return group_target(who.group)
+    yield from report_waiting(state.reporter, key, others, text)
 
 
 def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[Target]:
-    """Whole groups that go, by themselves or with the group around them."""
-    wholes = (unit for unit in plan.victims if unit.kind is not Kind.POD)
+    """Groups that are preempted whole, by themselves or with the group around them."""
+    wholes = (unit for unit in plan.victims if unit.kind is not UnitKind.POD)
     keys = {key for unit in wholes for row in unit.pods if (key := view.pods.groups[row]) is not None}
     for key in sorted(keys):
         if (group := state.world.groups.group(key)) is not None:
             yield group_target(group)
+
+
+# --- the record ----------------------------------------------------------------------------------
+
+
+def _decision(state: State, requester: Requester, outcome: Outcome, now: float) -> Decision:
+    target, resize = requester.target, requester if isinstance(requester, WaitingResize) else None
+    return Decision(
+        id=decision_id(target.uid, state.world.version, now),
+        demand=target,
+        priority=requester.priority,
+        at=now,
+        outcome=outcome,
+        considered=1 if resize is not None else state.world.node_count(),
+        pods=len(requester.pods),
+        growth=resize.growth if resize is not None else None,
+    )

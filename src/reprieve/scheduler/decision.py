@@ -1,7 +1,7 @@
-"""What was decided, for whom, against what, and why. Bounded in size, whatever the cluster's size.
+"""What was decided, for which demand, against what, and why. Bounded in size, whatever the cluster's size.
 
 Everything that people read is made from these records. Names and sentences only: rows of a snapshot mean
-nothing any more when somebody reads them.
+nothing any more when they are read.
 """
 
 from collections import Counter
@@ -62,7 +62,7 @@ class Victim:
 
 @dataclass(frozen=True, slots=True)
 class Spared:
-    """Who could have been taken, and is not."""
+    """A unit that could have been evicted, and is not."""
 
     unit: str
     pods: int
@@ -94,11 +94,11 @@ class Loser:
 class Preemption:
     """How room is made: what the best plan costs, and how it won."""
 
-    domain: str = ""  # a node, a topology domain, the cluster; empty if nobody has to be asked to go
-    ceiling: int | None = None  # nobody above this priority had to be considered
+    domain: str = ""  # a node, a topology domain, the cluster; empty if nothing has to be evicted
+    ceiling: int | None = None  # no unit above this priority had to be considered
     victims: tuple[Victim, ...] = ()  # the most important first; the rest is only counted
     pods: int = 0  # victims in all
-    spared: tuple[Spared, ...] = ()  # those on the nodes in question first; the rest is only counted
+    spared: tuple[Spared, ...] = ()  # units on the nodes in question first; the rest is only counted
     units_spared: int = 0
     exceeded: tuple[Exceeded, ...] = ()
     broken: int = 0  # pods beyond what budgets allow, as the policy counts
@@ -124,25 +124,25 @@ class Miss:
     resource: str = ""  # empty if it was not for a lack of room
     short: int = 0  # in the unit of the resource
     nodes: int = 0  # on how many nodes it is the same
-    kept: int = 0  # what is kept there for others who wait
+    kept: int = 0  # what is reserved there for other demands
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerating:
-    """Pods of a priority class that may not be taken, or not yet."""
+    """Pods of a priority class that may not be evicted, or not yet."""
 
     priority_class: str
     pods: int
-    first: float | None  # when the first of them may be; None: nobody knows of such a moment
+    first: float | None  # when the first of them may be; None: there is no such moment, or it is not known
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """Why nobody is evicted, and how near it would be if everybody went who may be taken."""
+    """Why nothing is evicted, and how near it would be if all units were gone that may be evicted."""
 
     because: Because
     at_best: Miss | None = None
-    tolerating: tuple[Tolerating, ...] = ()  # whoever ends first comes first
+    tolerating: tuple[Tolerating, ...] = ()  # the class that ends first comes first
 
 
 # --- the whole -----------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What a pod that runs wants more of, and by how much: where it is, and nowhere else."""
+    """What a resize is to add to a pod that runs, on the node where it is."""
 
     node: str
     resources: tuple[tuple[str, int, int], ...]  # name, what it has, what it wants, in the resource's unit
@@ -168,13 +168,13 @@ class Decision:
     at: float
     outcome: Outcome
     considered: int  # how many nodes there were
-    pods: int = 1  # how many ask
+    pods: int = 1  # how many wait
     places: tuple[tuple[Target, str], ...] = ()  # its pods that have a node now, or wait for one
     findings: tuple[Finding, ...] = ()
     preemption: Preemption | None = None
     miss: Miss | None = None
     eviction: Eviction | None = None
-    retry_at: float | None = None  # when who may be taken changes by itself
+    retry_at: float | None = None  # when more pods may be evicted, without any change
     growth: Growth | None = None  # of a pod that has its node already
 
     @property
@@ -183,7 +183,7 @@ class Decision:
 
     @property
     def victims(self) -> tuple[str, ...]:
-        """The units that give way."""
+        """The units that are preempted."""
         return tuple(dict.fromkeys(v.unit for v in self.preemption.victims)) if self.preemption else ()
 
     @property
@@ -211,8 +211,8 @@ class Decided:
 def decision_id(demand_uid: str, version: int, now: float) -> str:
     """The same demand in the same world at the same moment has the same id, in every process.
 
-    The moment, for versions begin anew with every process: nobody must find another decision under the id
-    that was told before a restart.
+    The moment, for versions begin anew with every process: no other decision may have an id that was reported
+    before a restart.
     """
     return "d-" + blake2b(f"{demand_uid}/{version}/{now!r}".encode(), digest_size=5).hexdigest()
 
@@ -228,7 +228,7 @@ def findings_of(survey: Survey) -> tuple[Finding, ...]:
 
 
 def waiting_text(decision: Decision) -> str:
-    """Says how many go from which nodes, and nobody's name: the reader may not know their namespaces."""
+    """Says how many pods leave which nodes, and no names: readers may not see their namespaces."""
     room = decision.preemption or Preemption()
     parts = [giving_way_text(room.giving_way)] if room.giving_way else []
     if room.leaving:

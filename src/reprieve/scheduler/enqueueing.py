@@ -1,4 +1,4 @@
-"""Which demands are in the queue: what follows when pods come, change and go.
+"""What the queue learns when pods, groups and nodes come, change and go: which demands there are.
 
 Sights may be outdated, repeated, or of a namesake. The world says which of them count; here the ledger drops
 what it kept for a pod as soon as that pod is bound, finished, gone or replaced, before anything new is noted
@@ -13,22 +13,18 @@ from reprieve.model.groups import group_key
 from reprieve.model.objects import Node, Pod
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.changes import Change
-from reprieve.scheduler.demands import (
-    GROUP,
-    Asker,
-    NotYet,
-    divergence,
-    in_place_key,
-    is_complete,
-    key_of,
-    pod_key,
-    pod_target,
-)
-from reprieve.scheduler.handover import told_again
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
+from reprieve.scheduler.demands import NotYet, Requester, WaitingResize, report_waiting
+from reprieve.scheduler.demands.group import is_complete
+from reprieve.scheduler.handover import reported_again
 from reprieve.scheduler.ledger.nominations import Reason
 from reprieve.scheduler.plan_driver import call_off, has_left, is_leaving, plan_anew, wake_others
-from reprieve.scheduler.queue import Key, Standing
+from reprieve.scheduler.plan_outcomes import demand_settled, pod_settled, reason_not_to_wait, reason_settled
+from reprieve.scheduler.plan_records import EndReason
+from reprieve.scheduler.pod_rows import pod_key
+from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.state import State
+from reprieve.scheduler.targets import pod_target
 
 
 def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> Iterable[Effect]:
@@ -66,19 +62,19 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
 def _has_its_node(
     state: State, before: CompiledPod | None, known: CompiledPod, now: float
 ) -> Iterator[Effect]:
-    """It is bound, and its promise is kept; it may ask for more where it runs.
+    """It is bound, and its promise is kept: it is no demand any more, unless it waits for a resize.
 
     The sight may come before the answer to the bind, and after a restart without any: both end here.
     """
-    target, key = pod_target(known.pod), in_place_key(known.pod)
-    in_place = state.in_place(key) if state.is_ours(known.pod) else None
-    asks = in_place is not None and in_place.asks(known.pod)
-    if not asks or state.ledger.parts.get(target) != key:
+    target, key = pod_target(known.pod), DemandKey.of_resize(known.pod)
+    resizes = state.resizes(key) if state.is_ours(known.pod) else None
+    waits = resizes is not None and resizes.is_waiting(known.pod)
+    if not waits or state.ledger.parts.get(target) != key:
         yield from forget(state, target, now)
-    if not asks:
+    if not waits:
         return
     node = state.world.node(known.pod.spec.node_name)
-    changed = before is None or _asks_in_place(before) != _asks_in_place(known)
+    changed = before is None or _resize_of(before) != _resize_of(known)
     changed |= state.ledger.parts.get(target) != key
     if before is not None and node is not None:
         changed |= state.forbidden(key, before.pod, node) != state.forbidden(key, known.pod, node)
@@ -89,19 +85,20 @@ def _has_its_node(
     yield from stand_in_line(state, key, now, changed=changed)
 
 
-def _reconsidered(state: State, key: Key, now: float) -> Iterator[Effect]:
-    """The demand asks for something else than its plan is for, or must not: no pod is evicted for that."""
-    plan, found = state.plans.of(key), state.asker(key)
-    is_forbidden = isinstance(found, Asker) and bool(found.forbidden)
+def _reconsidered(state: State, key: DemandKey, now: float) -> Iterator[Effect]:
+    """Nothing more is evicted for a demand that has changed, or to which preemption is forbidden now."""
+    plan, found = state.plans.of(key), state.requester(key)
+    is_forbidden = isinstance(found, WaitingResize) and bool(found.forbidden)
     if plan is not None and (plan.evicts_later or is_forbidden):
-        yield from plan_anew(state, key, now)
+        reason = EndReason.PREEMPTION_FORBIDDEN if is_forbidden else EndReason.PREEMPTOR_CHANGED
+        yield from plan_anew(state, key, reason, now)
 
 
 def node_changed(state: State, name: str, before: Node | None, now: float) -> Iterator[Effect]:
-    """A node may forbid what pods on it ask for, and allow it again; or be gone, and come back."""
+    """A node may forbid preemption for resizes, and allow it again; or be gone, and come back."""
     node = state.world.node(name)
     for key in state.queue.at(name):
-        known, changed = state.world.pod(key[1:]), False
+        known, changed = state.world.pod(key.object), False
         if known is not None and before is not None and node is not None:
             changed = state.forbidden(key, known.pod, before) != state.forbidden(key, known.pod, node)
         if changed:
@@ -112,7 +109,7 @@ def node_changed(state: State, name: str, before: Node | None, now: float) -> It
 def _line_up(
     state: State, before: CompiledPod | None, known: CompiledPod, unserved: tuple[str, ...], now: float
 ) -> Iterator[Effect]:
-    """Queues the demand of a waiting pod, if the pod is new or asks differently than before."""
+    """Enqueues the demand of a waiting pod, if the pod is new or needs something else than before."""
     pod, target = known.pod, pod_target(known.pod)
     if not state.is_ours(pod):
         yield from forget(state, target, now)
@@ -121,8 +118,8 @@ def _line_up(
         *map(str, known.problems),
         *(f"{path}: not supported by this scheduler" for path in unserved),
     ]
-    left, key = state.ledger.parts.get(target), key_of(pod, groups=state.settings.groups)
-    changed = before is None or left is None or _asks(before) != _asks(known)
+    left, key = state.ledger.parts.get(target), state.settings.demand_of_pod(pod)
+    changed = before is None or left is None or _needs_of(before) != _needs_of(known)
     changed |= bool(faults) != (target in state.faults)
     state.ledger.parts.join(target, key)
     if left not in (None, key):
@@ -138,47 +135,50 @@ def _line_up(
         yield from stand_in_line(state, key, now, changed=changed)
 
 
-def stand_in_line(state: State, key: Key, now: float, *, changed: bool) -> Iterator[Effect]:
-    found = state.asker(key)
-    if not isinstance(found, Asker) and state.synced:
-        yield from call_off(state, key, now)
+def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) -> Iterator[Effect]:
+    found = state.requester(key)
+    if not isinstance(found, Requester) and state.synced:
+        yield from call_off(state, key, reason_not_to_wait(state, key, found), now)
     if not isinstance(found, NotYet) or not found.arriving:
         state.incomplete_gangs.end(key)
     match found:
         case None:
             state.queue.remove(key)
+            demand_settled(state, key, now)
         case NotYet(text, pods, arriving):
-            state.queue.add(key, 0, now, gated=True, home=state.home(key))
+            state.queue.add(key, 0, now, gated=True, only_node=state.only_node(key))
             if arriving:
                 state.incomplete_gangs.begin(key, now)
             if text and state.synced and (not arriving or state.incomplete_gangs.is_late(key)):
                 ours = [pod for pod in pods if state.is_ours(pod.pod)]
-                group = state.world.groups.group(key[1:]) if key[0] == GROUP else None
-                yield from state.say(ours, group, text)
-        case Asker(priority=priority):
+                yield from report_waiting(state.reporter, key, ours, text)
+                group = state.world.groups.group(key.object) if key.kind is DemandKind.GROUP else None
+                if group is not None:
+                    yield from state.reporter.group_waits(group, text)
+        case requester:
             standing = state.queue.standing(key)
             if standing is Standing.DECIDING:
-                state.queue.again(key)  # the others have their nodes, and one more pod joins them
+                state.queue.again(key)  # the other pods have their nodes, and one more joins them
             elif changed or standing in (None, Standing.GATED):
-                state.queue.add(key, priority, now, home=state.home(key))
+                state.queue.add(key, requester.priority, now, only_node=state.only_node(key))
 
 
 def late_gangs(state: State, now: float) -> Iterator[Effect]:
-    """Reports gangs whose pods have not all come in time."""
+    """Reports on gangs whose missing pods were not created in time."""
     for key in state.incomplete_gangs.overdue(now):
         yield from stand_in_line(state, key, now, changed=False)
 
 
 def group_changed(state: State, namespace: str, name: str, now: float) -> Iterator[Effect]:
-    key = (GROUP, namespace, name)
+    key = DemandKey.of_group((namespace, name))
     if key in state.queue:
         yield from _reconsidered(state, key, now)
         yield from stand_in_line(state, key, now, changed=True)
 
 
 def namespace_changed(state: State, namespace: str, now: float) -> Iterator[Effect]:
-    """It is being deleted now, or a namesake has come that is not."""
-    for key in [key for key in state.ledger.parts.demands() if key[1] == namespace]:
+    """It is being deleted now, or another of the same name has come that is not."""
+    for key in [key for key in state.ledger.parts.demands() if key.namespace == namespace]:
         yield from stand_in_line(state, key, now, changed=True)
 
 
@@ -190,27 +190,27 @@ def tree_changed(state: State, namespace: str, name: str, now: float) -> Iterato
 
 
 def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Iterator[Effect]:
-    """What became of a pod that does not wait may matter to other pods of its group that do."""
-    key = key_of(pod, groups=state.settings.groups)
-    if key[0] != GROUP:
+    """What became of a pod that does not wait may matter to pods of its group that do."""
+    key = state.settings.demand_of_pod(pod)
+    if key.kind is not DemandKind.GROUP:
         return
     if key in state.queue:
         yield from stand_in_line(state, key, now, changed=changed)
-    group = state.world.groups.group(key[1:]) if state.synced else None
+    group = state.world.groups.group(key.object) if state.synced else None
     if group is not None and not state.reporter.is_scheduled(group) and is_complete(state.world, group):
         yield from state.reporter.group_scheduled(group)
 
 
 def all_are_here(state: State, now: float) -> Iterator[Effect]:
-    """All objects were listed: only now is it known which are missing."""
+    """Only now is it known which objects are missing."""
     leaving = (state.world.pod((pod.namespace, pod.name)) for pod in state.ledger.terminating.under_way)
-    yield from (told for known in leaving if known is not None and (told := told_again(known.pod)))
+    yield from (event for known in leaving if known is not None and (event := reported_again(known.pod)))
     for key in state.ledger.parts.demands():
         yield from stand_in_line(state, key, now, changed=False)
 
 
 def forget(state: State, pod: Target, now: float) -> Iterator[Effect]:
-    """The scheduler has nothing more to do for a pod: it is bound, finished or gone.
+    """A pod is no part of a demand any more: it is bound, finished or gone.
 
     Everything that the ledger keeps for it ends here, whether its answers have arrived or not.
     """
@@ -225,12 +225,13 @@ def forget(state: State, pod: Target, now: float) -> Iterator[Effect]:
     state.ledger.parts.leave(pod)
     plan = state.plans.of(key)
     if plan is not None and pod in dict(plan.places):
-        yield from plan_anew(state, key, now)
+        yield from plan_anew(state, key, reason_settled(state, key, pod, plan), now)
+    pod_settled(state, key, pod, now)
     yield from stand_in_line(state, key, now, changed=surprising)
 
 
 def unread(state: State, target: Target, problem: str, now: float) -> Iterable[Effect]:
-    """The last version that could be read goes on counting as load; the pod is not placed by it."""
+    """The last version that could be read goes on counting as load; no pod is placed by it."""
     if target in state.ledger.parts and target not in state.ledger.assumed:
         state.faults[target] = problem
         yield from stand_in_line(state, state.ledger.parts[target], now, changed=False)
@@ -245,23 +246,23 @@ def note_member(state: State, pod: Pod) -> None:
 
 
 def priorities_compared(state: State) -> Iterator[Effect]:
-    """Tells when pods of a group have other priorities than it, and when they do not any more."""
+    """Reports when pods of a group have other priorities than it, and when they do not any more."""
     if not state.synced:
         return
     groups, state.regrouped = sorted(state.regrouped), set()
-    if not state.settings.group_rules.priorities:
-        return
     for group in filter(None, map(state.world.groups.group, groups)):
-        yield from state.reporter.divergence(group, divergence(state.world, group))
+        text = state.settings.group_rules.divergence(state.world, group)
+        if text is not None:
+            yield from state.reporter.divergence(group, text)
 
 
-def _asks(compiled: CompiledPod) -> tuple[object, ...]:
-    """What of a waiting pod, if it changes, deserves another look."""
+def _needs_of(compiled: CompiledPod) -> tuple[object, ...]:
+    """What of a waiting pod, if it changes, deserves another decision."""
     spec = compiled.pod.spec
     return compiled.shape, spec.priority, spec.scheduling_gates, spec.scheduler_name, compiled.problems
 
 
-def _asks_in_place(compiled: CompiledPod) -> tuple[object, ...]:
-    """The same of a pod that runs and wants more."""
+def _resize_of(compiled: CompiledPod) -> tuple[object, ...]:
+    """The same of a pod that runs and waits for a resize."""
     pod = compiled.pod
     return compiled.weight, pod.metadata.annotations, pod.spec.priority, compiled.problems

@@ -1,7 +1,7 @@
-"""Whoever asks for the same as somebody who was just refused is refused for the same reasons.
+"""Demands that are equivalent to one that was just refused are refused for the same reasons.
 
-When a toleration ends, all who wait for it are woken at once, and mostly they are pods of one template: the
-first has the room, and of the others only one need be looked at.
+When a toleration ends, all demands that wait for it are woken at once, and most of them are pods of one
+template: the first gets the room, and of the others only one need be looked at.
 """
 
 from collections.abc import Hashable
@@ -11,16 +11,16 @@ from reprieve.model.effects import Target
 from reprieve.model.groups import group_key
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.decision import Decision
-from reprieve.scheduler.demands import IN_PLACE, Asker
+from reprieve.scheduler.demands import Requester, WaitingGroup, WaitingPod, WaitingResize
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedRefusal:
-    """Good for as long as nothing has happened since, and no time has passed."""
+    """Holds as long as nothing has happened since, and no time has passed."""
 
-    wish: Hashable
+    equivalence_key: Hashable
     decision: Decision
-    helps: frozenset[Change]  # what it waits for
+    helps: frozenset[Change]  # the changes that it waits for
     about_tolerations: bool
 
     def decision_for(self, demand: Target, decision_id: str) -> Decision:
@@ -28,10 +28,12 @@ class RememberedRefusal:
         return replace(self.decision, id=decision_id, demand=demand, miss=miss)
 
 
-def wish_of(who: Asker) -> Hashable | None:
-    """What a pod asks for, whatever its name; None if it does not ask for itself alone."""
-    if who.group is not None or len(who.pods) != 1 or who.key[0] == IN_PLACE:
-        return None
-    (one,) = who.pods
-    spec, namespace = one.pod.spec, one.pod.metadata.namespace
-    return one.shape, namespace, spec.scheduler_name, group_key(one.pod), who.priority, who.may_preempt
+def equivalence_key_of(requester: Requester) -> Hashable | None:
+    """Equal for pods that are decided alike, whatever their names; None: nothing is equivalent to it."""
+    match requester:
+        case WaitingPod(pod=one):
+            spec, namespace = one.pod.spec, one.pod.metadata.namespace
+            owner = (namespace, spec.scheduler_name, group_key(one.pod))
+            return one.shape, owner, requester.priority, requester.may_preempt
+        case WaitingGroup() | WaitingResize():
+            return None

@@ -8,7 +8,6 @@ import numpy as np
 from reprieve.model.clocks import NEVER
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.effects import Target
-from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.model.words import amount, clock_time, counted
@@ -25,7 +24,7 @@ from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import Criterion, decided_by, pods_disturbed
 from reprieve.preemption.search import CLUSTER
 from reprieve.preemption.toleration import protectors, tolerated_ends
-from reprieve.preemption.units import Kind, Unit
+from reprieve.preemption.units import Unit, UnitKind
 from reprieve.scheduler.decision import (
     MOST_PLANS,
     MOST_SPARED,
@@ -33,7 +32,6 @@ from reprieve.scheduler.decision import (
     Because,
     Eviction,
     Exceeded,
-    Growth,
     Loser,
     Miss,
     Preemption,
@@ -44,6 +42,7 @@ from reprieve.scheduler.decision import (
     findings_of,
     short_text,
 )
+from reprieve.scheduler.targets import target_at
 
 _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_PODS)
 
@@ -69,11 +68,11 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int) -> Pr
         plans=len(plans),
         decided_by=_criterion(criteria[0]) if criteria else None,
         leaving=leaving,
-        giving_way=by_node(node for _, node in homes_of(plan, question.view)),
+        giving_way=by_node(node for _, node in victim_nodes(plan, question.view)),
     )
 
 
-def homes_of(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
+def victim_nodes(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
     """The victims, and the nodes they run on."""
     rows = [row for unit in plan.victims for row in unit.pods]
     return tuple((target_at(view, row), view.nodes.names[view.where[row]]) for row in rows)
@@ -85,12 +84,12 @@ def _loser(plan: Plan, criterion: Criterion) -> Loser:
 
 
 def _criterion(criterion: Criterion) -> Because:
-    return Because(criterion.name, criterion.text)
+    return Because(criterion.code, criterion.text)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Going:
-    """A budget, and how many of those it speaks of go."""
+    """A budget, and how many of its pods are victims."""
 
     stock: Stock
     pods: int
@@ -129,15 +128,15 @@ class _Victims:
             )
 
     def _because(self, unit: Unit, row: int, node: int) -> Because:
-        """Its room, or whatever else the node was refused for; a group takes along those elsewhere."""
+        """Its room, or whatever else the node was refused for; pods elsewhere go with their group."""
         view, found = self._question.view, self._question.found
         short = {r: n for r, n in self._short.get(node, {}).items() if view.pods.requests[r, row]}
         name = view.nodes.names[node]
         if short:
             lacks = ((view.axis.names[resource], by) for resource, by in short.items())
-            told = ", ".join(f"{resource} by {amount(resource, by)}" for resource, by in lacks)
-            return Because("RoomNeeded", f"{name} is short of {told}")
-        if node not in self._short and unit.kind is not Kind.POD:
+            short_of = ", ".join(f"{resource} by {amount(resource, by)}" for resource, by in lacks)
+            return Because("RoomNeeded", f"{name} is short of {short_of}")
+        if node not in self._short and unit.kind is not UnitKind.POD:
             return Because("GoesWithItsGroup", f"{unit.name} stays or goes as a whole")
         reasons = found.reasons_of(node) if len(self._plan.pods) == 1 else ()
         if reasons:
@@ -162,7 +161,7 @@ def _counted(view: Snapshot, profile: Profile) -> Mask:
 
 
 def _spared(plan: Plan, question: Question, going: Sequence[_Going]) -> Iterator[Spared]:
-    """Those on the nodes that are used come first: they had most to fear."""
+    """Units on the nodes that are used come first: the others were hardly at risk."""
     used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
     used[[node for _, node in plan.places]] = True
     near = used[question.view.where].tolist()
@@ -190,27 +189,18 @@ def _why_spared(unit: Unit, plan: Plan, going: Sequence[_Going], *, is_near: boo
     return Because("FitsBeside", "there is room beside it")
 
 
-# --- more, in place ------------------------------------------------------------------------------
-
-
-def growth_of(pod: CompiledPod) -> Growth:
-    weight = pod.weight
-    more = ((name, weight.held.get(name, 0), wants) for name, wants in sorted(weight.charged.items()))
-    return Growth(pod.pod.spec.node_name, tuple(one for one in more if one[2] > one[1]))
-
-
 # --- no plan -------------------------------------------------------------------------------------
 
 
 def failure_text(target: Target, error: str, namespace: str) -> str:
-    """What a preemptor is told whose plan failed; what an error says may be about another namespace."""
+    """What is reported on a preemptor whose plan failed. It must not name objects of other namespaces."""
     if target.namespace == namespace:
         return f"preemption failed at {target}: {error}"
     return "preemption failed: a pod of another namespace could not be evicted"
 
 
 def eviction_of(refusal: NoPlan, question: Question | None, now: float) -> Eviction:
-    """Why nobody goes."""
+    """Why nothing is evicted."""
     match refusal.why:
         case Why.NO_HELP if question is not None:
             return _no_help(question, now)
@@ -257,7 +247,7 @@ _SENTENCES = {
 
 
 def _tolerated(refusal: NoPlan, question: Question, now: float) -> Eviction:
-    """Who is waited for; of those who may never be taken, only if there is nobody else to wait for."""
+    """The pods that are waited for; if there are none, those whose toleration never ends."""
     tolerating = tuple(_tolerating(refusal, question, now))
     if refusal.retry_at is None:
         pods = " and ".join(_pods_text(one) for one in tolerating)
@@ -274,7 +264,7 @@ def _pods_text(tolerating: Tolerating) -> str:
 
 
 def _tolerating(refusal: NoPlan, question: Question, now: float) -> Iterator[Tolerating]:
-    """By class; the one that ends first comes first. Those who only go along are not counted."""
+    """By class; the one that ends first comes first. Other pods of their groups are not counted."""
     found: dict[str, Tolerating] = {}
     for pod, pods, first in _alike(refusal, question, now):
         groups = question.policy.units(question.view).groups
@@ -287,7 +277,7 @@ def _tolerating(refusal: NoPlan, question: Question, now: float) -> Iterator[Tol
 
 
 def _alike(refusal: NoPlan, question: Question, now: float) -> Iterator[tuple[int, int, float]]:
-    """Of those who tolerate and have their class and group in common: one, how many, and the first end."""
+    """Of pods that tolerate and have their class and group in common: one, how many, and the first end."""
     view, units = question.view, question.policy.units(question.view)
     ends = tolerated_ends(view, units.groups, question.demand.priority)
     held = np.array(refusal.held, np.int64)
@@ -307,23 +297,23 @@ def _no_help(question: Question, now: float) -> Eviction:
     policy, demand = question.policy, question.demand
     units = policy.units(question.view)
     verdict = eligible(units, demand, policy.rules, now)
-    # Those who tolerate are among the less important, and would not help either.
+    # Pods that tolerate have a lower priority, too, and evicting them would not help either.
     gone = units.pods_of(np.flatnonzero(verdict.allowed | verdict.held(now)))
     found = place_together(demand, without(question.view, gone), question.profile, policy.choose)
     if not isinstance(found, Unplaceable):
         return Eviction(Because(Why.NO_HELP, _SENTENCES[Why.NO_HELP]))
     miss = miss_of(found, demand, question.profile)
     pods = f"all {counted(len(gone), 'pod')}" if len(gone) > 1 else "the only pod"
-    who = f"pod {miss.pod.name} would not fit: " if len(demand.pods) > 1 else ""
+    pod = f"pod {miss.pod.name} would not fit: " if len(demand.pods) > 1 else ""
     return Eviction(
-        Because(Why.NO_HELP, f"even if {pods} of lower priority went, {who}{miss.because.text}"), miss
+        Because(Why.NO_HELP, f"even if {pods} of lower priority went, {pod}{miss.because.text}"), miss
     )
 
 
 def miss_of(found: Unplaceable, demand: Demand, profile: Profile, shown: Snapshot | None = None) -> Miss:
     """Where the pod that limits the demand came nearest, and what it was short of there.
 
-    ``shown`` is the cluster without what is kept for others who wait.
+    ``shown`` is the cluster without the room that is reserved for other demands.
     """
     view, pod = found.view, target_at(found.view, found.pod)
     nodes = _without_room(found)
@@ -366,8 +356,3 @@ def _most_frequent(found: Unplaceable) -> Because:
         return Because("NoNodes", "there are no nodes in the cluster")
     reason = findings[0].reason
     return Because(reason.code, reason.said_of(findings[0].nodes))
-
-
-def target_at(view: Snapshot, row: int) -> Target:
-    meta = view.pods.compiled[row].pod.metadata
-    return Target("Pod", meta.namespace, meta.name, meta.uid)

@@ -1,4 +1,4 @@
-"""Groups as the cluster shows them: who is in which, what they say, and what their classes said for them."""
+"""Groups as the cluster shows them: their members, what they say, and what their classes said for them."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ class GroupMirror:
         self._composites: dict[GroupKey, CompositePodGroup] = {}
         self.classes: dict[str, PriorityClass] = {}
         # What its class said of preemption when a group (by UID) and the class were first known together. As
-        # for pods, who get it when they are created, what becomes of the class later changes nothing.
+        # for pods, which get it when they are created, what becomes of the class later changes nothing.
         self._policies: dict[str, str] = {}
         self._members: dict[GroupKey, set[PodKey]] = {}
         self._tree: Groups | None = None
@@ -26,7 +26,7 @@ class GroupMirror:
     def group(self, key: GroupKey) -> PodGroup | None:
         return self._pod_groups.get(key)
 
-    # --- who is in them ---
+    # --- members ---
 
     def members(self, group: GroupKey) -> list[PodKey]:
         return sorted(self._members.get(group, ()))
@@ -48,14 +48,13 @@ class GroupMirror:
         """The priority of the outermost group around it."""
         return self._root(group).spec.priority or 0
 
-    def never_preempts(self, group: PodGroup, *, own_policy: bool = True) -> bool:
-        """As the class of the outermost group said, or that group itself, if that counts."""
-        said = self.policy_of(group) if own_policy else ""
-        return "Never" in (said, self._policies.get(self._root(group).metadata.uid))
-
     def policy_of(self, group: PodGroup) -> str:
-        """What the outermost group itself says of preemption; empty if it says nothing."""
+        """The preemption policy that the outermost group itself has; empty if it has none."""
         return self._root(group).spec.preemption_policy
+
+    def policy_of_class(self, group: PodGroup) -> str:
+        """The preemption policy that the class of the outermost group gave it; empty if it gave none."""
+        return self._policies.get(self._root(group).metadata.uid, "")
 
     def _root(self, group: PodGroup) -> Group:
         return self.tree().root((group.metadata.namespace, group.metadata.name)) or group

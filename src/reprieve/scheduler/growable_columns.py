@@ -62,7 +62,7 @@ class Interner(Generic[T]):
         return self._unused > _GARBAGE_WORTH_COLLECTING and 2 * self._unused > len(self.things)
 
     def compact(self) -> Ints:
-        """Forgets what nobody uses; gives the new code for each old one."""
+        """Forgets what no row has; gives the new code for each old one."""
         used = [code for code, uses in enumerate(self._uses) if uses]
         renumbered = np.zeros(len(self.things), np.int64)
         renumbered[used] = np.arange(len(used))

@@ -1,10 +1,10 @@
 """How a plan comes true: a plan's life, as one table.
 
 In this order, each step only after the one before was acknowledged: the preemptor is nominated, every victim
-is marked, the victims are evicted, those first who only go along; then they drain. So whoever starts anew can
-read the plan from the marks, and the rest of a group never stays behind because its room is not needed.
-Everything here is a function from a handover and what happened to the next handover and what is to be done;
-who waits in which line meanwhile is not known here.
+is marked, the victims are evicted, first those whose room is not needed; then they drain. So a scheduler that
+starts anew can read the plan from the marks, and no part of a group stays behind because its room is not
+needed. Everything here is a function from a handover and what happened to the next handover and what is to be
+done; the queue is not known here.
 """
 
 import re
@@ -27,7 +27,7 @@ _MARK_TEXT = re.compile(
 class Stage(Enum):
     NOMINATED = "nominated"  # room is reserved; that this was written down is not yet acknowledged
     MARKING = "marking"
-    TAKING_ALONG = "taking along"  # those of a group who make no room go before those who do
+    TAKING_ALONG = "taking along"  # victims of a group whose room is not needed go before the others
     EVICTING = "evicting"
     DRAINING = "draining"
     READY = "ready"
@@ -39,7 +39,7 @@ class Turn(Enum):
 
     ANSWERED = "all calls of the stage are acknowledged, or not needed any more"
     EMPTIED = "the last one whose room is awaited is gone"
-    CALLED_OFF = "a call failed for good, or nobody needs the room, or it is taken or does not come"
+    CALLED_OFF = "a call failed for good, or the room is not needed any more, or is taken, or does not come"
 
 
 # Whatever is not in this table changes nothing: a call whose answer is lost is sent again, a victim that
@@ -64,12 +64,12 @@ class Handover:
     preemptor: Target
     places: tuple[tuple[Target, str], ...]  # pods of the preemptor, and the nodes they wait for
     victims: tuple[Target, ...]  # pods that are evicted for it
-    homes: tuple[tuple[Target, str], ...] = ()  # the victims, and the nodes they run on
+    victim_nodes: tuple[tuple[Target, str], ...] = ()  # the victims, and the nodes they run on
     leaving: tuple[Target, ...] = ()  # pods that leave those nodes anyway
-    elsewhere: frozenset[Target] = frozenset()  # victims that only go along: nobody waits for their room
-    marks: tuple[Target, ...] = ()  # whole groups that are told, too
+    elsewhere: frozenset[Target] = frozenset()  # victims that go with their group: their room is not needed
+    marks: tuple[Target, ...] = ()  # groups that are evicted whole, and are marked, too
     apart: bool = False  # its pods do not need each other: each may go on when its own room is there
-    in_place: bool = False  # its pod is there already: there is nothing to nominate
+    nominates: bool = True  # its pods are nominated to their nodes, unless they run there already
     price: Preemption | None = None  # what was decided
     stage: Stage = Stage.NOMINATED
     pending: frozenset[Effect] = frozenset()  # what this stage still waits for
@@ -82,11 +82,11 @@ class Handover:
 
     @property
     def evicts_later(self) -> bool:
-        """Whether no eviction has been asked for yet."""
+        """Whether no eviction has been sent yet."""
         return self.stage in (Stage.NOMINATED, Stage.MARKING)
 
     def evicts_yet(self, victim: Target) -> bool:
-        """Whether the eviction of this one has not been asked for yet."""
+        """Whether the eviction of this victim has not been sent yet."""
         if self.stage is Stage.TAKING_ALONG:
             return victim in self.victims and victim not in self.elsewhere
         return victim in self.victims and self.evicts_later
@@ -117,20 +117,20 @@ def opened(handover: Handover) -> Step:
 def acknowledged(handover: Handover, effect: Effect) -> Step:
     """An effect was carried out; when all of a stage were, the next begins."""
     handover, effects = _onwards(replace(handover, pending=handover.pending - {effect}))
-    told = (_told(effect.target, handover),) if isinstance(effect, Evict) else ()
-    return handover, (*told, *effects)
+    reported = (_reported(effect.target, handover),) if isinstance(effect, Evict) else ()
+    return handover, (*reported, *effects)
 
 
 def vanished(handover: Handover, target: Target) -> Step:
     """A pod is gone, however that came about; of a group that is gone, nothing more is said."""
-    told = (_told(target, handover),) if Evict(target) in handover.pending else ()
+    reported = (_reported(target, handover),) if Evict(target) in handover.pending else ()
     pending = frozenset(effect for effect in handover.pending if effect.target != target)
     handover, effects = _onwards(replace(handover, gone=handover.gone | {target}, pending=pending))
-    return handover, (*told, *effects)
+    return handover, (*reported, *effects)
 
 
 def leaves_by_itself(handover: Handover, victim: Target) -> Handover:
-    """Somebody else has deleted a victim: it need not be evicted, and its room counts."""
+    """A victim is deleted by another client: it need not be evicted, and its room counts."""
     if not handover.evicts_yet(victim):
         return handover
     victims = tuple(other for other in handover.victims if other != victim)
@@ -148,7 +148,7 @@ def abandoned(handover: Handover, held: Container[Target] = ()) -> Step:
 
 
 def _marked_in_vain(handover: Handover) -> Iterator[Target]:
-    """Who was marked, or is about to be, and not asked to go; no group of which somebody was."""
+    """Victims that are marked, or about to be, and not evicted; no group of which a pod was evicted."""
     if handover.stage is Stage.NOMINATED:
         return
     yield from (v for v in handover.victims if handover.evicts_yet(v) and v not in handover.gone)
@@ -175,13 +175,13 @@ def _entered(handover: Handover, stage: Stage) -> Step:
     """What a stage begins with; one that has nothing to wait for is over at once."""
     calls = tuple(_CALLS[stage](handover)) if stage in _CALLS else ()
     handover = replace(handover, stage=stage, pending=frozenset(calls))
-    told = _told_preemptor(handover) if stage is Stage.TAKING_ALONG else ()
+    reported = _reported_on_preemptor(handover) if stage is Stage.TAKING_ALONG else ()
     handover, effects = _onwards(handover)
-    return handover, (*calls, *effects, *told)
+    return handover, (*calls, *effects, *reported)
 
 
 def _nominations(handover: Handover) -> Iterator[Effect]:
-    return (Nominate(pod, node) for pod, node in handover.places if not handover.in_place)
+    return (Nominate(pod, node) for pod, node in handover.places if handover.nominates)
 
 
 def _marks(handover: Handover) -> Iterator[Effect]:
@@ -225,20 +225,20 @@ def unmark(target: Target) -> SetCondition:
     return SetCondition(target, MARK, "False", "PreemptionAbandoned", "the preemption was called off")
 
 
-def _told(victim: Target, handover: Handover) -> Announce:
-    """Each side learns no name of the other, which may be of another namespace: a UID, or how many.
+def _reported(victim: Target, handover: Handover) -> Announce:
+    """Neither side is reported the name of the other, which may be in another namespace: a UID, or a number.
 
     The node is the one that the preemptor goes to, or the victim's own if it goes to several.
     """
     preemptor = handover.preemptor
     nodes = sorted({node for _, node in handover.places})
-    where = nodes[0] if len(nodes) == 1 else dict(handover.homes).get(victim, nodes[0])
+    where = nodes[0] if len(nodes) == 1 else dict(handover.victim_nodes).get(victim, nodes[0])
     note = f"Preempted by {preemptor.kind.lower()} {preemptor.uid} on node {where} (decision {handover.id})"
     return Announce(victim, Tone.NORMAL, "Preempted", "Preempting", note, once=handover.id)
 
 
-def told_again(pod: Pod) -> Announce | None:
-    """What a victim on its way was to be told by who evicted it, who may have been gone before he could."""
+def reported_again(pod: Pod) -> Announce | None:
+    """Re-emits Preempted for a terminating victim: the previous leader may have died before announcing it."""
     if pod.metadata.deletion_timestamp is None:
         return None
     messages = (c.message for c in pod.status.conditions if _is_mark(c))
@@ -251,9 +251,9 @@ def told_again(pod: Pod) -> Announce | None:
     return Announce(target, Tone.NORMAL, "Preempted", "Preempting", note, once=found["id"])
 
 
-def _told_preemptor(handover: Handover) -> tuple[Effect, ...]:
-    homes = dict(handover.homes)
+def _reported_on_preemptor(handover: Handover) -> tuple[Effect, ...]:
+    nodes = dict(handover.victim_nodes)
     victims = [victim for victim in handover.victims if victim not in handover.gone]
-    told = giving_way_text(by_node(homes[victim] for victim in victims if victim in homes))
-    note = f"{told} (decision {handover.id})"
-    return (Announce(handover.preemptor, Tone.NORMAL, "Preempting", "Preempting", note),) if told else ()
+    text = giving_way_text(by_node(nodes[victim] for victim in victims if victim in nodes))
+    note = f"{text} (decision {handover.id})"
+    return (Announce(handover.preemptor, Tone.NORMAL, "Preempting", "Preempting", note),) if text else ()

@@ -1,33 +1,33 @@
 """Gangs whose pods are still being created, and which of them have waited for the others too long.
 
-Pods of a gang come one after the other, and mostly all of them come: to tell each that some are missing would
-cost two requests a pod, and be wrong a moment later.
+Pods of a gang are created one after the other, and mostly all of them are: to report on each that some are
+missing would cost two requests a pod, and be wrong a moment later.
 """
 
-from reprieve.scheduler.queue import Key
+from reprieve.scheduler.demand_key import DemandKey
 
 _PATIENCE = 5.0  # seconds from the first pod on
 
 
 class IncompleteGangs:
     def __init__(self) -> None:
-        self._due: dict[Key, float] = {}  # the earliest first: all wait equally long
-        self._late: set[Key] = set()
+        self._due: dict[DemandKey, float] = {}  # the earliest first: all wait equally long
+        self._late: set[DemandKey] = set()
 
-    def begin(self, gang: Key, now: float) -> None:
+    def begin(self, gang: DemandKey, now: float) -> None:
         if gang not in self._late:
             self._due.setdefault(gang, now + _PATIENCE)
 
-    def end(self, gang: Key) -> None:
-        """Its pods are there, or it is something else that it waits for."""
+    def end(self, gang: DemandKey) -> None:
+        """Its pods exist, or it waits for something else."""
         self._due.pop(gang, None)
         self._late.discard(gang)
 
-    def is_late(self, gang: Key) -> bool:
+    def is_late(self, gang: DemandKey) -> bool:
         return gang in self._late
 
-    def overdue(self, now: float) -> list[Key]:
-        """Those whose time has come, each once."""
+    def overdue(self, now: float) -> list[DemandKey]:
+        """Gangs whose time has come, each once."""
         found = [gang for gang, due in self._due.items() if due <= now]
         for gang in found:
             del self._due[gang]

@@ -1,4 +1,4 @@
-"""The nodes of the mirror: what they are, how full they are, and who is on them, by row."""
+"""The nodes of the mirror: what they are, how full they are, and which pods are on them, by row."""
 
 from bisect import insort
 
@@ -73,7 +73,7 @@ class NodeRows:
         self._changed[row] = node
 
     def note(self, row: int, node: Node) -> None:
-        """The object changed in nothing that anybody reads."""
+        """The object changed in nothing that is read."""
         self.objects[row] = node
 
     def _set_capacity(self, row: int, capacity: Amounts, axis: ResourceAxis) -> None:
@@ -101,7 +101,7 @@ class NodeRows:
         self._touches += 1
         self._touched[row] = self._touches
 
-    # --- who is on them ---
+    # --- the pods on them ---
 
     def enter(self, row: int, pod: int, rank: Importance, weight: Weight) -> None:
         insort(self.on_node[row], (rank, pod))

@@ -100,7 +100,7 @@ def _exceeds(one: Footprint, other: Footprint) -> bool:
 
 
 def is_heartbeat(old: Node, new: Node) -> bool:
-    """A report that changes nothing anybody reads."""
+    """A report that changes nothing that is read."""
     return (
         old.spec == new.spec
         and old.metadata.labels == new.metadata.labels

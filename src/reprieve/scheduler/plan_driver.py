@@ -4,13 +4,15 @@ A call may be answered after its plan was called off, its victim may vanish befo
 may be the victim of two plans. So each answer is first matched with the plan that waits for it, or with none.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from reprieve.model.effects import Announce, Effect, Evict, Nominate, Target, Tone
+from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.objects import Pod
 from reprieve.scheduler.changes import Change
-from reprieve.scheduler.decision_context import is_worth_evicting_for
-from reprieve.scheduler.demands import Asker, pod_target
+from reprieve.scheduler.current_context import reason_not_to_evict
+from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.explanation import failure_text
 from reprieve.scheduler.handover import (
     Handover,
@@ -22,20 +24,36 @@ from reprieve.scheduler.handover import (
     unmark,
     vanished,
 )
-from reprieve.scheduler.queue import Key
+from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.state import State
+from reprieve.scheduler.targets import pod_target
+
+_REASONS: Mapping[type[Effect], EndReason] = {
+    Nominate: EndReason.NOMINATION_FAILED,
+    SetCondition: EndReason.MARK_FAILED,
+    Evict: EndReason.EVICTION_FAILED,
+}
 
 
-def _step(state: State, key: Key, before: Handover, step: Step, now: float) -> tuple[Effect, ...]:
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    reason: EndReason
+    target: Target  # the pod or the group that a call was meant for, or the victim that does not leave
+    error: str
+
+
+def _step(state: State, key: DemandKey, before: Handover, step: Step, now: float) -> tuple[Effect, ...]:
     """A plan goes on; its demand is decided again when the calls are over, and when all victims are gone."""
     handover, effects = step
     evicts = before.evicts_later and any(isinstance(effect, Evict) for effect in effects)
-    if evicts and not is_worth_evicting_for(state, key, before, now):
-        return tuple(plan_anew(state, key, now))
+    if evicts and (reason := reason_not_to_evict(state, key, before, now)) is not None:
+        return tuple(plan_anew(state, key, reason, now))
     state.plans.keep(key, handover)
+    state.plan_log.went_on(key, handover, now)
     for effect in effects:
         if isinstance(effect, Evict):
             state.ledger.terminating.begin(effect.target, now)
+            state.plan_log.evicts(key, effect.target)
     if handover.stage is Stage.READY:
         state.queue.again(key)
     elif handover.stage is Stage.DRAINING and before.is_settling:
@@ -57,8 +75,9 @@ def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator
     if isinstance(effect, Evict):
         stays(state, effect.target)
         state.preemption_backoff.refused(effect.target, now)
+        state.plan_log.refused(effect.target, key)
     if key is not None:
-        yield from _failed(state, key, effect.target, error, now)
+        yield from _failed(state, key, _Failure(_REASONS[type(effect)], effect.target, error), now)
         state.queue.retry(key, now)
     if isinstance(effect, Evict):
         marks = _unused_marks(state)
@@ -67,11 +86,11 @@ def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator
         state.ledger.nominations.linger(effect.target)
 
 
-def _failed(state: State, key: Key, victim: Target, error: str, now: float) -> Iterator[Effect]:
-    found = state.asker(key)
-    yield from plan_anew(state, key, now)
-    if isinstance(found, Asker):
-        yield from state.say_all(found, failure_text(victim, error, found.key[1]))
+def _failed(state: State, key: DemandKey, failure: _Failure, now: float) -> Iterator[Effect]:
+    found = state.requester(key)
+    yield from plan_anew(state, key, failure.reason, now)
+    if isinstance(found, Requester):
+        yield from state.report(found, failure_text(failure.target, failure.error, key.namespace))
 
 
 def stays(state: State, pod: Target) -> None:
@@ -103,7 +122,7 @@ def never_left(state: State, now: float) -> Iterator[Effect]:
             note = f"{error} of being asked to; its room is not counted on any more"
             yield Announce(pod, Tone.WARNING, "PreemptionStuck", "Preempting", note)
         for key in waiting:
-            yield from _failed(state, key, pod, error, now)
+            yield from _failed(state, key, _Failure(EndReason.VICTIM_STUCK, pod, error), now)
 
 
 def swept(state: State, now: float) -> Iterator[Effect]:
@@ -142,15 +161,15 @@ def has_left(state: State, target: Target, now: float) -> Iterator[Effect]:
 def lost_room(state: State, node: str, now: float) -> Iterator[Effect]:
     """A node is gone: demands that wait for room on it plan anew."""
     for key in dict.fromkeys(state.ledger.parts[one.pod] for one in state.ledger.nominations.on(node)):
-        yield from plan_anew(state, key, now)
+        yield from plan_anew(state, key, EndReason.NODE_GONE, now)
 
 
-def plan_anew(state: State, key: Key, now: float) -> Iterator[Effect]:
-    yield from call_off(state, key, now)
+def plan_anew(state: State, key: DemandKey, reason: EndReason, now: float) -> Iterator[Effect]:
+    yield from call_off(state, key, reason, now)
     state.queue.again(key)
 
 
-def call_off(state: State, key: Key, now: float) -> tuple[Effect, ...]:
+def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tuple[Effect, ...]:
     """The demand has its place, is gone, or must plan anew: what was not sent yet is not sent.
 
     Its nominations end with the plan, here and at once. Clearing what the pods show is a call, and may fail.
@@ -161,6 +180,7 @@ def call_off(state: State, key: Key, now: float) -> tuple[Effect, ...]:
     handover = state.plans.drop(key)
     if handover is None:
         return withdrawn
+    state.plan_log.ended(key, reason, now)
     return (*withdrawn, *abandoned(handover, state.plans.needed())[1])
 
 
@@ -171,9 +191,12 @@ def without_vain_evictions(state: State, effects: Iterable[Effect]) -> Iterator[
             yield effect
         elif state.plans.take_back(effect):
             stays(state, effect.target)
+            state.plan_log.unsent(effect.target)
             yield unmark(effect.target)
         elif state.plans.expects(effect):
             yield effect
+        else:
+            state.plan_log.unsent(effect.target)
 
 
 def wake_others(

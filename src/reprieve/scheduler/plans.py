@@ -9,31 +9,31 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from reprieve.model.effects import Effect, Target
+from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import Handover
 from reprieve.scheduler.ledger.victims import Victims
-from reprieve.scheduler.queue import Key
 
 
 class Plans:
     def __init__(self, victims: Victims) -> None:
-        self._plans: dict[Key, Handover] = {}
+        self._plans: dict[DemandKey, Handover] = {}
         self._victims = victims
 
     def __len__(self) -> int:
         return len(self._plans)
 
-    def __iter__(self) -> Iterator[tuple[Key, Handover]]:
+    def __iter__(self) -> Iterator[tuple[DemandKey, Handover]]:
         """The caller may change or drop plans meanwhile."""
         return iter(list(self._plans.items()))
 
-    def of(self, key: Key) -> Handover | None:
+    def of(self, key: DemandKey) -> Handover | None:
         return self._plans.get(key)
 
-    def keep(self, key: Key, handover: Handover) -> None:
+    def keep(self, key: DemandKey, handover: Handover) -> None:
         """A new plan, or a plan that went on."""
         self._plans[key] = handover
 
-    def drop(self, key: Key) -> Handover | None:
+    def drop(self, key: DemandKey) -> Handover | None:
         """Calls off a plan. Its calls cannot be taken back: they will be answered, and for no plan."""
         handover = self._plans.pop(key, None)
         if handover is not None:
@@ -42,7 +42,7 @@ class Plans:
 
     # --- answers ---
 
-    def answered(self, effect: Effect) -> Key | None:
+    def answered(self, effect: Effect) -> DemandKey | None:
         """The plan that waited for this call; it does not any more."""
         key = self._sender(effect)
         if key is not None:
@@ -54,7 +54,7 @@ class Plans:
         """Whether a plan waits for an answer that was lost, so that the call has to be sent again."""
         return self._sender(effect) is not None
 
-    def _sender(self, effect: Effect) -> Key | None:
+    def _sender(self, effect: Effect) -> DemandKey | None:
         """Calls on one object are answered in the order in which they were sent: so the stray one first."""
         if self._victims.is_stray(effect):
             self._victims.forget(effect)
@@ -75,10 +75,10 @@ class Plans:
 
     # --- victims ---
 
-    def concerned(self, target: Target) -> list[tuple[Key, Handover]]:
+    def concerned(self, target: Target) -> list[tuple[DemandKey, Handover]]:
         return [(key, plan) for key, plan in self._plans.items() if plan.is_open and plan.concerns(target)]
 
-    def waiting_for(self, pod: Target) -> set[Key]:
+    def waiting_for(self, pod: Target) -> set[DemandKey]:
         """Demands that cannot go on before this pod, and the others whose room they wait for, are gone."""
         plans = ((key, plan) for key, plan in self._plans.items() if plan.is_open and not plan.apart)
         return {key for key, plan in plans if plan.waits_for(pod)}
@@ -88,8 +88,8 @@ class Plans:
         plans = [plan for plan in self._plans.values() if plan.is_open]
         return {target for plan in plans for target in (*plan.victims, *plan.marks)}
 
-    def doomed(self) -> set[Target]:
-        """Pods that are about to be evicted: for a plan, or as their mark tells, for a predecessor's."""
+    def victims_in_flight(self) -> set[Target]:
+        """Pods that are going to be evicted: chosen by a plan, or marked, be it by a predecessor."""
         marked = {target for target in self._victims.marked if target.kind == "Pod"}
         return marked.union(*(plan.victims for plan in self._plans.values()))
 

@@ -6,6 +6,7 @@ from reprieve.model.clocks import scheduled_at
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.mentions import Mentions, keys_looked_at
+from reprieve.model.objects import Pod
 from reprieve.model.pods import LabelSet, MentionKey, Pods, is_static
 from reprieve.model.resources import ResourceAxis
 from reprieve.model.shape import CompiledPod, Disk, HostPort, PodTerm, WeightedPodTerm
@@ -15,6 +16,10 @@ from reprieve.scheduler.growable_columns import GrowingColumn, GrowingRelation, 
 PodKey = tuple[str, str]  # namespace, name
 
 _MOST_MENTIONED = 4096  # kinds of pods that take turns; more than that start over
+
+
+def pod_key(pod: Pod) -> PodKey:
+    return pod.metadata.namespace, pod.metadata.name
 
 
 class PodRows:
@@ -32,7 +37,7 @@ class PodRows:
         self._static = np.zeros(0, np.bool_)
         self._classes: GrowingColumn[str] = GrowingColumn("")
         self._groups: GrowingColumn[GroupKey | None] = GrowingColumn(None)
-        # Rows that are free lie in a namespace that nobody means.
+        # Free rows lie in a namespace that no term names.
         self._namespaces: GrowingColumn[str] = GrowingColumn("")
         self._labels: GrowingColumn[LabelSet] = GrowingColumn(("", ()))
         self._ports: GrowingRelation[HostPort] = GrowingRelation()
@@ -57,16 +62,16 @@ class PodRows:
         return self._nonzero[:, row]
 
     def widen(self, axis: ResourceAxis) -> None:
-        """The axis has new resources: nobody has asked for them so far."""
+        """The axis has new resources: no pod has requested them so far."""
         missing = len(axis.names) - len(self._requests)
         nothing = np.zeros((missing, self._requests.shape[1]), np.int64)
         self._requests = np.concatenate([self._requests, nothing])
         self._table = None
 
     def resources_in_use(self) -> Mask:
-        """[resource] whether somebody asks for it."""
-        asks: Mask = np.logical_or.reduce(self._requests[:, list(self.rows.values())], axis=1)
-        return asks
+        """[resource] whether any pod requests it."""
+        requested: Mask = np.logical_or.reduce(self._requests[:, list(self.rows.values())], axis=1)
+        return requested
 
     def keep_resources(self, kept: Mask) -> None:
         self._requests = self._requests[kept]
@@ -175,7 +180,7 @@ class PodRows:
         )
 
     def _note_terms(self) -> None:
-        """Who is mentioned by whom stays as it is for as long as the terms are the same."""
+        """Which pods a term mentions stays as it is for as long as the terms are the same."""
         edition = (self._affinity.edition, self._anti_affinity.edition, self._preferred.edition)
         if edition != self._edition:
             terms = (*self._affinity.interner.things, *self._anti_affinity.interner.things)

@@ -1,8 +1,8 @@
-"""Whose evictions came to nothing: for whom nobody goes for a while, and who cannot be made to go.
+"""Pods for which evictions came to nothing: they may not preempt for a while. And victims that do not go.
 
-A pod that got the room of others and then could not start, for whatever other reason, would have them evicted
-again as soon as they are back. So would one whose plan ends at a victim that the server does not let go. Each
-time it happens to the same pod, the while is twice as long.
+A pod that got the room of its victims and then could not start, for whatever other reason, would have them
+evicted again as soon as they are back. So would one whose plan ends at a victim that the API server does not
+let go. Each time it happens to the same pod, the while is twice as long.
 """
 
 from collections.abc import Iterable
@@ -22,12 +22,12 @@ class _Held:
 
 class PreemptionBackoff:
     def __init__(self) -> None:
-        self._served: set[Target] = set()  # pods that were given room that others had to leave
-        self._asking: dict[Target, _Held] = {}  # pods for which nobody goes
-        self._staying: dict[Target, _Held] = {}  # pods that nobody asks to go
+        self._served: set[Target] = set()  # pods that were given the room of victims
+        self._asking: dict[Target, _Held] = {}  # pods that may not preempt
+        self._staying: dict[Target, _Held] = {}  # pods that are not evicted
 
     def serve(self, pods: Iterable[Target]) -> None:
-        """Others went for them, and now they have the room; whether they can use it will be seen."""
+        """They have the room of their victims now; whether they can use it will be seen."""
         self._served.update(pods)
 
     def wasted(self, pod: Target, now: float) -> None:
@@ -37,20 +37,20 @@ class PreemptionBackoff:
             self._asking[pod] = _held(self._asking.get(pod), now, harmless=0)
 
     def refused(self, victim: Target, now: float) -> None:
-        """The server does not let it be evicted. Once may be chance."""
+        """The API server rejected its eviction. Once may be chance."""
         self._staying[victim] = _held(self._staying.get(victim), now, harmless=1)
 
     def until(self, pods: Iterable[Target], now: float) -> float | None:
-        """Until when nobody goes for any of these; None if others may be asked to."""
+        """Until when nothing is evicted for any of these; None if pods may be."""
         moments = [held.until for pod in pods if (held := self._asking.get(pod)) is not None]
         return max((moment for moment in moments if moment > now), default=None)
 
     def staying(self, now: float) -> list[Target]:
-        """Those who are not asked to go, for now."""
+        """Pods that are not evicted, for now."""
         return sorted(pod for pod, held in self._staying.items() if held.until > now)
 
     def released(self, now: float) -> float | None:
-        """When the first of those may be asked again."""
+        """When the first of those may be evicted again."""
         return min((held.until for held in self._staying.values() if held.until > now), default=None)
 
     def forget(self, pod: Target) -> None:

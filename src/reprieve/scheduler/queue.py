@@ -1,4 +1,7 @@
-"""Who is next, who waits, and which change wakes whom. Times are arguments; nothing here decides."""
+"""Which demand is next, which ones wait, and which change wakes which.
+
+Times are arguments, and nothing is decided here.
+"""
 
 from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, field
@@ -7,8 +10,7 @@ from heapq import heappop, heappush
 from typing import TypeVar
 
 from reprieve.scheduler.changes import AT_ONCE, LOCAL, Change
-
-Key = tuple[str, str, str]  # kind, namespace, name
+from reprieve.scheduler.demand_key import DemandKey
 
 NO_CHANGES: frozenset[Change] = frozenset()
 _ENOUGH_DOUBLINGS = 64  # to reach any limit; a thousand would be too large a number
@@ -18,16 +20,16 @@ class Standing(Enum):
     ACTIVE = "active"  # to be decided as soon as it is its turn
     BACKOFF = "backoff"  # to be decided, but not before a time
     WAITING = "unschedulable"  # until something changes that could help
-    GATED = "gated"  # until whoever gated it lets go
-    HELD = "held"  # what was decided for it is being done; whoever does that says when to go on
-    DECIDING = "deciding"  # taken out; its fate is being settled
+    GATED = "gated"  # until it can be decided at all
+    HELD = "held"  # the calls of its plan are under way; nothing wakes it before they are over
+    DECIDING = "deciding"  # popped; it is being decided, or its pods are being bound
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
     first: float = 1.0
     longest: float = 10.0
-    flush_after: float = 300.0  # nobody waits longer than this without another look
+    flush_after: float = 300.0  # no demand waits longer than this without another decision
 
     def after(self, failures: int) -> float:
         if not failures:
@@ -41,23 +43,23 @@ DEFAULT_BACKOFF = Backoff()
 
 @dataclass(slots=True)
 class _Entry:
-    key: Key
+    key: DemandKey
     priority: int
-    since: float  # when it was put in line; among equals the first comes first
+    since: float  # when it was enqueued; among equals the first comes first
     standing: Standing
     ready_at: float = 0.0
     failures: int = 0
     waits_for: frozenset[Change] = NO_CHANGES
-    missed: set[Change] = field(default_factory=set)
-    home: str = ""  # the only node where anything can help it; empty: any
+    missed: set[Change] = field(default_factory=set)  # while it was held
+    only_node: str = ""  # the only node that can help it; empty: any
     ticket: int = 0  # only the newest ticket of an entry is valid in the heaps
 
 
 T = TypeVar("T", bound=Hashable)
 
 
-def _take_out(table: dict[T, dict[Key, None]], under: T, key: Key) -> None:
-    """Nothing is kept under a name that nobody has."""
+def _take_out(table: dict[T, dict[DemandKey, None]], under: T, key: DemandKey) -> None:
+    """Empty tables are not kept."""
     del table[under][key]
     if not table[under]:
         del table[under]
@@ -66,46 +68,42 @@ def _take_out(table: dict[T, dict[Key, None]], under: T, key: Key) -> None:
 class Queue:
     def __init__(self, backoff: Backoff = DEFAULT_BACKOFF) -> None:
         self._backoff = backoff
-        self._entries: dict[Key, _Entry] = {}
-        self._active: list[tuple[int, float, Key, int]] = []
-        self._timed: list[tuple[float, Key, int]] = []
-        # Those who wait, by where and for what: few combinations, many waiting.
-        self._waiting: dict[str, dict[frozenset[Change], dict[Key, None]]] = {}
-        self._at_home: dict[str, dict[Key, None]] = {}
-        self._deciding: set[Key] = set()  # those who learn later what changed in the meantime
-        self._expecting: set[Key] = set()  # those who may have to be looked at before their backoff is over
+        self._entries: dict[DemandKey, _Entry] = {}
+        self._active: list[tuple[int, float, DemandKey, int]] = []
+        self._timed: list[tuple[float, DemandKey, int]] = []
+        # Waiting demands, by node and by what they wait for: few combinations, many demands.
+        self._waiting: dict[str, dict[frozenset[Change], dict[DemandKey, None]]] = {}
+        self._by_node: dict[str, dict[DemandKey, None]] = {}
+        self._held: set[DemandKey] = set()
+        self._expecting: set[DemandKey] = set()  # demands that may be decided before their backoff is over
         self._tickets = 0
 
-    def __contains__(self, key: Key) -> bool:
+    def __iter__(self) -> Iterator[DemandKey]:
+        yield from self._entries
+
+    def __contains__(self, key: DemandKey) -> bool:
         return key in self._entries
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def standing(self, key: Key) -> Standing | None:
+    def standing(self, key: DemandKey) -> Standing | None:
         entry = self._entries.get(key)
         return entry.standing if entry is not None else None
 
-    def counts(self) -> dict[Standing, int]:
-        counts = dict.fromkeys(Standing, 0)
-        for entry in self._entries.values():
-            counts[entry.standing] += 1
-        return counts
+    # --- what is in the queue ---
 
-    # --- who asks ---
-
-    def add(self, key: Key, priority: int, now: float, *, gated: bool = False, home: str = "") -> None:
-        """A new demand, or one that changed so that it deserves another look at once."""
-        if key in self._entries and self._entries[key].home != home:
-            self.remove(key)  # a namesake elsewhere
+    def add(
+        self, key: DemandKey, priority: int, now: float, *, gated: bool = False, only_node: str = ""
+    ) -> None:
+        """A new demand, or one that changed so that it deserves another decision at once."""
+        if key in self._entries and self._entries[key].only_node != only_node:
+            self.remove(key)  # another pod of the same name, elsewhere
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry(key, priority, now, Standing.GATED, home=home)
-            if home:
-                self._at_home.setdefault(home, {})[key] = None
+            entry = self._entries[key] = _Entry(key, priority, now, Standing.GATED, only_node=only_node)
+            if only_node:
+                self._by_node.setdefault(only_node, {})[key] = None
         elif entry.standing is Standing.DECIDING or (entry.standing is Standing.HELD and not gated):
             entry.priority = priority
-            entry.missed.update(Change)
+            entry.missed.update(Change)  # a held demand is decided again as soon as it is let go
             return
         entry.priority = priority
         if gated:
@@ -114,17 +112,17 @@ class Queue:
             entry.since = now
             self._activate(entry)
 
-    def remove(self, key: Key) -> None:
+    def remove(self, key: DemandKey) -> None:
         entry = self._entries.pop(key, None)
         self._expecting.discard(key)
         if entry is not None:
             self._leave(entry)
-            if entry.home:
-                _take_out(self._at_home, entry.home, key)
+            if entry.only_node:
+                _take_out(self._by_node, entry.only_node, key)
 
-    # --- who is next ---
+    # --- what is next ---
 
-    def pop(self, now: float) -> Key | None:
+    def pop(self, now: float) -> DemandKey | None:
         """The most important demand whose time has come; of equals the one that came first."""
         self.advance(now)
         while self._active:
@@ -137,31 +135,26 @@ class Queue:
                 return key
         return None
 
-    def wait(self, key: Key, waits_for: frozenset[Change], now: float) -> None:
-        """It does not fit. It comes back when one of these changes happens, after its backoff."""
+    def wait(self, key: DemandKey, waits_for: frozenset[Change], now: float) -> None:
+        """It does not fit. It comes back when one of these changes happens, after its backoff.
+
+        A decision is made in one step, so no change can have happened since it was popped.
+        """
         entry = self._failed(key, now)
-        if entry is None:
-            return
-        if entry.missed & waits_for:
-            self._back_off(entry)
-        else:
+        if entry is not None:
             self._wait(entry, waits_for, now)
 
-    def park(self, key: Key, waits_for: frozenset[Change], now: float) -> None:
-        """It fits, and somebody else acts. It comes back if one of these changes happens."""
+    def park(self, key: DemandKey, waits_for: frozenset[Change], now: float) -> None:
+        """It fits, and another component acts. It comes back if one of these changes happens."""
         entry = self._entries.get(key)
-        if entry is None:
-            return
-        entry.failures, entry.ready_at = 0, now
-        if entry.missed & waits_for:
-            self._wake(entry, now)
-        else:
+        if entry is not None:
+            entry.failures, entry.ready_at = 0, now
             self._wait(entry, waits_for, now)
 
-    def retry(self, key: Key, now: float) -> None:
-        """Something went wrong that has nothing to do with room: again after a backoff.
+    def retry(self, key: DemandKey, now: float) -> None:
+        """A call failed, which says nothing about room: again after a backoff.
 
-        A demand of many pods may hear of many mishaps: together they are one failure.
+        For a demand of many pods many calls may fail: together they are one failure.
         """
         standing = self.standing(key)
         if standing is Standing.HELD:
@@ -170,12 +163,12 @@ class Queue:
             self._back_off(entry)
 
     def wake(
-        self, change: Change, now: float, but: Collection[Key] = (), nodes: Collection[str] = ()
+        self, change: Change, now: float, but: Collection[DemandKey] = (), nodes: Collection[str] = ()
     ) -> None:
         """``nodes`` is where it happened, if that matters."""
         places = ("", *nodes) if change in LOCAL else ("", *self._waiting)
-        for entry in [self._entries[key] for key in self._deciding.difference(but)]:
-            if change not in LOCAL or not entry.home or entry.home in nodes:
+        for entry in [self._entries[key] for key in self._held.difference(but)]:
+            if change not in LOCAL or not entry.only_node or entry.only_node in nodes:
                 entry.missed.add(change)
         if change in AT_ONCE:
             self._wake_at_once(change)
@@ -189,48 +182,43 @@ class Queue:
             if change in entry.waits_for and entry.standing in (Standing.WAITING, Standing.BACKOFF):
                 self._activate(entry)
 
-    def expect(self, key: Key, changes: frozenset[Change], moment: float | None, now: float) -> None:
+    def expect(self, key: DemandKey, changes: frozenset[Change], moment: float | None, now: float) -> None:
         """It waits for further changes, and for a moment that no backoff makes it miss."""
         entry = self._entries.get(key)
-        if entry is None:
+        if entry is None or entry.standing is not Standing.WAITING:
             return
         self._expecting.add(key)
+        self._wait(entry, entry.waits_for | changes, now)
         if moment is not None:
             entry.ready_at = min(entry.ready_at, moment)
-        if entry.standing is Standing.BACKOFF:
-            entry.waits_for |= changes
-            self._back_off(entry)
-        elif entry.standing is Standing.WAITING:
-            self._wait(entry, entry.waits_for | changes, now)
-            if moment is not None:
-                heappush(self._timed, (moment, key, entry.ticket))
+            heappush(self._timed, (moment, key, entry.ticket))
 
     def hasten(self, change: Change, moment: float) -> None:
-        """Whoever waits for such a change must not miss a moment that comes with it, whatever its backoff."""
+        """No backoff delays a demand that waits for such a change beyond this moment."""
         for entry in [self._entries[key] for key in sorted(self._expecting)]:
             if change in entry.waits_for and entry.ready_at > moment:
                 entry.ready_at = moment
                 if entry.standing is Standing.BACKOFF:
                     self._back_off(entry)
 
-    def gate(self, key: Key) -> None:
-        """It has nothing to ask for the time being."""
+    def gate(self, key: DemandKey) -> None:
+        """It cannot be decided for the time being."""
         entry = self._entries.get(key)
         if entry is not None:
             self._move(entry, Standing.GATED)
 
-    def hold(self, key: Key) -> None:
-        """Nothing wakes it before it is let go."""
+    def hold(self, key: DemandKey) -> None:
+        """Nothing wakes it before ``let_wait``."""
         entry = self._entries.get(key)
         if entry is not None:
             self._move(entry, Standing.HELD)
 
-    def has_missed(self, key: Key) -> bool:
+    def has_missed(self, key: DemandKey) -> bool:
         """Whether anything that it waits for has happened since it was held."""
         entry = self._entries.get(key)
         return entry is not None and not entry.waits_for.isdisjoint(entry.missed)
 
-    def let_wait(self, key: Key, now: float) -> None:
+    def let_wait(self, key: DemandKey, now: float) -> None:
         """From now on what it waits for wakes it; at once if that has happened in the meantime."""
         entry = self._entries.get(key)
         if entry is None or entry.standing is not Standing.HELD:
@@ -240,14 +228,14 @@ class Queue:
         else:
             self._wait(entry, entry.waits_for, now)
 
-    def again(self, key: Key) -> None:
-        """Its turn comes at once, and its place in line is the old one."""
+    def again(self, key: DemandKey) -> None:
+        """It is decided at once, in the order of its old place in the queue."""
         entry = self._entries.get(key)
         if entry is not None:
             self._activate(entry)
 
     def advance(self, now: float) -> None:
-        """Lets go of everybody whose time has come."""
+        """Wakes all demands whose time has come."""
         while self._timed and self._timed[0][0] <= now:
             _, key, ticket = heappop(self._timed)
             entry = self._entries.get(key)
@@ -268,16 +256,13 @@ class Queue:
         self._active = [(rank, since + seconds, key, ticket) for rank, since, key, ticket in self._active]
         self._timed = [(at + seconds, key, ticket) for at, key, ticket in self._timed]
 
-    def at(self, node: str) -> list[Key]:
-        """Those whom nothing can help that happens elsewhere."""
-        return list(self._at_home.get(node, ()))
-
-    def keys(self) -> Iterator[Key]:
-        yield from self._entries
+    def at(self, node: str) -> list[DemandKey]:
+        """Demands that only this node can help."""
+        return list(self._by_node.get(node, ()))
 
     # --- moving entries ---
 
-    def _failed(self, key: Key, now: float) -> _Entry | None:
+    def _failed(self, key: DemandKey, now: float) -> _Entry | None:
         entry = self._entries.get(key)
         if entry is not None:
             entry.failures += 1
@@ -288,7 +273,7 @@ class Queue:
     def _wait(self, entry: _Entry, waits_for: frozenset[Change], now: float) -> None:
         self._move(entry, Standing.WAITING)
         entry.waits_for = waits_for
-        self._waiting.setdefault(entry.home, {}).setdefault(waits_for, {})[entry.key] = None
+        self._waiting.setdefault(entry.only_node, {}).setdefault(waits_for, {})[entry.key] = None
         heappush(self._timed, (now + self._backoff.flush_after, entry.key, entry.ticket))
 
     def _wake(self, entry: _Entry, now: float) -> None:
@@ -310,17 +295,17 @@ class Queue:
         self._tickets += 1
         entry.ticket = self._tickets
         entry.standing = standing
-        if standing in (Standing.DECIDING, Standing.HELD):
-            self._deciding.add(entry.key)
+        if standing is Standing.HELD:
+            self._held.add(entry.key)
 
     def _leave(self, entry: _Entry) -> None:
-        self._deciding.discard(entry.key)
+        self._held.discard(entry.key)
         if entry.standing is Standing.WAITING:
-            waiting = self._waiting[entry.home]
+            waiting = self._waiting[entry.only_node]
             _take_out(waiting, entry.waits_for, entry.key)
             if not waiting:
-                del self._waiting[entry.home]
+                del self._waiting[entry.only_node]
 
-    def _is_valid(self, timed: tuple[float, Key, int]) -> bool:
+    def _is_valid(self, timed: tuple[float, DemandKey, int]) -> bool:
         entry = self._entries.get(timed[1])
         return entry is not None and entry.ticket == timed[2]

@@ -1,13 +1,19 @@
-"""What the scheduler must be told: whose pods it schedules, who gives way to them, how patient it is."""
+"""What assembly hands to the scheduler: profiles and policies, times, and choices as functions.
 
-from collections.abc import Mapping
+A feature gate is never a value here: the function or the record that it stands for is.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from reprieve.model.objects import Pod
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.preemption.policy import REPRIEVE, Policy
-from reprieve.scheduler.demands import NO_SPECIAL_RULES, GroupRules
-from reprieve.scheduler.planning import RoomFor
+from reprieve.scheduler.demand_key import DemandKey, with_its_group
+from reprieve.scheduler.demands.group_rules import DEFAULT_RULES, GroupRules
+from reprieve.scheduler.gang_strategy import MIN_COUNT, GangStrategy
 from reprieve.scheduler.queue import DEFAULT_BACKOFF, Backoff
+from reprieve.scheduler.toleration_rules import HONOURED, TolerationRules
 
 SCHEDULER_NAME = "reprieve"
 
@@ -17,19 +23,11 @@ class Settings:
     profiles: Mapping[str, Profile] = field(default_factory=lambda: {SCHEDULER_NAME: DEFAULT_PROFILE})
     backoff: Backoff = DEFAULT_BACKOFF
     volume_seconds: float = 600.0  # how long volumes may take before the pod is tried elsewhere
-    # Who gives way to whose pods; a scheduler without an entry evicts nobody.
+    # By scheduler name; for pods of a scheduler without an entry nothing is evicted.
     policies: Mapping[str, Policy] = field(default_factory=lambda: {SCHEDULER_NAME: REPRIEVE})
-    groups: bool = True  # pods of a group ask together
-    whole_gangs: bool = False  # room is made for all pods of a gang, not just for as many as it needs
-    gangs_preempt: bool = True  # a gang makes room for itself as one; otherwise each pod of it does
-    group_rules: GroupRules = NO_SPECIAL_RULES
-    topology: bool = True  # groups keep to a topology domain if they say so
-    tolerations: bool = True  # what priority classes say of tolerations is looked at
-    stuck_victim_seconds: float = 300.0  # after which nobody counts on who should be gone
+    demand_of_pod: Callable[[Pod], DemandKey] = with_its_group  # which demand a waiting pod is part of
+    gangs: GangStrategy = MIN_COUNT
+    group_rules: GroupRules = DEFAULT_RULES
+    tolerations: TolerationRules = HONOURED
+    stuck_victim_seconds: float = 300.0  # after which a victim that has not left is not counted on
     unseen: frozenset[type] = frozenset()  # kinds of objects that are not looked at
-
-    @property
-    def room_for(self) -> RoomFor:
-        if not self.gangs_preempt:
-            return RoomFor.ONE
-        return RoomFor.ALL if self.whole_gangs else RoomFor.NEEDED

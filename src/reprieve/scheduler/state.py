@@ -1,8 +1,8 @@
 """All that the scheduler remembers, and the small steps that keep its parts in agreement.
 
 The world mirrors what the cluster shows, the ledger keeps what was promised and is not shown yet, the queue
-orders demands, and plans are being carried out. What follows from events is decided elsewhere: `enqueueing`
-(which demands there are), `binding` (pods that have a place), `plan_driver` (open plans), `deciding`.
+orders demands, and plans are being carried out. What follows from events is decided elsewhere: ``enqueueing``
+(demands), ``binding`` (pods that have a place), ``plan_driver`` (open plans), ``deciding``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,21 +11,29 @@ from math import inf
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import GroupKey
 from reprieve.model.objects import Node, Pod, PodGroup
-from reprieve.model.shape import CompiledPod
-from reprieve.preemption.policy import InPlace
+from reprieve.preemption.policy import Resizes
 from reprieve.preemption.toleration import toleration_of
 from reprieve.scheduler.changes import Change
-from reprieve.scheduler.demands import IN_PLACE, Asker, NotYet, asker, asker_in_place, pod_target
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
+from reprieve.scheduler.demands import (
+    NotYet,
+    Requester,
+    WaitingGroup,
+    report_waiting,
+    requester_of,
+)
 from reprieve.scheduler.equivalence import RememberedRefusal
 from reprieve.scheduler.handover import is_marked
 from reprieve.scheduler.incomplete_gangs import IncompleteGangs
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
+from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
-from reprieve.scheduler.queue import Key, Queue
+from reprieve.scheduler.queue import Queue
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.status_reporter import StatusReporter
+from reprieve.scheduler.targets import group_target, pod_target
 from reprieve.scheduler.tombstones import Tombstones
 from reprieve.scheduler.unknown_outcomes import UnknownOutcomes
 from reprieve.scheduler.world import World
@@ -38,6 +46,7 @@ class State:
         self.world = World(self.ledger.assumed, self.ledger.budget_lag)
         self.queue = Queue(settings.backoff)
         self.plans = Plans(self.ledger.victims)
+        self.plan_log = PlanLog()
         self.faults: dict[Target, str] = {}  # pods whose spec cannot be honoured
         self.reporter = StatusReporter()
         self.incomplete_gangs = IncompleteGangs()
@@ -52,7 +61,7 @@ class State:
     def notice(self, now: float) -> None:
         """The clock may be put back: then every wait lasts as long as it was meant to, and no longer."""
         if now < self._now:
-            for timed in (*self._timed(), self.preemption_backoff):
+            for timed in (*self._timed(), self.preemption_backoff, self.plan_log):
                 timed.shift(now - self._now)
         self._now = now
 
@@ -63,45 +72,42 @@ class State:
     def _timed(self) -> tuple[Queue | Ledger | IncompleteGangs | UnknownOutcomes[Effect], ...]:
         return self.queue, self.ledger, self.incomplete_gangs, self.unknown_outcomes
 
-    def asker(self, key: Key) -> Asker | NotYet | None:
-        found = self._asker_in_place(key) if key[0] == IN_PLACE else self._asker(key)
-        if isinstance(found, Asker) and self.world.is_ending(key[1]):
-            # A server lets nothing start there: to try would be in vain, and to evict others for it worse.
-            return NotYet(f"namespace {key[1]} is being deleted, and nothing can start there", found.pods)
-        return found
-
-    def _asker(self, key: Key) -> Asker | NotYet | None:
-        found = asker(self.world, key, self.settings.group_rules)
-        if not isinstance(found, Asker):
+    def requester(self, key: DemandKey) -> Requester | NotYet | None:
+        """The demand of this key as things stand; None if it needs nothing any more."""
+        found = requester_of(self.world, key, self.settings.group_rules, self.resizes(key))
+        if found is None or isinstance(found, NotYet):
             return found
-        faulty = [pod for pod in found.pods if pod_target(pod.pod) in self.faults]
-        if not faulty:
-            return found
-        text = f"PodGroup {key[1]}/{key[2]} waits for pod {faulty[0].pod.metadata.name}, which is faulty"
-        return NotYet(text, tuple(pod for pod in found.pods if pod not in faulty))
+        return self._held_back(found) or found
 
-    def _asker_in_place(self, key: Key) -> Asker | NotYet | None:
-        in_place = self.in_place(key)
-        if in_place is None:
-            return None
-        found = asker_in_place(self.world, key, in_place, self.settings.group_rules)
-        faulty = isinstance(found, Asker) and pod_target(found.pods[0].pod) in self.faults
-        return NotYet("") if faulty else found
+    def _held_back(self, requester: Requester) -> NotYet | None:
+        key = requester.key
+        faulty = [pod for pod in requester.pods if pod_target(pod.pod) in self.faults]
+        if faulty and isinstance(requester, WaitingGroup):
+            name = faulty[0].pod.metadata.name
+            text = f"PodGroup {key.namespace}/{key.name} waits for pod {name}, which is faulty"
+            return NotYet(text, tuple(pod for pod in requester.pods if pod not in faulty))
+        if faulty:
+            return NotYet("")
+        if self.world.is_ending(key.namespace):
+            # The API server starts nothing there: a bind would fail, and evictions for it would be in vain.
+            text = f"namespace {key.namespace} is being deleted, and nothing can start there"
+            return NotYet(text, requester.pods)
+        return None
 
-    def in_place(self, key: Key) -> InPlace | None:
-        """How the pod of this name asks for more where it runs, if it may."""
-        known = self.world.pod(key[1:])
+    def resizes(self, key: DemandKey) -> Resizes | None:
+        """How a resize of the pod of this name becomes a demand; None if it does not."""
+        known = self.world.pod(key.object) if key.kind is DemandKind.RESIZE else None
         policy = self.settings.policies.get(known.pod.spec.scheduler_name) if known is not None else None
-        return policy.in_place if policy is not None else None
+        return policy.resizes if policy is not None else None
 
-    def forbidden(self, key: Key, pod: Pod, node: Node) -> str:
-        """Why no pod would be evicted for a pod like this on a node like this."""
-        in_place = self.in_place(key)
-        return in_place.forbidden(pod, node) if in_place is not None else ""
+    def forbidden(self, key: DemandKey, pod: Pod, node: Node) -> str:
+        """Why no pod would be evicted for a resize of a pod like this on a node like this."""
+        resizes = self.resizes(key)
+        return resizes.forbidden(pod, node) if resizes is not None else ""
 
-    def home(self, key: Key) -> str:
-        """The only node where anything can help a demand; empty if any can."""
-        known = self.world.pod(key[1:]) if key[0] == IN_PLACE else None
+    def only_node(self, key: DemandKey) -> str:
+        """The only node that can help a demand; empty if any can."""
+        known = self.world.pod(key.object) if key.kind is DemandKind.RESIZE else None
         return known.pod.spec.node_name if known is not None else ""
 
     def is_ours(self, pod: Pod) -> bool:
@@ -126,7 +132,7 @@ class State:
             self.wake(self.world.volume_steps_changed(), now)
         return assumed
 
-    def unreserve(self, pods: Iterable[Target], key: Key, now: float) -> None:
+    def unreserve(self, pods: Iterable[Target], key: DemandKey, now: float) -> None:
         """Room that no pod waits for any more: to other demands it is as if a pod had left."""
         withdrawn = map(self.ledger.nominations.withdraw, pods)
         nodes = {nomination.node for nomination in withdrawn if nomination is not None}
@@ -135,8 +141,7 @@ class State:
 
     def saw_mark(self, thing: Pod | PodGroup) -> None:
         """The object shows a mark, or shows none any more."""
-        meta = thing.metadata
-        target = Target(type(thing).__name__, meta.namespace, meta.name, meta.uid)
+        target = pod_target(thing) if isinstance(thing, Pod) else group_target(thing)
         self.ledger.victims.saw(target, marked=is_marked(thing))
 
     def runs_on(self, group: Target) -> bool:
@@ -147,25 +152,15 @@ class State:
             pod.metadata.deletion_timestamp or pod_target(pod) in self.ledger.terminating for pod in placed
         )
 
-    def say(
-        self,
-        pods: Iterable[CompiledPod],
-        group: PodGroup | None,
-        text: str,
-        told_otherwise: Target | None = None,
-    ) -> Iterator[Effect]:
-        for pod in pods:
-            target = pod_target(pod.pod)
-            if pod.pod.spec.node_name:
-                yield from self.reporter.no_room_in_place(target, text)
-            else:
-                yield from self.reporter.waits(target, "Unschedulable", text, aloud=target != told_otherwise)
-        if group is not None:
-            yield from self.reporter.group_waits(group, text)
+    def report(self, requester: Requester, text: str) -> Iterator[Effect]:
+        """Why a demand has not got what it needs, on each of its pods and on its group."""
+        yield from report_waiting(self.reporter, requester.key, requester.pods, text)
+        if isinstance(requester, WaitingGroup):
+            yield from self.report_groups(requester, text)
 
-    def say_all(self, who: Asker, text: str, told_otherwise: Target | None = None) -> Iterator[Effect]:
-        """``told_otherwise``: the object that needs no event about it."""
-        yield from self.say(who.pods, who.group, text, told_otherwise)
+    def report_groups(self, requester: WaitingGroup, text: str) -> Iterator[Effect]:
+        for group in requester.tree.groups():
+            yield from self.reporter.group_waits(group, text)
 
     def is_preparing(self, pod: Target) -> bool:
         assumed = self.ledger.assumed.of(pod)

@@ -1,12 +1,13 @@
-"""What people are told of those who wait: conditions and events, and only if there is something new to tell.
+"""Conditions and events about demands that wait, and only if there is something new to report.
 
-Knows what was said last, and nothing of why.
+Knows what was reported last, and nothing of why.
 """
 
 from collections.abc import Iterator
 
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, Tone
 from reprieve.model.objects import PodGroup
+from reprieve.scheduler.targets import group_target
 
 _LONGEST_NOTE = 1024  # what a Kubernetes event may say
 _SCHEDULED, _DIVERGES = "PodGroupInitiallyScheduled", "PodsNotMatchingPriority"
@@ -14,14 +15,14 @@ _SCHEDULED, _DIVERGES = "PodGroupInitiallyScheduled", "PodsNotMatchingPriority"
 
 class StatusReporter:
     def __init__(self) -> None:
-        self._said: dict[Target, str] = {}
-        self._whispered: set[Target] = set()  # to whom it was only written down: no event told it
+        self._reported: dict[Target, str] = {}
+        self._without_event: set[Target] = set()  # pods that got the condition and no event
         self._diverging: dict[Target, str] = {}  # of the priorities in a group; empty: that they agree
 
     def forget(self, target: Target) -> None:
-        """Nobody was told anything, what was said did not arrive, or it does not hold any more."""
-        self._said.pop(target, None)
-        self._whispered.discard(target)
+        """The last report did not arrive, or does not hold any more."""
+        self._reported.pop(target, None)
+        self._without_event.discard(target)
         self._diverging.pop(target, None)
 
     def warn(self, target: Target, text: str) -> Iterator[Effect]:
@@ -29,33 +30,33 @@ class StatusReporter:
             yield _warning(target, text)
 
     def class_is_faulty(self, priority_class: Target, text: str) -> Iterator[Effect]:
-        """What is wrong with its annotations; with an empty text nothing is, and a relapse is news again."""
+        """What is wrong with its annotations; an empty text: nothing, and the next fault is news again."""
         if self._is_news(priority_class, text) and text:
             note = text[:_LONGEST_NOTE]
             yield Announce(priority_class, Tone.WARNING, "InvalidToleration", "Preempting", note)
 
     def waits(self, pod: Target, reason: str, text: str, *, aloud: bool = True) -> Iterator[Effect]:
-        """Why a pod has no node. Not ``aloud``: another event tells it, or will."""
-        news, unheard = self._is_news(pod, text), pod in self._whispered
+        """Why a pod has no node. Not ``aloud``: another event says it, or will."""
+        news, unheard = self._is_news(pod, text), pod in self._without_event
         if news:
             yield SetCondition(pod, "PodScheduled", "False", reason, text[:_LONGEST_NOTE])
         if not aloud:
-            self._whispered.add(pod)
+            self._without_event.add(pod)
         elif news or unheard:
-            self._whispered.discard(pod)
+            self._without_event.discard(pod)
             yield _warning(pod, text)
 
-    def in_place(self, pod: Target, reason: str, text: str) -> Iterator[Effect]:
-        """What becomes of a pod that asks for more where it runs; no condition denies its node."""
+    def resize_goes_on(self, pod: Target, reason: str, text: str) -> Iterator[Effect]:
+        """The next step of a resize. The pod has its node, so no condition is set."""
         if self._is_news(pod, text):
             yield Announce(pod, Tone.NORMAL, reason, "Scheduling", text[:_LONGEST_NOTE])
 
-    def no_room_in_place(self, pod: Target, text: str) -> Iterator[Effect]:
+    def resize_waits(self, pod: Target, text: str) -> Iterator[Effect]:
         if self._is_news(pod, text):
             yield Announce(pod, Tone.WARNING, "NoRoomInPlace", "Scheduling", text[:_LONGEST_NOTE])
 
     def group_waits(self, group: PodGroup, text: str) -> Iterator[Effect]:
-        """A group that was scheduled once stays so, whatever becomes of those who join later."""
+        """A group that was scheduled once stays so, whatever becomes of pods that join later."""
         target = group_target(group)
         if not self.is_scheduled(group) and self._is_news(target, text):
             yield SetCondition(target, _SCHEDULED, "False", "Unschedulable", text[:_LONGEST_NOTE])
@@ -66,14 +67,14 @@ class StatusReporter:
             yield SetCondition(target, _SCHEDULED, "True", "Scheduled", "")
 
     def is_scheduled(self, group: PodGroup) -> bool:
-        return _is_true(group, _SCHEDULED) or self._said.get(group_target(group)) == _SCHEDULED
+        return _is_true(group, _SCHEDULED) or self._reported.get(group_target(group)) == _SCHEDULED
 
     def divergence(self, group: PodGroup, text: str) -> Iterator[Effect]:
-        """That pods of a group have other priorities than it, and with an empty text that none has."""
+        """That pods of a group have other priorities than it; an empty text: that none has."""
         target = group_target(group)
-        told = self._diverging.get(target, _true_message(group, _DIVERGES))
+        reported = self._diverging.get(target, _true_message(group, _DIVERGES))
         self._diverging[target] = text
-        if told == text:
+        if reported == text:
             return
         if text:
             yield SetCondition(target, _DIVERGES, "True", "PrioritiesDiffer", text[:_LONGEST_NOTE])
@@ -82,13 +83,8 @@ class StatusReporter:
             yield SetCondition(target, _DIVERGES, "False", "PrioritiesAgree", agree)
 
     def _is_news(self, target: Target, text: str) -> bool:
-        told, self._said[target] = self._said.get(target), text
-        return told != text
-
-
-def group_target(group: PodGroup) -> Target:
-    meta = group.metadata
-    return Target("PodGroup", meta.namespace, meta.name, meta.uid)
+        reported, self._reported[target] = self._reported.get(target), text
+        return reported != text
 
 
 def _warning(target: Target, text: str) -> Announce:

@@ -1,4 +1,4 @@
-"""Who is gone for good: whatever is still shown of them is old news.
+"""Objects that are gone for good: whatever is still shown of them is old news.
 
 Watches may repeat themselves, and lists may be older than what was seen. UIDs never come again.
 """
@@ -20,6 +20,6 @@ class Tombstones:
             del self._versions[next(iter(self._versions))]
 
     def hold(self, meta: ObjectMeta) -> bool:
-        """Whether this is an old sight of somebody who is gone."""
+        """Whether this is an old version of an object that is gone."""
         last = self._versions.get(meta.uid)
         return last is not None and meta.resource_version.isdecimal() and int(meta.resource_version) <= last

@@ -1,6 +1,6 @@
 """Calls whose answers were lost, and when each is to be made again: at once, and then ever more slowly.
 
-A server that answers nothing but errors (a webhook that is down, say) must not be asked all the time. What
+A server that answers nothing but errors (a webhook that is down, say) must not be called all the time. What
 follows from a lost answer is not known here.
 """
 
@@ -31,11 +31,11 @@ class UnknownOutcomes(Generic[T]):
         return True
 
     def end(self, call: T) -> None:
-        """It was answered, or nobody needs to know any more."""
+        """It was answered, or the answer does not matter any more."""
         self._times.pop(call, None)
 
     def taken_up(self, now: float) -> list[T]:
-        """Those who have waited long enough, each once."""
+        """Calls that have waited long enough, each once."""
         found = []
         while self._due and self._due[0][0] <= now:
             found.append(heappop(self._due)[2])

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 from reprieve.model.effects import Evict, Nominate, SetCondition, Target
 from reprieve.model.objects import Pod
-from reprieve.scheduler.demands import pod_target
+from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import Handover, is_marked
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.nominations import Nomination, Reason
-from reprieve.scheduler.queue import Key, Standing
+from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.state import State
+from reprieve.scheduler.targets import pod_target
 
 
 class BrokenRuleError(AssertionError):
@@ -95,12 +96,12 @@ def _pods_to_serve_are_known_and_remembered(state: State) -> Iterator[Broken]:
     for pod in state.faults:
         if pod not in state.ledger.parts:
             yield Broken(pod, "its fault is remembered, and it is part of no demand")
-    for demand in list(state.queue.keys()):
+    for demand in state.queue:
         if not state.ledger.parts.pods(demand):
             yield Broken(demand, "it is in the queue, and no pod is part of it")
 
 
-def _is_in_line(state: State, demand: Key) -> bool:
+def _is_in_line(state: State, demand: DemandKey) -> bool:
     return state.queue.standing(demand) not in (None, Standing.DECIDING)
 
 
@@ -141,7 +142,7 @@ def _plans_are_carried_out_for_demands(state: State) -> Iterator[Broken]:
             yield Broken(demand, f"it is {standing} while its plan is {plan.stage}")
         if bool(plan.pending) != plan.is_settling:
             yield Broken(demand, f"its plan is {plan.stage} and waits for {len(plan.pending)} calls")
-        for pod, node in plan.places if not plan.in_place else ():
+        for pod, node in plan.places if plan.nominates else ():
             nomination = state.ledger.nominations.of(pod)
             moved = state.ledger.parts.get(pod) != demand
             if not moved and (nomination is None or nomination.node != node):

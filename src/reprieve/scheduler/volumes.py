@@ -38,7 +38,7 @@ def steps(ask: Ask, node: int) -> tuple[VolumeStep, ...]:
 def first(steps: tuple[VolumeStep, ...]) -> tuple[VolumeStep, ...]:
     """Existing volumes are scarce: only when it has them does a pod ask for others to be made at its node.
 
-    In the other order, a faster pod could take the one and leave the pod tied to a place that it cannot use.
+    In the other order, a faster pod could take the one and leave this pod tied to a place it cannot use.
     """
     return tuple(step for step in steps if isinstance(step, BindVolume)) or steps
 

@@ -53,6 +53,7 @@ from reprieve.scheduler.object_changes import (
     says_the_same,
 )
 from reprieve.scheduler.pod_rows import PodKey, PodRows
+from reprieve.scheduler.targets import pod_target
 from reprieve.scheduler.volumes import StorageMirror
 
 NONE: Changes = frozenset()
@@ -137,7 +138,7 @@ class World:
     def is_placed(self, key: PodKey) -> bool:
         """Whether a pod has its node, or is promised one."""
         pod = self._pods.compiled[self._pods.rows[key]].pod
-        return bool(pod.spec.node_name) or _target(pod) in self._assumed
+        return bool(pod.spec.node_name) or pod_target(pod) in self._assumed
 
     def sizes(self) -> dict[str, int]:
         """How much there is: nodes, pods on them, and those of these that are only assumed there."""
@@ -249,11 +250,11 @@ class World:
     def _begins_to_leave(self, pod: Pod) -> None:
         if pod.metadata.deletion_timestamp is not None:
             return  # its deletion was seen before, and the budgets may have counted it since
-        if self._budget_lag.leaves(_target(pod), pod, self._budgets_as_shown()):
+        if self._budget_lag.leaves(pod_target(pod), pod, self._budgets_as_shown()):
             self._budgets = None
 
     def _has_left(self, pod: Pod) -> Changes:
-        if not self._budget_lag.gone(_target(pod)):
+        if not self._budget_lag.gone(pod_target(pod)):
             return NONE
         self._budgets = None
         return frozenset({Change.BUDGETS})
@@ -265,7 +266,7 @@ class World:
         """
         row = self._pods.rows[key]
         pod = self._pods.compiled[row].pod
-        name = pod.spec.node_name or self._assumed.node_of(_target(pod))
+        name = pod.spec.node_name or self._assumed.node_of(pod_target(pod))
         before, after = int(self._where[row]), self._nodes.rows.get(name, NOWHERE)
         self._miss(key, name if after == NOWHERE else "")
         self._move(row, after)
@@ -470,7 +471,3 @@ class World:
         if self._shown_budgets is None:
             self._shown_budgets = budgets_table(self._all((PodDisruptionBudget,)), [])
         return self._shown_budgets
-
-
-def _target(pod: Pod) -> Target:
-    return Target("Pod", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)

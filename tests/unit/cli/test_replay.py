@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from reprieve.assembly import journal_in
+from reprieve.assembly.journals import journal_in
 from reprieve.cli.main import reprieve
 from reprieve.config import Gates, default_configuration
 from reprieve.model.events import Seen, Synced

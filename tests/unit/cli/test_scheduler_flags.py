@@ -15,9 +15,8 @@ from reprieve.assembly.trust import Files
 from reprieve.cli.idle_flags import told_of
 from reprieve.cli.scheduler import document_of, scheduler, wanted_of
 from reprieve.cli.serving import passed_over
+from reprieve.model.json import Json
 from tests.architecture.source import ROOT
-
-Json = dict[str, Any]
 
 # Every flag of kube-scheduler 1.37 with a value that it takes, and whether that sets something here.
 SETS, IDLE, REFUSED = "sets something", "changes nothing", "is refused"

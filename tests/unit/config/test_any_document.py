@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.config import InvalidConfigurationError, parse_configuration, parse_feature_gates
+from reprieve.config.args import CriterionName
 from reprieve.config.configuration import ClientConnection, Document, LeaderElection
 from reprieve.config.plugins import PLUGINS, Plugins
 from reprieve.config.profiles import ARGS, ProfileDocument
@@ -14,7 +15,7 @@ from reprieve.config.profiles import ARGS, ProfileDocument
 ARGUMENTS = [field.type for field in ARGS.values()]
 RECORDS = [Document, ClientConnection, LeaderElection, ProfileDocument, Plugins, *ARGUMENTS]
 KEYS = sorted({field.encode_name for kind in RECORDS for field in msgspec.structs.fields(kind)})
-WORDS = [*KEYS, *PLUGINS, *ARGS, "enabled", "disabled", "name", "args", "weight", "*", "15s"]
+WORDS = [*KEYS, *PLUGINS, *ARGS, *CriterionName, "enabled", "disabled", "name", "args", "weight", "*", "15s"]
 
 scalars = st.one_of(
     st.none(),

@@ -3,6 +3,7 @@
 import pytest
 
 from reprieve.config.args import (
+    RANKING,
     Budgets,
     BudgetSelectors,
     Divergence,
@@ -39,6 +40,28 @@ def test_a_written_key_wins_over_the_preset_and_a_null_does_not() -> None:
     assert args.search is Search.UPSTREAM
 
 
+@pytest.mark.parametrize("order", [("Pods",), RANKING[::-1], RANKING[:-1]])
+def test_the_preset_fixes_the_order_of_the_criteria(order: tuple[str, ...]) -> None:
+    assert complaints(lambda: with_args("Reprieve", policy="Upstream", ranking=[*order])) == [
+        "profiles[0].pluginConfig[0].args.ranking: "
+        "policy: Upstream fixes the order of the criteria: remove the key"
+    ]
+
+
+def test_the_order_that_the_preset_fixes_may_be_written() -> None:
+    args = with_args("Reprieve", policy="Upstream", ranking=[*RANKING]).args.reprieve
+    assert args == with_args("Reprieve", policy="Upstream").args.reprieve
+
+
+def test_mistakes_in_a_list_hide_no_others() -> None:
+    path = "profiles[0].pluginConfig[0].args"
+    assert complaints(lambda: with_args("Reprieve", ranking=["Name", "Pod"], serach="Upstream")) == [
+        f"{path}.ranking[0]: the name always decides last and is not listed: remove it",
+        f'{path}.ranking[1]: no criterion is called "Pod" (did you mean "Pods"?)',
+        f'{path}.serach: unknown field (did you mean "search"?)',
+    ]
+
+
 def test_every_key_is_read() -> None:
     args = with_args(
         "Reprieve",
@@ -46,13 +69,15 @@ def test_every_key_is_read() -> None:
         kind="ReprieveArgs",
         respectBudgets="Always",
         placementsTried=4,
-        disturbance={"restart": 3},
+        ranking=["Pods", "BudgetsBroken"],
+        disturbance=["BudgetsBroken", "Cascade", "LostWork"],
         planningEffort=50,
         stuckVictimSeconds=60,
         preemptionPriorityClasses=["urgent"],
     ).args.reprieve
     assert (args.respect_budgets, args.placements_tried) == ("Always", 4)
-    assert args.disturbance == {"restart": 3}
+    assert args.ranking == ("Pods", "BudgetsBroken")
+    assert args.disturbance == ("BudgetsBroken", "Cascade", "LostWork")
     assert (args.planning_effort, args.stuck_victim_seconds) == (50, 60)
     assert args.preemption_priority_classes == ("urgent",)
 
@@ -73,11 +98,40 @@ def test_every_key_is_read() -> None:
             True,
             ".stuckVictimSeconds: expected a whole number of at least 1, got true",
         ),
-        ("disturbance", [], ".disturbance: expected a mapping, got a list"),
+        ("disturbance", {"restart": 3}, ".disturbance: expected a list, got a mapping"),
         (
             "disturbance",
-            {"restart": -1},
-            ".disturbance.restart: expected a whole number of at least 0, got -1",
+            ["Pods", "Cascades"],
+            '.disturbance[1]: no criterion is called "Cascades" (did you mean "Cascade"?)',
+        ),
+        ("disturbance", ["Cascade", "Cascade"], ".disturbance[1]: Cascade is listed twice"),
+        ("ranking", "Pods", '.ranking: expected a list, got "Pods"'),
+        (
+            "ranking",
+            ["Pods", "HighestPrio"],
+            '.ranking[1]: no criterion is called "HighestPrio" (did you mean "HighestPriority"?)',
+        ),
+        (
+            "ranking",
+            ["Luck"],
+            '.ranking[0]: no criterion is called "Luck": expected one of BudgetsBroken, HighestPriority, '
+            "PrioritySum, Pods, GangsBroken, LatestStart",
+        ),
+        ("ranking", ["Pods", "LatestStart", "Pods"], ".ranking[2]: Pods is listed twice"),
+        (
+            "ranking",
+            ["Pods", "LostWork"],
+            ".ranking[1]: LostWork belongs to search: LeastDisturbance, which is not available yet",
+        ),
+        (
+            "ranking",
+            ["Pods", "Name"],
+            ".ranking[1]: the name always decides last and is not listed: remove it",
+        ),
+        (
+            "ranking",
+            [],
+            ".ranking: expected at least one criterion; without the key, the default order applies",
         ),
         (
             "preemptionPriorityClasses",

@@ -14,6 +14,10 @@ DOCUMENTS = [
     {**HEAD, "profiles": [{"schedulerName": "a"}, {"schedulerName": "b"}]},
     {
         **HEAD,
+        "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": {"ranking": ["Pods", "LatestStart"]}}]}],
+    },
+    {
+        **HEAD,
         "profiles": [
             {
                 "plugins": {
@@ -57,4 +61,5 @@ def test_the_defaults_are_all_there() -> None:
     (profile,) = document["profiles"]
     args = {entry["name"]: entry["args"] for entry in profile["pluginConfig"]}
     assert args["Reprieve"]["search"] == "PriorityCeiling"
+    assert args["Reprieve"]["ranking"][:2] == ["BudgetsBroken", "HighestPriority"]
     assert args["NodeResourcesFit"]["scoringStrategy"]["type"] == "LeastAllocated"

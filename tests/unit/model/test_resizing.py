@@ -2,13 +2,14 @@
 
 import pytest
 
+from reprieve.model.json import Json
 from reprieve.model.resizing import (
     is_deferred,
     resize_preemption_disabled,
     resize_preemption_opponents,
     resize_reason,
 )
-from tests.unit.model.things import Json, a_node, a_pod
+from tests.unit.model.things import a_node, a_pod
 
 
 def pending(**fields: str) -> Json:

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from reprieve.model.json import Json
 from reprieve.model.selectors import NOTHING, Operator, Requirement, Selector
 from reprieve.model.shape import ANY_ADDRESS, Disk, HostPort, Shape, compile_pod
-from tests.unit.model.things import Json, a_pod, container, sidecar
+from tests.unit.model.things import a_pod, container, sidecar
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

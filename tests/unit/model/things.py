@@ -4,10 +4,9 @@ from typing import Any
 
 import msgspec
 
+from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Node, NodeSelectorTerm, Pod, Ref, Taint, Toleration
 from reprieve.model.resources import Problems
-
-Json = dict[str, Any]
 
 
 def a_pod(

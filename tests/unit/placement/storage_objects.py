@@ -6,11 +6,11 @@ import msgspec
 
 from reprieve.model import objects as kubernetes
 from reprieve.model.build import build
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.placement.demand import Ask, Constraint
 from reprieve.placement.reasons import Code
 
-Json = dict[str, Any]
 Kind = TypeVar("Kind", bound=KubernetesObject)
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 CSI, LATE = "csi.example.com", "WaitForFirstConsumer"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from reprieve.model.build import build
+from reprieve.model.json import Json
 from reprieve.model.objects import Namespace, Node, Pod
 from reprieve.model.owners import Namespaces
 from reprieve.model.snapshot import Snapshot
@@ -17,8 +18,6 @@ from reprieve.placement.demand import Ask
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.placement.reasons import Code
 from reprieve.placement.scoring.pods import pod_affinity as score
-
-Json = dict[str, Any]
 
 # A host without any label, and two zones of two hosts each.
 TOPOLOGY = {

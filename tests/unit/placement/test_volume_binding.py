@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from reprieve.model.json import Json
 from reprieve.model.objects import CSIDriver, CSIStorageCapacity, KubernetesObject, PersistentVolume
 from reprieve.placement.constraints.volumes import Bindings, binding, bindings
 from reprieve.placement.reasons import Code
@@ -11,7 +12,6 @@ from tests.unit.placement.storage_objects import (
     CSI,
     LOCAL,
     ZONE,
-    Json,
     ask,
     bound,
     claim,

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from reprieve.model.json import Json
 from reprieve.model.objects import CSIDriver, KubernetesObject, Node, PersistentVolume, VolumeAttachment
 from reprieve.model.whatif import with_pod, without
 from reprieve.placement.constraints import volumes
@@ -15,7 +16,6 @@ from tests.unit.placement.storage_objects import (
     ZONE,
     A,
     B,
-    Json,
     ask,
     bound,
     claim,

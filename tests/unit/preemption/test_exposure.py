@@ -5,7 +5,7 @@ from typing import Any
 from reprieve.model.build import build
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.eligibility import TIMELESS
-from reprieve.preemption.exposure import Exposure, Protection, Taker, exposure
+from reprieve.preemption.exposure import Exposure, LeastPreemptor, Protection, exposure
 from reprieve.preemption.policy import Policy
 from tests.scenarios.making import decoded, moment, world_objects
 from tests.scenarios.reading import ClassLine, GroupLine, PodLine, WorldLine
@@ -36,27 +36,29 @@ def of_class(name: str, **more: Any) -> PodLine:
 def test_nothing_protects_a_pod_of_a_plain_class() -> None:
     one = exposures(a_view({"p": of_class("low")}))["p"]
     assert (one.unit, one.priority, one.protections) == ("Pod/default/p", 8, ())
-    assert one.takers(NOW) == (Taker(NOW, 9),)
+    assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 9),)
 
 
 def test_until_its_time_is_over_only_the_minimum_will_do() -> None:
     one = exposures(a_view({"p": of_class("low-10min", scheduled=2)}))["p"]
     assert one.protections == (Protection(100, moment(12), ("low-10min",)),)
-    assert one.takers(NOW) == (Taker(NOW, 100), Taker(moment(12), 9))
+    assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 100), LeastPreemptor(moment(12), 9))
 
 
 def test_one_whose_time_is_over() -> None:
     one = exposures(a_view({"p": of_class("low-10min", scheduled=-5)}))["p"]
-    assert one.takers(NOW) == (Taker(NOW, 9),)
+    assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 9),)
 
 
 def test_who_is_protected_forever_is_exposed_to_the_minimum() -> None:
     one = exposures(a_view({"p": of_class("low-forever")}))["p"]
-    assert one.takers(NOW) == (Taker(NOW, 50),)
+    assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 50),)
 
 
 def test_nobody_can_take_the_highest() -> None:
-    assert exposures(a_view({"p": of_class("top")}))["p"].takers(NOW) == (Taker(NOW, None),)
+    assert exposures(a_view({"p": of_class("top")}))["p"].least_preemptors(NOW) == (
+        LeastPreemptor(NOW, None),
+    )
 
 
 def test_a_group_is_protected_by_all_who_go_along() -> None:
@@ -71,7 +73,7 @@ def test_a_group_is_protected_by_all_who_go_along() -> None:
         Protection(100, moment(11), ("low-10min",)),
         Protection(50, float("inf"), ("low-forever",)),
     )
-    assert found["c"].takers(NOW) == (Taker(NOW, 100), Taker(moment(11), 50))
+    assert found["c"].least_preemptors(NOW) == (LeastPreemptor(NOW, 100), LeastPreemptor(moment(11), 50))
 
 
 def test_the_class_of_a_group_is_named() -> None:
@@ -86,4 +88,4 @@ def test_pods_that_wait_are_not_exposed() -> None:
 
 def test_where_tolerations_do_not_count_nothing_protects() -> None:
     found = exposures(a_view({"p": of_class("low-forever")}), Policy(rules=TIMELESS))
-    assert found["p"].takers(NOW) == (Taker(NOW, 9),)
+    assert found["p"].least_preemptors(NOW) == (LeastPreemptor(NOW, 9),)

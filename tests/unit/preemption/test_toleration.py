@@ -5,16 +5,18 @@ from typing import Any
 
 import pytest
 
-from reprieve.model.objects import Condition, ObjectMeta, Pod, PodSpec, PodStatus, PriorityClass
+from reprieve.model.build import build
+from reprieve.model.groups import Groups
+from reprieve.model.objects import Condition, Node, ObjectMeta, Pod, PodSpec, PodStatus, PriorityClass
 from reprieve.preemption.toleration import (
     FOREVER,
     MINIMUM_PRIORITY,
     NOT_AT_ALL,
     SECONDS,
-    Toleration,
+    PreemptionToleration,
     faults_of,
     parse_int,
-    tolerated_until,
+    tolerated_ends,
     toleration_of,
 )
 
@@ -28,7 +30,8 @@ def a_class(minimum: str | None = None, seconds: str | None = None, value: int =
 
 
 def a_pod(*conditions: Condition, name: str = "low") -> Pod:
-    return Pod(spec=PodSpec(priority=8000, priority_class_name=name), status=PodStatus(conditions=conditions))
+    spec = PodSpec(priority=8000, priority_class_name=name, node_name="n")
+    return Pod(metadata=ObjectMeta(name="p"), spec=spec, status=PodStatus(conditions=conditions))
 
 
 def scheduled(status: str = "True", at: datetime | None = BEGIN) -> Condition:
@@ -36,7 +39,10 @@ def scheduled(status: str = "True", at: datetime | None = BEGIN) -> Condition:
 
 
 def until(priority: int, pod: Pod, **written: Any) -> float:
-    return tolerated_until(pod, priority, {"low": a_class(**written)})
+    """From when on a demand of this priority may preempt the pod, where only the class `low` exists."""
+    view = build([Node(metadata=ObjectMeta(name="n")), a_class(**written), pod]).snapshot
+    ends = tolerated_ends(view, Groups(), priority)
+    return NOT_AT_ALL if ends is None else float(ends[0])
 
 
 # --- the rule ------------------------------------------------------------------------------------
@@ -77,8 +83,7 @@ def test_the_first_of_two_conditions_of_a_kind_counts() -> None:
 
 @pytest.mark.parametrize("name", ["", "gone"])
 def test_without_a_class_there_is_no_toleration(name: str) -> None:
-    classes = {"low": a_class("10000", "-1")}
-    assert tolerated_until(a_pod(scheduled(), name=name), 9000, classes) == NOT_AT_ALL
+    assert until(9000, a_pod(scheduled(), name=name), minimum="10000", seconds="-1") == NOT_AT_ALL
 
 
 @pytest.mark.parametrize("seconds", ["9223372036854775807", "300000000000"])
@@ -97,8 +102,8 @@ def test_the_last_moment_that_can_be_told() -> None:
 
 
 def test_defaults() -> None:
-    assert toleration_of(a_class()) == Toleration(8001, 0)
-    assert toleration_of(a_class(value=2**31 - 1)) == Toleration(2**31, 0)
+    assert toleration_of(a_class()) == PreemptionToleration(8001, 0)
+    assert toleration_of(a_class(value=2**31 - 1)) == PreemptionToleration(2**31, 0)
 
 
 @pytest.mark.parametrize("text", ["0", "-0", "+0", "7", "+7", "-7", "007", "0" * 5000 + "7"])
@@ -156,7 +161,7 @@ def test_a_fault_names_the_annotation_and_the_value() -> None:
     (fault,) = faults_of(a_class("10000", "10m"))
     assert str(fault) == (
         "annotation preemption-toleration.scheduling.x-k8s.io/toleration-seconds: "
-        'expected a whole number of 64 bits, got "10m"; the class protects nobody'
+        'expected a whole number of 64 bits, got "10m"; the class protects no pod'
     )
 
 

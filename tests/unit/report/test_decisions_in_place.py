@@ -17,7 +17,7 @@ GROWS = wanting(a_pod("db", cpu="2", priority=9, on="n1"), "3")
 
 
 def decision(*others: Pod) -> Decision:
-    settings = Settings(policies={SCHEDULER_NAME: Policy(in_place=DeferredResizes())})
+    settings = Settings(policies={SCHEDULER_NAME: Policy(resizes=DeferredResizes())})
     things: list[KubernetesObject] = [a_node("n1"), a_node("n2"), GROWS, *others]
     (found,) = Stage(Scheduler(settings)).happens(*map(Seen, things), Synced()).decisions
     return found

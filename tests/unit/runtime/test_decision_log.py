@@ -1,4 +1,4 @@
-"""What the log tells of scheduling: what could not be done, and in whose words."""
+"""What the log says of scheduling: which calls failed, in the words of the server, and how plans ended."""
 
 import logging
 
@@ -6,7 +6,20 @@ import pytest
 
 from reprieve.model.effects import Bind, Target
 from reprieve.model.events import Done, Failed, Synced, Unknown
-from reprieve.runtime.decision_log import Chronicle
+from reprieve.runtime.decision_log import DecisionLog
+from reprieve.runtime.logs import DECISIONS
+from reprieve.scheduler.handover import Stage
+from reprieve.scheduler.plan_records import (
+    EndReason,
+    GrowthEnd,
+    GrowthEnded,
+    PlanEnded,
+    PlanOpened,
+    PlanRecord,
+    Preemptor,
+    StageReached,
+    VictimsJudged,
+)
 
 BIND = Bind(Target("Pod", "team", "a", "1"), "n1")
 
@@ -15,7 +28,7 @@ def told(
     caplog: pytest.LogCaptureFixture, *events: Done | Failed | Unknown | Synced
 ) -> list[tuple[int, str]]:
     with caplog.at_level(logging.INFO, "reprieve"):
-        Chronicle().observed(events, [], 0.0)
+        DecisionLog().observed(events, [], 0.0)
     return [(record.levelno, record.getMessage()) for record in caplog.records]
 
 
@@ -32,3 +45,35 @@ def test_a_call_without_an_answer_is_told(caplog: pytest.LogCaptureFixture) -> N
 def test_what_went_well_is_nothing_to_tell(caplog: pytest.LogCaptureFixture) -> None:
     assert told(caplog, Done(BIND)) == []
     assert told(caplog, Synced()) == [(logging.INFO, "all that the cluster has is known; scheduling begins")]
+
+
+POD, VICTIM = Target("Pod", "team", "a", "1"), Target("Pod", "team", "b", "2")
+PLAN = ("d-1", POD, Preemptor.POD, 1, 9.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("record", "lines"),
+    [
+        (PlanOpened(*PLAN), []),
+        (StageReached(*PLAN, Stage.MARKING), []),
+        (PlanEnded(*PLAN, EndReason.OUTRANKED, Stage.MARKING), ["Pod team/a: plan ended: Outranked"]),
+        (VictimsJudged(*PLAN, used=(VICTIM,)), []),
+        (VictimsJudged(*PLAN, wasted=(VICTIM,)), ["Pod team/a: 1 pod evicted in vain"]),
+        (GrowthEnded(POD, GrowthEnd.GRANTED, 9.0, 4.0), ["Pod team/a: resize granted"]),
+    ],
+)
+def test_how_a_plan_ended(caplog: pytest.LogCaptureFixture, record: PlanRecord, lines: list[str]) -> None:
+    with caplog.at_level(logging.INFO, DECISIONS):
+        DecisionLog().recorded([record])
+    assert [record.getMessage() for record in caplog.records] == lines
+
+
+def test_the_end_of_a_plan_names_its_decision(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, DECISIONS):
+        DecisionLog().recorded([PlanEnded(*PLAN, EndReason.NODE_GONE, Stage.DRAINING)])
+    (line,) = caplog.records
+    assert {name: vars(line)[name] for name in ("decision", "stage", "seconds")} == {
+        "decision": "d-1",
+        "stage": "draining",
+        "seconds": 4.0,
+    }

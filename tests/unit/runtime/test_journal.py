@@ -2,14 +2,15 @@
 
 import os
 import resource
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from reprieve.model.effects import Effect
-from reprieve.model.events import Done, Event, Seen, Synced
+from reprieve.model.events import Done, Event, Gone, Seen, Synced
+from reprieve.model.json import Json
 from reprieve.runtime.journal import (
     Bounds,
     Headless,
@@ -20,9 +21,11 @@ from reprieve.runtime.journal import (
     entries,
     replay,
 )
-from reprieve.runtime.lines import Asked, Began, Json, Observed
+from reprieve.runtime.lines import Asked, Began, Observed, Recorded
 from reprieve.scheduler.core import Scheduler
-from tests.unit.scheduler.making import a_node, a_pod, bound
+from reprieve.scheduler.handover import Stage
+from reprieve.scheduler.plan_records import PlanOpened, StageReached
+from tests.unit.scheduler.making import a_node, a_pod, bound, target
 
 SMALL = Bounds(file_bytes=2_000, files=3)
 
@@ -91,8 +94,93 @@ def test_another_decision_is_found(tmp_path: Path) -> None:
     (run,) = replay(tmp_path, scheduler)
     assert isinstance(run, Replayed)
     assert run.difference is not None
-    assert run.difference.decided is None
+    assert run.difference.replayed is None
     assert b'"outcome":"Placed"' in (run.difference.written or b"")
+
+
+# --- plan records --------------------------------------------------------------------------------
+
+
+def preempted(directory: Path) -> Path:
+    """A run in which a pod is evicted; says where it is written."""
+    with closing(Journal(directory, {}, print)) as journal:
+        machine = Journaled(Scheduler(), journal)
+        old, new = a_pod("old", cpu="4", on="n1"), a_pod("new", cpu="4", priority=9)
+        effects = machine.observe([Seen(a_node("n1")), Seen(old), Seen(new), Synced()], 0.0)
+        for now in (1.0, 2.0, 3.0, 4.0):
+            while (decided := machine.decide(now)) is not None:
+                effects += decided.effects
+            effects = machine.observe(map(Done, effects), now)
+        machine.observe([Gone(target(old))], 5.0)
+    return directory / "00000001.jsonl"
+
+
+def changed(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> Replayed:
+    path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
+    (run,) = replay(path.parent, scheduler)
+    assert isinstance(run, Replayed)
+    return run
+
+
+def is_record(line: bytes) -> bool:
+    return b'"records":' in line
+
+
+def test_records_are_written_after_their_step(tmp_path: Path) -> None:
+    path = preempted(tmp_path)
+    written = [entry.records for entry in entries(tmp_path) if isinstance(entry, Recorded)]
+    assert isinstance(written[0][0], PlanOpened)
+    assert [record.stage for step in written for record in step if isinstance(record, StageReached)] == [
+        Stage.MARKING,
+        Stage.TAKING_ALONG,
+        Stage.EVICTING,
+        Stage.DRAINING,
+        Stage.READY,
+    ]
+    assert changed(path, lambda lines: lines).difference is None
+
+
+def test_a_record_that_differs_is_found(tmp_path: Path) -> None:
+    run = changed(
+        preempted(tmp_path), lambda lines: [line.replace(b'"draining"', b'"ready"') for line in lines]
+    )
+    assert run.difference is not None
+    assert (run.difference.what, run.difference.at) == ("plan record", 3.0)
+    assert b'"ready"' in (run.difference.written or b"")
+    assert b'"draining"' in (run.difference.replayed or b"")
+
+
+def test_a_record_that_is_missing_is_found(tmp_path: Path) -> None:
+    run = changed(preempted(tmp_path), lambda lines: [line for line in lines if b'"PlanOpened"' not in line])
+    assert run.difference is not None
+    assert (run.difference.what, run.difference.written) == ("plan record", None)
+    assert b'"PlanOpened"' in (run.difference.replayed or b"")
+
+
+def test_a_record_that_nothing_makes_is_found(tmp_path: Path) -> None:
+    path = preempted(tmp_path)
+    extra = next(line for line in path.read_bytes().splitlines(keepends=True) if is_record(line))
+    run = changed(path, lambda lines: [*lines, extra])
+    assert run.difference is not None
+    assert run.difference.written is not None
+
+
+def test_the_records_of_a_last_step_may_be_missing(tmp_path: Path) -> None:
+    """The process ended between the two."""
+
+    def cut(lines: list[bytes]) -> list[bytes]:
+        assert is_record(lines[-1])
+        return lines[:-1]
+
+    assert changed(preempted(tmp_path), cut).difference is None
+
+
+def test_a_journal_of_the_first_format_has_none_and_is_replayed(tmp_path: Path) -> None:
+    def older(lines: list[bytes]) -> list[bytes]:
+        return [line.replace(b'"begin":2', b'"begin":1') for line in lines if not is_record(line)]
+
+    run = changed(preempted(tmp_path), older)
+    assert (run.difference, run.decisions) == (None, 1)
 
 
 def test_events_are_written_before_they_can_do_harm(tmp_path: Path) -> None:

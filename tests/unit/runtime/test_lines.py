@@ -16,8 +16,31 @@ from reprieve.model.effects import (
 )
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
 from reprieve.model.objects import KubernetesObject, Problem, Ref
-from reprieve.runtime.lines import Asked, Began, Observed, UnreadableLineError, asked, began, entry, observed
+from reprieve.runtime.lines import (
+    Asked,
+    Began,
+    Observed,
+    Recorded,
+    UnreadableLineError,
+    asked,
+    began,
+    entry,
+    observed,
+    recorded,
+)
 from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.handover import Stage
+from reprieve.scheduler.plan_records import (
+    EndReason,
+    GrowthEnd,
+    GrowthEnded,
+    PlanEnded,
+    PlanOpened,
+    PlanRecord,
+    Preemptor,
+    StageReached,
+    VictimsJudged,
+)
 from tests.unit.scheduler.crowds import a_budget, a_group
 from tests.unit.scheduler.making import a_claim, a_class, a_namespace, a_node, a_pod, a_volume, leaving
 
@@ -56,6 +79,21 @@ EVENTS: list[Event] = [
 ]
 
 
+PLAN = ("d-1", POD, Preemptor.POD_GROUP, 2, 1767225600.1, 0.25)
+RECORDS: list[PlanRecord] = [
+    PlanOpened(*PLAN),
+    *(StageReached(*PLAN, stage) for stage in Stage),
+    *(PlanEnded(*PLAN, reason, Stage.DRAINING) for reason in EndReason),
+    VictimsJudged(*PLAN, used=(POD,), wasted=(POD, POD)),
+    *(GrowthEnded(POD, end, 1.5, 0.5) for end in GrowthEnd),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=repr)
+def test_a_record(record: PlanRecord) -> None:
+    assert entry(recorded([record], 1.5)) == Recorded(1.5, (record,))
+
+
 @pytest.mark.parametrize("event", EVENTS, ids=repr)
 def test_an_event(event: Event) -> None:
     assert entry(observed([event], 1.5)) == Observed(1.5, (event,))
@@ -85,21 +123,29 @@ def test_that_nobody_was_decided_about() -> None:
 
 
 def test_a_beginning() -> None:
-    assert entry(began({"gates": {"A": True}})) == Began({"gates": {"A": True}})
+    assert entry(began({"gates": {"A": True}})) == Began({"gates": {"A": True}}, format=2)
+
+
+def test_the_beginning_of_an_older_journal() -> None:
+    older = entry(b'{"begin": 1, "head": {}}')
+    assert older == Began({}, format=1)
+    assert isinstance(older, Began)
+    assert not older.has_records
 
 
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
         (b"not JSON", "is not a line of a journal: JSON is malformed: invalid character (byte 4)"),
-        (b"{}", "is not a line of a journal: expected begin, events or decision"),
+        (b"{}", "is not a line of a journal: expected begin, events, decision or records"),
         (
             b'{"events": [{"is": "Seen", "kind": "Dragon", "object": {}}]}',
             "names a kind that Reprieve does not know: 'Dragon'",
         ),
         (b'{"events": [{}]}', "is not a line of a journal: an event has no 'is'"),
+        (b'{"records": [{"is": "Dragon"}]}', "names a kind that Reprieve does not know: 'Dragon'"),
         (b'{"events": [{"is": "Done", "effect": {}}]}', "is not a line of a journal: an event has no 'kind'"),
-        (b'{"begin": 2}', "has format 2, and this version of Reprieve reads 1"),
+        (b'{"begin": 3}', "has format 3, and this version of Reprieve reads 1 to 2"),
     ],
 )
 def test_what_is_no_line(line: bytes, complaint: str) -> None:

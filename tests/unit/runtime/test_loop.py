@@ -7,7 +7,7 @@ from reprieve.cluster.port import Lost, Refused, Sight, Succeeded
 from reprieve.model.effects import Announce, Bind, Effect, SetCondition
 from reprieve.model.events import Gone, Seen, Synced
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.performer import Limits
+from reprieve.runtime.performer import PerformerLimits
 from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
@@ -17,12 +17,12 @@ from tests.unit.scheduler.making import a_node, a_pod, bound, target
 Story = Callable[[FakeCluster], Awaitable[None]]
 
 
-def decisions_of(cluster: FakeCluster, story: Story, limits: Limits | None = None) -> list[Decision]:
+def decisions_of(cluster: FakeCluster, story: Story, limits: PerformerLimits | None = None) -> list[Decision]:
     """What is decided while a story is told, and one day after it."""
     decisions: list[Decision] = []
 
     async def main() -> None:
-        loop = Loop(Scheduler(), cluster, clock, decisions.append, limits or Limits())
+        loop = Loop(Scheduler(), cluster, clock, decisions.append, limits or PerformerLimits())
         running = asyncio.create_task(loop.run())
         await story(cluster)
         await asyncio.sleep(86400.0)
@@ -95,7 +95,7 @@ def test_it_wakes_by_itself_when_a_time_has_come() -> None:
 def test_a_lost_bind_is_sent_again() -> None:
     answers = in_turn(Lost("gone astray"), Succeeded())
     cluster = FakeCluster(lambda e: answers(e) if isinstance(e, Bind) else Succeeded())
-    decisions_of(cluster, shows(Seen(a_node("n1")), Seen(a_pod("p")), Synced()), Limits(attempts=1))
+    decisions_of(cluster, shows(Seen(a_node("n1")), Seen(a_pod("p")), Synced()), PerformerLimits(attempts=1))
     assert [time for time, _ in tried(cluster, Bind)] == [0.0, 10.0]
 
 

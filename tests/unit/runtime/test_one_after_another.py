@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from reprieve.assembly import limits_of
+from reprieve.assembly.scheduler_settings import limits_of
 from reprieve.cluster.port import Answer, Refused, Succeeded
 from reprieve.config import parse_feature_gates
 from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition, WriteStatus

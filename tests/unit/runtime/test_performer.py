@@ -8,7 +8,7 @@ import pytest
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
 from reprieve.model.effects import Effect, Nominate, SetCondition, WriteStatus
 from reprieve.model.events import Done, Failed, Unknown
-from reprieve.runtime.performer import DEFAULT_LIMITS, Limits, Performer
+from reprieve.runtime.performer import DEFAULT_LIMITS, Performer, PerformerLimits
 from reprieve.runtime.virtual_time import run
 from tests.unit.runtime.fake_cluster import FakeCluster, Order, announce, bind, in_turn, pod
 
@@ -21,7 +21,7 @@ LOST = Lost("connection reset")
 
 
 def ends_of(
-    effects: list[Effect], cluster: FakeCluster, limits: Limits = DEFAULT_LIMITS
+    effects: list[Effect], cluster: FakeCluster, limits: PerformerLimits = DEFAULT_LIMITS
 ) -> list[tuple[float, End]]:
     """How the effects ended, and when."""
     ends: list[tuple[float, End]] = []
@@ -74,7 +74,7 @@ def test_how_answers_add_up(answers: list[Answer], end: End) -> None:
 
 def test_pauses_double_and_attempts_are_bounded() -> None:
     cluster = FakeCluster(in_turn(BUSY))
-    ends_of([bind("p")], cluster, Limits(attempts=4, first_pause=0.5))
+    ends_of([bind("p")], cluster, PerformerLimits(attempts=4, first_pause=0.5))
     assert [time for time, _ in cluster.tried] == [0.0, 0.5, 1.5, 3.5]
 
 
@@ -86,7 +86,7 @@ def test_a_final_refusal_is_not_tried_again() -> None:
 
 def test_an_attempt_without_an_answer_is_given_up_in_time() -> None:
     cluster = FakeCluster(seconds=3600.0)
-    limits = Limits(attempts=2, first_pause=1.0, seconds_per_attempt=10.0)
+    limits = PerformerLimits(attempts=2, first_pause=1.0, seconds_per_attempt=10.0)
     assert ends_of([bind("p")], cluster, limits) == [(21.0, Unknown(bind("p"), "no answer within 10 s"))]
 
 
@@ -119,7 +119,7 @@ def test_a_namesake_is_another_object() -> None:
 
 def test_only_so_many_at_once() -> None:
     cluster = FakeCluster(seconds=1.0)
-    ends = ends_of([bind(f"p{i}") for i in range(10)], cluster, Limits(at_once=4))
+    ends = ends_of([bind(f"p{i}") for i in range(10)], cluster, PerformerLimits(at_once=4))
     assert cluster.most_at_once == 4
     assert max(time for time, _ in ends) == 3.0
 
@@ -128,7 +128,7 @@ def test_who_pauses_before_the_next_attempt_is_in_nobodys_way() -> None:
     def answer(effect: Order) -> Answer:
         return BUSY if effect.target.name == "slow" else Succeeded()
 
-    limits = Limits(at_once=1, attempts=3, first_pause=100.0)
+    limits = PerformerLimits(at_once=1, attempts=3, first_pause=100.0)
     ends = {
         end.effect.target.name: time
         for time, end in ends_of([bind("slow"), bind("p")], FakeCluster(answer), limits)
@@ -143,7 +143,7 @@ def test_calls_that_hang_do_not_hold_up_the_others_for_long() -> None:
             return await super().perform(effect)
 
     hanging: list[Effect] = [bind(f"hangs{i}") for i in range(4)]
-    limits = Limits(at_once=4, place_seconds=3.0)
+    limits = PerformerLimits(at_once=4, place_seconds=3.0)
     ends = {
         e.effect.target.name: t
         for t, e in ends_of([*hanging, *(bind(f"p{i}") for i in range(9))], Hanging(), limits)
@@ -155,7 +155,7 @@ def test_calls_that_hang_do_not_hold_up_the_others_for_long() -> None:
 def test_a_place_is_given_back_once() -> None:
     """Otherwise there would be more places after every call that took long."""
     cluster = FakeCluster(seconds=4.0)
-    ends_of([bind(f"p{i}") for i in range(6)], cluster, Limits(at_once=2, place_seconds=3.0))
+    ends_of([bind(f"p{i}") for i in range(6)], cluster, PerformerLimits(at_once=2, place_seconds=3.0))
     assert cluster.most_at_once == 4, "two who hang, and two who have their places"
 
 

@@ -9,8 +9,9 @@ from reprieve.model.effects import Bind, Effect, Evict, SetCondition
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
 from reprieve.model.objects import KubernetesObject
 from reprieve.runtime.observers import ObservedScheduler
-from reprieve.runtime.telemetry import Telemetry
+from reprieve.runtime.telemetry import ABANDONED, PREEMPTORS, Telemetry
 from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.plan_records import EndReason, Preemptor
 from reprieve.scheduler.settings import Settings
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, bound, leaving, target
@@ -28,7 +29,7 @@ class Measured:
 
     def __post_init__(self) -> None:
         scheduler = Scheduler(self.settings)
-        self.telemetry.asks(scheduler.pending, scheduler.known)
+        self.telemetry.read_from(scheduler.pending, scheduler.known)
         self._machine = ObservedScheduler(scheduler, lambda: self.now + 0.1, [self.telemetry])
 
     def happens(self, *events: Event) -> "Measured":
@@ -174,6 +175,7 @@ def test_a_plan_that_comes_true() -> None:
     assert measured.says("reprieve_handovers_ready_total", preemptor="pod") == 1
     assert measured.says("reprieve_handover_duration_seconds_sum", preemptor="pod") == 12.0
     assert measured.says("reprieve_handovers_open") == 0
+    measured.succeed().see(bound(a_pod("new", cpu="4", priority=9), "n1"))
     assert measured.says("reprieve_wasted_evictions_total") == 0
 
 
@@ -249,6 +251,8 @@ def test_a_preemptor_that_finds_another_place_wastes_what_was_evicted() -> None:
     measured.now += 60.0
     measured.see(a_node("n2"))
     assert abandoned(measured, "placed_elsewhere") == 1
+    assert measured.says("reprieve_wasted_evictions_total") == 0, "the bind may fail"
+    measured.succeed().see(bound(a_pod("new", cpu="4", priority=9), "n2"))
     assert measured.says("reprieve_wasted_evictions_total") == 2
 
 
@@ -268,3 +272,15 @@ def test_a_victim_that_never_leaves() -> None:
     measured.now += 1000.0
     measured.happens()
     assert abandoned(measured, "stuck") == 1
+
+
+def test_every_end_of_a_plan_is_counted() -> None:
+    assert set(ABANDONED) == set(EndReason) - {EndReason.ROOM_USED}
+    assert set(PREEMPTORS) == set(Preemptor)
+
+
+def test_a_scheduler_that_starts_has_no_plans() -> None:
+    measured = crowded()
+    assert measured.says("reprieve_handovers_open") == 1
+    measured.telemetry.read_from(dict)
+    assert measured.says("reprieve_handovers_open") == 0

@@ -14,7 +14,7 @@ LOW = a_pod("low", cpu="2", on="n1")
 
 
 def measured(*others: Pod) -> Measured:
-    policies = {SCHEDULER_NAME: Policy(in_place=DeferredResizes())}
+    policies = {SCHEDULER_NAME: Policy(resizes=DeferredResizes())}
     return Measured(settings=Settings(policies=policies)).begin(a_node("n1"), GROWS, *others)
 
 
@@ -40,15 +40,21 @@ def test_its_decisions_are_no_attempts_to_schedule() -> None:
     assert one.says("scheduler_schedule_attempts_total", result="unschedulable", profile="reprieve") == 0
 
 
-def test_a_resize_that_is_withdrawn_was_for_nothing() -> None:
-    one = measured(LOW)
-    small = respecified(granted(GROWS), containers=a_pod(cpu="2").spec.containers)
-    one.see(small)
+SMALL = respecified(granted(GROWS), containers=a_pod(cpu="2").spec.containers)
+
+
+def test_a_resize_that_is_withdrawn_wastes_what_was_evicted() -> None:
+    one = measured(LOW).succeed().see(SMALL)
     assert ended(one, "withdrawn") == (1, 1)
 
 
+def test_a_resize_that_is_withdrawn_before_an_eviction_is_sent_wastes_nothing() -> None:
+    one = measured(LOW).see(SMALL)
+    assert ended(one, "withdrawn") == (1, 0)
+
+
 def test_a_resize_that_can_never_be() -> None:
-    one = measured(LOW)
+    one = measured(LOW).succeed()
     one.see(later(later(wanting(a_pod("grows", cpu="2", priority=9, on="n1"), "9", "Infeasible"))))
     assert ended(one, "infeasible") == (1, 1)
 
@@ -81,6 +87,17 @@ def test_a_plan_for_a_resize_is_ready_when_its_victim_is_gone() -> None:
 def test_a_plan_for_a_resize_that_the_node_grants_first() -> None:
     one = measured(LOW).succeed().see(granted(GROWS))
     assert plans(one) == 1
+
+
+def test_a_plan_for_a_resize_that_the_node_grants_before_an_eviction_is_sent() -> None:
+    one = measured(LOW).see(granted(GROWS))
+    assert (plans(one), plans(one, reason="placed_elsewhere")) == (0, 1)
+
+
+def test_a_plan_for_a_resize_whose_node_is_gone() -> None:
+    one = measured(LOW).succeed().happens(Gone(target(a_node("n1"))))
+    assert plans(one, reason="node_gone") == 1
+    assert one.says("reprieve_handovers_open") == 0
 
 
 def test_a_plan_whose_victim_cannot_be_evicted() -> None:

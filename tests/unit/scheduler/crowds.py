@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from reprieve.model.events import Seen, Synced
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Pod, PodDisruptionBudget, PodGroup
 from reprieve.preemption.policy import Policy
 from reprieve.scheduler.core import Scheduler
@@ -12,8 +13,6 @@ from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.making import a_pod
 from tests.unit.scheduler.stage import Stage
-
-Json = dict[str, Any]
 
 
 def a_group(name: str = "g", priority: int = 0, min_count: int = 0, **spec: Any) -> PodGroup:

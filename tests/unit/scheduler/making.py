@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from reprieve.model.effects import Target
+from reprieve.model.json import Json
 from reprieve.model.objects import (
     KubernetesObject,
     Namespace,
@@ -15,8 +16,8 @@ from reprieve.model.objects import (
     Pod,
     StorageClass,
 )
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
 
-Json = dict[str, Any]
 T = TypeVar("T", bound=KubernetesObject)
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -27,6 +28,10 @@ WAITS = "WaitForFirstConsumer"
 def target(thing: KubernetesObject) -> Target:
     meta = thing.metadata
     return Target(type(thing).__name__, meta.namespace, meta.name, meta.uid)
+
+
+def a_key(name: str, kind: DemandKind = DemandKind.POD) -> DemandKey:
+    return DemandKey(kind, "default", name)
 
 
 def later(thing: T, **metadata: Any) -> T:

@@ -121,7 +121,7 @@ class Served:
 
     def plan_of(self, name: str) -> Handover:
         """The plan that is carried out for a demand of this name."""
-        (handover,) = (plan for key, plan in self.stage.scheduler._state.plans if key[2] == name)
+        (handover,) = (plan for key, plan in self.stage.scheduler._state.plans if key.name == name)
         return handover
 
     def places_wanted(self) -> dict[str, str]:
@@ -142,8 +142,8 @@ class Served:
         minds = {
             "plans": [*state.plans, *ledger.victims.strays],
             "reserved": [*ledger.nominations],
-            "marked": state.plans.doomed(),
-            "in line": [*state.queue.keys(), *ledger.parts],
+            "marked": state.plans.victims_in_flight(),
+            "in line": [*state.queue, *ledger.parts],
             "promised": [*ledger.assumed],
         }
         return {name: mind for name, mind in minds.items() if mind}

@@ -8,6 +8,7 @@ from reprieve.model.events import Done, Event, Gone, Seen, Synced
 from reprieve.model.objects import KubernetesObject
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.settings import Settings
 from tests.unit.scheduler.making import target
 
@@ -22,15 +23,18 @@ class Stage:
     now: float = 0.0
     wanted: list[Effect] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
+    records: list[PlanRecord] = field(default_factory=list)
 
     def happens(self, *events: Event) -> "Stage":
-        """Something is observed, and whoever's turn it is then is decided."""
+        """Something is observed, and the demands that are due then are decided."""
         self.wanted += self.scheduler.observe(events, self.now)
+        self.records += self.scheduler.records()
         self.scheduler.validate()
         while (decided := self.scheduler.decide(self.now)) is not None:
             self.scheduler.validate()
             self.decisions.append(decided.decision)
             self.wanted += decided.effects
+            self.records += self.scheduler.records()
         return self
 
     def see(self, *things: KubernetesObject) -> "Stage":

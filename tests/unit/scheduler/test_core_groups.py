@@ -5,14 +5,17 @@ import pytest
 
 from reprieve.model.effects import Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Named, Node, Pod, PodGroup, PriorityClass
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import pods_alone
-from reprieve.scheduler.demands import GroupRules
+from reprieve.scheduler.demand_key import by_itself
+from reprieve.scheduler.demands.group_rules import CONSISTENT, GroupRules, no_policy
+from reprieve.scheduler.gang_strategy import ALL_MEMBERS
 from reprieve.scheduler.handover import MARK, Stage
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_group, a_member
-from tests.unit.scheduler.making import Json, a_node, a_pod, bound, later, leaving, respecified
+from tests.unit.scheduler.making import a_node, a_pod, bound, later, leaving, respecified
 from tests.unit.scheduler.serving import STEPS, Served, served
 from tests.unit.scheduler.stage import notes
 
@@ -242,7 +245,7 @@ def test_those_who_run_are_compared_too() -> None:
 
 def test_other_priorities_may_be_allowed_and_the_groups_counts() -> None:
     pods = [members(2)[0], a_member("g-1", cpu="3", priority=3)]
-    allowed = Settings(group_rules=GroupRules(divergence_allowed=True))
+    allowed = Settings(group_rules=GroupRules(checks=CONSISTENT))
     cluster = served(*nodes(2), *old(2, priority=5), GANG, *pods, settings=allowed)
     assert victims(cluster) == ["old-0", "old-1"]
 
@@ -289,7 +292,7 @@ def test_room_is_made_for_as_many_as_the_gang_needs() -> None:
 
 
 def test_room_may_be_made_for_all_of_a_gang() -> None:
-    cluster = served(*nodes(3), *old(3), GANG, *members(3), settings=Settings(whole_gangs=True))
+    cluster = served(*nodes(3), *old(3), GANG, *members(3), settings=Settings(gangs=ALL_MEMBERS))
     assert len(victims(cluster)) == 3
     assert len(cluster.comes_true().places()) == 3
 
@@ -511,7 +514,7 @@ def test_a_group_whose_pods_say_otherwise_is_not_scheduled_where_its_own_policy_
     assert cluster.outcomes() == []
     text = f"its pods have the preemption policy {other}, the group {policy}"
     assert any(text in note for note in notes(cluster.stage.wanted))
-    elsewhere = served(*things, settings=Settings(group_rules=GroupRules(own_policy=False)))
+    elsewhere = served(*things, settings=Settings(group_rules=GroupRules(preemption_policy=no_policy)))
     assert elsewhere.wanted(Bind) == ["g-0", "g-1"]
 
 
@@ -542,7 +545,7 @@ def test_a_class_that_is_deleted_later_takes_no_priority_away() -> None:
 
 # --- without groups ------------------------------------------------------------------------------
 
-ALONE = Settings(groups=False, policies={SCHEDULER_NAME: Policy(units=pods_alone)})
+ALONE = Settings(demand_of_pod=by_itself, policies={SCHEDULER_NAME: Policy(units=pods_alone)})
 
 
 def test_without_groups_pods_are_scheduled_alone() -> None:

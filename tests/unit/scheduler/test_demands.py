@@ -5,25 +5,25 @@ import pytest
 from reprieve.model.objects import KubernetesObject
 from reprieve.placement.demand import Demand
 from reprieve.placement.profile import DEFAULT_PROFILE
+from reprieve.scheduler.demand_key import DemandKey, DemandKind, by_itself, with_its_group
 from reprieve.scheduler.demands import (
-    NO_SPECIAL_RULES,
-    Asker,
-    GroupRules,
     NotYet,
-    asker,
+    Requester,
+    WaitingGroup,
+    WaitingPod,
     demand_of,
-    is_complete,
-    key_of,
     priority_of,
+    requester_of,
 )
+from reprieve.scheduler.demands.group import GroupTree, is_complete
+from reprieve.scheduler.demands.group_rules import CONSISTENT, DEFAULT_RULES, GroupRules
 from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise
 from reprieve.scheduler.ledger.budget_lag import BudgetLag
-from reprieve.scheduler.queue import Key
 from reprieve.scheduler.world import World
 from tests.unit.scheduler.crowds import a_group, a_member
-from tests.unit.scheduler.making import a_node, a_pod, leaving, target
+from tests.unit.scheduler.making import a_key, a_node, a_pod, leaving, target
 
-POD, GROUP = ("Pod", "default", "p"), ("PodGroup", "default", "g")
+POD, GROUP = a_key("p"), a_key("g", DemandKind.GROUP)
 
 
 def world_of(*things: KubernetesObject) -> World:
@@ -33,14 +33,24 @@ def world_of(*things: KubernetesObject) -> World:
     return world
 
 
-def asks(*things: KubernetesObject, key: Key = GROUP, rules: GroupRules = NO_SPECIAL_RULES) -> Asker:
-    found = asker(world_of(*things), key, rules)
-    assert isinstance(found, Asker)
+def found_in(world: World, key: DemandKey, rules: GroupRules = DEFAULT_RULES) -> Requester | NotYet | None:
+    return requester_of(world, key, rules)
+
+
+def pod_in(*things: KubernetesObject) -> WaitingPod:
+    found = found_in(world_of(*things), POD)
+    assert isinstance(found, WaitingPod)
     return found
 
 
-def waits(*things: KubernetesObject, key: Key = GROUP) -> NotYet:
-    found = asker(world_of(*things), key)
+def group_in(*things: KubernetesObject, rules: GroupRules = DEFAULT_RULES) -> WaitingGroup:
+    found = found_in(world_of(*things), GROUP, rules)
+    assert isinstance(found, WaitingGroup)
+    return found
+
+
+def waits(*things: KubernetesObject, key: DemandKey = GROUP) -> NotYet:
+    found = found_in(world_of(*things), key)
     assert isinstance(found, NotYet)
     return found
 
@@ -49,26 +59,26 @@ def waits(*things: KubernetesObject, key: Key = GROUP) -> NotYet:
 
 
 def test_a_pod_is_part_of_its_group_where_there_are_groups() -> None:
-    assert key_of(a_member("p", "g"), groups=True) == GROUP
-    assert key_of(a_member("p", "g"), groups=False) == POD
-    assert key_of(a_pod("p"), groups=True) == POD
+    assert with_its_group(a_member("p", "g")) == GROUP
+    assert by_itself(a_member("p", "g")) == POD
+    assert with_its_group(a_pod("p")) == POD
 
 
 def test_the_label_is_a_link_too() -> None:
-    assert key_of(a_pod("p", labels={"scheduling.x-k8s.io/pod-group": "g"}), groups=True) == GROUP
+    assert with_its_group(a_pod("p", labels={"scheduling.x-k8s.io/pod-group": "g"})) == GROUP
 
 
 # --- pods ----------------------------------------------------------------------------------------
 
 
 def test_a_pod_asks_for_itself() -> None:
-    found = asks(a_pod("p", priority=7), key=POD)
-    assert (found.priority, found.may_preempt, found.needed, found.group) == (7, True, 1, None)
+    found = pod_in(a_pod("p", priority=7))
+    assert (found.priority, found.may_preempt, found.needed, found.is_starting) == (7, True, 1, False)
 
 
 @pytest.mark.parametrize("pod", [a_pod("p", on="n1"), leaving(a_pod("p")), a_pod("other")])
 def test_who_has_a_node_or_is_leaving_or_unknown_asks_for_nothing(pod: KubernetesObject) -> None:
-    assert asker(world_of(pod), POD) is None
+    assert found_in(world_of(pod), POD) is None
 
 
 def test_a_pod_that_counts_as_placed_asks_for_nothing() -> None:
@@ -76,7 +86,7 @@ def test_a_pod_that_counts_as_placed_asks_for_nothing() -> None:
     world = World(promises, BudgetLag())
     world.see(pod)
     promises.promise(Assumed(target(pod), "n1", Promise.SENT))
-    assert asker(world, POD) is None
+    assert found_in(world, POD) is None
 
 
 def test_a_gate_is_somebody_elses_to_explain() -> None:
@@ -84,20 +94,20 @@ def test_a_gate_is_somebody_elses_to_explain() -> None:
 
 
 def test_a_pod_may_be_told_never_to_preempt() -> None:
-    assert not asks(a_pod("p", preemptionPolicy="Never"), key=POD).may_preempt
+    assert not pod_in(a_pod("p", preemptionPolicy="Never")).may_preempt
 
 
 # --- groups --------------------------------------------------------------------------------------
 
 
 def test_a_group_asks_for_all_who_wait_in_the_order_of_their_names() -> None:
-    found = asks(a_group("g", 9, 1), *(a_member(name, priority=9) for name in ("b", "a", "c")))
+    found = group_in(a_group("g", 9, 1), *(a_member(name, priority=9) for name in ("b", "a", "c")))
     assert [pod.pod.metadata.name for pod in found.pods] == ["a", "b", "c"]
 
 
 def test_the_more_important_come_first_where_priorities_may_differ() -> None:
     pods = [a_member("a", priority=1), a_member("b", priority=9)]
-    found = asks(a_group("g", 9, 1), *pods, rules=GroupRules(divergence_allowed=True))
+    found = group_in(a_group("g", 9, 1), *pods, rules=GroupRules(checks=CONSISTENT))
     assert [pod.pod.metadata.name for pod in found.pods] == ["b", "a"]
     assert found.priority == 9
 
@@ -105,12 +115,18 @@ def test_the_more_important_come_first_where_priorities_may_differ() -> None:
 @pytest.mark.parametrize(("running", "needed"), [(0, 3), (2, 1), (3, 1), (5, 1)])
 def test_running_pods_reduce_what_is_needed_and_surplus_needs_one(running: int, needed: int) -> None:
     others = [a_member(f"r-{i}", on="n1") for i in range(running)]
-    found = asks(a_node("n1"), a_group("g", 0, 3), *others, *(a_member(f"w-{i}") for i in range(3)))
-    assert (found.running, found.needed) == (running, needed)
+    found = group_in(a_node("n1"), a_group("g", 0, 3), *others, *(a_member(f"w-{i}") for i in range(3)))
+    assert (found.tree.running, found.needed) == (running, needed)
+
+
+def test_a_tree_has_the_groups_inside_it() -> None:
+    root, left, right = (a_group(name, 0, 2) for name in ("root", "left", "right"))
+    tree = GroupTree(root, 0, children=(GroupTree(left, 2), GroupTree(right, 1)))
+    assert [group.metadata.name for group in tree.groups()] == ["root", "left", "right"]
 
 
 def test_a_basic_group_needs_one() -> None:
-    assert asks(a_group("g"), a_member("a"), a_member("b")).needed == 1
+    assert group_in(a_group("g"), a_member("a"), a_member("b")).needed == 1
 
 
 def test_who_is_leaving_neither_runs_nor_waits() -> None:
@@ -119,23 +135,26 @@ def test_who_is_leaving_neither_runs_nor_waits() -> None:
 
 
 def test_a_group_of_which_nobody_waits_asks_for_nothing() -> None:
-    assert asker(world_of(a_node("n1"), a_group("g", 0, 1), a_member("a", on="n1")), GROUP) is None
-    assert asker(world_of(a_group("g", 0, 1)), GROUP) is None
+    assert found_in(world_of(a_node("n1"), a_group("g", 0, 1), a_member("a", on="n1")), GROUP) is None
+    assert found_in(world_of(a_group("g", 0, 1)), GROUP) is None
 
 
 def test_pods_of_other_namespaces_are_no_members() -> None:
-    assert asker(world_of(a_group("g", 0, 1), a_member("a")), ("PodGroup", "other", "g")) is None
+    assert (
+        found_in(world_of(a_group("g", 0, 1), a_member("a")), DemandKey(DemandKind.GROUP, "other", "g"))
+        is None
+    )
 
 
 def test_a_member_that_never_preempts_keeps_its_group_from_it() -> None:
     pods = [a_member(name, preemptionPolicy="Never") for name in ("a", "b")]
-    assert not asks(a_group("g", 0, 2), *pods).may_preempt
+    assert not group_in(a_group("g", 0, 2), *pods).may_preempt
 
 
 def test_how_important_a_demand_is() -> None:
     world = world_of(a_pod("p", priority=7), a_group("g", 9, 3), a_member("a", priority=9))
-    assert (priority_of(world, POD), priority_of(world, GROUP)) == (7, 9)
-    assert priority_of(world_of(), POD) == priority_of(world_of(), GROUP) == 0
+    assert (priority_of(world, POD, DEFAULT_RULES), priority_of(world, GROUP, DEFAULT_RULES)) == (7, 9)
+    assert [priority_of(world_of(), key, DEFAULT_RULES) for key in (POD, GROUP)] == [0, 0]
 
 
 def test_a_group_is_complete_when_as_many_run_as_it_needs() -> None:
@@ -151,10 +170,11 @@ def test_a_group_is_complete_when_as_many_run_as_it_needs() -> None:
 
 
 def demand(world: World, *nominated: tuple[KubernetesObject, str]) -> Demand:
-    found = asker(world, GROUP)
-    assert isinstance(found, Asker)
+    found = found_in(world, GROUP)
+    assert isinstance(found, WaitingGroup)
     reserved = {target(pod): node for pod, node in nominated}
-    return demand_of(found, world.snapshot(), DEFAULT_PROFILE, reserved)
+    made, _ = demand_of(found, world.snapshot(), DEFAULT_PROFILE, reserved, 0.0)
+    return made
 
 
 def test_pods_try_the_nodes_that_are_reserved_for_them() -> None:

@@ -7,8 +7,9 @@ import pytest
 from reprieve.model.effects import Announce
 from reprieve.model.objects import Pod
 from reprieve.scheduler.decision import Outcome
-from reprieve.scheduler.demands import Asker
-from reprieve.scheduler.equivalence import wish_of
+from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.demands import WaitingPod
+from reprieve.scheduler.equivalence import equivalence_key_of
 from tests.unit.scheduler.making import a_node, a_pod
 from tests.unit.scheduler.serving import Served, served
 from tests.unit.scheduler.test_toleration_changes import a_class, tolerant
@@ -48,11 +49,11 @@ def test_everybody_is_told_and_comes_back() -> None:
 
 
 def asked(pod: Pod) -> object:
-    """What a pod wishes, as the scheduler finds it."""
+    """The equivalence key of a pod, as the scheduler finds it."""
     state = served(pod).stage.scheduler._state
-    found = state.asker(("Pod", "default", pod.metadata.name))
-    assert isinstance(found, Asker)
-    return wish_of(found)
+    found = state.requester(DemandKey.of_pod(pod))
+    assert isinstance(found, WaitingPod)
+    return equivalence_key_of(found)
 
 
 def test_names_make_no_difference() -> None:

@@ -4,6 +4,7 @@ from reprieve.model.effects import SetCondition
 from reprieve.model.objects import KubernetesObject
 from reprieve.preemption.policy import Policy
 from reprieve.scheduler.decision import Decision, Miss, Outcome, Preemption
+from reprieve.scheduler.gang_strategy import POD_BY_POD
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision, preempting
 from tests.unit.scheduler.making import a_node, a_pod
 from tests.unit.scheduler.serving import served
@@ -298,7 +299,7 @@ def test_if_pods_of_a_gang_make_room_each_for_itself_those_who_go_for_one_are_no
         a_pod("dear", cpu="4", priority=20, on="n2"),
         a_group("g", 9, 2),
         *(a_member(f"g-{i}", cpu="4", priority=9) for i in range(2)),
-        gangs_preempt=False,
+        gangs=POD_BY_POD,
     )
     code, text = why(stage.decisions[0])
     assert code == "NoHelp"

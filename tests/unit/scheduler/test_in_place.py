@@ -8,10 +8,11 @@ from reprieve.model.objects import Condition, KubernetesObject, Node, Pod, Probl
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.handover import MARK, MARK_REASON
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget
-from tests.unit.scheduler.making import a_node, a_pod, granted, later, leaving, target, wanting
+from tests.unit.scheduler.making import a_key, a_node, a_pod, granted, later, leaving, target, wanting
 from tests.unit.scheduler.serving import Served, conditioned
 from tests.unit.scheduler.stage import Stage, remains
 
@@ -21,7 +22,7 @@ LOW = a_pod("low", cpu="2", priority=1, on="n1")
 
 
 def settings(**policy: object) -> Settings:
-    fields = {"in_place": DeferredResizes(), **policy}
+    fields = {"resizes": DeferredResizes(), **policy}
     return Settings(policies={SCHEDULER_NAME: Policy(**fields)})  # type: ignore[arg-type]  # by name
 
 
@@ -132,7 +133,7 @@ def test_whoever_has_what_it_wants_is_forgotten() -> None:
     assert remains(on.scheduler)
     on.see(granted(wanting(GROWS, "3")))
     assert not [path for path in remains(on.scheduler) if ".ledger.parts" in path]
-    assert not len(on.scheduler._state.queue)
+    assert not on.scheduler._state.queue._entries
 
 
 def test_whoever_goes_is_forgotten() -> None:
@@ -140,7 +141,7 @@ def test_whoever_goes_is_forgotten() -> None:
     on.see(leaving(wanting(GROWS, "3")))
     assert not len(on.scheduler._state.plans)
     on.lose(GROWS)
-    assert not len(on.scheduler._state.queue)
+    assert not on.scheduler._state.queue._entries
 
 
 def test_a_pod_that_another_scheduler_is_about_to_evict_has_its_plan_called_off() -> None:
@@ -159,7 +160,7 @@ def test_a_pod_may_be_bound_and_deferred_before_it_is_seen_again() -> None:
     (bind,) = on.take()[:1]
     assert isinstance(bind, Bind)
     on.see(wanting(later(GROWS), "3"))
-    assert list(on.scheduler._state.queue.keys()) == [("InPlace", "default", "grows")]
+    assert list(on.scheduler._state.queue._entries) == [a_key("grows", DemandKind.RESIZE)]
     assert not len(on.scheduler._state.ledger.assumed)
 
 
@@ -168,7 +169,7 @@ def test_a_namesake_on_another_node_asks_there() -> None:
     other = wanting(a_pod("grows", cpu="2", priority=9, on="n2", uid="another"), "3")
     on.see(later(later(other)))
     assert on.scheduler._state.queue.at("n1") == []
-    assert on.scheduler._state.queue.at("n2") == [("InPlace", "default", "grows")]
+    assert on.scheduler._state.queue.at("n2") == [a_key("grows", DemandKind.RESIZE)]
     assert on.decisions[-1].outcome == "FitsInPlace"
 
 
@@ -205,7 +206,7 @@ def test_nobody_is_evicted_for_what_was_settled_in_the_same_breath() -> None:
     assert [(e.target.name, e.status) for e in cleared] == [("low", "False")]
     assert not [effect for effect in on.wanted if isinstance(effect, Evict)]
     on.succeed()
-    assert not len(on.scheduler._state.queue)
+    assert not on.scheduler._state.queue._entries
     assert on.scheduler.next_time() is None
 
 

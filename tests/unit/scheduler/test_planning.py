@@ -13,50 +13,49 @@ from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.plan import Plan, Why
 from reprieve.preemption.policy import REPRIEVE, Policy
-from reprieve.scheduler.demands import GROUP, Asker, asker, demand_of
+from reprieve.scheduler.decision_context import DecisionContext
+from reprieve.scheduler.demand_key import DemandKind
+from reprieve.scheduler.demands import Requester, demand_of, requester_of
+from reprieve.scheduler.demands.group_rules import DEFAULT_RULES
+from reprieve.scheduler.gang_strategy import ALL_MEMBERS, MIN_COUNT, POD_BY_POD, GangStrategy
 from reprieve.scheduler.handover import Handover
 from reprieve.scheduler.ledger.assumed import AssumedPods
 from reprieve.scheduler.ledger.budget_lag import BudgetLag
-from reprieve.scheduler.planning import (
-    DecisionContext,
-    RoomFor,
-    Weighed,
-    awaited,
-    plans_for,
-    rows_of,
-    still_feasible,
-)
+from reprieve.scheduler.plan_feasibility import awaited, still_feasible
+from reprieve.scheduler.planning import Weighed, make_room
+from reprieve.scheduler.targets import rows_of
 from reprieve.scheduler.world import World
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
-from tests.unit.scheduler.making import a_node, a_pod, target
+from tests.unit.scheduler.making import a_key, a_node, a_pod, target
 from tests.unit.scheduler.making import leaving as being_deleted
 
 NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="3", priority=9)
 
 
 def case_of(
-    *things: KubernetesObject, promised: Sequence[tuple[str, str]] = (), doomed: str = ""
+    *things: KubernetesObject, promised: Sequence[tuple[str, str]] = (), in_flight: str = ""
 ) -> DecisionContext:
     """The demand is that of the group ``g``, or of the pod ``new``."""
     world = World(AssumedPods(), BudgetLag())
     for thing in things:
         world.see(thing)
     grouped = world.groups.group(("default", "g")) is not None
-    who = asker(world, (GROUP, "default", "g") if grouped else ("Pod", "default", "new"))
-    assert isinstance(who, Asker)
-    view = world.snapshot()
+    key = a_key("g", DemandKind.GROUP) if grouped else a_key("new")
+    requester = requester_of(world, key, DEFAULT_RULES)
+    assert isinstance(requester, Requester)
+    demand, view = demand_of(requester, world.snapshot(), DEFAULT_PROFILE, {}, 0.0)
     rows = [(view.pods.rows["default", pod], view.nodes.rows[node]) for pod, node in promised]
     room = Promised(tuple(pod for pod, _ in rows), tuple(node for _, node in rows))
-    taken = tuple(view.pods.rows["default", name] for name in doomed.split())
-    return DecisionContext(who, demand_of(who, view, DEFAULT_PROFILE, {}), view, DEFAULT_PROFILE, room, taken)
+    taken = tuple(view.pods.rows["default", name] for name in in_flight.split())
+    return DecisionContext(requester, demand, view, DEFAULT_PROFILE, room, taken)
 
 
 def weighed(
-    case: DecisionContext, policy: Policy | None = REPRIEVE, room_for: RoomFor = RoomFor.NEEDED
+    case: DecisionContext, policy: Policy | None = REPRIEVE, gangs: GangStrategy = MIN_COUNT
 ) -> Weighed:
     found = place_together(case.demand, case.view, case.profile, promised=case.promised)
     assert isinstance(found, Unplaceable)
-    return plans_for(case, found, policy, 0.0, room_for)
+    return make_room(case, policy, gangs, 0.0)
 
 
 def victims(plan: Plan) -> list[str]:
@@ -107,12 +106,12 @@ def test_those_who_are_asked_to_go_already_are_taken_first() -> None:
         a_pod("cheap", cpu="3", on="n2"),
     ]
     assert victims(weighed(case_of(*things, NEW)).plans[0]) == ["cheap"]
-    assert victims(weighed(case_of(*things, NEW, doomed="old")).plans[0]) == ["old"]
+    assert victims(weighed(case_of(*things, NEW, in_flight="old")).plans[0]) == ["old"]
 
 
 def test_those_who_are_asked_to_go_but_may_not_be_taken_by_this_demand_are_not() -> None:
     dear = a_pod("dear", cpu="3", priority=20, on="n2")
-    case = case_of(NODE, OLD, a_node("n2"), dear, NEW, doomed="dear")
+    case = case_of(NODE, OLD, a_node("n2"), dear, NEW, in_flight="dear")
     assert victims(weighed(case).plans[0]) == ["old"]
 
 
@@ -121,14 +120,14 @@ def test_budgets_have_paid_for_those_who_are_asked_to_go_already() -> None:
     things: list[KubernetesObject] = [NODE, a_node("n2"), *web, a_budget("web", 1, app="web"), NEW]
     elsewhere = a_pod("new", cpu="3", priority=9, nodeSelector={"host": "n2"})
     assert weighed(case_of(*things)).plans[0].broken == 0
-    assert weighed(case_of(*things, doomed="web-1")).plans[0].broken == 0, "paid for, and not again"
+    assert weighed(case_of(*things, in_flight="web-1")).plans[0].broken == 0, "paid for, and not again"
     other: list[KubernetesObject] = [
         a_node("n2", labels={"host": "n2"}),
         *web,
         a_budget("web", 1, app="web"),
         elsewhere,
     ]
-    assert weighed(case_of(NODE, *other, doomed="web-1")).plans[0].broken == 1
+    assert weighed(case_of(NODE, *other, in_flight="web-1")).plans[0].broken == 1
 
 
 # --- for whom ------------------------------------------------------------------------------------
@@ -143,20 +142,20 @@ FULL = [thing for i in (1, 2, 3) for thing in (a_node(f"n{i}"), a_pod(f"old-{i}"
 
 
 @pytest.mark.parametrize(
-    ("min_count", "running", "room_for", "pods"),
+    ("min_count", "running", "gangs", "pods"),
     [
-        (2, 0, RoomFor.NEEDED, 2),
-        (2, 0, RoomFor.ALL, 3),
-        (2, 0, RoomFor.ONE, 2),
-        (3, 1, RoomFor.NEEDED, 2),
-        (2, 2, RoomFor.NEEDED, 3),
-        (2, 2, RoomFor.ALL, 3),
+        (2, 0, MIN_COUNT, 2),
+        (2, 0, ALL_MEMBERS, 3),
+        (2, 0, POD_BY_POD, 2),
+        (3, 1, MIN_COUNT, 2),
+        (2, 2, MIN_COUNT, 3),
+        (2, 2, ALL_MEMBERS, 3),
     ],
 )
 def test_for_how_many_of_a_gang_room_is_made(
-    min_count: int, running: int, room_for: RoomFor, pods: int
+    min_count: int, running: int, gangs: GangStrategy, pods: int
 ) -> None:
-    plan = weighed(case_of(*FULL, *gang(min_count, running)), room_for=room_for).plans[0]
+    plan = weighed(case_of(*FULL, *gang(min_count, running)), gangs=gangs).plans[0]
     assert len(plan.places) == pods == len(plan.victims)
 
 

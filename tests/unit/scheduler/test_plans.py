@@ -3,26 +3,26 @@
 import pytest
 
 from reprieve.model.effects import Evict, Nominate, Target
+from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import Handover, Stage
 from reprieve.scheduler.ledger.victims import Victims
 from reprieve.scheduler.plans import Plans
-from reprieve.scheduler.queue import Key
-from tests.unit.scheduler.making import a_pod, target
+from tests.unit.scheduler.making import a_key, a_pod, target
 
-A, B = ("Pod", "default", "a"), ("Pod", "default", "b")
+A, B = a_key("a"), a_key("b")
 OLD, GROUP = target(a_pod("old")), Target("PodGroup", "default", "g", "uid-g")
 EVICTION = Evict(OLD)
 
 
-def a_plan(key: Key, stage: Stage = Stage.EVICTING, *pending: Evict | Nominate) -> Handover:
-    pod = Target(*key, f"uid-{key[2]}")
+def a_plan(key: DemandKey, stage: Stage = Stage.EVICTING, *pending: Evict | Nominate) -> Handover:
+    pod = Target("Pod", key.namespace, key.name, f"uid-{key.name}")
     return Handover("d-1", pod, ((pod, "n1"),), (OLD,), stage=stage, pending=frozenset(pending))
 
 
 def plans_of(*plans: Handover, victims: Victims | None = None) -> Plans:
     found = Plans(victims or Victims())
     for plan in plans:
-        found.keep((plan.preemptor.kind, plan.preemptor.namespace, plan.preemptor.name), plan)
+        found.keep(a_key(plan.preemptor.name), plan)
     return found
 
 
@@ -78,15 +78,15 @@ def test_only_plans_that_are_not_over_need_victims(stage: Stage) -> None:
 # --- marks ---------------------------------------------------------------------------------------
 
 
-def test_a_pod_that_is_marked_or_named_by_a_plan_is_doomed() -> None:
+def test_a_pod_that_is_marked_or_named_by_a_plan_is_a_victim_in_flight() -> None:
     victims = Victims()
     plans = plans_of(a_plan(A), victims=victims)
-    assert plans.doomed() == {OLD}
+    assert plans.victims_in_flight() == {OLD}
     plans.drop(A)
-    assert plans.doomed() == set()
+    assert plans.victims_in_flight() == set()
     victims.saw(OLD, marked=True)
     victims.saw(GROUP, marked=True)
-    assert plans.doomed() == {OLD}
+    assert plans.victims_in_flight() == {OLD}
 
 
 def test_marks_that_no_plan_needs_are_unused() -> None:

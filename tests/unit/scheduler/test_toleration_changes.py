@@ -12,6 +12,7 @@ from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.report.decisions import decision_json, decision_lines
 from reprieve.scheduler.decision import Decision, Outcome, Tolerating
 from reprieve.scheduler.settings import Settings
+from reprieve.scheduler.toleration_rules import HONOURED, IGNORED, TolerationRules
 from tests.unit.scheduler.making import a_node, a_pod, later
 from tests.unit.scheduler.serving import Served, served
 
@@ -178,8 +179,8 @@ def test_a_class_that_came_anew_is_told_anew() -> None:
     assert len(warnings(cluster)) == 1
 
 
-@pytest.mark.parametrize(("tolerations", "told"), [(True, 1), (False, 0)])
-def test_without_tolerations_nobody_looks_at_annotations(tolerations: bool, told: int) -> None:
+@pytest.mark.parametrize(("tolerations", "told"), [(HONOURED, 1), (IGNORED, 0)])
+def test_without_tolerations_nobody_looks_at_annotations(tolerations: TolerationRules, told: int) -> None:
     cluster = served(a_class(seconds="10m"), settings=Settings(tolerations=tolerations))
     assert len(warnings(cluster)) == told
 

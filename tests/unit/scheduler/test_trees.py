@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, PriorityClass
-from reprieve.scheduler.demands import GroupRules
+from reprieve.scheduler.demands.group_rules import CONSISTENT, GroupRules
 from reprieve.scheduler.settings import Settings
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, later
@@ -58,7 +58,7 @@ def test_what_a_tree_asks_for_and_nobody_serves_is_said_and_not_ignored(spec: An
 
 
 def test_where_trees_are_not_looked_at_a_group_stands_for_itself() -> None:
-    rules = Settings(group_rules=GroupRules(trees=False, divergence_allowed=True))
+    rules = Settings(group_rules=GroupRules(checks=CONSISTENT))
     assert served(*WORLD, settings=rules).comes_true().places().keys() == {"g-0", "g-1"}
 
 

@@ -13,14 +13,14 @@ from reprieve.scheduler.ledger.nominations import Reason
 from reprieve.scheduler.state import State
 from reprieve.scheduler.validation import BrokenRuleError, validate
 from tests.unit.scheduler.crowds import a_budget
-from tests.unit.scheduler.making import a_claim, a_class, a_node, a_pod, target
+from tests.unit.scheduler.making import a_claim, a_class, a_key, a_node, a_pod, target
 from tests.unit.scheduler.serving import Served, conditioned, served, until
 
 READY = Condition("Ready", "True")
 NEW, OLD = a_pod("new", cpu="2", priority=9), a_pod("old", cpu="3", on="n1", labels={"app": "web"})
 LATE, STORED = a_pod("late", cpu="4"), a_pod("stored", cpu="1", claims=["data"])
 GONE = Target("Pod", "default", "new", "another")
-KEY = ("Pod", "default", "new")
+KEY = a_key("new")
 STEP = SelectNode(target(a_claim("data")), "n2")
 
 
@@ -129,10 +129,10 @@ WAYS: dict[str, tuple[Break, str]] = {
         "Pod default/new: it is part of .* and not known",
     ),
     "forgotten": (
-        lambda s: s.queue.remove(("Pod", "default", "late")),
+        lambda s: s.queue.remove(a_key("late")),
         "Pod default/late: it waits, and noth",
     ),
-    "a demand of no pods": (leave_demand, r"\('Pod', 'default', 'late'\): it is in the queue, and no pod"),
+    "a demand of no pods": (leave_demand, r"name='late'.: it is in the queue, and no pod"),
     "a fault of no pod": (
         lambda s: s.faults.update({GONE: "odd"}),
         "Pod default/new: its fault is remembered, and it is part of no demand",
@@ -159,7 +159,7 @@ WAYS: dict[str, tuple[Break, str]] = {
         "Pod default/new: a nomination lingers on it, and it is not known",
     ),
     "a part that its demand does not know": (
-        lambda s: s.ledger.parts._pods.remove(("Pod", "default", "late"), target(LATE)),
+        lambda s: s.ledger.parts._pods.remove(a_key("late"), target(LATE)),
         "Pod default/late: it is part of .* which does not know it",
     ),
     "a nomination that its node does not know": (
@@ -167,7 +167,7 @@ WAYS: dict[str, tuple[Break, str]] = {
         "Pod default/new: it is nominated to n1, which does not know it",
     ),
     "a plan for no demand": (
-        lambda s: s.plans.keep(("Pod", "default", "ghost"), s.plans.of(KEY)),  # type: ignore[arg-type]  # not None
+        lambda s: s.plans.keep(a_key("ghost"), s.plans.of(KEY)),  # type: ignore[arg-type]  # not None
         "'ghost'.: it has a plan, and is not in the queue",
     ),
     "held without calls": (

@@ -3,9 +3,9 @@
 import pytest
 
 from reprieve.model.events import Done
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 from tests.unit.scheduler.making import (
-    Json,
     a_claim,
     a_class,
     a_namespace,

@@ -7,6 +7,10 @@ and a line here.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from reprieve.model.json import Json
+
+ListObjects = Callable[[str], list[Json]]  # those of a kind
+
 # Name: what it shows.
 SCENES = {
     "placing": "pods ask for a place, one after another, and each answer is explained",

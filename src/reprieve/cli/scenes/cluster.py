@@ -6,16 +6,16 @@ Time is simulated, so that a minute of the cluster takes as long as reading abou
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from importlib.resources import files
-from typing import Any
 
 from reprieve import config
-from reprieve.assembly import cluster_in_process
-from reprieve.cli.scenes import Pace
+from reprieve.assembly.mini_cluster import cluster_in_process
+from reprieve.cli.scenes import ListObjects, Pace
 from reprieve.cli.screen import show
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.documents import documents
 from reprieve.cluster.port import Sight
 from reprieve.model.build import build
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 from reprieve.report.happenings import Witness, at, decided
 from reprieve.report.nodes import node_table
@@ -23,9 +23,6 @@ from reprieve.report.text import BLANK, Line, counted, indented
 from reprieve.report.workloads import workload_table
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.decision import Decision
-
-Json = dict[str, Any]
-Listing = Callable[[str], list[Json]]
 
 WORKLOADS = files("reprieve") / "demo" / "workloads.yaml"
 PATIENCE_SECONDS = 120.0
@@ -111,7 +108,7 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.5)
 
 
-def workloads(of_kind: Listing) -> list[Json]:
+def workloads(of_kind: ListObjects) -> list[Json]:
     return [*of_kind("Deployment"), *of_kind("Job")]
 
 
@@ -122,6 +119,6 @@ def has_come_far(workload: Json) -> bool:
     return any(c["type"] == goal and c["status"] == "True" for c in found)
 
 
-def nodes_and_pods(of_kind: Listing) -> list[KubernetesObject]:
+def nodes_and_pods(of_kind: ListObjects) -> list[KubernetesObject]:
     read = (decode_value(body) for kind in ("Node", "Pod") for body in of_kind(kind))
     return [found.object for found in read if isinstance(found, Decoded)]

@@ -5,20 +5,21 @@ Knows how a story is told, and none of the stories. Time is simulated.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import Protocol
 
 from reprieve import config
-from reprieve.assembly import Cluster, change, cluster_in_process, submit
-from reprieve.cli.scenes import Pace
+from reprieve.assembly.mini_cluster import MiniCluster, change, cluster_in_process, submit
+from reprieve.cli.scenes import ListObjects, Pace
 from reprieve.cli.screen import show
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.documents import documents
 from reprieve.cluster.port import Sight
 from reprieve.model.build import build
 from reprieve.model.effects import Target
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.report.decisions import decision_lines
 from reprieve.report.happenings import Witness, at, decided
@@ -28,9 +29,6 @@ from reprieve.report.text import BLANK, Line, Tone, indented, table
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.decision import Decision, Outcome
-
-Json = dict[str, Any]
-Listing = Callable[[str], list[Json]]
 
 _MARGIN = " " * 11  # below the time
 _TOLD = ("Preempted", "Preempting", "NoRoomInPlace")
@@ -49,7 +47,7 @@ class Act(Protocol):
     def command(self) -> tuple[str, ...]:
         """As somebody would do it."""
 
-    def happen(self, cluster: Cluster) -> None: ...
+    def happen(self, cluster: MiniCluster) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class Patch:
         what = f"{self.kind.lower()}{namespace} {self.name[1]}"
         return (f"$ kubectl patch {what}{part} -p '{json.dumps(self.patch)}'",)
 
-    def happen(self, cluster: Cluster) -> None:
+    def happen(self, cluster: MiniCluster) -> None:
         change(cluster, self.kind, self.name, self.patch)
 
 
@@ -94,7 +92,7 @@ class Apply:
     def command(self) -> tuple[str, ...]:
         return ("$ kubectl apply -f - <<'EOF'", *self.text.splitlines(), "EOF")
 
-    def happen(self, cluster: Cluster) -> None:
+    def happen(self, cluster: MiniCluster) -> None:
         submit(cluster, (document for document in documents(self.text) if isinstance(document, dict)))
 
 
@@ -180,20 +178,20 @@ def _command(act: Act) -> list[Line]:
 # --- how things stand ----------------------------------------------------------------------------
 
 
-def _nodes(listing: Listing) -> list[Line]:
+def _nodes(listing: ListObjects) -> list[Line]:
     return node_table(build(_read(listing, "Node", "Pod")).snapshot)
 
 
-def _pods(listing: Listing) -> list[Line]:
+def _pods(listing: ListObjects) -> list[Line]:
     return pod_table(thing for thing in _read(listing, "Pod") if isinstance(thing, Pod))
 
 
-def _read(listing: Listing, *kinds: str) -> list[KubernetesObject]:
+def _read(listing: ListObjects, *kinds: str) -> list[KubernetesObject]:
     found = (decode_value(body) for kind in kinds for body in listing(kind))
     return [one.object for one in found if isinstance(one, Decoded)]
 
 
-def _messages(listing: Listing, known: int) -> list[Line]:
+def _messages(listing: ListObjects, known: int) -> list[Line]:
     """What both sides of a preemption find in their events."""
     events = sorted(listing("Event"), key=lambda event: int(event["metadata"]["resourceVersion"]))
     rows = [_message(event) for event in events[known:] if event["reason"] in _TOLD]

@@ -1,1 +1,4 @@
-"""What every side knows of the Kubernetes API."""
+"""How are objects of the Kubernetes API read and written: kinds, versions, fields, text?
+
+What an API server decides about objects is in ``cluster.apiserver``, which this package must not know.
+"""

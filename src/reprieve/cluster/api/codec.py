@@ -1,7 +1,8 @@
-"""From the API's JSON to the records of the model, whatever the input: nothing here raises.
+"""Which record of the model does an object in the API's JSON decode to?
 
-A result is the decoded object, or what is wrong with it and where, or that its kind is not one we read.
-Defaults, validation and what an object means are not known here; of fields, only whether they are served.
+Nothing here raises, whatever the input. A result is the decoded object, or what is wrong with it and where,
+or that Reprieve does not read its kind. This module must not know defaults, validation and what an object
+means; of fields, only whether they are served.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,8 +10,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from reprieve.cluster.api.decode_errors import UNDECODABLE, described, fault_of
 from reprieve.cluster.api.documents import Unparsed, documents
-from reprieve.cluster.api.faults import UNDECODABLE, described, fault_of
 from reprieve.cluster.api.groups import (
     NEWER,
     OLDER,
@@ -30,10 +31,10 @@ from reprieve.cluster.api.nodes import SpelledNode, keep_node
 from reprieve.cluster.api.pod_fields import unknown_fields, unserved_fields
 from reprieve.cluster.api.reader import (
     HEADER,
-    NOBODY,
+    UNNAMED,
     Decoded,
+    KindReader,
     Raw,
-    Reader,
     Unreadable,
     W,
     header_values,
@@ -68,11 +69,11 @@ from reprieve.model.template_interning import sharing
 
 __all__ = [
     "READERS",
+    "DecodeResult",
     "Decoded",
-    "Listing",
+    "DecodedList",
+    "KindReader",
     "Raw",
-    "Reader",
-    "Result",
     "UnknownKind",
     "Unreadable",
     "decode",
@@ -87,19 +88,19 @@ T = TypeVar("T", bound=KubernetesObject)
 
 
 class UnknownKind(Record, frozen=True):
-    """Nothing is wrong with it, but it is of a kind or version that Reprieve does not read."""
+    """An object of a kind or version that Reprieve does not read."""
 
     api_version: str
     problem: Problem
 
 
-Result = Decoded[KubernetesObject] | Unreadable | UnknownKind
+DecodeResult = Decoded[KubernetesObject] | Unreadable | UnknownKind
 
 
-class Listing(Record, frozen=True):
-    """What one page of a list holds: a result per item, and where the list goes on."""
+class DecodedList(Record, frozen=True):
+    """One page of a list: a result for each item, and the token of the next page."""
 
-    items: tuple[Result, ...]
+    items: tuple[DecodeResult, ...]
     resource_version: str = ""
     continue_token: str = ""
 
@@ -131,8 +132,8 @@ def _decoded_workload(workload: NewerWorkload | OlderWorkload | OldestWorkload) 
     return Decoded(object=keep_workload(workload), unserved=unserved_in(workload))
 
 
-def _reader(kind: str, spelling: type[W], finish: Callable[[W], Decoded[T]]) -> Reader[W, T]:
-    return Reader(kind, kind not in _CLUSTER_SCOPED, msgspec.json.Decoder(spelling), finish)
+def _reader(kind: str, spelling: type[W], finish: Callable[[W], Decoded[T]]) -> KindReader[W, T]:
+    return KindReader(kind, kind not in _CLUSTER_SCOPED, msgspec.json.Decoder(spelling), finish)
 
 
 _CLUSTER_SCOPED = frozenset(
@@ -156,7 +157,7 @@ _PLAIN: dict[str, tuple[type[KubernetesObject], ...]] = {
 }
 _POD = _reader("Pod", Pod, _decoded_pod)
 
-AnyReader = Reader[Any, KubernetesObject]
+AnyReader = KindReader[Any, KubernetesObject]
 
 READERS: dict[tuple[str, str], AnyReader] = {
     ("v1", "Pod"): _POD,
@@ -181,7 +182,7 @@ READERS: dict[tuple[str, str], AnyReader] = {
 # --- one object ----------------------------------------------------------------------------------
 
 
-def decode(raw: Raw) -> Result:
+def decode(raw: Raw) -> DecodeResult:
     """One object of any kind, by its apiVersion and kind."""
     try:
         header = HEADER.decode(raw)
@@ -192,14 +193,14 @@ def decode(raw: Raw) -> Result:
 
 
 def decode_pod(raw: Raw) -> Decoded[Pod] | Unreadable:
-    """What is known to be a pod."""
+    """One pod."""
     return _POD.read(raw)
 
 
-def decode_value(value: object) -> Result:
-    """One object of any kind that is parsed already."""
+def decode_value(value: object) -> DecodeResult:
+    """One object of any kind, from parsed JSON or YAML."""
     if not isinstance(value, dict):
-        return _unreadable(NOBODY, "", f"expected an object, got {described(value)}")
+        return _unreadable(UNNAMED, "", f"expected an object, got {described(value)}")
     ref = ref_in(value)
     for field in ("apiVersion", "kind"):
         text = value.get(field)
@@ -211,7 +212,7 @@ def decode_value(value: object) -> Result:
 
 
 def unknown_pod_fields(raw: Raw) -> tuple[str, ...]:
-    """The paths of fields in a pod's spec that we have never heard of."""
+    """The paths of unknown fields in a pod's spec."""
     try:
         pod = msgspec.json.decode(raw)
     except UNDECODABLE:
@@ -219,7 +220,7 @@ def unknown_pod_fields(raw: Raw) -> tuple[str, ...]:
     return unknown_fields(pod.get("spec")) if isinstance(pod, dict) else ()
 
 
-def _decode_slowly(raw: Raw) -> Result:
+def _decode_slowly(raw: Raw) -> DecodeResult:
     try:
         value = msgspec.json.decode(raw)
     except UNDECODABLE as error:
@@ -254,22 +255,24 @@ class _Page(Record, frozen=True):
 _PAGE = msgspec.json.Decoder(_Page)
 
 
-def decode_list(raw: Raw) -> Listing | Unreadable | UnknownKind:
-    """A List, or a list of one kind such as PodList. An item that cannot be read does not spoil the rest."""
+def decode_list(raw: Raw) -> DecodedList | Unreadable | UnknownKind:
+    """A List, or a list of one kind such as PodList. An unreadable item does not affect the others."""
     try:
         page = _PAGE.decode(raw)
     except UNDECODABLE as error:
-        return _unreadable(NOBODY, *fault_of(error))
+        return _unreadable(UNNAMED, *fault_of(error))
     read = _item_reader(page)
     if isinstance(read, Unreadable | UnknownKind):
         return read
     meta = page.metadata or _PageMeta()
     items = (_placed(read(item), f"items[{i}]") for i, item in enumerate(page.items or ()))
-    return Listing(items=tuple(items), resource_version=meta.resource_version, continue_token=meta.continue_)
+    return DecodedList(
+        items=tuple(items), resource_version=meta.resource_version, continue_token=meta.continue_
+    )
 
 
-def _item_reader(page: _Page) -> Callable[[Raw], Result] | Unreadable | UnknownKind:
-    """Items of a list of one kind do not say their kind themselves."""
+def _item_reader(page: _Page) -> Callable[[Raw], DecodeResult] | Unreadable | UnknownKind:
+    """The items of a list such as PodList have no kind of their own."""
     if page.kind == "List":
         return decode
     ref = Ref(kind=page.kind, namespace="", name="")
@@ -279,14 +282,14 @@ def _item_reader(page: _Page) -> Callable[[Raw], Result] | Unreadable | UnknownK
     return reader.read if reader is not None else _unknown_kind(page.api_version, ref)
 
 
-def _placed(result: Result, path: str) -> Result:
-    """A nameless object is found by its place in the list, others by their name."""
+def _placed(result: DecodeResult, path: str) -> DecodeResult:
+    """Adds its position in the list to the problem of an object without a name."""
     if isinstance(result, Decoded) or result.problem.ref.name:
         return result
     return _under(result, path)
 
 
-def _under(result: Result, path: str) -> Result:
+def _under(result: DecodeResult, path: str) -> DecodeResult:
     if isinstance(result, Decoded):
         return result
     inner = result.problem.path
@@ -298,10 +301,10 @@ def _as_it_is(body: object) -> object:
     return body
 
 
-def decode_documents(text: str, fill: Callable[[object], object] = _as_it_is) -> tuple[Result, ...]:
+def decode_documents(text: str, fill: Callable[[object], object] = _as_it_is) -> tuple[DecodeResult, ...]:
     """All objects of a YAML or JSON text, those in lists too; a problem's path begins with its document.
 
-    ``fill`` writes into an object what it does not say.
+    ``fill`` adds defaults to an object before it is decoded.
     """
     return tuple(
         result
@@ -310,10 +313,10 @@ def decode_documents(text: str, fill: Callable[[object], object] = _as_it_is) ->
     )
 
 
-def _in_document(document: object, path: str, fill: Callable[[object], object]) -> Iterator[Result]:
+def _in_document(document: object, path: str, fill: Callable[[object], object]) -> Iterator[DecodeResult]:
     match document:
         case Unparsed(expected):
-            yield _unreadable(NOBODY, path, expected)
+            yield _unreadable(UNNAMED, path, expected)
         case {"kind": str(kind), "items": list(items), **rest} if kind.endswith("List"):
             for i, item in enumerate(_with_kind(items, kind, rest.get("apiVersion"))):
                 yield _under(decode_value(fill(item)), f"{path}.items[{i}]")

@@ -1,7 +1,7 @@
-"""What stands in a text of YAML or JSON: its documents, as plain values.
+"""Which documents does a text of YAML or JSON hold, as plain values?
 
-Read as Kubernetes reads them: a time is text and not a date, 12:30 is no number. A text that is small but
-unfolds without bounds is refused. What the values mean is not known here.
+Parsed as Kubernetes parses them: a time is text and not a date, 12:30 is no number. A small text that expands
+without bounds is rejected. This module must not know what the values mean.
 """
 
 import json
@@ -37,7 +37,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.012345
 
 @dataclass(frozen=True, slots=True)
 class Unparsed:
-    """A document that is neither YAML nor JSON, and in a sentence why."""
+    """A document that is neither YAML nor JSON, and a sentence that says why."""
 
     expected: str
 
@@ -47,12 +47,12 @@ class _TooLargeError(ValueError):
 
 
 def documents(text: str, largest: int = LARGEST) -> Iterator[object | Unparsed]:
-    """The documents that are not empty, in order. One that cannot be parsed does not spoil the next."""
+    """The documents that are not empty, in order. One that cannot be parsed does not affect the next."""
     if text.lstrip().startswith("{"):
         try:
             return iter(list(_json_stream(text)))
         except (ValueError, RecursionError):
-            pass  # YAML has flow mappings too, and its parser says better what is wrong
+            pass  # YAML has flow mappings too, and its parser gives better errors
     return _yaml_stream(text, largest)
 
 
@@ -84,7 +84,7 @@ def _yaml(text: str, first_line: int, largest: int) -> object | Unparsed:
         return Unparsed(_sentence(error, first_line))
     except (yaml.YAMLError, _TooLargeError) as error:
         return Unparsed(f"expected YAML or JSON: {str(error).splitlines()[0]}")
-    except Exception:  # a value that belies its tag makes PyYAML raise anything
+    except Exception:  # PyYAML raises any exception for a value that does not fit its tag
         return Unparsed("expected YAML or JSON: it has a value that cannot be read as what it is said to be")
     return value
 
@@ -122,16 +122,16 @@ def _check_size(text: str, largest: int) -> None:
 
 
 def repeated_keys(text: str) -> list[str]:
-    """The paths of keys that stand twice in one mapping: parsers take the last of them unasked.
+    """The paths of keys that occur twice in one mapping: parsers silently take the last one.
 
-    For a text of which the documents could be read.
+    For a text whose documents could be parsed.
     """
     known: set[int] = set()
     return [path for node in yaml.compose_all(text, Loader=_Loader) for path in _repeated(node, "", known)]
 
 
 def _repeated(node: yaml.Node | None, path: str, known: set[int]) -> Iterator[str]:
-    """``known``: nodes that were looked at, where an alias stands for them first."""
+    """``known``: nodes that were visited already, through an alias."""
     if node is None or id(node) in known:
         return
     known.add(id(node))

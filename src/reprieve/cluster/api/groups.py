@@ -1,8 +1,8 @@
-"""How groups of pods are spelled in each version of the API, and the one form in which they are kept.
+"""How does each version of the API spell groups of pods, and what is the one form of the model?
 
 ``Newer`` is the spelling of scheduling.k8s.io v1beta1 and v1alpha3 and of reprieve.dev; ``Older`` that of
 v1alpha2; of v1alpha1 only the Workload is known. A field of another version's spelling is declared as None:
-to ignore it would mean to disrupt a group in a way that its owner did not choose.
+ignoring it would disrupt a group in a way that its owner did not choose.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from reprieve.model.objects import (
 
 
 class GroupApi(StrEnum):
-    """The versions in which a PodGroup can be written."""
+    """The versions that have a PodGroup."""
 
     V1BETA1 = "scheduling.k8s.io/v1beta1"
     V1ALPHA3 = "scheduling.k8s.io/v1alpha3"
@@ -66,10 +66,10 @@ class SchedulingConstraints(Record, frozen=True):
 
 
 class Shared(Record, frozen=True):
-    """What groups and their templates say alike in all versions."""
+    """The fields that groups and their templates share in all versions."""
 
     scheduling_constraints: SchedulingConstraints | None = None
-    resource_claims: tuple[Ignored, ...] = ()  # only to be reported as not served
+    resource_claims: tuple[Ignored, ...] = ()  # reported as not served, otherwise unused
     priority: Int32 | None = None
     priority_class_name: str = ""
 
@@ -208,7 +208,7 @@ class TemplateRef(Record, frozen=True):
 
 
 class OlderSpec(Shared, frozen=True, kw_only=True):
-    """The disruption mode stands in the spec, or in the policy as the design first had it."""
+    """The disruption mode is in the spec, or in the policy as in the first version of the design."""
 
     scheduling_policy: OlderPolicy
     disruption_mode: str = ""
@@ -342,7 +342,7 @@ def _renamed(status: GroupStatus, old: str, new: str) -> GroupStatus:
 
 
 def unserved_in(thing: Spelling) -> tuple[str, ...]:
-    """Paths of the claims for devices; nobody looks for a node that has them."""
+    """Paths of claims for devices, which Reprieve does not place by."""
     match thing.spec:
         case OldestWorkloadSpec():
             return ()
@@ -369,7 +369,7 @@ def _claims_of_templates(
 def encode_pod_group(group: PodGroup, api: GroupApi) -> dict[str, Any]:
     """The group as JSON values, without what is not served.
 
-    v1alpha2 has no words for a parent and a preemption policy: they are left out.
+    v1alpha2 has no fields for a parent and a preemption policy: they are left out.
     """
     spelled = _older(group) if api is OLDER else _newer(group)
     body: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(spelled))

@@ -1,13 +1,13 @@
-"""Is a text well formed? The forms that Kubernetes demands of names, keys and label values.
+"""Is a text well formed? The forms that Kubernetes requires of names, keys and label values.
 
-Each form is a function that answers with nothing, or with what is wrong in one sentence. Which field wants
-which form is not known here.
+Each form is a function that returns nothing, or what is wrong in one sentence. This module must not know
+which field needs which form.
 """
 
 import re
 from collections.abc import Callable
 
-Form = Callable[[str], str | None]
+TextForm = Callable[[str], str | None]
 
 LONGEST_LABEL = 63
 LONGEST_SUBDOMAIN = 253
@@ -46,7 +46,7 @@ def path_segment(text: str) -> str | None:
 
 
 def label_key(text: str) -> str | None:
-    """A name, with the DNS subdomain of whoever it belongs to before it if it is not the user's own."""
+    """A name, optionally prefixed with the DNS subdomain of its owner."""
     prefix, slash, name = text.rpartition("/")
     if slash and dns_subdomain(prefix) is not None:
         return "must have a DNS subdomain before the '/'"
@@ -95,8 +95,8 @@ def declared_feature(text: str) -> str | None:
     return None
 
 
-def before_suffix(form: Form) -> Form:
-    """The form of a text to which something will still be added: it may end with a '-'."""
+def before_suffix(form: TextForm) -> TextForm:
+    """The form of a prefix to which a suffix will be added: it may end with a '-'."""
 
     def prefix(text: str) -> str | None:
         return form(f"{text[:-1]}a" if text.endswith("-") else text)

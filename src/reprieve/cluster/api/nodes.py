@@ -1,4 +1,4 @@
-"""The spellings of a node: who has disabled preemption for resizes stands in one of two places."""
+"""How is a node spelled? The owners that disable preemption for resizes are in one of two fields."""
 
 from reprieve.model.objects import Node, NodeSpec, PodPreemptionPolicy, Record
 
@@ -16,7 +16,7 @@ class SpelledNode(Node, frozen=True):
 
 
 def keep_node(spelled: SpelledNode) -> Node:
-    """In its one stored form, with the owners of both places, each once."""
+    """The node of the model, with the owners of both fields, each once."""
     spec = spelled.spec
     owners = (
         *spec.pod_preemption_policy.disable_resize_preemption,

@@ -1,8 +1,8 @@
-"""Which fields of a pod's spec decide where it can run, and which of those Reprieve serves.
+"""Which fields of a pod's spec decide where it can run, and which of those does Reprieve serve?
 
 The lists cover Kubernetes 1.37. A pod that uses a field which restricts its place and is not served must
-wait: ``unserved_fields`` names such fields. What no list knows comes from a newer API and might restrict
-its place too: ``unknown_fields`` names it. Neither decides what becomes of the pod.
+wait: ``unserved_fields`` names such fields. A field in no list comes from a newer API and might restrict its
+place too: ``unknown_fields`` names it. Neither decides what happens to the pod.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,11 +12,11 @@ from reprieve.model.objects import Container, Pod, PodSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class ServedFields:
     """The fields of one kind of object inside a pod spec."""
 
     served: frozenset[str]
-    indifferent: frozenset[str] = frozenset()  # nobody who looks for a node reads these
+    indifferent: frozenset[str] = frozenset()  # they do not affect placement
     not_served: frozenset[str] = frozenset()
 
     @property
@@ -28,13 +28,13 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-SPEC = Fields(
+SPEC = ServedFields(
     served=_names("""
         affinity containers hostNetwork hostUsers initContainers nodeName nodeSelector overhead
         preemptionPolicy priority priorityClassName resources schedulerName schedulingGates
         schedulingGroup terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes
     """),
-    # Admission has already written what a runtime class demands of nodes into the fields above.
+    # Admission has already written the scheduling fields of a runtime class into the fields above.
     indifferent=_names("""
         activeDeadlineSeconds automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks
         ephemeralContainers evictionResponders hostAliases hostIPC hostPID hostname hostnameOverride
@@ -44,7 +44,7 @@ SPEC = Fields(
     # workloadRef was the link to a gang in 1.35.
     not_served=_names("resourceClaims workloadRef"),
 )
-CONTAINER = Fields(
+CONTAINER = ServedFields(
     served=_names("image name ports resources restartPolicy restartPolicyRules volumeMounts"),
     indifferent=_names("""
         args command env envFrom imagePullPolicy lifecycle livenessProbe readinessProbe resizePolicy
@@ -52,8 +52,8 @@ CONTAINER = Fields(
         volumeDevices workingDir
     """),
 )
-RESOURCES = Fields(served=_names("limits requests"), not_served=_names("claims"))
-VOLUME = Fields(
+RESOURCES = ServedFields(served=_names("limits requests"), not_served=_names("claims"))
+VOLUME = ServedFields(
     served=_names("""
         awsElasticBlockStore azureDisk cinder csi ephemeral gcePersistentDisk image iscsi name
         persistentVolumeClaim portworxVolume rbd
@@ -63,46 +63,46 @@ VOLUME = Fields(
         nfs photonPersistentDisk projected quobyte scaleIO secret storageos vsphereVolume
     """),
 )
-VOLUME_MOUNT = Fields(
+VOLUME_MOUNT = ServedFields(
     served=_names("bindMountOptions"),
     indifferent=_names("mountPath mountPropagation name readOnly recursiveReadOnly subPath subPathExpr"),
 )
-PORT = Fields(served=_names("containerPort hostIP hostPort protocol"), indifferent=_names("name"))
-TOLERATION = Fields(served=_names("effect key operator value"), indifferent=_names("tolerationSeconds"))
-SPREAD = Fields(
+PORT = ServedFields(served=_names("containerPort hostIP hostPort protocol"), indifferent=_names("name"))
+TOLERATION = ServedFields(served=_names("effect key operator value"), indifferent=_names("tolerationSeconds"))
+SPREAD = ServedFields(
     served=_names("""
         labelSelector matchLabelKeys maxSkew minDomains nodeAffinityPolicy nodeTaintsPolicy topologyKey
         whenUnsatisfiable
     """)
 )
-POD_TERM = Fields(
+POD_TERM = ServedFields(
     served=_names("labelSelector matchLabelKeys mismatchLabelKeys namespaceSelector namespaces topologyKey")
 )
-_NODE_TERM = Fields(served=_names("matchExpressions matchFields"))
-_SELECTOR = Fields(served=_names("matchExpressions matchLabels"))
-_EXPRESSION = Fields(served=_names("key operator values"))
+_NODE_TERM = ServedFields(served=_names("matchExpressions matchFields"))
+_SELECTOR = ServedFields(served=_names("matchExpressions matchLabels"))
+_EXPRESSION = ServedFields(served=_names("key operator values"))
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_STRENGTHS = Fields(served=frozenset({_REQUIRED, _PREFERRED}))
+_STRENGTHS = ServedFields(served=frozenset({_REQUIRED, _PREFERRED}))
 
 
-def _selector_at(path: str) -> dict[str, Fields]:
+def _selector_at(path: str) -> dict[str, ServedFields]:
     return {path: _SELECTOR, f"{path}.matchExpressions[]": _EXPRESSION}
 
 
-def _pod_term_at(path: str) -> dict[str, Fields]:
+def _pod_term_at(path: str) -> dict[str, ServedFields]:
     selectors = _selector_at(f"{path}.labelSelector") | _selector_at(f"{path}.namespaceSelector")
     return {path: POD_TERM} | selectors
 
 
-def _node_term_at(path: str) -> dict[str, Fields]:
+def _node_term_at(path: str) -> dict[str, ServedFields]:
     expressions = {f"{path}.matchExpressions[]": _EXPRESSION, f"{path}.matchFields[]": _EXPRESSION}
     return {path: _NODE_TERM} | expressions
 
 
-def _pod_affinity_at(path: str) -> dict[str, Fields]:
-    weighted = Fields(served=_names("podAffinityTerm weight"))
+def _pod_affinity_at(path: str) -> dict[str, ServedFields]:
+    weighted = ServedFields(served=_names("podAffinityTerm weight"))
     return (
         {path: _STRENGTHS, f"{path}.{_PREFERRED}[]": weighted}
         | _pod_term_at(f"{path}.{_REQUIRED}[]")
@@ -110,20 +110,22 @@ def _pod_affinity_at(path: str) -> dict[str, Fields]:
     )
 
 
-def _container_at(path: str) -> dict[str, Fields]:
+def _container_at(path: str) -> dict[str, ServedFields]:
     return {
         path: CONTAINER,
         f"{path}.resources": RESOURCES,
         f"{path}.ports[]": PORT,
         f"{path}.volumeMounts[]": VOLUME_MOUNT,
-        f"{path}.restartPolicyRules[]": Fields(served=_names("action"), indifferent=_names("exitCodes")),
+        f"{path}.restartPolicyRules[]": ServedFields(
+            served=_names("action"), indifferent=_names("exitCodes")
+        ),
     }
 
 
 _NODES = "spec.affinity.nodeAffinity"
 
-# The objects inside a spec that are looked into, by path; [] stands for any item of a list.
-PLACES: Mapping[str, Fields] = {
+# The objects inside a spec whose fields are checked, by path; [] stands for any item of a list.
+PLACES: Mapping[str, ServedFields] = {
     "spec": SPEC,
     **_container_at("spec.containers[]"),
     **_container_at("spec.initContainers[]"),
@@ -132,13 +134,13 @@ PLACES: Mapping[str, Fields] = {
     "spec.tolerations[]": TOLERATION,
     "spec.topologySpreadConstraints[]": SPREAD,
     **_selector_at("spec.topologySpreadConstraints[].labelSelector"),
-    "spec.schedulingGates[]": Fields(served=_names("name")),
-    "spec.schedulingGroup": Fields(served=_names("podGroupName")),
-    "spec.affinity": Fields(served=_names("nodeAffinity podAffinity podAntiAffinity")),
+    "spec.schedulingGates[]": ServedFields(served=_names("name")),
+    "spec.schedulingGroup": ServedFields(served=_names("podGroupName")),
+    "spec.affinity": ServedFields(served=_names("nodeAffinity podAffinity podAntiAffinity")),
     _NODES: _STRENGTHS,
-    f"{_NODES}.{_REQUIRED}": Fields(served=_names("nodeSelectorTerms")),
+    f"{_NODES}.{_REQUIRED}": ServedFields(served=_names("nodeSelectorTerms")),
     **_node_term_at(f"{_NODES}.{_REQUIRED}.nodeSelectorTerms[]"),
-    f"{_NODES}.{_PREFERRED}[]": Fields(served=_names("preference weight")),
+    f"{_NODES}.{_PREFERRED}[]": ServedFields(served=_names("preference weight")),
     **_node_term_at(f"{_NODES}.{_PREFERRED}[].preference"),
     **_pod_affinity_at("spec.affinity.podAffinity"),
     **_pod_affinity_at("spec.affinity.podAntiAffinity"),
@@ -177,7 +179,7 @@ def _claiming(containers: Iterable[Container], path: str) -> Iterator[str]:
 
 
 def unknown_fields(spec: object) -> tuple[str, ...]:
-    """The paths of the fields that no list knows, in a pod spec that is still plain JSON values."""
+    """The paths of unknown fields in a pod spec of plain JSON values."""
     return tuple(_unknown(spec, "spec", "spec"))
 
 

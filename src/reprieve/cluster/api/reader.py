@@ -1,7 +1,7 @@
-"""How an object of a known kind is read from JSON, whatever the input: nothing here raises.
+"""How is an object of a known kind decoded from JSON? Nothing here raises, whatever the input.
 
-The fast path decodes strictly. Only if that fails is the input parsed into plain values, freed of nulls and
-tried again, and only then is it found unreadable. Which kinds there are is not known here.
+The fast path decodes strictly. If that fails, the input is parsed into plain values, stripped of nulls and
+decoded again; only then is it unreadable. This module must not know which kinds there are.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from reprieve.cluster.api.faults import UNDECODABLE, Fault, fault_of
+from reprieve.cluster.api.decode_errors import UNDECODABLE, DecodeFault, fault_of
 from reprieve.cluster.api.groups import Spelling
 from reprieve.model.objects import KubernetesObject, Problem, Record, Ref
 
@@ -19,8 +19,8 @@ T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
 W = TypeVar("W", bound=KubernetesObject | Spelling)
 
 _DEFAULT_NAMESPACE = "default"
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object once more, as text
-NOBODY = Ref(kind="", namespace="", name="")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # a copy of the whole object, as text
+UNNAMED = Ref(kind="", namespace="", name="")
 
 
 class Decoded(Record, Generic[T_co], frozen=True):
@@ -56,8 +56,8 @@ def header_values(raw: Raw) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader(Generic[W, T_co]):
-    """How one kind of object is read in one version of the API. ``finish`` cannot fail."""
+class KindReader(Generic[W, T_co]):
+    """Decodes one kind in one version of the API. ``finish`` cannot fail."""
 
     kind: str
     namespaced: bool
@@ -87,7 +87,7 @@ class Reader(Generic[W, T_co]):
         return self._read_without_nulls(value)
 
     def _read_without_nulls(self, value: object) -> Decoded[T_co] | Unreadable:
-        """To Kubernetes null means absent, wherever it stands; so it need not be a case of every field."""
+        """To Kubernetes, null means absent anywhere, so that records need no null in their types."""
         try:
             value = _without_nulls(value)
             thing = msgspec.convert(value, self.decoder.type)
@@ -96,7 +96,7 @@ class Reader(Generic[W, T_co]):
         return self.finish(self._kept(thing))
 
     def _kept(self, thing: W) -> W:
-        """In its namespace, and without what is long, of no use, and may hold somebody's secrets."""
+        """With its namespace, and without last-applied: it is long, unused, and may contain secrets."""
         meta = thing.metadata
         misplaced = bool(meta.namespace) != self.namespaced
         if not misplaced and _LAST_APPLIED not in meta.annotations:
@@ -106,7 +106,7 @@ class Reader(Generic[W, T_co]):
         notes = {key: value for key, value in meta.annotations.items() if key != _LAST_APPLIED}
         return msgspec.structs.replace(thing, metadata=msgspec.structs.replace(meta, annotations=notes))
 
-    def _unreadable(self, value: object, fault: Fault) -> Unreadable:
+    def _unreadable(self, value: object, fault: DecodeFault) -> Unreadable:
         ref = ref_in(value)
         namespace = (ref.namespace or _DEFAULT_NAMESPACE) if self.namespaced else ""
         known = Ref(kind=self.kind, namespace=namespace, name=ref.name)
@@ -125,7 +125,7 @@ def _without_nulls(value: object) -> object:
 def ref_in(value: object) -> Ref:
     """As much of the reference as can be read."""
     if not isinstance(value, dict):
-        return NOBODY
+        return UNNAMED
     meta = value.get("metadata")
     texts = [
         value.get("kind"),

@@ -1,7 +1,7 @@
-"""Which fields an object can have, at any depth, and of which type each is.
+"""Which fields can an object have, at any depth, and of which type is each?
 
-``findings`` holds an object against the list in ``schema.txt``, and ``pruned`` keeps of it what stands there.
-What follows from a finding, and what a value of the right type means, is not known here.
+``findings`` checks an object against the list in ``schema.txt``, and ``pruned`` keeps the listed fields. This
+module must not know what follows from a finding, nor what a value of the right type means.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from reprieve.cluster.api.faults import described
+from reprieve.cluster.api.decode_errors import described
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6,}(Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -18,7 +18,7 @@ _MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6,}(Z|[+-]\d\d:\d\
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """``expected`` is what a sentence calls it."""
+    """``expected`` is its name in a sentence."""
 
     name: str
     expected: str
@@ -37,7 +37,7 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """Its fields stand in the list under its name."""
+    """Its fields are in the list, under its name."""
 
     name: str
 
@@ -46,8 +46,8 @@ Type = Plain | ListOf | MapOf | Object
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A field that nobody knows, or, if something was ``expected``, one of another type than it should be."""
+class SchemaFinding:
+    """An unknown field, or, if something was ``expected``, one of the wrong type."""
 
     path: str
     expected: str = ""
@@ -116,7 +116,7 @@ def _type(text: str) -> Type:
 
 
 def root(api_version: str, kind: str) -> Object:
-    """The type of a kind as it is spelled in an API version; one without fields if nobody knows it."""
+    """The type of a kind as an API version spells it; one without fields if the kind is not listed."""
     spelled = f"{kind}@{api_version}"
     return Object(spelled if spelled in _objects() else kind)
 
@@ -132,31 +132,31 @@ def fields_of(thing: Object) -> Mapping[str, Type]:
 # --- looking ---------------------------------------------------------------------------------------
 
 
-def findings(api_version: str, kind: str, body: object) -> list[Finding]:
-    """In the order of the body. Of a kind that is not listed, nothing is said."""
+def findings(api_version: str, kind: str, body: object) -> list[SchemaFinding]:
+    """In the order of the body. A kind that is not listed has none."""
     thing = root(api_version, kind)
-    found: list[Finding] = []
+    found: list[SchemaFinding] = []
     if is_listed(thing):
         _look(thing, body, "", found)
     return found
 
 
-def _look(expected: Type, value: object, path: str, found: list[Finding]) -> None:
-    """What is null counts as not given."""
+def _look(expected: Type, value: object, path: str, found: list[SchemaFinding]) -> None:
+    """Null counts as absent."""
     match expected:
         case _ if value is None:
             return
         case Plain():
             if not expected.fits(value):
-                found.append(Finding(path, expected.expected, described(value)))
+                found.append(SchemaFinding(path, expected.expected, described(value)))
         case ListOf(item):
             if isinstance(value, list):
                 for number, one in enumerate(value):
                     _look(item, one, f"{path}[{number}]", found)
             else:
-                found.append(Finding(path, "a list", described(value)))
+                found.append(SchemaFinding(path, "a list", described(value)))
         case Object() | MapOf() if not isinstance(value, dict):
-            found.append(Finding(path, "an object", described(value)))
+            found.append(SchemaFinding(path, "an object", described(value)))
         case MapOf(below):
             for name, one in value.items():
                 _look(below, one, f"{path}.{name}", found)
@@ -165,7 +165,7 @@ def _look(expected: Type, value: object, path: str, found: list[Finding]) -> Non
 
 
 def _look_into(
-    fields: Mapping[str, Type], value: Mapping[str, object], prefix: str, found: list[Finding]
+    fields: Mapping[str, Type], value: Mapping[str, object], prefix: str, found: list[SchemaFinding]
 ) -> None:
     for name, one in value.items():
         field = fields.get(name)
@@ -174,14 +174,14 @@ def _look_into(
         if field is not None:
             _look(field, one, prefix + name, found)
         else:
-            found.append(Finding(prefix + name))
+            found.append(SchemaFinding(prefix + name))
 
 
 # --- keeping what is known -------------------------------------------------------------------------
 
 
 def pruned(api_version: str, kind: str, body: Mapping[str, object]) -> dict[str, object]:
-    """Without the fields that nobody knows; of a kind that is not listed, all of it."""
+    """The object without unknown fields; all of it if its kind is not listed."""
     thing = root(api_version, kind)
     return _pruned_object(fields_of(thing), body) if is_listed(thing) else dict(body)
 

@@ -1,22 +1,23 @@
-"""Which pods and groups would come of an object: those that its controller would make, as plain JSON values.
+"""Which pods and groups would the controller of an object create? As plain JSON values.
 
-Used by controllers, and by whoever asks what would happen. What is malformed makes nothing. Nothing is
-admitted here: defaults and priorities are filled in where the results are created.
+For controllers and for predictions. A malformed object yields none. Nothing is admitted here: defaults and
+priorities are filled in where the results are created.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reprieve.cluster.api.groups import OLDER, GroupApi
-from reprieve.cluster.api.values import Json, items, part, text_in
+from reprieve.cluster.api.values import items, part, text_in
+from reprieve.model.json import Json
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 _TEMPLATE_LISTS = ("podGroupTemplates", "compositePodGroupTemplates")
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
-    """Whoever makes something: the object that a reference will name."""
+class ControllerOwner:
+    """The object that creates others: their controller reference names it."""
 
     api_version: str
     kind: str
@@ -35,18 +36,18 @@ class Owner:
         }
 
 
-def owner_in(body: Json) -> Owner:
+def owner_in(body: Json) -> ControllerOwner:
     meta = part(body, "metadata")
     namespace = text_in(meta, "namespace") or "default"
     texts = (text_in(body, "apiVersion"), text_in(body, "kind"), namespace)
-    return Owner(*texts, text_in(meta, "name"), text_in(meta, "uid"))
+    return ControllerOwner(*texts, text_in(meta, "name"), text_in(meta, "uid"))
 
 
 # --- pods ----------------------------------------------------------------------------------------
 
 
-def pod_of(template: Json, owner: Owner, labels: dict[str, str] | None = None) -> Json:
-    """A pod that still has to be given a name."""
+def pod_of(template: Json, owner: ControllerOwner, labels: dict[str, str] | None = None) -> Json:
+    """A pod without a name."""
     meta = part(template, "metadata")
     return {
         "apiVersion": "v1",
@@ -62,7 +63,7 @@ def pod_of(template: Json, owner: Owner, labels: dict[str, str] | None = None) -
     }
 
 
-# What every pod of a DaemonSet puts up with: key and effect.
+# The tolerations that every pod of a DaemonSet has: key and effect.
 _DAEMON_TOLERATIONS = (
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -75,8 +76,8 @@ _NO_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def daemon_pod(template: Json, owner: Owner, node: str) -> Json:
-    """The pod of a DaemonSet for one node; or, without a node, as it says itself where it can be."""
+def daemon_pod(template: Json, owner: ControllerOwner, node: str) -> Json:
+    """The pod of a DaemonSet for one node; without a node, its affinity is that of the template."""
     pod = pod_of(template, owner)
     spec = dict(pod["spec"])
     marks = (*_DAEMON_TOLERATIONS, *([_NO_NETWORK] if spec.get("hostNetwork") is True else []))
@@ -91,7 +92,7 @@ def daemon_pod(template: Json, owner: Owner, node: str) -> Json:
     return {**pod, "spec": spec}
 
 
-def job_labels(job: Owner) -> dict[str, str]:
+def job_labels(job: ControllerOwner) -> dict[str, str]:
     return {
         "batch.kubernetes.io/job-name": job.name,
         CONTROLLER_UID: job.uid,
@@ -101,7 +102,7 @@ def job_labels(job: Owner) -> dict[str, str]:
 
 
 def pods_of(body: Json) -> Iterator[Json]:
-    """The pods that would run first, by names that tell them apart; a pod is its own."""
+    """The first pods, under distinct names; a pod yields itself."""
     owner, spec = owner_in(body), part(body, "spec")
     match owner.kind:
         case "Pod":
@@ -116,23 +117,23 @@ def pods_of(body: Json) -> Iterator[Json]:
         case "Job":
             yield from _pods_of_job(spec, owner)
         case "CronJob":
-            job = Owner("batch/v1", "Job", owner.namespace, owner.name)
+            job = ControllerOwner("batch/v1", "Job", owner.namespace, owner.name)
             yield from _pods_of_job(part(spec, "jobTemplate", "spec"), job)
 
 
 def _count(value: object, otherwise: int = 1) -> int:
-    """A number that is not given means one, or another one."""
+    """A number with a default of one, or another one."""
     if value is None:
         return otherwise
     return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def _named(pod: Json, owner: Owner, number: int) -> Json:
+def _named(pod: Json, owner: ControllerOwner, number: int) -> Json:
     kept = {name: value for name, value in pod["metadata"].items() if name != "generateName"}
     return {**pod, "metadata": {"name": f"{owner.name}-{number}", **kept}}
 
 
-def _pods_of_job(spec: Json, job: Owner) -> Iterator[Json]:
+def _pods_of_job(spec: Json, job: ControllerOwner) -> Iterator[Json]:
     if spec.get("suspend") is True:
         return
     parallelism = _count(spec.get("parallelism"))
@@ -147,12 +148,12 @@ def _pods_of_job(spec: Json, job: Owner) -> Iterator[Json]:
 
 
 def claim_name(template: str, pod: str) -> str:
-    """The claim that a numbered pod has after a template of claims."""
+    """The claim of a StatefulSet's pod for one of its volumeClaimTemplates."""
     return f"{template}-{pod}"
 
 
-def pod_of_set(spec: Json, owner: Owner, number: int) -> Json:
-    """The pod of a StatefulSet that has a number."""
+def pod_of_set(spec: Json, owner: ControllerOwner, number: int) -> Json:
+    """The pod of a StatefulSet with an ordinal."""
     name = f"{owner.name}-{number}"
     labels = {"apps.kubernetes.io/pod-index": str(number), "statefulset.kubernetes.io/pod-name": name}
     pod = _named(pod_of(part(spec, "template"), owner, labels), owner, number)
@@ -175,7 +176,7 @@ def groups_of(workload: Json) -> Iterator[Json]:
     yield from _groups_below(part(workload, "spec"), owner_in(workload), "")
 
 
-def _groups_below(parent: Json, workload: Owner, parent_name: str) -> Iterator[Json]:
+def _groups_below(parent: Json, workload: ControllerOwner, parent_name: str) -> Iterator[Json]:
     for template in items(parent, "podGroupTemplates"):
         yield _group(template, workload, parent_name, "PodGroup")
     for template in items(parent, "compositePodGroupTemplates"):
@@ -184,7 +185,7 @@ def _groups_below(parent: Json, workload: Owner, parent_name: str) -> Iterator[J
         yield from _groups_below(template, workload, composite["metadata"]["name"])
 
 
-def _group(template: Json, workload: Owner, parent: str, kind: str) -> Json:
+def _group(template: Json, workload: ControllerOwner, parent: str, kind: str) -> Json:
     name = text_in(template, "name")
     spec = {field: value for field, value in template.items() if field not in ("name", *_TEMPLATE_LISTS)}
     spec.update(_template_ref(workload, name))
@@ -202,7 +203,7 @@ def _group(template: Json, workload: Owner, parent: str, kind: str) -> Json:
     }
 
 
-def _template_ref(workload: Owner, template: str) -> Json:
+def _template_ref(workload: ControllerOwner, template: str) -> Json:
     if workload.api_version == OLDER:
         names = {"workloadName": workload.name, "podGroupTemplateName": template}
         return {"podGroupTemplateRef": {"workload": names}}

@@ -1,4 +1,4 @@
-"""Moments as the API writes them: UTC, whole seconds (or microseconds, for events)."""
+"""How does the API write times? In UTC, with whole seconds, or microseconds for events and leases."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

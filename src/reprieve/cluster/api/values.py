@@ -1,20 +1,19 @@
-"""Plain JSON values as Kubernetes reads them: what counts as absent, what counts as equal, and safe access.
+"""Which plain JSON values count as absent, and which as equal? As in Kubernetes; and safe access to them.
 
-Nothing here raises, whatever stands where an object or a list is expected. No kind of object is known here.
+Nothing here raises if a value has the wrong type. This module must not know any kind of object.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
+from reprieve.model.json import Json
 from reprieve.model.resources import milli
 
-Json = dict[str, Any]
-
 _QUANTITIES = frozenset({"requests", "limits", "capacity", "overhead", "allocatable"})
-# Mappings of the user's own keys: without any entry they are as good as absent. An empty object elsewhere
-# (emptyDir, securityContext) says something by being there.
+# Mappings whose keys the user chooses: an empty one counts as absent. An empty object elsewhere (emptyDir,
+# securityContext) has a meaning.
 _MAPPINGS = _QUANTITIES | {"labels", "annotations", "nodeSelector", "matchLabels"}
-# Flags and numbers that are off unless they are given; of others, false may mean something.
+# Flags and numbers for which false and 0 count as absent; elsewhere, false may have a meaning.
 _OFF_UNLESS_SAID = frozenset(
     {"hostIPC", "hostNetwork", "hostPID", "hostPort", "readOnly", "stdin", "stdinOnce", "tty"}
 )
@@ -22,11 +21,11 @@ _DEEPEST = 100
 
 
 class TooDeepError(ValueError):
-    """A value has more levels than anything that is meant."""
+    """A value is nested more deeply than any object of the API."""
 
 
 def without_nulls(value: object, levels: int = _DEEPEST) -> Any:
-    """A copy in which null, which to Kubernetes means absent, is absent."""
+    """A copy without nulls: to Kubernetes, null means absent."""
     if levels == 0:
         raise TooDeepError
     match value:
@@ -38,14 +37,14 @@ def without_nulls(value: object, levels: int = _DEEPEST) -> Any:
 
 
 def part(body: object, *names: str) -> Json:
-    """The object below a path, to be read; empty if there is none."""
+    """The object at a path, for reading; empty if there is none."""
     for name in names:
         body = body.get(name) if isinstance(body, dict) else None
     return body if isinstance(body, dict) else {}
 
 
 def made(body: Json, name: str) -> Json:
-    """The object under a name, to be written into. What stands there and is no object is left alone."""
+    """The object under a name, for writing. A value that is no object is left unchanged."""
     found = body.setdefault(name, {})
     return found if isinstance(found, dict) else {}
 
@@ -88,7 +87,7 @@ def _plain(value: object) -> object:
 
 
 def _field(name: str, value: object) -> object:
-    """In a mapping of the user's own, an empty text is not the same as none."""
+    """In a mapping whose keys the user chooses, an empty text differs from an absent one."""
     if name in _QUANTITIES:
         return _amounts(value)
     return value if name in _MAPPINGS else _plain(value)
@@ -107,7 +106,7 @@ def _amounts(quantities: object) -> object:
 
 
 def amount_of(quantity: object, otherwise: Any = None) -> Any:
-    """A quantity in thousandths, or something else where it is none."""
+    """A quantity in thousandths, or ``otherwise`` if it is none."""
     if isinstance(quantity, bool) or not isinstance(quantity, str | int | float):
         return otherwise
     amount = milli(quantity)
@@ -115,7 +114,7 @@ def amount_of(quantity: object, otherwise: Any = None) -> Any:
 
 
 def sized(quantity: object) -> object:
-    """A number as the text it is stored as; a text stays as it is."""
+    """A number as the text that is stored; a text unchanged."""
     if isinstance(quantity, bool) or not isinstance(quantity, int | float):
         return quantity
     amount = milli(quantity)

@@ -7,7 +7,6 @@ few times at once, then now and again. Nothing is sent here; time is an argument
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
@@ -16,8 +15,7 @@ from reprieve.cluster.kube.requests import MERGE, Conversation, Request, ended
 from reprieve.cluster.kube.rest_mapping import EVENT, EVENTS
 from reprieve.cluster.port import Answer, Succeeded
 from reprieve.model.effects import Announce, Target, Tone
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 _FINISHED_AFTER = 360.0  # seconds without a repetition
 _REFRESHED_AFTER = 1800.0  # so that the server does not forget a series that goes on

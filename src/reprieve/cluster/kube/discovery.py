@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from reprieve.cluster.api.faults import UNDECODABLE
+from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
 from reprieve.cluster.kube.requests import Request
 from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place, root_of

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
 from math import inf
-from typing import Any
 
 import msgspec
 
@@ -20,10 +19,10 @@ from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.kube.client import Connection, NoAnswerError
 from reprieve.cluster.kube.requests import Request, Response
 from reprieve.cluster.kube.rest_mapping import Place
+from reprieve.model.json import Json
 
 _log = logging.getLogger(__name__)
 
-Json = dict[str, Any]
 
 _SEEN_AFTER = 1.0  # seconds, at most, until others who watch have seen what we wrote last
 _LEASES = Place("Lease", "leases", "coordination.k8s.io/v1")

@@ -8,7 +8,6 @@ where something must be read before it may be written. Every write says by UID w
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
@@ -25,8 +24,7 @@ from reprieve.model.effects import (
     Target,
     WriteStatus,
 )
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 JSON = "application/json"
 STRATEGIC = "application/strategic-merge-patch+json"

@@ -9,15 +9,13 @@ import hashlib
 from collections.abc import Generator
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
 from reprieve.cluster.certificates import Bearer
 from reprieve.cluster.kube.client import Connection, NoAnswerError
 from reprieve.cluster.kube.requests import Request, Response
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 _REMEMBERED = 1000  # then everything is asked anew
 _TOKENS = ("authentication.k8s.io/v1", "TokenReview")

@@ -14,7 +14,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from reprieve.cluster.api.faults import UNDECODABLE
+from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.api.reader import Decoded
 from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery

@@ -1,1 +1,1 @@
-"""A cluster on one machine: a store of objects, simulated kubelets and the controllers that matter here."""
+"""A Kubernetes cluster on one machine: an API server over a store, simulated kubelets, and controllers."""

@@ -1,6 +1,6 @@
-"""The mini cluster as the scheduler's port, in this process, and a surface for those who set it up.
+"""The mini cluster as the scheduler's port, in this process, and an interface to set it up.
 
-Between the scheduler and the store stands only what a plan of faults puts there.
+The port reads and writes the store directly; only a fault plan can delay, drop or fail what passes.
 """
 
 import asyncio
@@ -8,29 +8,31 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import get_args
 
 from reprieve.cluster.api.codec import Decoded, decode
-from reprieve.cluster.api.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.mini.calls import call, key_of_target
-from reprieve.cluster.mini.cascade import Cascade
-from reprieve.cluster.mini.controllers import Controllers, delays_at
-from reprieve.cluster.mini.definitions import Definitions
-from reprieve.cluster.mini.disk import Disk, DiskError
+from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
+from reprieve.cluster.mini.control_loop import ControlLoop, run
+from reprieve.cluster.mini.controllers import ControllerManager, delays_at
+from reprieve.cluster.mini.conversion import to_storage_version
+from reprieve.cluster.mini.crd_controller import CrdController
 from reprieve.cluster.mini.errors import ApiError, not_found
-from reprieve.cluster.mini.event_recorder import Teller
+from reprieve.cluster.mini.event_recorder import EventRecorder
 from reprieve.cluster.mini.faults import NO_FAULTS, CallFault, FaultPlan, WatchFault
-from reprieve.cluster.mini.faulty_watch import Line
-from reprieve.cluster.mini.history import Change, Key, Stored, Verb
-from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, KINDS, Json, Kind, Status
-from reprieve.cluster.mini.kubelet import DEFAULT_PACE, Kubelets, Pace
-from reprieve.cluster.mini.life import Inhabitant, live
+from reprieve.cluster.mini.faulty_watch import FaultyWatch
+from reprieve.cluster.mini.garbage_collector import GarbageCollector
+from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, KINDS, ResourceKind, StatusSubresource
+from reprieve.cluster.mini.kubelet import DEFAULT_TIMING, Kubelets, KubeletTiming
 from reprieve.cluster.mini.metadata import key_of, metadata_of
-from reprieve.cluster.mini.namespaces import Namespaces
-from reprieve.cluster.mini.quotas import Quotas
-from reprieve.cluster.mini.spelling import stored_form
+from reprieve.cluster.mini.namespace_controller import NamespaceController
+from reprieve.cluster.mini.resource_quota import ResourceQuotaController
+from reprieve.cluster.mini.scheduler_calls import call, key_of_target
+from reprieve.cluster.mini.sqlite_backend import SqliteBackend, StorageError
 from reprieve.cluster.mini.store import Part, Store, parsed, without_status
+from reprieve.cluster.mini.stored_objects import Key, Stored
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
 from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
+from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 
 _READ = {kind.__name__ for kind in get_args(KubernetesObject)}
@@ -42,36 +44,36 @@ class MiniCluster:
         self,
         clock: Clock,
         faults: FaultPlan = NO_FAULTS,
-        pace: Pace = DEFAULT_PACE,
+        timing: KubeletTiming = DEFAULT_TIMING,
         features: Features = DEFAULT_FEATURES,
-        disk: Disk | None = None,
+        backend: SqliteBackend | None = None,
     ) -> None:
-        self.store = Store(clock, disk=disk)
+        self.store = Store(clock, backend=backend)
         self.clock = clock
         self.features = features
         self._faults = faults
-        self._pace = pace
+        self._timing = timing
         self._calls = 0
         self._opened = 0
-        self._lines: list[Line] = []
+        self._watches: list[FaultyWatch] = []
         self._tasks: list[asyncio.Task[None]] = []
 
     # --- the port --------------------------------------------------------------------------------
 
     async def watch(self) -> AsyncIterator[Sight]:
         self._opened += 1
-        line = Line(self.store, WATCHED, self.clock, self._faults, self._opened)
-        self._lines.append(line)
+        watch = FaultyWatch(self.store, WATCHED, self.clock, self._faults, self._opened)
+        self._watches.append(watch)
         try:
-            for change in line.first():
+            for change in watch.first():
                 yield sight_of(change)
             yield Synced()
             while True:
-                for change in await line.next():
+                for change in await watch.next():
                     yield sight_of(change)
         finally:
-            self._lines.remove(line)
-            line.close()
+            self._watches.remove(watch)
+            watch.close()
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:
         self._calls += 1
@@ -92,7 +94,7 @@ class MiniCluster:
             call(self.store, effect, self.clock())
         except ApiError as error:
             return Refused(error.message, again=False, missing=not self._has(effect.target))
-        except DiskError as error:
+        except StorageError as error:
             return Refused(str(error), again=True)
         return Succeeded()
 
@@ -100,26 +102,24 @@ class MiniCluster:
         found = self.store.find(key_of_target(target))
         return found is not None and found.uid == target.uid
 
-    # --- for those who set it up -----------------------------------------------------------------
+    # --- setting it up ---------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Kubelets and controllers begin to live, on the running event loop."""
-        store, clock, delays = self.store, self.clock, delays_at(self._pace.speed)
-        inhabitants: dict[str, Callable[[], Inhabitant]] = {
-            "kubelets": lambda: Kubelets(store, clock, self._pace),
-            "controllers": lambda: Controllers(store, clock, delays, self.features),
-            "cascade": lambda: Cascade(store),
-            "namespaces": lambda: Namespaces(store, clock),
-            "quotas": lambda: Quotas(store, clock),
-            "definitions": lambda: Definitions(store, clock),
-            "teller": lambda: Teller(store, clock),
+        """Start kubelets and controllers on the running event loop."""
+        store, clock, delays = self.store, self.clock, delays_at(self._timing.speed)
+        loops: dict[str, Callable[[], ControlLoop]] = {
+            "kubelets": lambda: Kubelets(store, clock, self._timing),
+            "controllers": lambda: ControllerManager(store, clock, delays, self.features),
+            "garbage collector": lambda: GarbageCollector(store),
+            "namespace controller": lambda: NamespaceController(store, clock),
+            "quota controller": lambda: ResourceQuotaController(store, clock),
+            "CRD controller": lambda: CrdController(store, clock),
+            "event recorder": lambda: EventRecorder(store, clock),
         }
-        self._tasks = [
-            asyncio.create_task(live(enter, clock), name=name) for name, enter in inhabitants.items()
-        ]
+        self._tasks = [asyncio.create_task(run(enter, clock), name=name) for name, enter in loops.items()]
 
     async def stop(self) -> None:
-        """They end; if one had failed before, this tells."""
+        """Stop them; raises the error of one that had failed before."""
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
@@ -128,18 +128,18 @@ class MiniCluster:
                 raise ended
 
     def apply(self, objects: Iterable[Json]) -> list[Stored]:
-        """Creates what is not there and replaces what is; a status that is given is written, too."""
+        """Create or replace each object; a status in it is written as well."""
         return [self._apply(body) for body in objects]
 
     def _apply(self, body: Json) -> Stored:
         kind = _kind(str(body.get("kind")))
-        body = stored_form(kind, str(body.get("apiVersion")), body)
+        body = to_storage_version(kind, str(body.get("apiVersion")), body)
         named = bool(metadata_of(body).get("name"))
         if named and self.store.find(key_of(kind, body)) is not None:
             stored = self.store.update(kind.resource, body)
         else:
             stored = self.store.create(kind.resource, without_status(kind, body))
-        if kind.status is Status.NONE or "status" not in body:
+        if kind.status is StatusSubresource.NONE or "status" not in body:
             return stored
         return self.store.patch(stored.key, lambda now: {**now, "status": body["status"]}, Part.STATUS)
 
@@ -154,21 +154,21 @@ class MiniCluster:
         return [parsed(item) for item in self.store.list((_kind(kind).resource,), namespace).items]
 
     def disconnect(self, fault: WatchFault = WatchFault.DROP) -> None:
-        """Breaks every watch that is open now."""
-        for line in self._lines:
-            line.break_off(fault)
+        """Break every open watch."""
+        for watch in self._watches:
+            watch.break_off(fault)
 
 
-def _kind(name: str) -> Kind:
+def _kind(name: str) -> ResourceKind:
     kind = BY_NAME.get(name)
     if kind is None:
-        raise not_found(f"the kind {name}")
+        raise not_found(f"kind {name}")
     return kind
 
 
-def sight_of(change: Change) -> Sight:
+def sight_of(change: WatchEvent) -> Sight:
     target = target_of(change.object)
-    if change.verb is Verb.DELETED:
+    if change.type is EventType.DELETED:
         return Gone(target, str(change.version))
     read = decode(change.object.raw)
     if isinstance(read, Decoded):

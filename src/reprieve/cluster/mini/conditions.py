@@ -1,13 +1,14 @@
-"""Conditions in a status, as Kubernetes keeps them: one of each type, and the moment of the last turn."""
+"""Conditions in a status, as in Kubernetes: one of each type, with the time of its last transition."""
 
 from dataclasses import dataclass, replace
 
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.kinds import peek, section
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class StatusCondition:
     type: str
     status: str
     reason: str = ""
@@ -15,17 +16,17 @@ class Condition:
     observed_generation: int | None = None
 
 
-def set_condition(status: Json, condition: Condition, now: float) -> None:
-    """Writes it into a status; the time of transition moves only when the condition turns."""
+def set_condition(status: Json, condition: StatusCondition, now: float) -> None:
+    """Write it into a status; lastTransitionTime moves only when its status changes."""
     conditions = _conditions(status)
     place = next((i for i, c in enumerate(conditions) if c.get("type") == condition.type), len(conditions))
     old = conditions[place] if place < len(conditions) else {}
-    turned = old.get("status") != condition.status
+    changed = old.get("status") != condition.status
     new = {
         **old,
         "type": condition.type,
         "status": condition.status,
-        "lastTransitionTime": stamp(now) if turned else old.get("lastTransitionTime"),
+        "lastTransitionTime": stamp(now) if changed else old.get("lastTransitionTime"),
         "reason": condition.reason,
         "message": condition.message,
     }
@@ -35,8 +36,8 @@ def set_condition(status: Json, condition: Condition, now: float) -> None:
     status["conditions"] = conditions
 
 
-def set_condition_of(body: Json, condition: Condition, now: float) -> None:
-    """Writes it into the status of an object, with the generation of which it speaks."""
+def set_condition_of(body: Json, condition: StatusCondition, now: float) -> None:
+    """Write it into the status of an object, with the generation that it observed."""
     generation = peek(body, "metadata").get("generation")
     set_condition(section(body, "status"), replace(condition, observed_generation=generation), now)
 
@@ -51,6 +52,6 @@ def clear_condition(status: Json, kind: str) -> None:
 
 
 def _conditions(status: Json) -> list[Json]:
-    """Nothing checks what people write into a status: what is no condition is dropped."""
+    """Clients may write anything into a status: entries that are not conditions are dropped."""
     found = status.get("conditions")
     return [c for c in found if isinstance(c, dict)] if isinstance(found, list) else []

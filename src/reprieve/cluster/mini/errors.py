@@ -1,11 +1,11 @@
-"""How the API says no: the HTTP status and reason that Kubernetes gives, and a sentence."""
+"""Errors of the API: the HTTP status and reason that Kubernetes gives, and a message."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One thing that is wrong, and with which field."""
+    """One cause of an error, and the field that has it."""
 
     reason: str
     message: str
@@ -13,7 +13,7 @@ class Cause:
 
 
 class ApiError(Exception):
-    """A refused request. ``retry_after``: seconds after which to ask again may help."""
+    """A refused request. ``retry_after``: seconds after which a retry may succeed."""
 
     def __init__(
         self,
@@ -29,10 +29,10 @@ class ApiError(Exception):
         self.message = message
         self.causes = causes
         self.retry_after = retry_after
-        # Of the object that is wrong, where the URL does not tell.
+        # Of the object that is invalid, where the URL does not name it.
         self.name = ""
-        # With which token a list can be gone on with that is too old to be finished as it was begun.
-        self.go_on = ""
+        # A token with which a client can continue an expired list, at the newest version.
+        self.continue_token = ""
 
 
 def bad_request(message: str) -> ApiError:
@@ -48,11 +48,11 @@ def already_exists(what: str) -> ApiError:
 
 
 def conflict(what: str, why: str) -> ApiError:
-    return ApiError(409, "Conflict", f"{what}: {why}")
+    return ApiError(409, "Conflict", f"Operation cannot be fulfilled on {what}: {why}")
 
 
 def expired(version: int, oldest: int) -> ApiError:
-    message = f"resourceVersion {version} is too old: the history that is kept begins at {oldest}; list again"
+    message = f"too old resource version: {version} ({oldest}): list again"
     return ApiError(410, "Expired", message)
 
 

@@ -1,7 +1,8 @@
-"""What happens in the cluster, told as events: by kubelets and controllers, in whose name it is done here.
+"""Events of kubelets and controllers, derived from changes of objects after the fact.
 
-A tale follows from how an object was and how it is. Nobody decides anything by events, so they are written
-after the fact, by one who only looks on; he also forgets them after an hour, as Kubernetes does.
+The recorder compares an object before and after a change. Kubelets and controllers need not write events
+themselves, since no part of the cluster decides by events. It deletes events after an hour, as the API server
+does.
 """
 
 from collections.abc import Iterator
@@ -11,19 +12,20 @@ from dataclasses import dataclass
 import msgspec
 
 from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.mini.agenda import Agenda
-from reprieve.cluster.mini.calls import announce
+from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.history import Change, Key, Stored, Verb
+from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.kinds import BY_RESOURCE
-from reprieve.cluster.mini.observer import Observer
+from reprieve.cluster.mini.scheduler_calls import announce
 from reprieve.cluster.mini.store import Store
+from reprieve.cluster.mini.stored_objects import Key, Stored
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.effects import Announce, Target, Tone
 from reprieve.model.objects import Condition, ObjectMeta, Record
 
 _EVENTS = "events"
 _WATCHED = ("pods", "replicasets.apps", "jobs.batch", _EVENTS)
-_FORGOTTEN_AFTER = 3600.0
+_EVENT_TTL = 3600.0  # seconds
 _KUBELET = "kubelet"
 _CONTROLLERS = {
     "CronJob": "cronjob-controller",
@@ -51,145 +53,145 @@ class _Status(Record, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
-class _Thing(Record, frozen=True):
-    """A pod, a ReplicaSet or a Job, as far as there is something to tell of it."""
+class _Observed(Record, frozen=True):
+    """The fields of a pod, a ReplicaSet or a Job from which events follow."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: _Spec = _Spec()
     status: _Status = _Status()
 
 
-_NOTHING = _Thing()
-_decode = msgspec.json.Decoder(_Thing).decode
+_ABSENT = _Observed()
+_decode = msgspec.json.Decoder(_Observed).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Tale:
-    by: str
-    told: Announce
+class RecordedEvent:
+    component: str
+    announcement: Announce
 
 
-class Teller:
+class EventRecorder:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._agenda: Agenda[Key, None] = Agenda()
+        self._queue: DelayingQueue[Key, None] = DelayingQueue()
         self._is_new = True
-        self.observer = Observer(store, _WATCHED)
+        self.informer = Informer(store, _WATCHED)
 
     def step(self) -> float | None:
-        """What was there before he came has been told."""
+        """Objects of the first list cause no events: an earlier recorder has recorded those."""
         now = self._clock()
-        for change in self.observer.poll():
+        for change in self.informer.poll():
             if change.object.key.resource == _EVENTS:
-                self._remember(change, now)
+                self._schedule_deletion(change, now)
             elif not self._is_new:
-                self._tell(change, now)
+                self._record(change, now)
         self._is_new = False
-        for key, _ in self._agenda.due(now):
-            with suppress(ApiError):  # somebody else has deleted it
+        for key, _ in self._queue.due(now):
+            with suppress(ApiError):  # a client has deleted it already
                 self._store.delete(key)
-        return self._agenda.next_at()
+        return self._queue.next_at()
 
-    def _remember(self, event: Change, now: float) -> None:
-        """One that is told again begins anew."""
-        self._agenda.clear(event.object.key)
-        if event.verb is not Verb.DELETED:
-            self._agenda.plan(event.object.key, None, now + _FORGOTTEN_AFTER)
+    def _schedule_deletion(self, event: WatchEvent, now: float) -> None:
+        """An event that is updated lives another hour."""
+        self._queue.remove(event.object.key)
+        if event.type is not EventType.DELETED:
+            self._queue.add(event.object.key, None, now + _EVENT_TTL)
 
-    def _tell(self, change: Change, now: float) -> None:
-        for tale in tales(change):
-            if self._is_open(tale.told.target.namespace):
-                announce(self._store, tale.told, now, tale.by)
+    def _record(self, change: WatchEvent, now: float) -> None:
+        for event in events_of(change):
+            if self._accepts_events(event.announcement.target.namespace):
+                announce(self._store, event.announcement, now, event.component)
 
-    def _is_open(self, namespace: str) -> bool:
-        """A namespace that goes gets nothing new."""
+    def _accepts_events(self, namespace: str) -> bool:
+        """A namespace that is terminating accepts no new objects."""
         found = self._store.find(Key("namespaces", "", namespace))
         return found is not None and _read(found).metadata.deletion_timestamp is None
 
 
-def tales(change: Change) -> Iterator[Tale]:
-    before = _NOTHING if change.before is None else _read(change.before)
-    after = _NOTHING if change.verb is Verb.DELETED else _read(change.object)
+def events_of(change: WatchEvent) -> Iterator[RecordedEvent]:
+    before = _ABSENT if change.before is None else _read(change.before)
+    after = _ABSENT if change.type is EventType.DELETED else _read(change.object)
     match change.object.key.resource:
-        case _ if after is _NOTHING:
+        case _ if after is _ABSENT:
             return
         case "pods":
-            if change.verb is Verb.ADDED:
-                yield from _made(after, "pod")
+            if change.type is EventType.ADDED:
+                yield from _created(after, "pod")
             yield from _of_containers(change.object, before, after)
         case "replicasets.apps":
             yield from _scaled(before, after)
         case "jobs.batch":
-            if change.verb is Verb.ADDED:
-                yield from _made(after, "job")
-            yield from _ended(change.object, before, after)
+            if change.type is EventType.ADDED:
+                yield from _created(after, "job")
+            yield from _finished(change.object, before, after)
 
 
-def _read(stored: Stored) -> _Thing:
-    """Nothing checks what stands in a store: of what cannot be read there is nothing to tell."""
+def _read(stored: Stored) -> _Observed:
+    """The store checks no schema: an object that cannot be decoded causes no events."""
     try:
         return _decode(stored.raw)
     except msgspec.ValidationError:
-        return _NOTHING
+        return _ABSENT
 
 
-def _owner(thing: _Thing) -> Target | None:
-    meta = thing.metadata
+def _owner(observed: _Observed) -> Target | None:
+    meta = observed.metadata
     found = next((owner for owner in meta.owner_references if owner.controller), None)
     if found is None or found.kind not in _CONTROLLERS:
         return None
     return Target(found.kind, meta.namespace, found.name, found.uid)
 
 
-def _made(thing: _Thing, what: str) -> Iterator[Tale]:
-    owner = _owner(thing)
+def _created(observed: _Observed, what: str) -> Iterator[RecordedEvent]:
+    owner = _owner(observed)
     if owner is not None:
-        note = f"Created {what}: {thing.metadata.name}"
-        yield _tale(_CONTROLLERS[owner.kind], owner, "SuccessfulCreate", "Create", note)
+        note = f"Created {what}: {observed.metadata.name}"
+        yield _event(_CONTROLLERS[owner.kind], owner, "SuccessfulCreate", "Create", note)
 
 
-def _of_containers(pod: Stored, before: _Thing, after: _Thing) -> Iterator[Tale]:
+def _of_containers(pod: Stored, before: _Observed, after: _Observed) -> Iterator[RecordedEvent]:
     target = _target(pod)
     runs = after.status.phase == "Running"
     if runs and before.status.phase != "Running":
         for container in after.spec.containers:
-            yield _tale(_KUBELET, target, "Started", "Start", f"Started container {container.name}")
+            yield _event(_KUBELET, target, "Started", "Start", f"Started container {container.name}")
     leaves = after.metadata.deletion_timestamp is not None and before.metadata.deletion_timestamp is None
     if runs and leaves:
         for container in after.spec.containers:
-            yield _tale(_KUBELET, target, "Killing", "Kill", f"Stopping container {container.name}")
+            yield _event(_KUBELET, target, "Killing", "Kill", f"Stopping container {container.name}")
 
 
-def _scaled(before: _Thing, after: _Thing) -> Iterator[Tale]:
-    """Whoever scales a ReplicaSet of a Deployment, it is told of the Deployment."""
+def _scaled(before: _Observed, after: _Observed) -> Iterator[RecordedEvent]:
+    """The event regards the Deployment, whichever client scaled its ReplicaSet."""
     had, has = before.spec.replicas, after.spec.replicas
     owner = _owner(after)
     if owner is None or had == has or owner.kind != "Deployment":
         return
     way = "up" if has > had else "down"
     note = f"Scaled {way} replica set {after.metadata.name} from {had} to {has}"
-    yield _tale(_CONTROLLERS[owner.kind], owner, "ScalingReplicaSet", "Scale", note)
+    yield _event(_CONTROLLERS[owner.kind], owner, "ScalingReplicaSet", "Scale", note)
 
 
-def _ended(job: Stored, before: _Thing, after: _Thing) -> Iterator[Tale]:
+def _finished(job: Stored, before: _Observed, after: _Observed) -> Iterator[RecordedEvent]:
     for condition in _turned_true(before, after):
         if condition.type == "Complete":
-            yield _tale(_CONTROLLERS["Job"], _target(job), "Completed", "Complete", "Job completed")
+            yield _event(_CONTROLLERS["Job"], _target(job), "Completed", "Complete", "Job completed")
         elif condition.type == "Failed":
-            told = Announce(
+            announcement = Announce(
                 _target(job), Tone.WARNING, condition.reason or "Failed", "Fail", condition.message
             )
-            yield Tale(_CONTROLLERS["Job"], told)
+            yield RecordedEvent(_CONTROLLERS["Job"], announcement)
 
 
-def _turned_true(before: _Thing, after: _Thing) -> Iterator[Condition]:
+def _turned_true(before: _Observed, after: _Observed) -> Iterator[Condition]:
     had = {condition.type for condition in before.status.conditions if condition.status == "True"}
     return (c for c in after.status.conditions if c.status == "True" and c.type not in had)
 
 
-def _tale(by: str, target: Target, reason: str, action: str, note: str) -> Tale:
-    return Tale(by, Announce(target, Tone.NORMAL, reason, action, note))
+def _event(component: str, target: Target, reason: str, action: str, note: str) -> RecordedEvent:
+    return RecordedEvent(component, Announce(target, Tone.NORMAL, reason, action, note))
 
 
 def _target(stored: Stored) -> Target:

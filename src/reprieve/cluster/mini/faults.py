@@ -1,6 +1,6 @@
-"""What goes wrong, and when: a pure function of a seed, a counter and the time.
+"""Fault injection: which call or change fails, as a pure function of a seed, a counter and the time.
 
-A plan decides; the adapter between the scheduler and the store suffers. The store itself never lies.
+The adapter between the scheduler and the store injects the faults. The store itself stays consistent.
 """
 
 import hashlib
@@ -13,28 +13,28 @@ F = TypeVar("F", bound=Enum)
 
 
 class CallFault(Enum):
-    """What befalls a request."""
+    """How a request fails."""
 
-    CONFLICT = "somebody changed the object meanwhile"
-    FORBIDDEN = "not allowed"
-    INTERNAL = "the server is broken"
-    TOO_MANY = "the server is busy"
-    TIMEOUT_BEFORE = "no answer, and it did not happen"
-    TIMEOUT_AFTER = "no answer, and it did happen"
+    CONFLICT = "the object has been modified"
+    FORBIDDEN = "forbidden"
+    INTERNAL = "internal server error"
+    TOO_MANY = "too many requests"
+    TIMEOUT_BEFORE = "timed out before the write"
+    TIMEOUT_AFTER = "timed out after the write"
 
 
 class WatchFault(Enum):
-    """What befalls a change on its way to a watcher."""
+    """How the delivery of a change to a watcher fails."""
 
-    LATE = "it is delivered late"
-    DROP = "the connection breaks after it, and resumes where it was"
-    RELIST = "the connection breaks after it, and the watcher has to list again"
-    STALE = "as RELIST, and at first the list is older than what was seen"
+    LATE = "delivered late"
+    DROP = "the connection breaks after it and resumes at its version"
+    RELIST = "the connection breaks after it and the watcher must relist"
+    STALE = "as RELIST, and the first list is older than what the watcher has seen"
 
 
 @dataclass(frozen=True, slots=True)
 class FaultPlan:
-    """Probabilities for each request and for each change; ``until`` the moment at which all is well again.
+    """Probabilities for each request and for each change; faults end at the time ``until``.
 
     Probabilities of one kind may add up to 1 at most. The same plan gives the same faults.
     """
@@ -58,7 +58,7 @@ class FaultPlan:
         return _drawn(self.changes, _chance(self.seed, "change", number)) if self.changes else None
 
     def lateness(self, number: int) -> float:
-        """How late a late change is, between nothing and ``late_seconds``."""
+        """How late a late change is: between 0 and ``late_seconds``."""
         return self.late_seconds * _chance(self.seed, "late", number)
 
 
@@ -66,7 +66,7 @@ NO_FAULTS = FaultPlan(seed=0)
 
 
 def everything(seed: int, rate: float, until: float = inf) -> FaultPlan:
-    """Every fault there is, each at the same rate."""
+    """A plan with every fault at the same rate."""
     return FaultPlan(
         seed,
         calls=tuple((fault, rate) for fault in CallFault),
@@ -76,7 +76,7 @@ def everything(seed: int, rate: float, until: float = inf) -> FaultPlan:
 
 
 def _chance(seed: int, stream: str, number: int) -> float:
-    """Between 0 and 1, and without memory: any number of any stream can be asked for at any time."""
+    """A number between 0 and 1 that depends on the arguments alone, so calls may come in any order."""
     digest = hashlib.blake2b(f"{seed}/{stream}/{number}".encode(), digest_size=8).digest()
     return int.from_bytes(digest) / 2**64
 

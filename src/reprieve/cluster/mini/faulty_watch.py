@@ -1,6 +1,7 @@
-"""One watcher's line to the store, and what can befall it: late changes, broken connections, old lists.
+"""A watch with injected faults: late changes, broken connections, stale lists.
 
-Whatever happens, each object's changes arrive in order, none older than one that arrived, and in the end all.
+Whatever the faults, the changes of each object arrive in order, none is older than one that arrived before,
+and the last state of each object arrives in the end.
 """
 
 import asyncio
@@ -9,32 +10,33 @@ from collections.abc import Sequence
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault
-from reprieve.cluster.mini.history import Change, Key
-from reprieve.cluster.mini.observer import Observer
+from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.store import Store
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.cluster.mini.watch_cache import WatchEvent
 
-_STALE_BY = 50  # versions by which a list from the past is behind
+_STALE_BY = 50  # versions by which a stale list is behind
 
 
-class LateMail:
-    """Changes that are held back. What follows on a held one about the same object waits behind it."""
+class DelayedEvents:
+    """Changes that are delivered late. Later changes of the same object wait behind them, in order."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Change]] = []
+        self._heap: list[tuple[float, int, WatchEvent]] = []
         self._last: dict[Key, tuple[float, int]] = {}
         self._entered = 0
 
     def holds(self, key: Key) -> bool:
         return key in self._last
 
-    def hold(self, change: Change, until: float) -> None:
+    def hold(self, change: WatchEvent, until: float) -> None:
         key = change.object.key
         self._entered += 1
         at = max(until, self._last.get(key, (until, 0))[0])
         self._last[key] = (at, self._entered)
         heapq.heappush(self._heap, (at, self._entered, change))
 
-    def due(self, now: float) -> list[Change]:
+    def due(self, now: float) -> list[WatchEvent]:
         found = []
         while self._heap and self._heap[0][0] <= now:
             at, number, change = heapq.heappop(self._heap)
@@ -47,8 +49,8 @@ class LateMail:
         return self._heap[0][0] if self._heap else None
 
 
-class Line:
-    """``number`` tells lines apart, so that each has faults of its own."""
+class FaultyWatch:
+    """``number`` distinguishes watches, so that each draws its own faults."""
 
     def __init__(
         self, store: Store, resources: Sequence[str], clock: Clock, plan: FaultPlan, number: int
@@ -58,46 +60,46 @@ class Line:
         self._clock = clock
         self._plan = plan
         self._arrivals = number << 32
-        self._late = LateMail()
+        self._late = DelayedEvents()
         self._broken: tuple[WatchFault, float] | None = None
-        self._observer = Observer(store, resources)
+        self._informer = Informer(store, resources)
 
-    def first(self) -> list[Change]:
-        """All there is. Nothing befalls the first list: there is nothing yet that it could contradict."""
-        return self._observer.poll()
+    def first(self) -> list[WatchEvent]:
+        """The first list. It has no faults: there is no earlier state that it could contradict."""
+        return self._informer.poll()
 
-    async def next(self) -> list[Change]:
+    async def next(self) -> list[WatchEvent]:
         while True:
             changes = [*self._late.due(self._clock()), *self._arrived()]
             if changes:
                 return changes
-            await self._rest()
+            await self._wait()
 
     def break_off(self, fault: WatchFault) -> None:
         self._broken = (fault, self._clock() + self._plan.reconnect_seconds)
 
     def close(self) -> None:
-        self._observer.close()
+        self._informer.close()
 
-    def _arrived(self) -> list[Change]:
+    def _arrived(self) -> list[WatchEvent]:
         if self._broken is None:
-            return [c for c in self._observer.poll() if self._is_punctual(c)]
+            return [c for c in self._informer.poll() if self._is_on_time(c)]
         fault, until = self._broken
         if self._clock() < until:
             return []
         self._broken = None
-        return [c for c in self._reconnected(fault) if self._is_punctual(c)]
+        return [c for c in self._reconnected(fault) if self._is_on_time(c)]
 
-    def _reconnected(self, fault: WatchFault) -> list[Change]:
+    def _reconnected(self, fault: WatchFault) -> list[WatchEvent]:
         if fault is WatchFault.DROP:
-            return self._observer.poll()
+            return self._informer.poll()
         if fault is WatchFault.STALE:
-            past = max(self._store.oldest, self._observer.position - _STALE_BY)
-            self._observer.relist(self._store.list(self._resources, at=past))
-        return self._observer.relist(self._store.list(self._resources))
+            past = max(self._store.oldest, self._informer.position - _STALE_BY)
+            self._informer.relist(self._store.list(self._resources, at=past))
+        return self._informer.relist(self._store.list(self._resources))
 
-    def _is_punctual(self, change: Change) -> bool:
-        """Whether a change may be delivered at once; draws what befalls it."""
+    def _is_on_time(self, change: WatchEvent) -> bool:
+        """Draw the fault of a change; whether it may be delivered at once."""
         now = self._clock()
         self._arrivals += 1
         fault = self._plan.on_change(self._arrivals, now)
@@ -109,11 +111,11 @@ class Line:
             return False
         return True
 
-    async def _rest(self) -> None:
+    async def _wait(self) -> None:
         moments = [self._late.next_at(), self._broken[1] if self._broken is not None else None]
         known = [moment for moment in moments if moment is not None]
         seconds = max(0.0, min(known) - self._clock()) if known else None
         if self._broken is not None and seconds is not None:
             await asyncio.sleep(seconds)
         else:
-            await self._observer.wait(seconds)
+            await self._informer.wait(seconds)

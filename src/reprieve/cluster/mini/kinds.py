@@ -1,34 +1,32 @@
-"""Which kinds of object the mini cluster keeps, and how they differ. Adding one is an entry of the table."""
+"""The built-in kinds, one table: adding a kind is adding an entry."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
-Json = dict[str, Any]
-
-
-class Generation(Enum):
-    """What makes the generation of an object rise."""
-
-    NONE = "there is none"
-    SPEC = "a change of its spec, and its deletion"
-    NOTES = "a change of its annotations, too: they are passed on"
-    CONTENT = "a change of anything but its metadata and a status that is apart"
+from reprieve.model.json import Json
 
 
-class Status(Enum):
-    """How the status of a kind is written."""
+class GenerationRule(Enum):
+    """Which changes raise the generation of an object."""
 
-    NONE = "there is none"
-    APART = "a write of the object leaves it alone, a write of the status leaves all but the metadata alone"
-    REGISTERED = "as APART, but whoever creates the object brings its first status along"
+    NONE = "the kind has no generation"
+    SPEC = "a change of the spec, and deletion"
+    NOTES = "as SPEC, and a change of annotations, which Deployments copy to ReplicaSets"
+    CONTENT = "a change of anything but metadata and the status subresource"
+
+
+class StatusSubresource(Enum):
+    """How clients write the status of a kind."""
+
+    NONE = "the kind has no status subresource"
+    APART = "a write of the object ignores the status, a write of the status all but metadata and status"
+    REGISTERED = "as APART, but a new object may have a status, as a node that a kubelet registers"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Custom:
-    """What is known only of a kind that somebody has defined; by version, schemas, columns, and where numbers
-    of pods stand."""
+class CustomKind:
+    """What a CustomResourceDefinition adds. Schemas, printer columns and scale paths are by version."""
 
     singular: str
     list_kind: str
@@ -39,19 +37,19 @@ class Custom:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """``versions`` are the spellings that clients may use; the first one is preferred, and stored.
+class ResourceKind:
+    """``versions``: the served API versions; the first is preferred, and the storage version.
 
-    ``also``: where else, and as what API version, the same objects are served.
-    ``short``: names for those who type. ``shown_in_all``: whether "all" means these, too.
-    ``first_phase``, ``counts``: with which phase, and with which fields at zero, its status begins.
-    ``drains``: an object of the kind that is in use goes only when a kubelet says so.
-    ``content``: the fields beside apiVersion, kind, metadata and status.
-    ``selectable``: fields by which clients may select, beside the name and the namespace.
-    ``asked``: a question in the form of an object, which is answered and never stored.
-    ``parts``: subresources beside the status. ``orphans``: what it owns survives it unless told otherwise.
-    ``custom``: what somebody has defined of it, and nobody knows by heart.
-    ``blind``: whether it may be replaced by somebody who does not say which version is to be replaced.
+    ``also``: API versions of other groups in which the same objects are served.
+    ``short``: short names. ``shown_in_all``: whether the category "all" includes the kind.
+    ``first_phase``, ``counts``: the phase, and the fields at zero, of an initial status.
+    ``drains``: deletion is graceful: an object that runs goes only when its kubelet has stopped it.
+    ``content``: the top-level fields besides apiVersion, kind, metadata and status.
+    ``selectable``: fields that field selectors support, besides name and namespace.
+    ``asked``: a review: creating one is answered, and nothing is stored.
+    ``parts``: subresources besides the status. ``orphans``: deletion orphans dependents by default.
+    ``custom``: what a CustomResourceDefinition says; None for built-in kinds.
+    ``blind``: whether an update may omit metadata.resourceVersion.
     """
 
     kind: str
@@ -62,8 +60,8 @@ class Kind:
     namespaced: bool = True
     short: tuple[str, ...] = ()
     shown_in_all: bool = False
-    status: Status = Status.NONE
-    generation: Generation = Generation.NONE
+    status: StatusSubresource = StatusSubresource.NONE
+    generation: GenerationRule = GenerationRule.NONE
     first_phase: str = ""
     counts: tuple[str, ...] = ()
     drains: bool = False
@@ -73,7 +71,7 @@ class Kind:
     asked: bool = False
     orphans: bool = False
     blind: bool = True
-    custom: Custom | None = None
+    custom: CustomKind | None = None
 
     @property
     def resource(self) -> str:
@@ -89,13 +87,13 @@ class Kind:
 
     @property
     def served(self) -> tuple[str, ...]:
-        """Every API version that a client may say."""
+        """Every API version in which it is served."""
         own = (f"{self.group}/{version}" if self.group else version for version in self.versions)
         return (*own, *self.also)
 
 
-APART, REGISTERED = Status.APART, Status.REGISTERED
-SPEC, NOTES, CONTENT = Generation.SPEC, Generation.NOTES, Generation.CONTENT
+APART, REGISTERED = StatusSubresource.APART, StatusSubresource.REGISTERED
+SPEC, NOTES, CONTENT = GenerationRule.SPEC, GenerationRule.NOTES, GenerationRule.CONTENT
 _CLUSTER = False
 _SCHEDULING, _STORAGE = "scheduling.k8s.io", "storage.k8s.io"
 _DEVICES, _NETWORKS = "resource.k8s.io", "networking.k8s.io"
@@ -103,26 +101,26 @@ _RIGHTS = "rbac.authorization.k8s.io"
 _GROUPS = ("v1beta1", "v1alpha3", "v1alpha2")
 
 
-def _questions(group: str, kinds: str) -> Iterator[Kind]:
+def _reviews(group: str, kinds: str) -> Iterator[ResourceKind]:
     for kind in kinds.split():
-        yield Kind(kind, f"{kind.lower()}s", group, namespaced=_CLUSTER, asked=True)
+        yield ResourceKind(kind, f"{kind.lower()}s", group, namespaced=_CLUSTER, asked=True)
 
 
-def _kept() -> Iterator[Kind]:
-    """What nobody here acts upon: it is there for those who come from outside, and for what they apply."""
-    yield Kind("Endpoints", "endpoints", short=("ep",), content=("subsets",))
-    yield Kind("PodTemplate", "podtemplates", content=("template",), generation=CONTENT)
-    yield Kind(
+def _stored_only() -> Iterator[ResourceKind]:
+    """Kinds that no component of the mini cluster acts upon; clients and external controllers use them."""
+    yield ResourceKind("Endpoints", "endpoints", short=("ep",), content=("subsets",))
+    yield ResourceKind("PodTemplate", "podtemplates", content=("template",), generation=CONTENT)
+    yield ResourceKind(
         "EndpointSlice",
         "endpointslices",
         "discovery.k8s.io",
         content=("addressType", "endpoints", "ports"),
         generation=CONTENT,
     )
-    yield Kind("Ingress", "ingresses", _NETWORKS, short=("ing",), status=APART, generation=SPEC)
-    yield Kind("IngressClass", "ingressclasses", _NETWORKS, namespaced=_CLUSTER, generation=SPEC)
-    yield Kind("NetworkPolicy", "networkpolicies", _NETWORKS, short=("netpol",), generation=SPEC)
-    yield Kind(
+    yield ResourceKind("Ingress", "ingresses", _NETWORKS, short=("ing",), status=APART, generation=SPEC)
+    yield ResourceKind("IngressClass", "ingressclasses", _NETWORKS, namespaced=_CLUSTER, generation=SPEC)
+    yield ResourceKind("NetworkPolicy", "networkpolicies", _NETWORKS, short=("netpol",), generation=SPEC)
+    yield ResourceKind(
         "HorizontalPodAutoscaler",
         "horizontalpodautoscalers",
         "autoscaling",
@@ -132,7 +130,7 @@ def _kept() -> Iterator[Kind]:
         status=APART,
         generation=SPEC,
     )
-    yield Kind(
+    yield ResourceKind(
         "VolumeAttributesClass",
         "volumeattributesclasses",
         _STORAGE,
@@ -140,13 +138,13 @@ def _kept() -> Iterator[Kind]:
         short=("vac",),
         content=("driverName", "parameters"),
     )
-    yield Kind("DeviceClass", "deviceclasses", _DEVICES, namespaced=_CLUSTER, generation=SPEC)
-    yield Kind(
+    yield ResourceKind("DeviceClass", "deviceclasses", _DEVICES, namespaced=_CLUSTER, generation=SPEC)
+    yield ResourceKind(
         "DeviceTaintRule", "devicetaintrules", _DEVICES, namespaced=_CLUSTER, status=APART, generation=SPEC
     )
-    yield Kind("ResourceClaim", "resourceclaims", _DEVICES, status=APART)
-    yield Kind("ResourceClaimTemplate", "resourceclaimtemplates", _DEVICES)
-    yield Kind(
+    yield ResourceKind("ResourceClaim", "resourceclaims", _DEVICES, status=APART)
+    yield ResourceKind("ResourceClaimTemplate", "resourceclaimtemplates", _DEVICES)
+    yield ResourceKind(
         "ResourceSlice",
         "resourceslices",
         _DEVICES,
@@ -170,7 +168,7 @@ _EVENT_FIELDS = (
 )
 
 KINDS = (
-    Kind(
+    ResourceKind(
         "Namespace",
         "namespaces",
         namespaced=_CLUSTER,
@@ -180,7 +178,7 @@ KINDS = (
         selectable=("status.phase",),
         parts=("finalize",),
     ),
-    Kind(
+    ResourceKind(
         "Node",
         "nodes",
         namespaced=_CLUSTER,
@@ -188,7 +186,7 @@ KINDS = (
         status=REGISTERED,
         selectable=("spec.unschedulable",),
     ),
-    Kind(
+    ResourceKind(
         "PriorityClass",
         "priorityclasses",
         _SCHEDULING,
@@ -197,7 +195,7 @@ KINDS = (
         content=("value", "globalDefault", "description", "preemptionPolicy"),
         generation=SPEC,
     ),
-    Kind(
+    ResourceKind(
         "StorageClass",
         "storageclasses",
         _STORAGE,
@@ -208,17 +206,17 @@ KINDS = (
             *("allowVolumeExpansion", "volumeBindingMode", "allowedTopologies"),
         ),
     ),
-    Kind("CSIDriver", "csidrivers", _STORAGE, namespaced=_CLUSTER, blind=False),
-    Kind("CSINode", "csinodes", _STORAGE, namespaced=_CLUSTER, blind=False),
-    Kind(
+    ResourceKind("CSIDriver", "csidrivers", _STORAGE, namespaced=_CLUSTER, blind=False),
+    ResourceKind("CSINode", "csinodes", _STORAGE, namespaced=_CLUSTER, blind=False),
+    ResourceKind(
         "CSIStorageCapacity",
         "csistoragecapacities",
         _STORAGE,
         content=("storageClassName", "nodeTopology", "capacity", "maximumVolumeSize"),
         blind=False,
     ),
-    Kind("VolumeAttachment", "volumeattachments", _STORAGE, namespaced=_CLUSTER, status=APART),
-    Kind(
+    ResourceKind("VolumeAttachment", "volumeattachments", _STORAGE, namespaced=_CLUSTER, status=APART),
+    ResourceKind(
         "PersistentVolume",
         "persistentvolumes",
         namespaced=_CLUSTER,
@@ -226,10 +224,10 @@ KINDS = (
         status=APART,
         first_phase="Pending",
     ),
-    Kind(
+    ResourceKind(
         "PersistentVolumeClaim", "persistentvolumeclaims", short=("pvc",), status=APART, first_phase="Pending"
     ),
-    Kind(
+    ResourceKind(
         "Service",
         "services",
         short=("svc",),
@@ -237,16 +235,18 @@ KINDS = (
         status=APART,
         selectable=("spec.clusterIP", "spec.type"),
     ),
-    Kind(
+    ResourceKind(
         "ServiceAccount",
         "serviceaccounts",
         short=("sa",),
         content=("secrets", "imagePullSecrets", "automountServiceAccountToken"),
         parts=("token",),
     ),
-    Kind("ConfigMap", "configmaps", short=("cm",), content=("data", "binaryData", "immutable")),
-    Kind("Secret", "secrets", content=("data", "stringData", "type", "immutable"), selectable=("type",)),
-    Kind(
+    ResourceKind("ConfigMap", "configmaps", short=("cm",), content=("data", "binaryData", "immutable")),
+    ResourceKind(
+        "Secret", "secrets", content=("data", "stringData", "type", "immutable"), selectable=("type",)
+    ),
+    ResourceKind(
         "ReplicationController",
         "replicationcontrollers",
         short=("rc",),
@@ -257,9 +257,9 @@ KINDS = (
         parts=("scale",),
         generation=SPEC,
     ),
-    Kind("ResourceQuota", "resourcequotas", short=("quota",), status=APART),
-    Kind("LimitRange", "limitranges", short=("limits",)),
-    Kind(
+    ResourceKind("ResourceQuota", "resourcequotas", short=("quota",), status=APART),
+    ResourceKind("LimitRange", "limitranges", short=("limits",)),
+    ResourceKind(
         "Deployment",
         "deployments",
         "apps",
@@ -269,7 +269,7 @@ KINDS = (
         parts=("scale",),
         generation=NOTES,
     ),
-    Kind(
+    ResourceKind(
         "ReplicaSet",
         "replicasets",
         "apps",
@@ -281,7 +281,7 @@ KINDS = (
         parts=("scale",),
         generation=SPEC,
     ),
-    Kind(
+    ResourceKind(
         "StatefulSet",
         "statefulsets",
         "apps",
@@ -292,7 +292,7 @@ KINDS = (
         parts=("scale",),
         generation=SPEC,
     ),
-    Kind(
+    ResourceKind(
         "DaemonSet",
         "daemonsets",
         "apps",
@@ -302,8 +302,8 @@ KINDS = (
         counts=("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"),
         generation=SPEC,
     ),
-    Kind("ControllerRevision", "controllerrevisions", "apps", content=("data", "revision")),
-    Kind(
+    ResourceKind("ControllerRevision", "controllerrevisions", "apps", content=("data", "revision")),
+    ResourceKind(
         "Job",
         "jobs",
         "batch",
@@ -313,8 +313,10 @@ KINDS = (
         orphans=True,
         generation=SPEC,
     ),
-    Kind("CronJob", "cronjobs", "batch", short=("cj",), shown_in_all=True, status=APART, generation=SPEC),
-    Kind(
+    ResourceKind(
+        "CronJob", "cronjobs", "batch", short=("cj",), shown_in_all=True, status=APART, generation=SPEC
+    ),
+    ResourceKind(
         "PodDisruptionBudget",
         "poddisruptionbudgets",
         "policy",
@@ -324,10 +326,12 @@ KINDS = (
         generation=SPEC,
         blind=False,
     ),
-    Kind("Workload", "workloads", _SCHEDULING, _GROUPS, blind=False),
-    Kind("CompositePodGroup", "compositepodgroups", _SCHEDULING, ("v1alpha3",), status=APART, blind=False),
-    Kind("PodGroup", "podgroups", _SCHEDULING, _GROUPS, status=APART, blind=False),
-    Kind(
+    ResourceKind("Workload", "workloads", _SCHEDULING, _GROUPS, blind=False),
+    ResourceKind(
+        "CompositePodGroup", "compositepodgroups", _SCHEDULING, ("v1alpha3",), status=APART, blind=False
+    ),
+    ResourceKind("PodGroup", "podgroups", _SCHEDULING, _GROUPS, status=APART, blind=False),
+    ResourceKind(
         "Pod",
         "pods",
         short=("po",),
@@ -342,7 +346,7 @@ KINDS = (
         ),
         generation=SPEC,
     ),
-    Kind(
+    ResourceKind(
         "Event",
         "events",
         also=("events.k8s.io/v1",),
@@ -353,9 +357,9 @@ KINDS = (
         ),
         selectable=_EVENT_FIELDS,
     ),
-    Kind("Lease", "leases", "coordination.k8s.io", blind=False),
-    *_kept(),
-    Kind(
+    ResourceKind("Lease", "leases", "coordination.k8s.io", blind=False),
+    *_stored_only(),
+    ResourceKind(
         "CustomResourceDefinition",
         "customresourcedefinitions",
         "apiextensions.k8s.io",
@@ -365,33 +369,35 @@ KINDS = (
         generation=SPEC,
         blind=False,
     ),
-    Kind("Role", "roles", _RIGHTS, content=("rules",)),
-    Kind("RoleBinding", "rolebindings", _RIGHTS, content=("roleRef", "subjects")),
-    Kind("ClusterRole", "clusterroles", _RIGHTS, namespaced=_CLUSTER, content=("rules", "aggregationRule")),
-    Kind(
+    ResourceKind("Role", "roles", _RIGHTS, content=("rules",)),
+    ResourceKind("RoleBinding", "rolebindings", _RIGHTS, content=("roleRef", "subjects")),
+    ResourceKind(
+        "ClusterRole", "clusterroles", _RIGHTS, namespaced=_CLUSTER, content=("rules", "aggregationRule")
+    ),
+    ResourceKind(
         "ClusterRoleBinding",
         "clusterrolebindings",
         _RIGHTS,
         namespaced=_CLUSTER,
         content=("roleRef", "subjects"),
     ),
-    *_questions("authorization.k8s.io", "SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"),
-    Kind("LocalSubjectAccessReview", "localsubjectaccessreviews", "authorization.k8s.io", asked=True),
-    *_questions("authentication.k8s.io", "SelfSubjectReview TokenReview"),
+    *_reviews("authorization.k8s.io", "SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"),
+    ResourceKind("LocalSubjectAccessReview", "localsubjectaccessreviews", "authorization.k8s.io", asked=True),
+    *_reviews("authentication.k8s.io", "SelfSubjectReview TokenReview"),
 )
 
-BY_RESOURCE: Mapping[str, Kind] = {kind.resource: kind for kind in KINDS}
-BY_NAME: Mapping[str, Kind] = {kind.kind: kind for kind in KINDS}
+BY_RESOURCE: Mapping[str, ResourceKind] = {kind.resource: kind for kind in KINDS}
+BY_NAME: Mapping[str, ResourceKind] = {kind.kind: kind for kind in KINDS}
 
 
 def peek(body: Json, name: str) -> Json:
-    """The part of an object under a name, to be read; empty if there is none that can be."""
+    """The object in a field, for reading; empty if the field has none."""
     found = body.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def section(body: Json, name: str) -> Json:
-    """The part of an object under a name, to be written into; made if there is none that can be."""
+    """The object in a field, for writing; created if the field has none."""
     found = body.get(name)
     if isinstance(found, dict):
         return found

@@ -1,6 +1,6 @@
-"""The metadata that the API server owns: what it stamps on an object, keeps, and derives names from.
+"""The metadata that the API server sets: names, UIDs, timestamps, and fields that clients cannot change.
 
-Nothing is random: identities come from the version at which an object was created, which no two share.
+Nothing is random: names and UIDs derive from the version at which an object was created, which is unique.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,11 @@ from uuid import UUID, uuid5
 
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.errors import invalid
-from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, Kind
+from reprieve.cluster.mini.kinds import ResourceKind
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
-# What a client may send and never change.
+# A client may send these, and cannot change them.
 SYSTEM_FIELDS = (
     "name",
     "namespace",
@@ -24,17 +25,17 @@ SYSTEM_FIELDS = (
     "resourceVersion",
     "managedFields",
 )
-# What an object from elsewhere may say, and what is not kept.
+# Objects from other clusters may have these; they are dropped.
 _IGNORED_FIELDS = ("managedFields", "selfLink")
 _UIDS = UUID("6a1f2b9e-7a3c-5d7e-9c55-0d7b0c2f4e11")
-# Without vowels and look-alikes, as Kubernetes has it, so that no suffix is a word.
+# As in Kubernetes: without vowels and look-alikes, so that no suffix is a word.
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX = 5
-_SCATTER = 7_654_321  # prime to the number of suffixes: neighbouring versions look unlike, and none repeats
+_SCATTER = 7_654_321  # coprime to the number of suffixes: neighbouring versions differ, and none repeats
 _LONGEST_BASE = 63 - _SUFFIX
 
 
-@lru_cache(maxsize=16)  # asked for before an object is admitted, and when it is stored
+@lru_cache(maxsize=16)  # called before an object is admitted and again when it is stored
 def uid_at(version: int) -> str:
     return str(uuid5(_UIDS, str(version)))
 
@@ -49,14 +50,14 @@ def suffix_at(version: int) -> str:
 
 
 def metadata_of(body: Json) -> Json:
-    """The metadata, or an ApiError 422 when there is none that can be read."""
+    """The metadata; an ApiError 422 when it is missing or malformed."""
     found = body.get("metadata")
     if not isinstance(found, dict):
         raise invalid(str(body.get("kind", "object")), "metadata", f"expected an object, got {found!r}")
     return found
 
 
-def key_of(kind: Kind, body: Json) -> Key:
+def key_of(kind: ResourceKind, body: Json) -> Key:
     """The key of an object that has its name already."""
     meta = metadata_of(body)
     name = _text(kind.kind, meta, "name")
@@ -65,14 +66,14 @@ def key_of(kind: Kind, body: Json) -> Key:
     return Key(kind.resource, namespace_of(kind, meta), name)
 
 
-def namespace_of(kind: Kind, meta: Json) -> str:
+def namespace_of(kind: ResourceKind, meta: Json) -> str:
     if not kind.namespaced:
         return ""
     return _text(kind.kind, meta, "namespace") or "default"
 
 
 def named(kind: str, meta: Json, version: int) -> Json:
-    """The metadata with a name, made from generateName where none is given."""
+    """The metadata with a name, generated from generateName where none is given."""
     if meta.get("name"):
         return meta
     base = _text(kind, meta, "generateName")
@@ -101,16 +102,16 @@ def born(meta: Json, key: Key, version: int, moment: float) -> Json:
 
 
 def adopted(meta: Mapping[str, object]) -> Json:
-    """The metadata of an object that comes with a past."""
+    """The metadata of an object from another cluster."""
     return {name: value for name, value in meta.items() if name not in _IGNORED_FIELDS}
 
 
 def kept(before: Mapping[str, object], after: Mapping[str, object]) -> Json:
-    """The metadata a client sends, with what it may not change as it was."""
+    """The metadata that a client sends, with the system fields as they were."""
     ours = {name: before[name] for name in SYSTEM_FIELDS if name in before}
     return {**_own(after), **ours}
 
 
 def _own(meta: Mapping[str, object]) -> Json:
-    """What is the client's to say."""
+    """The fields that a client may set."""
     return {n: value for n, value in meta.items() if n not in SYSTEM_FIELDS and n not in _IGNORED_FIELDS}

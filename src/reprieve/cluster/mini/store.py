@@ -1,7 +1,7 @@
-"""What the cluster holds: objects as raw JSON under one rising version, and the rules of writing them.
+"""The store: objects as raw JSON under one rising resource version, and the rules of writing them.
 
-The store answers reads and writes as the Kubernetes API does: optimistic conflicts, UID preconditions, status
-apart from spec, deletion in two steps. It knows no schema, no admission and no network: those come before it.
+It follows the Kubernetes API: optimistic concurrency, UID preconditions, the status subresource, graceful
+deletion with finalizers. It knows no schema, no admission and no network: those come before it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,12 +12,14 @@ from operator import attrgetter
 import msgspec
 
 from reprieve.cluster.api.timestamps import Clock, moment, stamp
-from reprieve.cluster.mini.custom import DEFINITIONS, defined_kinds
-from reprieve.cluster.mini.disk import Disk, Kept
+from reprieve.cluster.mini.custom_kinds import DEFINITIONS, defined_kinds
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found
-from reprieve.cluster.mini.history import Change, History, Key, Stored, Verb, Watch
-from reprieve.cluster.mini.kinds import BY_RESOURCE, Generation, Json, Kind, Status, peek
+from reprieve.cluster.mini.kinds import BY_RESOURCE, GenerationRule, ResourceKind, StatusSubresource, peek
 from reprieve.cluster.mini.metadata import adopted, born, kept, key_of, metadata_of, named
+from reprieve.cluster.mini.sqlite_backend import PersistedState, SqliteBackend
+from reprieve.cluster.mini.stored_objects import Key, Stored
+from reprieve.cluster.mini.watch_cache import CacheWatcher, EventType, WatchCache, WatchEvent
+from reprieve.model.json import Json
 
 DEFAULT_GRACE_SECONDS = 30
 KEPT_CHANGES = 20_000
@@ -32,42 +34,42 @@ class Part(Enum):
     """How much of an object a write may touch."""
 
     MAIN = "everything but the status"
-    STATUS = "the status, and the metadata of whoever writes"
-    WHOLE = "both, as the binding call does; the generation stays"
+    STATUS = "the status and the metadata"
+    WHOLE = "both, as a binding does; the generation stays"
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """Objects as they were at a version, in order of namespace and name."""
+class ObjectList:
+    """Objects at a version, in order of namespace and name."""
 
     version: int
     items: list[Stored]
 
 
 class Store:
-    """With a disk it begins with what was kept there, and a change that cannot be kept does not happen."""
+    """With a backend it starts with the stored state, and a change that the backend cannot store fails."""
 
     def __init__(
         self,
         clock: Clock,
-        kinds: Mapping[str, Kind] = BY_RESOURCE,
+        kinds: Mapping[str, ResourceKind] = BY_RESOURCE,
         kept_changes: int = KEPT_CHANGES,
-        disk: Disk | None = None,
+        backend: SqliteBackend | None = None,
     ) -> None:
         self._clock = clock
-        self._standing = kinds
-        self._disk = disk
+        self._built_in = kinds
+        self._backend = backend
         self._objects: dict[str, dict[Key, Stored]] = {resource: {} for resource in kinds}
-        kept = disk.read() if disk is not None else Kept()
+        kept = backend.read() if backend is not None else PersistedState()
         for stored in kept.objects:
             self._objects.setdefault(stored.key.resource, {})[stored.key] = stored
-        self._history = History(kept_changes, kept.changes)
+        self._history = WatchCache(kept_changes, kept.changes)
         self.kinds = self._all_kinds()
 
-    def _all_kinds(self) -> Mapping[str, Kind]:
-        """By resource: those that there always are, and those that are defined by what is stored."""
+    def _all_kinds(self) -> Mapping[str, ResourceKind]:
+        """By resource: built-in kinds, and those of stored CustomResourceDefinitions."""
         definitions = self._objects.get(DEFINITIONS, {}).values()
-        kinds = {**defined_kinds(map(parsed, definitions)), **self._standing}
+        kinds = {**defined_kinds(map(parsed, definitions)), **self._built_in}
         for resource in kinds:
             self._objects.setdefault(resource, {})
         return kinds
@@ -80,7 +82,7 @@ class Store:
 
     @property
     def oldest(self) -> int:
-        """The earliest version that can be listed, or watched from."""
+        """The earliest version that can be listed or watched from."""
         return self._history.oldest
 
     def find(self, key: Key) -> Stored | None:
@@ -92,8 +94,8 @@ class Store:
             raise not_found(str(key))
         return found
 
-    def list(self, resources: Sequence[str], namespace: str = "", at: int | None = None) -> Listing:
-        """What there is now, or was at an earlier version that the history still reaches."""
+    def list(self, resources: Sequence[str], namespace: str = "", at: int | None = None) -> ObjectList:
+        """The objects now, or at an earlier version that the watch cache still has."""
         items: list[Stored] = []
         for resource in resources:
             there = self._table(resource) if at is None else self._rewound(resource, at)
@@ -101,7 +103,7 @@ class Store:
                 (item for item in there.values() if not namespace or item.key.namespace == namespace),
                 key=_key_of_item,
             )
-        return Listing(self.version if at is None else at, items)
+        return ObjectList(self.version if at is None else at, items)
 
     def _rewound(self, resource: str, version: int) -> dict[Key, Stored]:
         items = dict(self._table(resource))
@@ -115,15 +117,15 @@ class Store:
                 items[key] = change.before
         return items
 
-    def watch(self, resources: Collection[str], since: int) -> Watch:
-        """Every change after a version; an ApiError 410 when the history no longer reaches it."""
+    def watch(self, resources: Collection[str], since: int) -> CacheWatcher:
+        """Every change after a version; an ApiError 410 when the watch cache no longer has them all."""
         for resource in resources:
             self._table(resource)
         return self._history.watch(resources, since)
 
     def _table(self, resource: str) -> dict[Key, Stored]:
         if resource not in self.kinds:
-            raise not_found(f"the resource type {resource}")
+            raise not_found(f"resource type {resource}")
         return self._objects[resource]
 
     # --- writing -------------------------------------------------------------------------------------
@@ -142,14 +144,14 @@ class Store:
             **body,
             "metadata": born(meta, key, version, self._clock()),
         }
-        if kind.generation is not Generation.NONE:
+        if kind.generation is not GenerationRule.NONE:
             made["metadata"]["generation"] = 1
         _set_owners(made["metadata"], owners)
         _start_status(kind, made)
         return self._put(key, made, None)
 
     def adopt(self, resource: str, body: Json) -> Stored:
-        """Takes over an object from another cluster, identity, times and status included."""
+        """Store an object of another cluster, with its UID, timestamps and status."""
         kind = self.kinds[resource]
         key = key_of(kind, body)
         meta = {**born({}, key, self.version + 1, self._clock()), **adopted(metadata_of(body))}
@@ -157,9 +159,9 @@ class Store:
         return self._put(key, made, self.find(key))
 
     def update(self, resource: str, body: Json, part: Part = Part.MAIN, owners: Owners = None) -> Stored:
-        """Replaces an object, on the conditions that its metadata name: uid and resourceVersion.
+        """Replace an object. A uid or resourceVersion in its metadata is a precondition.
 
-        ``owners``: its managedFields, where the writer counts them; otherwise they stay as they are.
+        ``owners``: its new managedFields; None leaves them as they are.
         """
         self._table(resource)
         meta = metadata_of(body)
@@ -169,7 +171,7 @@ class Store:
         return self._replace(old, body, part, owners)
 
     def patch(self, key: Key, change: Callable[[Json], Json], part: Part, uid: str = "") -> Stored:
-        """Applies a function to an object; it may alter what it is given, and refuse by an ApiError."""
+        """Replace an object by what a function makes of it; the function may raise an ApiError."""
         old = self.get(key)
         check_preconditions(old, uid, "")
         return self._replace(old, change(_decode(old.raw)), part)
@@ -182,9 +184,9 @@ class Store:
         grace: int | None = None,
         held_by: Sequence[str] = (),
     ) -> Stored | None:
-        """None when the object is gone; otherwise what waits for its finalizers or its kubelet.
+        """None when the object is gone; otherwise the object that waits for its finalizers or its kubelet.
 
-        ``held_by``: finalizers that it gets with its deletion, for those who have to do something first.
+        ``held_by``: finalizers to add with the deletion, for controllers that must act first.
         """
         old = self.get(key)
         check_preconditions(old, uid, version)
@@ -197,15 +199,15 @@ class Store:
             seconds = _grace(self.kinds[key.resource], body, grace)
             changed = seconds > 0 or bool(meta.get("finalizers"))
             if changed:
-                _condemn(meta, seconds, self._clock())
+                _mark_deleted(meta, seconds, self._clock())
         if not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds", 0):
             self._remove(old, body)
             return None
         return self._put(key, body, old) if changed else old
 
-    def rehearsal(self) -> "Store":
-        """A store that answers every write as this one would, and in which nothing stays written."""
-        return _Rehearsal(self)
+    def dry_run(self) -> "Store":
+        """A store that answers every write as this one would, without storing it."""
+        return _DryRun(self)
 
     def _replace(self, old: Stored, sent: Json, part: Part, owners: Owners = None) -> Stored:
         before: Json = _decode(old.raw)
@@ -222,8 +224,8 @@ class Store:
 
     def _put(self, key: Key, body: Json, old: Stored | None) -> Stored:
         stored = self._stored(key, body)
-        verb = Verb.ADDED if old is None else Verb.MODIFIED
-        change = self._kept(Change(stored.version, verb, stored, old))
+        verb = EventType.ADDED if old is None else EventType.MODIFIED
+        change = self._kept(WatchEvent(stored.version, verb, stored, old))
         self._objects[key.resource][key] = stored
         if key.resource == DEFINITIONS:
             self.kinds = self._all_kinds()
@@ -232,17 +234,17 @@ class Store:
 
     def _remove(self, old: Stored, body: Json) -> Stored:
         last = self._stored(old.key, body)
-        change = self._kept(Change(last.version, Verb.DELETED, last, old))
+        change = self._kept(WatchEvent(last.version, EventType.DELETED, last, old))
         del self._objects[old.key.resource][old.key]
         if old.key.resource == DEFINITIONS:
             self.kinds = self._all_kinds()
         self._history.append(change)
         return last
 
-    def _kept(self, change: Change) -> Change:
-        """Nobody hears of a change before it is safe."""
-        if self._disk is not None:
-            self._disk.write(change, self._history.oldest)
+    def _kept(self, change: WatchEvent) -> WatchEvent:
+        """The backend stores a change before any watcher sees it."""
+        if self._backend is not None:
+            self._backend.write(change, self._history.oldest)
         return change
 
     def _stored(self, key: Key, body: Json) -> Stored:
@@ -252,15 +254,15 @@ class Store:
         return Stored(key, meta["uid"], version, _encode(body))
 
 
-class _Rehearsal(Store):
-    def __init__(self, played: Store) -> None:
-        self._clock = played._clock
-        self.kinds = played.kinds
-        self._history = played._history
-        self._objects = played._objects
+class _DryRun(Store):
+    def __init__(self, base: Store) -> None:
+        self._clock = base._clock
+        self.kinds = base.kinds
+        self._history = base._history
+        self._objects = base._objects
 
     def _put(self, key: Key, body: Json, old: Stored | None) -> Stored:
-        """What is there already keeps its version, so that only what is really another looks different."""
+        """An existing object keeps its version, so that clients see only real differences."""
         if old is None:
             return self._stored(key, body)
         body["metadata"]["resourceVersion"] = str(old.version)
@@ -275,19 +277,23 @@ def parsed(stored: Stored) -> Json:
     return value
 
 
-def without_status(kind: Kind, body: Json) -> Json:
-    """What a stranger may say of a new object."""
-    if kind.status is not Status.APART:
+def without_status(kind: ResourceKind, body: Json) -> Json:
+    """A new object as a client may create it: without a status, for kinds with a status subresource."""
+    if kind.status is not StatusSubresource.APART:
         return body
     return {name: value for name, value in body.items() if name != "status"}
 
 
 def check_preconditions(old: Stored, uid: str, version: str) -> None:
     if uid and uid != old.uid:
-        raise conflict(str(old.key), f"the uid is {old.uid}, and the request is meant for {uid}")
+        raise conflict(
+            str(old.key), f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old.uid}"
+        )
     if version and str(version) != str(old.version):
         raise conflict(
-            str(old.key), f"it was changed meanwhile: it is at version {old.version}, not {version}"
+            str(old.key),
+            "the object has been modified; please apply your changes to the latest version and try again: "
+            f"it is at version {old.version}, not {version}",
         )
 
 
@@ -298,45 +304,49 @@ def _set_owners(meta: Json, owners: Owners) -> None:
         meta.pop("managedFields", None)
 
 
-def _start_status(kind: Kind, body: Json) -> None:
-    """As it is given, over what it begins with; of what strangers send, it has been taken away before."""
-    if kind.status is Status.APART and kind.custom is None:
+def _start_status(kind: ResourceKind, body: Json) -> None:
+    """Fill the initial status. A given status wins; handlers have removed one that a client sent."""
+    if kind.status is StatusSubresource.APART and kind.custom is None:
         phase = {"phase": kind.first_phase} if kind.first_phase else {}
         body["status"] = {**phase, **dict.fromkeys(kind.counts, 0), **peek(body, "status")}
 
 
-def _is_another(kind: Kind, after: Json, before: Json) -> bool:
-    """Whether a change makes it a new generation."""
-    if kind.generation is Generation.NONE:
+def _is_another(kind: ResourceKind, after: Json, before: Json) -> bool:
+    """Whether a change raises the generation."""
+    if kind.generation is GenerationRule.NONE:
         return False
-    if kind.generation is Generation.CONTENT:
+    if kind.generation is GenerationRule.CONTENT:
         return _content(kind, after) != _content(kind, before)
     if after.get("spec") != before.get("spec"):
         return True
     noted = peek(after["metadata"], "annotations") != peek(before["metadata"], "annotations")
-    return noted and kind.generation is Generation.NOTES
+    return noted and kind.generation is GenerationRule.NOTES
 
 
-def _content(kind: Kind, body: Json) -> Json:
-    apart = ("apiVersion", "metadata") if kind.status is Status.NONE else ("apiVersion", "metadata", "status")
+def _content(kind: ResourceKind, body: Json) -> Json:
+    apart = (
+        ("apiVersion", "metadata")
+        if kind.status is StatusSubresource.NONE
+        else ("apiVersion", "metadata", "status")
+    )
     return {name: value for name, value in body.items() if name not in apart}
 
 
-def _merged(kind: Kind, before: Json, sent: Json, part: Part) -> Json:
-    """What is stored when a client sends an object and may write this part of it."""
+def _merged(kind: ResourceKind, before: Json, sent: Json, part: Part) -> Json:
+    """The object to store when a client sends one and may write this part of it."""
     meta = kept(before["metadata"], metadata_of(sent))
     if part is Part.STATUS:
         return {**before, "metadata": meta, "status": peek(sent, "status")}
     after = {"apiVersion": before["apiVersion"], **sent, "kind": kind.kind, "metadata": meta}
-    if part is Part.MAIN and kind.status is not Status.NONE:
+    if part is Part.MAIN and kind.status is not StatusSubresource.NONE:
         after.pop("status", None)
         if "status" in before or kind.custom is None:
             after["status"] = before.get("status", {})
     return after
 
 
-def _grace(kind: Kind, body: Json, asked: int | None) -> int:
-    """How long a deleted object may take. What no kubelet runs needs no time."""
+def _grace(kind: ResourceKind, body: Json, asked: int | None) -> int:
+    """The grace period of a deletion: 0 for objects that no kubelet runs."""
     spec, status = peek(body, "spec"), peek(body, "status")
     if not kind.drains or not spec.get("nodeName") or status.get("phase") in _TERMINAL:
         return 0
@@ -346,8 +356,8 @@ def _grace(kind: Kind, body: Json, asked: int | None) -> int:
     return seconds if seconds >= 0 else 1
 
 
-def _condemn(meta: Json, seconds: int, now: float) -> None:
-    """The first deletion of an object that does not go at once."""
+def _mark_deleted(meta: Json, seconds: int, now: float) -> None:
+    """Mark an object that does not go at once as deleted."""
     meta["deletionTimestamp"] = stamp(now + seconds)
     meta["deletionGracePeriodSeconds"] = seconds
     if "generation" in meta:
@@ -355,7 +365,7 @@ def _condemn(meta: Json, seconds: int, now: float) -> None:
 
 
 def _shortened(meta: Json, asked: int | None, now: float) -> bool:
-    """A further deletion: it can only make the time shorter, and counts from when the first one came."""
+    """Apply a further deletion: it can only shorten the grace period, which counts from the first one."""
     has = meta.get("deletionGracePeriodSeconds", 0)
     seconds = 1 if asked is not None and asked < 0 else asked
     if seconds is None or seconds >= has:
@@ -369,7 +379,7 @@ def _shortened(meta: Json, asked: int | None, now: float) -> bool:
 
 
 def _held(meta: Json, finalizers: Sequence[str]) -> bool:
-    """Adds those that are not there yet; tells whether there were any."""
+    """Add the missing ones; whether there were any."""
     there = list(meta.get("finalizers") or ())
     new = [name for name in finalizers if name not in there]
     if new:
@@ -378,6 +388,6 @@ def _held(meta: Json, finalizers: Sequence[str]) -> bool:
 
 
 def _is_finished(meta: Json) -> bool:
-    """Deleted, and nobody has anything left to do for it."""
+    """Deleted, with no grace period and no finalizers left."""
     deleted = "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds", 0) == 0
     return deleted and not meta.get("finalizers")

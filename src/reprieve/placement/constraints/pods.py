@@ -1,4 +1,4 @@
-"""Is the node near the pods that the newcomer must be with, and apart from those it must not meet?
+"""Is the node near the pods that the new pod must be with, and apart from pods that it must not meet?
 
 Near means within one topology domain: see ``near``. Preferences are not looked at here.
 """
@@ -48,7 +48,7 @@ def _in_company(ask: Ask, terms: tuple[PodTerm, ...]) -> Mask:
 
 
 def kept_apart(ask: Ask) -> Iterator[tuple[str, Ints]]:
-    """Pods (rows) that the newcomer may not be near, whoever wants it so, and by which topology."""
+    """Pods (rows) that the new pod may not be near, by its own terms or by theirs, and by which topology."""
     yield from _avoided(ask)
     yield from _avoiding(ask)
 

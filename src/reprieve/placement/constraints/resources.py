@@ -33,7 +33,7 @@ def resources(ask: Ask) -> Iterator[Rejection]:
 
 
 def is_ignored(name: str, profile: Profile) -> bool:
-    """Extended resources that somebody else looks after, by name or by the part before the slash."""
+    """Extended resources that another component manages, by name or by the part before the slash."""
     return name in profile.ignored_resources or (
         "/" in name and name.split("/", maxsplit=1)[0] in profile.ignored_resource_groups
     )

@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.kept import Rows
 from reprieve.model.resources import CPU, MEMORY, PODS, STANDARD
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import ResourceWeight, ShapePoint, Strategy
 from reprieve.placement.scoring.scale import HIGHEST
-
-Floats = npt.NDArray[np.float64]
 
 _FLOORED = {CPU: 0, MEMORY: 1}  # row in the nonzero matrices
 _POINT = HIGHEST // 10  # what one of the ten points of a configured shape is worth

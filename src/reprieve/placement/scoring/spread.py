@@ -3,17 +3,14 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from reprieve.model.columns import Column, Ints, Mask
+from reprieve.model.columns import Column, Floats, Ints, Mask
 from reprieve.model.shape import SpreadRule
 from reprieve.placement.demand import Ask
 from reprieve.placement.scoring.scale import HIGHEST
 from reprieve.placement.spread_rules import fully_labelled, homes, included, rules_of
 
 _HOSTNAME = "kubernetes.io/hostname"
-
-Floats = npt.NDArray[np.float64]
 
 
 def spread(ask: Ask, feasible: Mask) -> Ints | None:

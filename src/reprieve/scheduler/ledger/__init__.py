@@ -12,6 +12,7 @@ checked by `reprieve.scheduler.validation`.
 
 from operator import attrgetter
 
+from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.ledger.assumed import AssumedPods
 from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.ledger.nominations import Nomination, Nominations
@@ -19,7 +20,6 @@ from reprieve.scheduler.ledger.parts import Parts
 from reprieve.scheduler.ledger.sweep import Sweep
 from reprieve.scheduler.ledger.terminating import TerminatingPods
 from reprieve.scheduler.ledger.victims import Victims
-from reprieve.scheduler.queue import Key
 
 
 class Ledger:
@@ -32,7 +32,7 @@ class Ledger:
         self.budget_lag = BudgetLag()
         self.sweep = Sweep()
 
-    def nominated(self, demand: Key) -> list[Nomination]:
+    def nominated(self, demand: DemandKey) -> list[Nomination]:
         """The nominations of a demand's pods, the earliest first."""
         found = map(self.nominations.of, self.parts.pods(demand))
         return sorted(filter(None, found), key=attrgetter("since"))

@@ -8,14 +8,14 @@ neither the queue nor why a pod waits.
 from collections.abc import Iterator
 
 from reprieve.model.effects import Target
+from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.ledger.index import Index
-from reprieve.scheduler.queue import Key
 
 
 class Parts:
     def __init__(self) -> None:
-        self._demands: dict[Target, Key] = {}
-        self._pods: Index[Key, Target] = Index()
+        self._demands: dict[Target, DemandKey] = {}
+        self._pods: Index[DemandKey, Target] = Index()
 
     def __len__(self) -> int:
         return len(self._demands)
@@ -23,23 +23,23 @@ class Parts:
     def __contains__(self, pod: Target) -> bool:
         return pod in self._demands
 
-    def __getitem__(self, pod: Target) -> Key:
+    def __getitem__(self, pod: Target) -> DemandKey:
         return self._demands[pod]
 
-    def __iter__(self) -> Iterator[tuple[Target, Key]]:
+    def __iter__(self) -> Iterator[tuple[Target, DemandKey]]:
         yield from self._demands.items()
 
-    def get(self, pod: Target) -> Key | None:
+    def get(self, pod: Target) -> DemandKey | None:
         return self._demands.get(pod)
 
-    def demands(self) -> list[Key]:
+    def demands(self) -> list[DemandKey]:
         """All demands, in the order in which their first pods came."""
         return list(dict.fromkeys(self._demands.values()))
 
-    def pods(self, demand: Key) -> frozenset[Target]:
+    def pods(self, demand: DemandKey) -> frozenset[Target]:
         return self._pods.under(demand)
 
-    def join(self, pod: Target, demand: Key) -> None:
+    def join(self, pod: Target, demand: DemandKey) -> None:
         """The pod is part of this demand, and of no other any more."""
         before = self._demands.get(pod)
         if before == demand:

@@ -1,8 +1,6 @@
 """Objects as the API server sends them, one of each kind: JSON values, small but with every part we read."""
 
-from typing import Any
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 POD: Json = {
     "apiVersion": "v1",

@@ -1,8 +1,6 @@
 """A pod that uses nearly everything that admission looks at, and is right in all of it."""
 
-from typing import Any
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 _SELECTOR: Json = {
     "matchLabels": {"app": "web"},

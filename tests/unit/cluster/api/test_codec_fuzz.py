@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from reprieve.cluster.api.codec import (
     READERS,
     Decoded,
-    Listing,
-    Result,
+    DecodedList,
+    DecodeResult,
     UnknownKind,
     Unreadable,
     decode,
@@ -32,9 +32,9 @@ JSON = st.recursive(
 SEEDS = st.integers(0, 2**32)
 
 
-def check(result: Result | Listing) -> None:
+def check(result: DecodeResult | DecodedList) -> None:
     """A result is one of the four, and a problem is a sentence without the decoder's own signs."""
-    if isinstance(result, Listing):
+    if isinstance(result, DecodedList):
         for item in result.items:
             check(item)
     elif not isinstance(result, Decoded):

@@ -7,8 +7,8 @@ import yaml
 
 from reprieve.cluster.api.codec import (
     Decoded,
-    Listing,
-    Result,
+    DecodedList,
+    DecodeResult,
     UnknownKind,
     Unreadable,
     decode,
@@ -27,18 +27,18 @@ def bare(thing: dict[str, Any]) -> dict[str, Any]:
     return without(without(thing, "kind"), "apiVersion")
 
 
-def listing(data: bytes) -> Listing:
+def listing(data: bytes) -> DecodedList:
     result = decode_list(data)
-    assert isinstance(result, Listing), result
+    assert isinstance(result, DecodedList), result
     return result
 
 
-def problem(result: Result) -> str:
+def problem(result: DecodeResult) -> str:
     assert isinstance(result, Unreadable | UnknownKind), result
     return str(result.problem)
 
 
-def one(thing: dict[str, Any]) -> Result:
+def one(thing: dict[str, Any]) -> DecodeResult:
     return decode(json.dumps(thing).encode())
 
 
@@ -47,7 +47,7 @@ def one(thing: dict[str, Any]) -> Result:
 
 def test_a_list_of_one_kind() -> None:
     page = listing(pages("PodList", [bare(POD), bare(POD)], resourceVersion="8412", **{"continue": "next"}))
-    assert page == Listing(items=(one(POD), one(POD)), resource_version="8412", continue_token="next")
+    assert page == DecodedList(items=(one(POD), one(POD)), resource_version="8412", continue_token="next")
 
 
 def test_a_list_of_several_kinds() -> None:

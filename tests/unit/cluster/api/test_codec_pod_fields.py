@@ -18,7 +18,7 @@ from reprieve.cluster.api.pod_fields import (
     TOLERATION,
     VOLUME,
     VOLUME_MOUNT,
-    Fields,
+    ServedFields,
 )
 from reprieve.model import objects
 from tests.unit.cluster.api.examples import POD, changed
@@ -79,7 +79,7 @@ def test_the_lists_are_those_of_1_37(name: str) -> None:
 
 
 @pytest.mark.parametrize("fields", PLACES.values(), ids=PLACES)
-def test_no_field_is_in_two_lists(fields: Fields) -> None:
+def test_no_field_is_in_two_lists(fields: ServedFields) -> None:
     assert len(fields.known) == len(fields.served) + len(fields.indifferent) + len(fields.not_served)
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from reprieve.cluster.api.schema import (
-    Finding,
     ListOf,
     MapOf,
     Object,
+    SchemaFinding,
     Type,
     _objects,
     fields_of,
@@ -14,8 +14,8 @@ from reprieve.cluster.api.schema import (
     is_listed,
 )
 from reprieve.cluster.mini.kinds import KINDS
-from tests.unit.cluster.api.admitting import DEPLOYMENT, POD, with_value
 from tests.unit.cluster.api.rich_pod import RICH_POD
+from tests.unit.cluster.apiserver.admitting import DEPLOYMENT, POD, with_value
 
 OLDER = "scheduling.k8s.io/v1alpha2"
 
@@ -110,4 +110,4 @@ def test_kinds_that_are_not_listed_can_say_anything() -> None:
 
 
 def test_what_is_no_object_at_all() -> None:
-    assert findings("v1", "Pod", []) == [Finding("", "an object", "a list")]
+    assert findings("v1", "Pod", []) == [SchemaFinding("", "an object", "a list")]

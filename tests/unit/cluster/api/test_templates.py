@@ -3,7 +3,8 @@
 import pytest
 
 from reprieve.cluster.api.templates import groups_of, pods_of
-from tests.unit.cluster.api.admitting import (
+from reprieve.model.json import Json
+from tests.unit.cluster.apiserver.admitting import (
     DEPLOYMENT,
     GANG,
     JOB,
@@ -12,7 +13,6 @@ from tests.unit.cluster.api.admitting import (
     STATEFUL_SET,
     TREE,
     WORKLOAD,
-    Json,
     create,
     created,
     named,

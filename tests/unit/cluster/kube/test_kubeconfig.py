@@ -8,8 +8,7 @@ import yaml
 
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.kubeconfig import AccessError, Login, User, find_login, in_cluster
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 
 def config(name: str, *, current: str = "", user: Any = None, **cluster: Any) -> Json:

@@ -1,12 +1,11 @@
 """Who leads: the lease as it is read and written, and how long one may rely on it."""
 
 import json
-from typing import Any
 
 from reprieve.cluster.kube.lease import Claim, Holder, Terms
 from reprieve.cluster.kube.requests import Request, Response
+from reprieve.model.json import Json
 
-Json = dict[str, Any]
 TODAY = 1_767_225_600.0
 
 

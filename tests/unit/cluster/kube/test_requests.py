@@ -27,8 +27,7 @@ from reprieve.model.effects import (
     Target,
     WriteStatus,
 )
-
-Json = dict[str, Any]
+from reprieve.model.json import Json
 
 POD = Target("Pod", "team", "web", "u1")
 VOLUME, CLAIM = Target("PersistentVolume", "", "v", "u2"), Target("PersistentVolumeClaim", "team", "c", "u3")

@@ -14,10 +14,10 @@ from reprieve.cluster.kube.watch import Portion, Reflector, Ways
 from reprieve.cluster.port import Sight
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Unread
+from reprieve.model.json import Json
 from reprieve.model.objects import Pod
 from reprieve.runtime.virtual_time import run
 
-Json = dict[str, Any]
 EXPIRED = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
 
 

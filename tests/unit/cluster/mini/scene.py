@@ -1,18 +1,18 @@
-"""A cluster on a stage: a clock that is moved by hand, a store, and those who live by it."""
+"""A mini cluster with a manual clock: a store, kubelets and controllers."""
 
 from collections.abc import Callable, Iterable
 from math import inf
 from typing import Any
 
-from reprieve.cluster.mini.cascade import Cascade
-from reprieve.cluster.mini.controllers import Controllers
-from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import BY_NAME, Status
+from reprieve.cluster.mini.controllers import ControllerManager
+from reprieve.cluster.mini.garbage_collector import GarbageCollector
+from reprieve.cluster.mini.kinds import BY_NAME, StatusSubresource
 from reprieve.cluster.mini.kubelet import Kubelets
-from reprieve.cluster.mini.quotas import Quotas
+from reprieve.cluster.mini.resource_quota import ResourceQuotaController
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
-Json = dict[str, Any]
 NOON = 1_767_268_800.25  # 2026-01-01T12:00:00.25Z
 
 
@@ -29,15 +29,15 @@ class Scene:
         self.clock = HandClock()
         self.store = Store(self.clock)
         self.kubelets = Kubelets(self.store, self.clock)
-        self.controllers = Controllers(self.store, self.clock)
-        self.cascade = Cascade(self.store)
-        self.quotas = Quotas(self.store, self.clock)
+        self.controllers = ControllerManager(self.store, self.clock)
+        self.cascade = GarbageCollector(self.store)
+        self.quotas = ResourceQuotaController(self.store, self.clock)
 
     def add(self, *bodies: Json) -> None:
         for body in bodies:
             kind = BY_NAME[body["kind"]]
             made = self.store.create(kind.resource, body)
-            if kind.status is not Status.NONE and "status" in body:
+            if kind.status is not StatusSubresource.NONE and "status" in body:
                 self.write(made.key, status=body["status"])
 
     def write(self, key: Key, **parts: Json) -> None:

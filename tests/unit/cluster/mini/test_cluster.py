@@ -1,4 +1,4 @@
-"""The mini cluster as a port: what it shows, how calls that are hit end, and that it lives on its own."""
+"""The mini cluster as a port: what it reports, how failed calls end, and that its components run."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -14,8 +14,9 @@ from reprieve.cluster.mini.kubelet import RUN_SECONDS
 from reprieve.cluster.port import Answer, Cluster, Lost, Refused, Sight, Succeeded
 from reprieve.model.effects import Bind, Target
 from reprieve.model.events import Gone, Seen, Synced, Unread
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
-from tests.unit.cluster.mini.scene import Json, node, pod, template
+from tests.unit.cluster.mini.scene import node, pod, template
 
 
 async def first_sights(cluster: Cluster, count: int) -> list[Sight]:

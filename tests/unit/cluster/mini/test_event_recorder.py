@@ -1,21 +1,22 @@
-"""What happens is told as events, and forgotten after an hour."""
+"""Changes are recorded as events, which expire after an hour."""
 
 import pytest
 
-from reprieve.cluster.mini.event_recorder import Teller
-from reprieve.cluster.mini.history import Key
+from reprieve.cluster.mini.event_recorder import EventRecorder
 from reprieve.cluster.mini.kubelet import RUN_SECONDS
-from tests.unit.cluster.mini.scene import Json, Scene, node, pod, pod_key, template
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import Scene, node, pod, pod_key, template
 
 HOUR = 3600
 
 
 class Told(Scene):
-    """A cluster in which somebody looks on."""
+    """A cluster with an event recorder."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.teller = Teller(self.store, self.clock)
+        self.teller = EventRecorder(self.store, self.clock)
         self.add({"kind": "Namespace", "metadata": {"name": "default"}}, node("n1"))
         self.teller.step()
 
@@ -74,7 +75,7 @@ def test_a_job_ends(scene: Told) -> None:
 def test_what_was_there_before_is_not_told_again(scene: Told) -> None:
     scene.add(pod("a", on="n1"))
     scene.pass_time(1)
-    scene.teller = Teller(scene.store, scene.clock)
+    scene.teller = EventRecorder(scene.store, scene.clock)
     scene.pass_time(1)
     assert scene.told() == [("Pod", "Started", "kubelet")]
 

@@ -1,4 +1,4 @@
-"""A plan of faults is a pure function: the same seed gives the same faults, and they end when told to."""
+"""A fault plan is a pure function: the same seed gives the same faults, and they end in time."""
 
 from collections import Counter
 

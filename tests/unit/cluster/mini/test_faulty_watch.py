@@ -1,23 +1,24 @@
-"""A line may be late, broken or sent back; what arrives is in order and in the end complete."""
+"""A faulty watch may be late, broken or stale; what it delivers is in order and in the end complete."""
 
 import asyncio
 
 import pytest
 
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault
-from reprieve.cluster.mini.faulty_watch import LateMail, Line
-from reprieve.cluster.mini.history import Change, Key, Stored, Verb
+from reprieve.cluster.mini.faulty_watch import DelayedEvents, FaultyWatch
 from reprieve.cluster.mini.store import Part, Store
+from reprieve.cluster.mini.stored_objects import Key, Stored
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.runtime.virtual_time import clock, run
 from tests.unit.cluster.mini.scene import pod, pod_key
 
 
-def change(name: str, version: int) -> Change:
-    return Change(version, Verb.MODIFIED, Stored(Key("pods", "", name), "u", version, b"{}"), None)
+def change(name: str, version: int) -> WatchEvent:
+    return WatchEvent(version, EventType.MODIFIED, Stored(Key("pods", "", name), "u", version, b"{}"), None)
 
 
 def test_what_follows_on_a_late_change_waits_behind_it() -> None:
-    mail = LateMail()
+    mail = DelayedEvents()
     first, second, other = change("a", 1), change("a", 2), change("b", 3)
     mail.hold(first, until=5.0)
     mail.hold(second, until=2.0)
@@ -46,17 +47,17 @@ async def live(store: Store) -> None:
         await asyncio.sleep(0.1 * (i % 4))
 
 
-async def follow(line: Line, seen: list[Change]) -> None:
+async def follow(line: FaultyWatch, seen: list[WatchEvent]) -> None:
     seen += line.first()
     while True:
         seen += await line.next()
 
 
-def everything_that_arrives(plan: FaultPlan) -> tuple[list[Change], Store]:
-    async def main() -> tuple[list[Change], Store]:
+def everything_that_arrives(plan: FaultPlan) -> tuple[list[WatchEvent], Store]:
+    async def main() -> tuple[list[WatchEvent], Store]:
         store = Store(clock)
-        seen: list[Change] = []
-        watcher = asyncio.create_task(follow(Line(store, ("pods",), clock, plan, 1), seen))
+        seen: list[WatchEvent] = []
+        watcher = asyncio.create_task(follow(FaultyWatch(store, ("pods",), clock, plan, 1), seen))
         await live(store)
         await asyncio.sleep(60)
         watcher.cancel()
@@ -85,7 +86,7 @@ def test_whatever_happens_the_picture_is_right_in_the_end(
     newest: dict[Key, int] = {}
     for arrived in seen:
         key = arrived.object.key
-        if arrived.verb is Verb.DELETED:
+        if arrived.type is EventType.DELETED:
             assert picture.pop(key).uid == arrived.object.uid
         else:
             assert arrived.version > newest.get(key, 0), "never back in time"

@@ -1,13 +1,14 @@
-"""The rules of writing: versions, conflicts, preconditions, the status apart, deletion in two steps."""
+"""The rules of writing: versions, conflicts, preconditions, the status subresource, graceful deletion."""
 
 from collections.abc import Callable
 
 import pytest
 
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import Part, Store, parsed
-from tests.unit.cluster.mini.scene import HandClock, Json, pod, pod_key
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.scene import HandClock, pod, pod_key
 
 MAP = Key("configmaps", "default", "m")
 
@@ -126,7 +127,7 @@ def test_a_name_is_taken_once(store: Store) -> None:
 def test_a_stale_version_is_a_conflict(store: Store) -> None:
     first = store.create("configmaps", config_map())
     store.update("configmaps", {**config_map(resourceVersion=str(first.version)), "data": {"a": "2"}})
-    with pytest.raises(ApiError, match="changed meanwhile") as error:
+    with pytest.raises(ApiError, match="the object has been modified") as error:
         store.update("configmaps", config_map(resourceVersion=str(first.version)))
     assert refusal(error) == (409, "Conflict")
     store.update("configmaps", config_map())
@@ -141,7 +142,7 @@ def test_another_uid_is_a_conflict(store: Store) -> None:
         lambda: store.delete(MAP, uid="other"),
     ]
     for call in calls:
-        with pytest.raises(ApiError, match="meant for other") as error:
+        with pytest.raises(ApiError, match="UID in precondition: other") as error:
             call()
         assert refusal(error) == (409, "Conflict")
 
@@ -192,7 +193,7 @@ def test_what_is_passed_on_raises_the_generation(store: Store, resource: str, ge
     assert parsed(noted)["metadata"]["generation"] == generation
 
 
-def test_who_wrote_what_is_not_kept(store: Store) -> None:
+def test_managed_fields_of_clients_are_dropped(store: Store) -> None:
     made = store.create("configmaps", config_map(managedFields=[{"manager": "me"}], selfLink="/x"))
     assert {"managedFields", "selfLink"}.isdisjoint(parsed(made)["metadata"])
 
@@ -212,7 +213,7 @@ def test_a_patch_may_refuse(store: Store) -> None:
 # --- deleting ------------------------------------------------------------------------------------
 
 
-def test_what_nobody_holds_goes_at_once(store: Store) -> None:
+def test_an_object_without_finalizers_goes_at_once(store: Store) -> None:
     store.create("configmaps", config_map())
     store.create("pods", pod("a"))
     assert store.delete(MAP) is None

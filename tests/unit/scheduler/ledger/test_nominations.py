@@ -1,13 +1,14 @@
 """Nominations: the earlier comes first among equals, and look-ups by pod, node and demand agree."""
 
 from reprieve.model.effects import Nominate, Target
+from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.nominations import Nominations, Reason
-from tests.unit.scheduler.making import a_node, a_pod
+from tests.unit.scheduler.making import a_key, a_node, a_pod
 from tests.unit.scheduler.serving import served
 
 A, B, C = (Target("Pod", "default", name, f"uid-{name}") for name in "abc")
-GANG, ALONE = ("PodGroup", "default", "g"), ("Pod", "default", "c")
+GANG, ALONE = a_key("g", DemandKind.GROUP), a_key("c")
 
 
 def nominated(*pods: tuple[Target, str]) -> Nominations:

@@ -1,10 +1,12 @@
 """Which demand a pod is part of: one at a time, and both ways."""
 
 from reprieve.model.effects import Target
+from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.ledger.parts import Parts
+from tests.unit.scheduler.making import a_key
 
 A, B = (Target("Pod", "default", name, f"uid-{name}") for name in "ab")
-GANG, ALONE = ("PodGroup", "default", "g"), ("Pod", "default", "a")
+GANG, ALONE = a_key("g", DemandKind.GROUP), a_key("a")
 
 
 def test_a_pod_is_part_of_one_demand_at_a_time() -> None:

@@ -1,5 +1,10 @@
-"""The controllers of the mini cluster: each a function of what the store holds, woken by its changes."""
+"""The controllers of the mini cluster: each is a function of the cached objects, called after changes."""
 
-from reprieve.cluster.mini.controllers.loop import DEFAULT_DELAYS, Controllers, Delays, delays_at
+from reprieve.cluster.mini.controllers.controller_manager import (
+    DEFAULT_DELAYS,
+    ControllerManager,
+    Delays,
+    delays_at,
+)
 
-__all__ = ["DEFAULT_DELAYS", "Controllers", "Delays", "delays_at"]
+__all__ = ["DEFAULT_DELAYS", "ControllerManager", "Delays", "delays_at"]

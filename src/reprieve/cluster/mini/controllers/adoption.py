@@ -1,23 +1,27 @@
-"""Who belongs to a controller: what its selector matches and nobody controls is adopted, the rest let go."""
+"""Adoption by selector: an owner adopts matching objects without a controller, and releases the others."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import msgspec
 
-from reprieve.cluster.api.templates import Owner
-from reprieve.cluster.mini.controllers.mirror import Described, key_in
-from reprieve.cluster.mini.controllers.writes import Amend, Write
-from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.api.templates import ControllerOwner
+from reprieve.cluster.mini.controllers.api_writes import Update, Write
+from reprieve.cluster.mini.controllers.controller_cache import HasMetadata, key_in
+from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import Selector, compile_selector
 
 
-def settled(
-    resource: str, selector: Json, owner: Owner, owned: Iterable[Described], free: Iterable[Described]
+def adopt_and_release(
+    resource: str,
+    selector: Json,
+    owner: ControllerOwner,
+    owned: Iterable[HasMetadata],
+    free: Iterable[HasMetadata],
 ) -> Iterator[Write]:
-    """``free``: those of the namespace that have no controller. Without a selector all stay as they are."""
+    """``free``: objects of the namespace without a controller. An empty selector changes nothing."""
     wanted = _compiled(msgspec.json.encode(selector))
     if wanted is None:
         return
@@ -36,32 +40,32 @@ def matches(selector: Json, labels: Mapping[str, str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compiled(raw: bytes) -> Selector | None:
-    """None for a selector that is empty, or cannot be read."""
-    nobody = Problems(Ref(kind="", namespace="", name=""))
+    """None for a selector that is empty or malformed."""
+    problems = Problems(Ref(kind="", namespace="", name=""))
     try:
         selector = msgspec.json.decode(raw, type=LabelSelector)
     except msgspec.ValidationError:
         return None
-    compiled = compile_selector(selector, "", nobody)
+    compiled = compile_selector(selector, "", problems)
     empty = not (selector.match_labels or selector.match_expressions)
-    return None if nobody.found or empty else compiled
+    return None if problems.found or empty else compiled
 
 
-def _can_move(thing: Described) -> bool:
+def _can_move(thing: HasMetadata) -> bool:
     return thing.metadata.deletion_timestamp is None
 
 
-def _adopt(resource: str, thing: Described, owner: Owner) -> Write:
+def _adopt(resource: str, thing: HasMetadata, owner: ControllerOwner) -> Write:
     def change(body: Json) -> None:
         meta = body["metadata"]
         meta["ownerReferences"] = [*(meta.get("ownerReferences") or ()), owner.reference()]
 
-    return Amend(key_in(resource, thing), thing.metadata.uid, change)
+    return Update(key_in(resource, thing), thing.metadata.uid, change)
 
 
-def _release(resource: str, thing: Described, owner: str) -> Write:
+def _release(resource: str, thing: HasMetadata, owner: str) -> Write:
     def change(body: Json) -> None:
         meta = body["metadata"]
         meta["ownerReferences"] = [r for r in meta.get("ownerReferences") or () if r.get("uid") != owner]
 
-    return Amend(key_in(resource, thing), thing.metadata.uid, change)
+    return Update(key_in(resource, thing), thing.metadata.uid, change)

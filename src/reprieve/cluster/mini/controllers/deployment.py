@@ -1,94 +1,104 @@
-"""Deployment: one ReplicaSet for each template it had, and the old ones give way to the new.
+"""Deployment: a ReplicaSet for each template; a rollout scales the new one up and the old ones down.
 
-Pods count as available as soon as they are ready.
+A pod counts as available as soon as it is ready.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from reprieve.cluster.mini.conditions import Condition
-from reprieve.cluster.mini.controllers.adoption import matches, settled
-from reprieve.cluster.mini.controllers.mirror import (
+from reprieve.cluster.mini.conditions import StatusCondition
+from reprieve.cluster.mini.controllers.adoption import adopt_and_release, matches
+from reprieve.cluster.mini.controllers.api_writes import (
+    Create,
+    Delete,
+    RequeueAt,
+    Update,
+    UpdateStatus,
+    Write,
+)
+from reprieve.cluster.mini.controllers.controller_cache import (
     DEPLOYMENTS,
     REPLICA_SETS,
-    Described,
-    Mirror,
-    Name,
+    ControllerCache,
+    HasMetadata,
+    NamespacedName,
     key_in,
 )
+from reprieve.cluster.mini.controllers.deployment_progress import Progress, progressing
+from reprieve.cluster.mini.controllers.int_or_percent import scaled
 from reprieve.cluster.mini.controllers.objects import (
-    Deployment,
+    DeploymentFacts,
     PodFacts,
-    ReplicaSet,
-    ReplicationController,
+    ReplicaSetFacts,
+    ReplicationControllerFacts,
     controller_uid,
+    owner_of,
 )
-from reprieve.cluster.mini.controllers.progress import Progress, progressing
-from reprieve.cluster.mini.controllers.templates import maker, scaled, template_hash
-from reprieve.cluster.mini.controllers.writes import Amend, Create, LookAgain, Remove, Report, Write
-from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.controllers.pod_template_hash import template_hash
+from reprieve.cluster.mini.kinds import peek, section
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 
 HASH_LABEL = "pod-template-hash"
 REVISION, CAUSE = "deployment.kubernetes.io/revision", "kubernetes.io/change-cause"
 
 
-def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
+def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
     match thing:
-        case Deployment():
+        case DeploymentFacts():
             yield key_in(DEPLOYMENTS, thing)
-        case ReplicationController():
+        case ReplicationControllerFacts():
             return
-        case ReplicaSet():
+        case ReplicaSetFacts():
             uid = controller_uid(thing.metadata)
-            owner = mirror.deployments.by_uid(uid)
+            owner = cache.deployments.by_uid(uid)
             if owner is not None:
                 yield key_in(DEPLOYMENTS, owner)
             elif not uid:
-                yield from _interested(mirror, thing)
+                yield from _selecting_deployments(cache, thing)
         case PodFacts():
-            replica_set = mirror.replica_sets.by_uid(controller_uid(thing.metadata))
+            replica_set = cache.replica_sets.by_uid(controller_uid(thing.metadata))
             if replica_set is not None:
-                yield from concerned(mirror, replica_set)
+                yield from affected(cache, replica_set)
 
 
-def _interested(mirror: Mirror, replica_set: ReplicaSet) -> Iterator[Key]:
-    for owner in mirror.deployments.inside(replica_set.metadata.namespace):
+def _selecting_deployments(cache: ControllerCache, replica_set: ReplicaSetFacts) -> Iterator[Key]:
+    for owner in cache.deployments.inside(replica_set.metadata.namespace):
         if matches(owner.spec.selector, replica_set.metadata.labels):
             yield key_in(DEPLOYMENTS, owner)
 
 
-def reconcile(mirror: Mirror, key: Key, now: float, speed: float = 1.0) -> Iterator[Write]:
-    """``speed``: how many times as fast as usual its patience ends."""
-    owner = mirror.deployments.get(Name(key.namespace, key.name))
+def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) -> Iterator[Write]:
+    """``speed``: divides the progress deadline."""
+    owner = cache.deployments.get(NamespacedName(key.namespace, key.name))
     if owner is None:
         return
-    rollout = _rollout(mirror, owner)
+    rollout = _rollout(cache, owner)
     if owner.metadata.deletion_timestamp is None:
-        yield from _moves(mirror, owner) or _steps(rollout)
+        yield from _adoptions(cache, owner) or _steps(rollout)
     progress = _progress(rollout, now, speed)
-    told = (_available(rollout), progressing(progress, now, paused=owner.spec.paused))
-    yield Report(key, owner.metadata.uid, _counts(rollout), told)
+    conditions = (_available(rollout), progressing(progress, now, paused=owner.spec.paused))
+    yield UpdateStatus(key, owner.metadata.uid, _counts(rollout), conditions)
     if not progress.is_done and not owner.spec.paused and now < progress.ends:
-        yield LookAgain(progress.ends)
+        yield RequeueAt(progress.ends)
 
 
-def _moves(mirror: Mirror, owner: Deployment) -> list[Write]:
-    """Whoever comes or goes is part of the rollout when that is seen."""
+def _adoptions(cache: ControllerCache, owner: DeploymentFacts) -> list[Write]:
+    """Adopt and release ReplicaSets first; the rollout counts them once the cache shows it."""
     meta = owner.metadata
-    owned, free = mirror.replica_sets.owned_by(meta.uid), mirror.replica_sets.free(meta.namespace)
-    adopter = maker("apps/v1", "Deployment", meta)
-    return list(settled(REPLICA_SETS, owner.spec.selector, adopter, owned, free))
+    owned, free = cache.replica_sets.owned_by(meta.uid), cache.replica_sets.free(meta.namespace)
+    adopter = owner_of("apps/v1", "Deployment", meta)
+    return list(adopt_and_release(REPLICA_SETS, owner.spec.selector, adopter, owned, free))
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
-    """A ReplicaSet and its pods. ``present`` counts those that are leaving, too.
+class ReplicaSetState:
+    """A ReplicaSet and the counts of its pods. ``present`` includes terminating pods.
 
-    ``moved``: when one of them came or became ready, or the ReplicaSet itself came.
+    ``moved``: the last time that a pod was created or became ready, or the ReplicaSet was created.
     """
 
-    replica_set: ReplicaSet
+    replica_set: ReplicaSetFacts
     asked: int
     present: int
     active: int
@@ -98,52 +108,52 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A deployment half way: the old generations by age, and the new one if it exists."""
+    """A deployment in progress: the old ReplicaSets by age, and the new one if it exists."""
 
-    owner: Deployment
+    owner: DeploymentFacts
     hash: str
-    old: Sequence[Generation]
-    new: Generation | None
+    old: Sequence[ReplicaSetState]
+    new: ReplicaSetState | None
 
     @property
     def ready(self) -> int:
-        return sum(g.ready for g in self.generations)
+        return sum(g.ready for g in self.replica_sets)
 
     @property
     def revision(self) -> str:
-        """Of the new generation: one more than any before it. Who goes back gets a new number, too."""
+        """Of the new ReplicaSet: one more than any before it, also after a rollback."""
         return str(1 + max((_revision(g.replica_set) for g in self.old), default=0))
 
     @property
-    def generations(self) -> Sequence[Generation]:
+    def replica_sets(self) -> Sequence[ReplicaSetState]:
         return [*self.old, self.new] if self.new is not None else self.old
 
 
-def _rollout(mirror: Mirror, owner: Deployment) -> Rollout:
+def _rollout(cache: ControllerCache, owner: DeploymentFacts) -> Rollout:
     name = template_hash(owner.spec.template)
-    owned = sorted(mirror.replica_sets.owned_by(owner.metadata.uid), key=_age)
-    found = [_generation(mirror, replica_set) for replica_set in owned]
+    owned = sorted(cache.replica_sets.owned_by(owner.metadata.uid), key=_age)
+    found = [_state_of(cache, replica_set) for replica_set in owned]
     current = [g for g in found if g.replica_set.metadata.labels.get(HASH_LABEL) == name]
     old = [g for g in found if g not in current]
     return Rollout(owner, name, old, current[0] if current else None)
 
 
-def _revision(replica_set: ReplicaSet) -> int:
+def _revision(replica_set: ReplicaSetFacts) -> int:
     text = replica_set.metadata.annotations.get(REVISION, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-def _age(replica_set: ReplicaSet) -> tuple[float, str]:
+def _age(replica_set: ReplicaSetFacts) -> tuple[float, str]:
     created = replica_set.metadata.creation_timestamp
     return created.timestamp() if created is not None else 0.0, replica_set.metadata.name
 
 
-def _generation(mirror: Mirror, replica_set: ReplicaSet) -> Generation:
-    pods = [pod for pod in mirror.pods.owned_by(replica_set.metadata.uid) if not pod.is_over]
+def _state_of(cache: ControllerCache, replica_set: ReplicaSetFacts) -> ReplicaSetState:
+    pods = [pod for pod in cache.pods.owned_by(replica_set.metadata.uid) if not pod.is_over]
     active = [pod for pod in pods if pod.is_active]
     ready = sum(pod.is_ready for pod in active)
     moved = max((_age(replica_set)[0], *(_moved(pod) for pod in active)))
-    return Generation(replica_set, replica_set.spec.replicas, len(pods), len(active), ready, moved)
+    return ReplicaSetState(replica_set, replica_set.spec.replicas, len(pods), len(active), ready, moved)
 
 
 def _moved(pod: PodFacts) -> float:
@@ -161,100 +171,100 @@ def _steps(rollout: Rollout) -> Iterator[Write]:
             yield Create(REPLICA_SETS, _new_replica_set(rollout, target))
     elif target != rollout.new.asked:
         yield _scale(rollout.new, target)
-    yield from _numbered(rollout)
-    yield from _shrink(rollout)
-    yield from _forget_history(rollout)
+    yield from _revision_annotations(rollout)
+    yield from _scale_down(rollout)
+    yield from _history_cleanup(rollout)
 
 
-def _numbered(rollout: Rollout) -> Iterator[Write]:
-    """By the number, and by what its owner says of the cause, people find the way back to a generation."""
+def _revision_annotations(rollout: Rollout) -> Iterator[Write]:
+    """Annotate the new ReplicaSet with its revision and change cause, which `kubectl rollout undo` reads."""
     owner, revision = rollout.owner, rollout.revision
     if rollout.new is None:
         return
     replica_set = rollout.new.replica_set
     if _revision(replica_set) < int(revision):
-        yield Amend(key_in(REPLICA_SETS, replica_set), replica_set.metadata.uid, _noting(rollout))
+        yield Update(key_in(REPLICA_SETS, replica_set), replica_set.metadata.uid, _annotate(rollout))
     else:
         revision = str(_revision(replica_set))
     if owner.metadata.annotations.get(REVISION) != revision:
         key, uid = key_in(DEPLOYMENTS, owner), owner.metadata.uid
-        yield Amend(key, uid, lambda body: _note(body, REVISION, revision), quietly=True)
+        yield Update(key, uid, lambda body: _set_annotation(body, REVISION, revision), keeps_generation=True)
 
 
-def _noting(rollout: Rollout) -> Callable[[Json], None]:
+def _annotate(rollout: Rollout) -> Callable[[Json], None]:
     def change(body: Json) -> None:
-        for name, text in _notes(rollout).items():
-            _note(body, name, text)
+        for name, text in _annotations(rollout).items():
+            _set_annotation(body, name, text)
 
     return change
 
 
-def _note(body: Json, name: str, text: str) -> None:
+def _set_annotation(body: Json, name: str, text: str) -> None:
     section(body["metadata"], "annotations")[name] = text
 
 
-def _notes(rollout: Rollout) -> dict[str, str]:
+def _annotations(rollout: Rollout) -> dict[str, str]:
     cause = rollout.owner.metadata.annotations.get(CAUSE)
     return {REVISION: rollout.revision, **({CAUSE: cause} if cause else {})}
 
 
 def _new_size(rollout: Rollout) -> int:
-    """How many pods the new generation may have while the old ones are still there."""
+    """How many pods the new ReplicaSet may have beside the old ones."""
     spec = rollout.owner.spec
     old = sum(g.asked for g in rollout.old)
     has = rollout.new.asked if rollout.new is not None else 0
     if spec.strategy.type == "Recreate":
         return 0 if any(g.present for g in rollout.old) else spec.replicas
-    surge, _ = _slack(rollout.owner)
+    surge, _ = _limits(rollout.owner)
     room = max(0, spec.replicas + surge - old - has)
     return min(spec.replicas, has + room)
 
 
-def _shrink(rollout: Rollout) -> Iterator[Write]:
-    """The old generations, oldest first, as far as enough pods stay available."""
+def _scale_down(rollout: Rollout) -> Iterator[Write]:
+    """Scale down the old ReplicaSets, the oldest first, while enough pods stay available."""
     spec = rollout.owner.spec
     if rollout.new is None and spec.strategy.type != "Recreate":
         return
     spare = _spare(rollout)
-    for generation in rollout.old:
-        taken = min(generation.asked, spare)
+    for state in rollout.old:
+        taken = min(state.asked, spare)
         if taken > 0:
             spare -= taken
-            yield _scale(generation, generation.asked - taken)
+            yield _scale(state, state.asked - taken)
 
 
 def _spare(rollout: Rollout) -> int:
-    """How many pods of the old generations are not needed for availability."""
+    """How many pods of the old ReplicaSets are not needed for availability."""
     spec = rollout.owner.spec
-    asked = sum(g.asked for g in rollout.generations)
+    asked = sum(g.asked for g in rollout.replica_sets)
     if spec.strategy.type == "Recreate":
         return asked
-    _, unavailable = _slack(rollout.owner)
+    _, unavailable = _limits(rollout.owner)
     not_yet = rollout.new.asked - rollout.new.ready if rollout.new is not None else 0
     return max(0, asked - (spec.replicas - unavailable) - not_yet)
 
 
-def _slack(owner: Deployment) -> tuple[int, int]:
-    """How many pods more, and how many available pods fewer, than asked for. Both zero would never end."""
+def _limits(owner: DeploymentFacts) -> tuple[int, int]:
+    """maxSurge and maxUnavailable as numbers; (0, 1) if both are 0, which would never progress."""
     rolling, total = owner.spec.strategy.rolling_update, owner.spec.replicas
     surge = scaled(rolling.max_surge, total, round_up=True) or 0
     unavailable = min(scaled(rolling.max_unavailable, total, round_up=False) or 0, total)
     return (surge, unavailable) if surge or unavailable else (0, 1)
 
 
-def _forget_history(rollout: Rollout) -> Iterator[Write]:
+def _history_cleanup(rollout: Rollout) -> Iterator[Write]:
     empty = [g for g in rollout.old if g.asked == 0 and g.present == 0]
-    for generation in empty[: max(0, len(empty) - rollout.owner.spec.revision_history_limit)]:
-        meta = generation.replica_set.metadata
-        yield Remove(key_in(REPLICA_SETS, generation.replica_set), meta.uid)
+    for state in empty[: max(0, len(empty) - rollout.owner.spec.revision_history_limit)]:
+        meta = state.replica_set.metadata
+        yield Delete(key_in(REPLICA_SETS, state.replica_set), meta.uid)
 
 
-def _scale(generation: Generation, replicas: int) -> Write:
+def _scale(state: ReplicaSetState, replicas: int) -> Write:
     def change(body: Json) -> None:
         section(body, "spec")["replicas"] = replicas
 
-    thing = generation.replica_set
-    return Amend(key_in(REPLICA_SETS, thing), thing.metadata.uid, change)
+    thing = state.replica_set
+    return Update(key_in(REPLICA_SETS, thing), thing.metadata.uid, change)
 
 
 def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
@@ -269,8 +279,8 @@ def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
             "name": f"{owner.metadata.name}-{rollout.hash}",
             "namespace": owner.metadata.namespace,
             "labels": labels,
-            "annotations": _notes(rollout),
-            "ownerReferences": [maker("apps/v1", "Deployment", owner.metadata).reference()],
+            "annotations": _annotations(rollout),
+            "ownerReferences": [owner_of("apps/v1", "Deployment", owner.metadata).reference()],
         },
         "spec": {
             "replicas": replicas,
@@ -282,7 +292,7 @@ def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
 
 def _counts(rollout: Rollout) -> Json:
     new = rollout.new
-    replicas = sum(g.active for g in rollout.generations)
+    replicas = sum(g.active for g in rollout.replica_sets)
     return {
         "replicas": replicas,
         "updatedReplicas": new.active if new is not None else 0,
@@ -295,20 +305,24 @@ def _counts(rollout: Rollout) -> Json:
 
 def _progress(rollout: Rollout, now: float, speed: float) -> Progress:
     spec, new = rollout.owner.spec, rollout.new
-    told = (c.reason for c in rollout.owner.status.conditions if c.type == "Progressing")
+    reported = (c.reason for c in rollout.owner.status.conditions if c.type == "Progressing")
     return Progress(
         wanted=spec.replicas,
-        present=sum(g.active for g in rollout.generations),
+        present=sum(g.active for g in rollout.replica_sets),
         updated=new.active if new is not None else -1,
         ready=rollout.ready,
-        told=next(told, ""),
+        reported=next(reported, ""),
         last=new.moved if new is not None else now,
-        patience=spec.progress_deadline_seconds / speed,
+        deadline=spec.progress_deadline_seconds / speed,
     )
 
 
-def _available(rollout: Rollout) -> Condition:
-    _, unavailable = _slack(rollout.owner)
+def _available(rollout: Rollout) -> StatusCondition:
+    _, unavailable = _limits(rollout.owner)
     if rollout.ready >= rollout.owner.spec.replicas - unavailable:
-        return Condition("Available", "True", "MinimumReplicasAvailable", "enough pods are available")
-    return Condition("Available", "False", "MinimumReplicasUnavailable", "too few pods are available")
+        return StatusCondition(
+            "Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
+        )
+    return StatusCondition(
+        "Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
+    )

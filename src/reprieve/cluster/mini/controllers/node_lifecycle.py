@@ -1,84 +1,99 @@
-"""Nodes that are told to fail, and the pods that taints drive from a node.
+"""Node failures by annotation, and taint-based eviction.
 
-The annotation ``reprieve.dev/fail`` makes a node unready; without it the node recovers. Pods leave a node
-that has a NoExecute taint when their toleration ends. Pods of a node that is gone are collected elsewhere.
+The annotation ``reprieve.dev/fail`` makes a node unready; without it the node recovers. The controller evicts
+pods from a node with a NoExecute taint when their toleration ends. Kubelets collect pods of deleted nodes.
 """
 
 from collections.abc import Iterator
 from math import inf
 
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.mini.conditions import Condition
-from reprieve.cluster.mini.controllers.mirror import NODES, PODS, Described, Mirror, Name, key_in
-from reprieve.cluster.mini.controllers.objects import Node, PodFacts, TimedTaint
-from reprieve.cluster.mini.controllers.writes import Amend, LookAgain, Remove, Report, Write
-from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.conditions import StatusCondition
+from reprieve.cluster.mini.controllers.api_writes import Delete, RequeueAt, Update, UpdateStatus, Write
+from reprieve.cluster.mini.controllers.controller_cache import (
+    NODES,
+    PODS,
+    ControllerCache,
+    HasMetadata,
+    NamespacedName,
+    key_in,
+)
+from reprieve.cluster.mini.controllers.objects import NodeFacts, PodFacts, TimedTaint
+from reprieve.cluster.mini.kinds import section
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
 from reprieve.model.selectors import tolerates
 
 FAIL = "reprieve.dev/fail"
 NOT_READY = "node.kubernetes.io/not-ready"
 
-_DRIVES_OUT = "NoExecute"
-_OURS = "ToldToFail"
-_EVICTED = Condition(
-    "DisruptionTarget", "True", "DeletionByTaintManager", "the node has a taint it does not tolerate"
+_NO_EXECUTE = "NoExecute"
+_FAILED_REASON = "ToldToFail"
+_EVICTED = StatusCondition(
+    "DisruptionTarget", "True", "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"
 )
 
 
-def concerned(mirror: Mirror, thing: Described) -> Iterator[Key]:
+def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
     match thing:
-        case Node():
+        case NodeFacts():
             yield key_in(NODES, thing)
-        case PodFacts() if _drives_out(mirror, thing.spec.node_name):
+        case PodFacts() if _evicts_pods(cache, thing.spec.node_name):
             yield Key(NODES, "", thing.spec.node_name)
 
 
-def _drives_out(mirror: Mirror, name: str) -> bool:
-    node = mirror.nodes.get(Name("", name))
-    return node is not None and any(taint.effect == _DRIVES_OUT for taint in node.spec.taints)
+def _evicts_pods(cache: ControllerCache, name: str) -> bool:
+    node = cache.nodes.get(NamespacedName("", name))
+    return node is not None and any(taint.effect == _NO_EXECUTE for taint in node.spec.taints)
 
 
-def reconcile(mirror: Mirror, key: Key, now: float) -> Iterator[Write]:
-    node = mirror.nodes.get(Name("", key.name))
+def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
+    node = cache.nodes.get(NamespacedName("", key.name))
     if node is None:
         return
     yield from _readiness(key, node)
     if _wrong_taints(node):
-        yield Amend(key, node.metadata.uid, lambda body: _mark(body, FAIL in node.metadata.annotations, now))
-    yield from _evictions(mirror, node, now)
+        yield Update(
+            key, node.metadata.uid, lambda body: _set_taints(body, FAIL in node.metadata.annotations, now)
+        )
+    yield from _evictions(cache, node, now)
 
 
 # --- the node ------------------------------------------------------------------------------------
 
 
-def _readiness(key: Key, node: Node) -> Iterator[Write]:
+def _readiness(key: Key, node: NodeFacts) -> Iterator[Write]:
     reasons = {condition.reason for condition in node.status.conditions if condition.type == "Ready"}
-    if FAIL in node.metadata.annotations and _OURS not in reasons:
-        failed = Condition("Ready", "False", _OURS, "the node was told to fail")
-        yield Report(key, node.metadata.uid, conditions=(failed,))
-    elif FAIL not in node.metadata.annotations and _OURS in reasons:
-        well = Condition("Ready", "True", "KubeletReady", "the simulated kubelet is ready")
-        yield Report(key, node.metadata.uid, conditions=(well,))
+    if FAIL in node.metadata.annotations and _FAILED_REASON not in reasons:
+        failed = StatusCondition(
+            "Ready",
+            "False",
+            _FAILED_REASON,
+            "the annotation reprieve.dev/fail makes the node fail; remove it to let the node recover",
+        )
+        yield UpdateStatus(key, node.metadata.uid, conditions=(failed,))
+    elif FAIL not in node.metadata.annotations and _FAILED_REASON in reasons:
+        well = StatusCondition("Ready", "True", "KubeletReady", "the simulated kubelet is ready")
+        yield UpdateStatus(key, node.metadata.uid, conditions=(well,))
 
 
-def _wrong_taints(node: Node) -> bool:
-    marked = any(taint.key == NOT_READY for taint in node.spec.taints)
-    timeless = any(taint.effect == _DRIVES_OUT and taint.time_added is None for taint in node.spec.taints)
-    return timeless or marked != (FAIL in node.metadata.annotations)
+def _wrong_taints(node: NodeFacts) -> bool:
+    tainted = any(taint.key == NOT_READY for taint in node.spec.taints)
+    undated = any(taint.effect == _NO_EXECUTE and taint.time_added is None for taint in node.spec.taints)
+    return undated or tainted != (FAIL in node.metadata.annotations)
 
 
-def _mark(body: Json, failed: bool, now: float) -> None:
-    """One taint keeps pods away, the other drives them out. From when on, the taint itself must tell."""
+def _set_taints(body: Json, failed: bool, now: float) -> None:
+    """Set or remove both not-ready taints. A NoExecute taint needs timeAdded: tolerations count from it."""
     spec = section(body, "spec")
     found = spec.get("taints")
     others = [t for t in found if isinstance(t, dict)] if isinstance(found, list) else []
     ours = [taint for taint in others if taint.get("key") == NOT_READY]
     taints = [taint for taint in others if taint not in ours]
     if failed:
-        taints += ours or [{"key": NOT_READY, "effect": effect} for effect in ("NoSchedule", _DRIVES_OUT)]
+        taints += ours or [{"key": NOT_READY, "effect": effect} for effect in ("NoSchedule", _NO_EXECUTE)]
     for taint in taints:
-        if taint.get("effect") == _DRIVES_OUT:
+        if taint.get("effect") == _NO_EXECUTE:
             taint.setdefault("timeAdded", stamp(now))
     spec["taints"] = taints
 
@@ -86,25 +101,25 @@ def _mark(body: Json, failed: bool, now: float) -> None:
 # --- its pods ------------------------------------------------------------------------------------
 
 
-def _evictions(mirror: Mirror, node: Node, now: float) -> Iterator[Write]:
-    taints = [taint for taint in node.spec.taints if taint.effect == _DRIVES_OUT]
+def _evictions(cache: ControllerCache, node: NodeFacts, now: float) -> Iterator[Write]:
+    taints = [taint for taint in node.spec.taints if taint.effect == _NO_EXECUTE]
     if not taints:
         return
-    guests = [pod for pod in mirror.pods if pod.spec.node_name == node.metadata.name and pod.is_active]
-    for pod in sorted(guests, key=lambda pod: (pod.metadata.namespace, pod.metadata.name)):
+    pods = [pod for pod in cache.pods if pod.spec.node_name == node.metadata.name and pod.is_active]
+    for pod in sorted(pods, key=lambda pod: (pod.metadata.namespace, pod.metadata.name)):
         leaves_at = min(_tolerated_until(pod, taint) for taint in taints)
         if leaves_at <= now:
             pod_key = key_in(PODS, pod)
-            yield Report(pod_key, pod.metadata.uid, conditions=(_EVICTED,))
-            yield Remove(pod_key, pod.metadata.uid)
-    moments = [min(_tolerated_until(pod, taint) for taint in taints) for pod in guests]
+            yield UpdateStatus(pod_key, pod.metadata.uid, conditions=(_EVICTED,))
+            yield Delete(pod_key, pod.metadata.uid)
+    moments = [min(_tolerated_until(pod, taint) for taint in taints) for pod in pods]
     waiting = [moment for moment in moments if now < moment < inf]
     if waiting:
-        yield LookAgain(min(waiting))
+        yield RequeueAt(min(waiting))
 
 
 def _tolerated_until(pod: PodFacts, taint: TimedTaint) -> float:
-    """The shortest of the tolerations that match counts; a taint of unknown age has just been added."""
+    """The shortest matching toleration counts; a taint without timeAdded does not evict yet."""
     seconds = [toleration.seconds for toleration in pod.spec.tolerations if tolerates(toleration, taint)]
     if not seconds:
         return -inf

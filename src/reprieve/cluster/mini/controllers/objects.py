@@ -1,9 +1,10 @@
-"""The objects as controllers read them: only what they decide by. A template is passed on as it is."""
+"""Objects as controllers decode them: only the fields by which they decide. Templates stay plain JSON."""
 
 from datetime import datetime
 from math import inf
 
-from reprieve.cluster.mini.kinds import Json
+from reprieve.cluster.api.templates import ControllerOwner
+from reprieve.model.json import Json
 from reprieve.model.objects import (
     Condition,
     CSINode,
@@ -19,31 +20,32 @@ from reprieve.model.objects import (
     PhaseStatus,
     Record,
     SchedulingGroup,
+    StorageClass,
     Taint,
     Toleration,
 )
-from reprieve.model.objects import StorageClass as SchedulingClass
 
 __all__ = [
-    "Budget",
+    "BudgetFacts",
     "CSINode",
-    "Composite",
-    "CronJob",
-    "DaemonSet",
-    "Deployment",
-    "Group",
-    "Job",
-    "Node",
-    "PersistentVolume",
+    "CompositeGroupFacts",
+    "CronJobFacts",
+    "DaemonSetFacts",
+    "DeploymentFacts",
+    "JobFacts",
+    "NodeFacts",
     "PersistentVolumeClaim",
     "PodFacts",
-    "ReplicaSet",
-    "ReplicationController",
-    "Revision",
-    "StatefulSet",
-    "StorageClass",
-    "Workload",
+    "PodGroupFacts",
+    "ReplicaSetFacts",
+    "ReplicationControllerFacts",
+    "RevisionFacts",
+    "StatefulSetFacts",
+    "StorageClassFacts",
+    "VolumeFacts",
+    "WorkloadFacts",
     "controller_uid",
+    "owner_of",
 ]
 
 
@@ -51,13 +53,13 @@ class TimedTaint(Taint, frozen=True):
     time_added: datetime | None = None
 
 
-class NodeMarks(Record, frozen=True):
+class NodeTaints(Record, frozen=True):
     taints: tuple[TimedTaint, ...] = ()
 
 
-class Node(Record, frozen=True):
+class NodeFacts(Record, frozen=True):
     metadata: ObjectMeta
-    spec: NodeMarks = NodeMarks()
+    spec: NodeTaints = NodeTaints()
     status: NodeStatus = NodeStatus()
 
 
@@ -69,8 +71,8 @@ class TimedToleration(Toleration, frozen=True):
         return inf if self.toleration_seconds is None else max(0, self.toleration_seconds)
 
 
-class Nearness(Record, frozen=True):
-    """Of its affinity, what ties a pod to nodes."""
+class AffinityFacts(Record, frozen=True):
+    """The node affinity of a pod."""
 
     node_affinity: NodeAffinity = NodeAffinity()
 
@@ -89,23 +91,23 @@ class VolumeUse(Record, frozen=True):
     ephemeral: ClaimTemplate | None = None
 
 
-class PodPlace(Record, frozen=True):
+class PodSpecFacts(Record, frozen=True):
     node_name: str = ""
-    affinity: Nearness = Nearness()
+    affinity: AffinityFacts = AffinityFacts()
     volumes: tuple[VolumeUse, ...] = ()
     tolerations: tuple[TimedToleration, ...] = ()
     scheduling_group: SchedulingGroup | None = None
 
 
-class PodState(Record, frozen=True):
+class PodStatusFacts(Record, frozen=True):
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
 
 
 class PodFacts(Record, frozen=True):
     metadata: ObjectMeta
-    spec: PodPlace = PodPlace()
-    status: PodState = PodState()
+    spec: PodSpecFacts = PodSpecFacts()
+    status: PodStatusFacts = PodStatusFacts()
 
     @property
     def is_over(self) -> bool:
@@ -131,13 +133,13 @@ class VolumeSpec(PersistentVolumeSpec, frozen=True):
     persistent_volume_reclaim_policy: str = "Retain"
 
 
-class PersistentVolume(Record, frozen=True):
+class VolumeFacts(Record, frozen=True):
     metadata: ObjectMeta
     spec: VolumeSpec = VolumeSpec()
     status: PhaseStatus = PhaseStatus()
 
 
-class StorageClass(SchedulingClass, frozen=True):
+class StorageClassFacts(StorageClass, frozen=True):
     reclaim_policy: str = "Delete"
     mount_options: tuple[str, ...] = ()
     allow_volume_expansion: bool = False
@@ -148,7 +150,7 @@ class RollingUpdate(Record, frozen=True):
     max_unavailable: int | str = "25%"
 
 
-class Strategy(Record, frozen=True):
+class DeploymentStrategy(Record, frozen=True):
     type: str = "RollingUpdate"
     rolling_update: RollingUpdate = RollingUpdate()
 
@@ -157,7 +159,7 @@ class DeploymentSpec(Record, frozen=True):
     replicas: int = 1
     selector: Json = {}
     template: Json = {}
-    strategy: Strategy = Strategy()
+    strategy: DeploymentStrategy = DeploymentStrategy()
     paused: bool = False
     revision_history_limit: int = 10
     progress_deadline_seconds: int = 600
@@ -167,7 +169,7 @@ class DeploymentStatus(Record, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
-class Deployment(Record, frozen=True):
+class DeploymentFacts(Record, frozen=True):
     metadata: ObjectMeta
     spec: DeploymentSpec = DeploymentSpec()
     status: DeploymentStatus = DeploymentStatus()
@@ -179,7 +181,7 @@ class ReplicaSetSpec(Record, frozen=True):
     template: Json = {}
 
 
-class ReplicaSet(Record, frozen=True):
+class ReplicaSetFacts(Record, frozen=True):
     metadata: ObjectMeta
     spec: ReplicaSetSpec = ReplicaSetSpec()
 
@@ -188,8 +190,8 @@ class ReplicaSet(Record, frozen=True):
         return self.spec.selector
 
 
-class ReplicationController(ReplicaSet, frozen=True):
-    """Its selector is nothing but labels."""
+class ReplicationControllerFacts(ReplicaSetFacts, frozen=True):
+    """Its selector is a mapping of labels."""
 
     @property
     def selector(self) -> Json:
@@ -234,7 +236,7 @@ class StatefulSetStatus(Record, frozen=True):
     current_revision: str = ""
 
 
-class StatefulSet(Record, frozen=True):
+class StatefulSetFacts(Record, frozen=True):
     metadata: ObjectMeta
     spec: StatefulSetSpec = StatefulSetSpec()
     status: StatefulSetStatus = StatefulSetStatus()
@@ -248,17 +250,17 @@ class DaemonSetSpec(Record, frozen=True):
     revision_history_limit: int = 10
 
 
-class DaemonSet(Record, frozen=True):
+class DaemonSetFacts(Record, frozen=True):
     metadata: ObjectMeta
     spec: DaemonSetSpec = DaemonSetSpec()
 
 
-class DaemonPlace(Record, frozen=True):
-    """What the template of a DaemonSet says of nodes."""
+class DaemonPodFacts(Record, frozen=True):
+    """The node constraints in the pod template of a DaemonSet."""
 
     node_name: str = ""
     node_selector: dict[str, str] = {}
-    affinity: Nearness = Nearness()
+    affinity: AffinityFacts = AffinityFacts()
     tolerations: tuple[Toleration, ...] = ()
 
     @property
@@ -266,7 +268,7 @@ class DaemonPlace(Record, frozen=True):
         return self.affinity.node_affinity.required_during_scheduling_ignored_during_execution
 
 
-class Revision(Record, frozen=True):
+class RevisionFacts(Record, frozen=True):
     """A ControllerRevision."""
 
     metadata: ObjectMeta
@@ -309,7 +311,7 @@ class JobStatus(Record, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
-class Job(Record, frozen=True):
+class JobFacts(Record, frozen=True):
     metadata: ObjectMeta
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
@@ -331,33 +333,33 @@ class CronJobStatus(Record, frozen=True):
     last_successful_time: datetime | None = None
 
 
-class CronJob(Record, frozen=True):
+class CronJobFacts(Record, frozen=True):
     metadata: ObjectMeta
     spec: CronJobSpec = CronJobSpec()
     status: CronJobStatus = CronJobStatus()
 
 
-class Workload(Record, frozen=True):
+class WorkloadFacts(Record, frozen=True):
     metadata: ObjectMeta
     api_version: str = ""
     kind: str = ""
     spec: Json = {}
 
 
-class Group(Record, frozen=True):
+class PodGroupFacts(Record, frozen=True):
     metadata: ObjectMeta
     spec: Json = {}
 
 
-class Composite(Group, frozen=True):
-    """A group of groups."""
+class CompositeGroupFacts(PodGroupFacts, frozen=True):
+    """A CompositePodGroup."""
 
 
 class AggregationRule(Record, frozen=True):
     cluster_role_selectors: tuple[LabelSelector, ...] = ()
 
 
-class ClusterRole(Record, frozen=True):
+class ClusterRoleFacts(Record, frozen=True):
     metadata: ObjectMeta
     aggregation_rule: AggregationRule | None = None
     rules: list[Json] | None = None
@@ -367,7 +369,7 @@ class NamespaceFacts(Record, frozen=True):
     metadata: ObjectMeta
 
 
-class ServiceAccount(Record, frozen=True):
+class ServiceAccountFacts(Record, frozen=True):
     metadata: ObjectMeta
 
 
@@ -375,7 +377,7 @@ class BudgetStatus(Record, frozen=True):
     disrupted_pods: dict[str, datetime] = {}
 
 
-class Budget(Record, frozen=True):
+class BudgetFacts(Record, frozen=True):
     metadata: ObjectMeta
     spec: DisruptionBudgetSpec = DisruptionBudgetSpec()
     status: BudgetStatus = BudgetStatus()
@@ -383,3 +385,7 @@ class Budget(Record, frozen=True):
 
 def controller_uid(meta: ObjectMeta) -> str:
     return next((owner.uid for owner in meta.owner_references if owner.controller), "")
+
+
+def owner_of(api_version: str, kind: str, meta: ObjectMeta) -> ControllerOwner:
+    return ControllerOwner(api_version, kind, meta.namespace, meta.name, meta.uid)

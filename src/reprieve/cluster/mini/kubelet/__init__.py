@@ -1,7 +1,7 @@
-"""Simulated kubelets: they admit, start, resize and end the pods of all nodes."""
+"""Simulated kubelets of all nodes: they admit, start, resize, preempt and stop pods."""
 
-from reprieve.cluster.mini.kubelet.guests import RUN_SECONDS, STOP_SECONDS
+from reprieve.cluster.mini.kubelet.kubelet_pod import RUN_SECONDS, STOP_SECONDS
 from reprieve.cluster.mini.kubelet.kubelets import Kubelets
-from reprieve.cluster.mini.kubelet.pace import DEFAULT_PACE, Pace
+from reprieve.cluster.mini.kubelet.timing import DEFAULT_TIMING, KubeletTiming
 
-__all__ = ["DEFAULT_PACE", "RUN_SECONDS", "STOP_SECONDS", "Kubelets", "Pace"]
+__all__ = ["DEFAULT_TIMING", "RUN_SECONDS", "STOP_SECONDS", "KubeletTiming", "Kubelets"]

@@ -1,6 +1,6 @@
-"""What a kubelet has granted to a pod, and what it enforces: read from the status, and written into it.
+"""Allocated and actual resources of a pod, as its status reports them.
 
-When something is granted, and to whom, is decided elsewhere.
+Which resize is allocated, and when, is decided elsewhere.
 """
 
 from collections.abc import Iterator
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.api.values import items, part, same, text_in, written
-from reprieve.cluster.mini.kinds import Json, section
-from reprieve.cluster.mini.kubelet.rooms import footprint_of
+from reprieve.cluster.mini.kinds import section
+from reprieve.cluster.mini.kubelet.node_resources import footprint_of
+from reprieve.model.json import Json
 from reprieve.model.objects import Pod
 from reprieve.model.resources import CPU, Amounts
 
@@ -22,13 +23,13 @@ _RESIZABLE = ("cpu", "memory")
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Requests and limits: of each container, and of the pod as a whole where its spec speaks of that."""
+    """Requests and limits: of each container, and of the pod as a whole where its spec has pod-level ones."""
 
     containers: dict[str, Json]
     whole: Json
 
     def agrees_with(self, other: "Allocation") -> bool:
-        """By amounts, however they are written."""
+        """Compares amounts, not how they are written."""
         names = {*self.containers, *other.containers}
         return same(self.whole, other.whole) and all(
             same(self.containers.get(name), other.containers.get(name)) for name in names
@@ -41,7 +42,7 @@ def desired(body: Json) -> Allocation:
 
 
 def granted(body: Json) -> Allocation:
-    """By the status; what no kubelet has reported yet is as the spec says."""
+    """What the status reports; the spec for containers that no kubelet has reported on yet."""
     containers = {text_in(c, "name"): _granted_to(c, status) for c, status in _pairs(body)}
     return Allocation(containers, _granted_to_whole(body) if is_reported(body) else desired(body).whole)
 
@@ -54,7 +55,7 @@ def _granted_to_whole(body: Json) -> Json:
 
 
 def is_reported(body: Json) -> bool:
-    """Whether a kubelet has said anything of what the pod has."""
+    """Whether a kubelet has reported resources of the pod."""
     return any("resources" in status for _, status in _pairs(body))
 
 
@@ -92,7 +93,7 @@ def grant(body: Json, allocation: Allocation) -> None:
 
 
 def enforce(body: Json, allocation: Allocation, now: float) -> None:
-    """What was granted holds from now on; a container that must be restarted for it has been."""
+    """Make an allocation the actual resources; restart containers if their resizePolicy demands it."""
     for container, status in _reported(body):
         resources = _amounts(allocation.containers.get(text_in(container, "name"), {}))
         if _must_restart(container, status, resources):
@@ -113,7 +114,7 @@ def needs_restart(body: Json, allocation: Allocation) -> bool:
 
 
 def _must_restart(container: Json, status: Json, after: Json) -> bool:
-    """A container that runs, and whose policy does not allow to change this while it does."""
+    """Whether a running container's resizePolicy demands a restart for this change."""
     if "running" not in part(status, "state") or "resources" not in status:
         return False
     before = part(status, "resources")
@@ -129,7 +130,7 @@ def _of(name: str, resources: Json) -> Json:
 
 
 def _reported(body: Json) -> Iterator[tuple[Json, Json]]:
-    """Each container with its status, to be written into; made where there is none."""
+    """Each container with its status for writing; created where there is none."""
     status = section(body, "status")
     for containers, statuses in _LISTS:
         known = {text_in(s, "name"): s for s in items(status, statuses)}
@@ -155,7 +156,7 @@ def _first_status(container: Json, pod_status: Json) -> Json:
 
 
 def _together(body: Json, allocation: Allocation) -> Json:
-    """What the whole pod is granted: by what it asks as a whole, and else by its containers and claims."""
+    """The allocation of the whole pod: its pod-level requests, or else those of its containers and claims."""
     amounts: Amounts = {}
     read = decode_value(_as_granted(body, allocation))
     if isinstance(read, Decoded) and isinstance(read.object, Pod):
@@ -164,7 +165,7 @@ def _together(body: Json, allocation: Allocation) -> Json:
 
 
 def _as_granted(body: Json, allocation: Allocation) -> Json:
-    """The pod as if it asked for what it has. Its overhead is not a part of what is reported."""
+    """The pod with its allocation as requests. Reported resources do not include the overhead."""
     claims = part(body, "status").get("nodeAllocatableResourceClaimStatuses")
     spec = deepcopy(part(body, "spec")) | {"resources": allocation.whole}
     spec.pop("overhead", None)

@@ -1,7 +1,7 @@
-"""Simulated kubelets for all nodes: pods start, run, end, drain and are cleaned up after.
+"""Simulated kubelets for all nodes: they admit, start, finish and stop pods, and collect those of lost nodes.
 
-Everything is derived from what the store shows and from a clock. Kubelets know nothing of schedulers, of
-owners, or of why a pod was deleted.
+Everything derives from the store and a clock. Kubelets know nothing of schedulers, of owners, or of why a pod
+was deleted.
 """
 
 from collections.abc import Callable
@@ -9,76 +9,80 @@ from contextlib import suppress
 from enum import Enum
 
 from reprieve.cluster.api.timestamps import Clock
-from reprieve.cluster.mini.agenda import Agenda
-from reprieve.cluster.mini.conditions import Condition, get_condition, set_condition, set_condition_of
+from reprieve.cluster.mini.conditions import StatusCondition, get_condition, set_condition, set_condition_of
+from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.history import Change, Key, Stored, Verb
-from reprieve.cluster.mini.kinds import Json, section
+from reprieve.cluster.mini.informer import Informer
+from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.kubelet import pod_status
-from reprieve.cluster.mini.kubelet.critical import standing_of
-from reprieve.cluster.mini.kubelet.evictions import Evictions
-from reprieve.cluster.mini.kubelet.guests import RUN_SECONDS, Guest, guest_in
-from reprieve.cluster.mini.kubelet.pace import DEFAULT_PACE, Pace
-from reprieve.cluster.mini.kubelet.policy import policy_of
-from reprieve.cluster.mini.kubelet.resizes import Resizes
-from reprieve.cluster.mini.kubelet.rooms import Room, footprint_in, offered_in, weight_of
-from reprieve.cluster.mini.observer import Observer
+from reprieve.cluster.mini.kubelet.kubelet_pod import RUN_SECONDS, KubeletPod, decoded_pod
+from reprieve.cluster.mini.kubelet.node_preemption_policy import policy_of
+from reprieve.cluster.mini.kubelet.node_resources import NodeResources, footprint_in, offered_in, weight_of
+from reprieve.cluster.mini.kubelet.pod_resizes import PodResizes
+from reprieve.cluster.mini.kubelet.preemption import KubeletPreemption
+from reprieve.cluster.mini.kubelet.timing import DEFAULT_TIMING, KubeletTiming
+from reprieve.cluster.mini.kubelet.victim_selection import ranked
 from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.cluster.mini.stored_objects import Key, Stored
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
+from reprieve.model.json import Json
 
 
 class Task(Enum):
-    ADMIT = "look whether it fits"
+    ADMIT = "check whether it fits"
     START = "report it running"
-    FINISH = "its work is done"
-    STOP = "it has drained"
+    FINISH = "report it succeeded"
+    STOP = "its containers have stopped"
     COLLECT = "its node is gone"
 
 
 class Kubelets:
-    def __init__(self, store: Store, clock: Clock, pace: Pace = DEFAULT_PACE) -> None:
+    def __init__(self, store: Store, clock: Clock, timing: KubeletTiming = DEFAULT_TIMING) -> None:
         self._store = store
         self._clock = clock
-        self._pace = pace
-        self._guests: dict[Key, Guest] = {}
-        self._rooms: dict[str, Room] = {}
+        self._timing = timing
+        self._pods: dict[Key, KubeletPod] = {}
+        self._resources: dict[str, NodeResources] = {}
         self._started: dict[Key, float] = {}
-        self._agenda: Agenda[Key, Task] = Agenda()
-        self._held_up: dict[str, dict[Key, None]] = {}  # critical pods, until others have made room
-        self._evictions = Evictions(store, clock, pace, self._guests)
-        self._resizes = Resizes(store, clock, pace, self._rooms, self._evictions)
-        self.observer = Observer(store, ("nodes", "pods"))
+        self._queue: DelayingQueue[Key, Task] = DelayingQueue()
+        self._waiting_critical: dict[
+            str, dict[Key, None]
+        ] = {}  # critical pods by node, until their victims are gone
+        self._preemption = KubeletPreemption(store, clock, timing, self._pods)
+        self._resizes = PodResizes(store, clock, timing, self._resources, self._preemption)
+        self.informer = Informer(store, ("nodes", "pods"))
 
     def step(self) -> float | None:
-        """Sees what changed and does what is due; says when it will have something to do next."""
-        for change in self.observer.poll():
+        """Read changes and run due tasks; returns when the next task is due."""
+        for change in self.informer.poll():
             if change.object.key.resource == "nodes":
                 self._see_node(change)
             else:
                 self._see_pod(change)
-        for key, task in self._agenda.due(self._clock()):
-            self._do(key, task)
-        self._evictions.end_due()
+        for key, task in self._queue.due(self._clock()):
+            self._run(key, task)
+        self._preemption.stop_due()
         self._resizes.enforce_due()
         self._resizes.serve()
-        moments = (self._agenda.next_at(), self._evictions.next_at(), self._resizes.next_at())
+        moments = (self._queue.next_at(), self._preemption.next_at(), self._resizes.next_at())
         return min((moment for moment in moments if moment is not None), default=None)
 
-    # --- what changed ----------------------------------------------------------------------------
+    # --- changes ---------------------------------------------------------------------------------
 
-    def _see_node(self, change: Change) -> None:
+    def _see_node(self, change: WatchEvent) -> None:
         name = change.object.key.name
-        room = self._room(name)
-        was_there = room.offered is not None
-        if change.verb is Verb.DELETED:
-            room.offered = None
+        resources = self._resources_of(name)
+        existed = resources.offered is not None
+        if change.type is EventType.DELETED:
+            resources.offered = None
         else:
-            self._see_offer(name, room, change.object)
-        if was_there != (room.offered is not None):
-            for key in room.guests:
+            self._see_capacity(name, resources, change.object)
+        if existed != (resources.offered is not None):
+            for key in resources.pods:
                 self._plan(key)
 
-    def _see_offer(self, name: str, room: Room, node: Stored) -> None:
-        room.offered = offered_in(node.raw)
+    def _see_capacity(self, name: str, resources: NodeResources, node: Stored) -> None:
+        resources.offered = offered_in(node.raw)
         body = parsed(node)
         self._resizes.follow(name, policy_of(body))
         self._resizes.touch(name)
@@ -86,160 +90,164 @@ class Kubelets:
             self._report_ready(node.key)
 
     def _report_ready(self, key: Key) -> None:
-        """Once, when the node is new: simulated nodes do not fall ill, and need no heartbeat."""
+        """Once, when the node is new: simulated nodes need no heartbeats."""
 
         def ready(body: Json) -> Json:
-            healthy = Condition("Ready", "True", "KubeletReady", "the simulated kubelet is ready")
+            healthy = StatusCondition("Ready", "True", "KubeletReady", "the simulated kubelet is ready")
             set_condition(section(body, "status"), healthy, self._clock())
             return body
 
-        with suppress(ApiError):  # it is gone already
+        with suppress(ApiError):  # the node is gone already
             self._store.patch(key, ready, Part.STATUS)
 
-    def _room(self, node: str) -> Room:
-        return self._rooms.setdefault(node, Room())
+    def _resources_of(self, node: str) -> NodeResources:
+        return self._resources.setdefault(node, NodeResources())
 
-    def _see_pod(self, change: Change) -> None:
+    def _see_pod(self, change: WatchEvent) -> None:
         key = change.object.key
-        guest = None if change.verb is Verb.DELETED else guest_in(change.object.raw)
-        known = self._guests.get(key)
-        if known is not None and (guest is None or guest.metadata.uid != known.metadata.uid):
+        pod = None if change.type is EventType.DELETED else decoded_pod(change.object.raw)
+        known = self._pods.get(key)
+        if known is not None and (pod is None or pod.metadata.uid != known.metadata.uid):
             self._forget(key, known)
             known = None
-        if guest is None or not guest.spec.node_name:
+        if pod is None or not pod.spec.node_name:
             return
         generation = known.metadata.generation if known is not None else None
-        self._guests[key] = guest
-        self._seat(key, guest, change)
-        if guest.metadata.generation != generation:
-            self._look_at_resources(key, guest, change)
+        self._pods[key] = pod
+        self._charge(key, pod, change)
+        if pod.metadata.generation != generation:
+            self._check_resize(key, pod, change)
         self._plan(key)
 
-    def _seat(self, key: Key, guest: Guest, change: Change) -> None:
-        node = guest.spec.node_name
-        room = self._room(node)
-        if guest.is_over:
-            room.charge(key, {})
-            self._let_go(key, node)
+    def _charge(self, key: Key, pod: KubeletPod, change: WatchEvent) -> None:
+        node = pod.spec.node_name
+        resources = self._resources_of(node)
+        if pod.is_over:
+            resources.charge(key, {})
+            self._release(key, node)
             return
-        if guest.is_running and not room.guests.get(key):
-            room.charge(key, _weight(change.object))
-        room.guests.setdefault(key, {})
-        if guest.is_leaving:
+        if pod.is_running and not resources.pods.get(key):
+            resources.charge(key, _weight(change.object))
+        resources.pods.setdefault(key, {})
+        if pod.is_leaving:
             self._resizes.forget(key, node)
 
-    def _look_at_resources(self, key: Key, guest: Guest, change: Change) -> None:
-        """What was admitted may be asking for something else now."""
-        node = guest.spec.node_name
-        if self._room(node).guests[key] and not guest.is_leaving:
+    def _check_resize(self, key: Key, pod: KubeletPod, change: WatchEvent) -> None:
+        """The spec of an admitted pod changed: it may request a resize."""
+        node = pod.spec.node_name
+        if self._resources_of(node).pods[key] and not pod.is_leaving:
             self._resizes.consider(key, node, change.before)
 
-    def _forget(self, key: Key, guest: Guest) -> None:
-        del self._guests[key]
-        self._room(guest.spec.node_name).release(key)
+    def _forget(self, key: Key, pod: KubeletPod) -> None:
+        del self._pods[key]
+        self._resources_of(pod.spec.node_name).release(key)
         self._started.pop(key, None)
-        self._agenda.clear(key)
-        self._held_up.get(guest.spec.node_name, {}).pop(key, None)
-        self._let_go(key, guest.spec.node_name)
+        self._queue.remove(key)
+        self._waiting_critical.get(pod.spec.node_name, {}).pop(key, None)
+        self._release(key, pod.spec.node_name)
 
-    def _let_go(self, key: Key, node: str) -> None:
-        """Its room is free, and others may have been waiting for that."""
-        self._evictions.forget(key)
+    def _release(self, key: Key, node: str) -> None:
+        """Free its resources, and retry critical pods and resizes that wait for them."""
+        self._preemption.forget(key)
         self._resizes.forget(key, node)
         self._resizes.touch(node)
-        for waiting in self._held_up.pop(node, {}):
+        for waiting in self._waiting_critical.pop(node, {}):
             self._plan(waiting)
 
-    # --- what comes next -------------------------------------------------------------------------
+    # --- next task -------------------------------------------------------------------------------
 
     def _plan(self, key: Key) -> None:
-        coming = self._next(key, self._guests[key])
+        coming = self._next(key, self._pods[key])
         if coming is None:
-            self._agenda.clear(key)
+            self._queue.remove(key)
         else:
             task, at = coming
-            self._agenda.plan(key, task, at)
+            self._queue.add(key, task, at)
 
-    def _next(self, key: Key, guest: Guest) -> tuple[Task, float] | None:
-        now, speed = self._clock(), self._pace.speed
-        room = self._room(guest.spec.node_name)
-        if room.offered is None:
-            return Task.COLLECT, now + self._pace.orphan_seconds / speed
-        if guest.is_leaving:
-            return Task.STOP, now + guest.drain_seconds() / speed
-        if guest.is_over or key in self._held_up.get(guest.spec.node_name, {}):
+    def _next(self, key: Key, pod: KubeletPod) -> tuple[Task, float] | None:
+        now, speed = self._clock(), self._timing.speed
+        resources = self._resources_of(pod.spec.node_name)
+        if resources.offered is None:
+            return Task.COLLECT, now + self._timing.orphan_seconds / speed
+        if pod.is_leaving:
+            return Task.STOP, now + pod.drain_seconds() / speed
+        if pod.is_over or key in self._waiting_critical.get(pod.spec.node_name, {}):
             return None
-        if guest.is_running:
-            seconds = guest.seconds(RUN_SECONDS)
-            return None if seconds is None else (Task.FINISH, self._start_of(key, guest) + seconds / speed)
-        return (Task.START, now + self._pace.start_seconds / speed) if room.guests[key] else (Task.ADMIT, now)
+        if pod.is_running:
+            seconds = pod.seconds(RUN_SECONDS)
+            return None if seconds is None else (Task.FINISH, self._start_of(key, pod) + seconds / speed)
+        return (
+            (Task.START, now + self._timing.start_seconds / speed)
+            if resources.pods[key]
+            else (Task.ADMIT, now)
+        )
 
-    def _start_of(self, key: Key, guest: Guest) -> float:
-        """As we remember it; what is written down is truncated to the second."""
-        written = guest.status.start_time
+    def _start_of(self, key: Key, pod: KubeletPod) -> float:
+        """The exact start time if known; the one in the status is truncated to seconds."""
+        written = pod.status.start_time
         return self._started.get(key, written.timestamp() if written is not None else self._clock())
 
-    # --- what is done ----------------------------------------------------------------------------
+    # --- tasks -----------------------------------------------------------------------------------
 
-    def _do(self, key: Key, task: Task) -> None:
-        guest = self._guests.get(key)
-        if guest is None:
+    def _run(self, key: Key, task: Task) -> None:
+        pod = self._pods.get(key)
+        if pod is None:
             return
-        with suppress(ApiError):  # somebody was faster, and the next change shows what there is now
+        with suppress(ApiError):  # a concurrent write won; the next change shows its result
             match task:
                 case Task.ADMIT:
-                    self._admit(key, guest)
+                    self._admit(key, pod)
                 case Task.START:
-                    self._start(key, guest)
+                    self._start(key, pod)
                 case Task.FINISH:
-                    self._write(key, guest, "Running", pod_status.succeeded)
+                    self._write(key, pod, "Running", pod_status.succeeded)
                 case Task.STOP:
-                    self._remove(key, guest, pod_status.stopped)
+                    self._remove(key, pod, pod_status.stopped)
                 case Task.COLLECT:
-                    self._remove(key, guest, _collected)
+                    self._remove(key, pod, _collected)
 
-    def _admit(self, key: Key, guest: Guest) -> None:
+    def _admit(self, key: Key, pod: KubeletPod) -> None:
         stored = self._store.get(key)
         weight = footprint_in(stored.raw)
         if weight is None:
-            self._reject(key, guest, "UnexpectedAdmissionError", "the kubelet cannot read the pod")
+            self._reject(key, pod, "UnexpectedAdmissionError", "the kubelet cannot decode the pod")
             return
-        room, asked = self._room(guest.spec.node_name), weight_of(weight)
-        lacks = list(room.shortages(key, asked))
+        resources, asked = self._resources_of(pod.spec.node_name), weight_of(weight)
+        lacks = list(resources.shortages(key, asked))
         if not lacks:
-            room.charge(key, asked)
-            self._evictions.forget(key)
-            if guest.metadata.generation > 1:  # kubelets that ran before may have been at it
-                self._resizes.consider(key, guest.spec.node_name, None)
+            resources.charge(key, asked)
+            self._preemption.forget(key)
+            if pod.metadata.generation > 1:  # a resize may be in progress from an earlier run
+                self._resizes.consider(key, pod.spec.node_name, None)
             self._plan(key)
-        elif self._evictions.make_room(standing_of(key, parsed(stored), asked), room, lacks):
-            self._held_up.setdefault(guest.spec.node_name, {})[key] = None
+        elif self._preemption.make_room(ranked(key, parsed(stored), asked), resources, lacks):
+            self._waiting_critical.setdefault(pod.spec.node_name, {})[key] = None
         else:
-            self._reject(key, guest, lacks[0].reason, str(lacks[0]))
+            self._reject(key, pod, lacks[0].reason, str(lacks[0]))
 
-    def _reject(self, key: Key, guest: Guest, reason: str, message: str) -> None:
-        self._write(key, guest, "Pending", lambda body, now: pod_status.rejected(body, reason, message, now))
+    def _reject(self, key: Key, pod: KubeletPod, reason: str, message: str) -> None:
+        self._write(key, pod, "Pending", lambda body, now: pod_status.rejected(body, reason, message, now))
 
-    def _start(self, key: Key, guest: Guest) -> None:
+    def _start(self, key: Key, pod: KubeletPod) -> None:
         self._started[key] = self._clock()
         allocation = self._resizes.taken_by_start(key)
-        self._write(key, guest, "Pending", lambda body, now: pod_status.running(body, allocation, now))
+        self._write(key, pod, "Pending", lambda body, now: pod_status.running(body, allocation, now))
         if allocation is not None:
-            self._resizes.recount(key, guest.spec.node_name)
+            self._resizes.recount(key, pod.spec.node_name)
 
-    def _write(self, key: Key, guest: Guest, phase: str, report: Callable[[Json, float], Json]) -> None:
-        """Only if the pod is still where we believe it to be."""
+    def _write(self, key: Key, pod: KubeletPod, phase: str, report: Callable[[Json, float], Json]) -> None:
+        """Only if the pod is still in the phase that the task expects."""
 
         def change(body: Json) -> Json:
             expected = section(body, "status").get("phase") or "Pending"
             return report(body, self._clock()) if expected == phase else body
 
-        self._store.patch(key, change, Part.STATUS, guest.metadata.uid)
+        self._store.patch(key, change, Part.STATUS, pod.metadata.uid)
 
-    def _remove(self, key: Key, guest: Guest, report: Callable[[Json, float], Json]) -> None:
-        """A pod that others still hold by finalizers is at least seen to have ended."""
-        uid = guest.metadata.uid
-        if guest.metadata.finalizers and not guest.is_over:
+    def _remove(self, key: Key, pod: KubeletPod, report: Callable[[Json, float], Json]) -> None:
+        """Report the end of a pod first if finalizers will keep it."""
+        uid = pod.metadata.uid
+        if pod.metadata.finalizers and not pod.is_over:
             self._store.patch(key, lambda body: report(body, self._clock()), Part.STATUS, uid)
         self._store.delete(key, uid, grace=0)
 
@@ -250,6 +258,6 @@ def _weight(pod: Stored) -> dict[str, int]:
 
 
 def _collected(body: Json, now: float) -> Json:
-    gone = Condition("DisruptionTarget", "True", "DeletionByPodGC", "the node of the pod no longer exists")
+    gone = StatusCondition("DisruptionTarget", "True", "DeletionByPodGC", "PodGC: node no longer exists")
     set_condition_of(body, gone, now)
     return pod_status.stopped(body, now)

@@ -1,9 +1,11 @@
-"""What a kubelet writes into the status of a pod: running, finished, rejected. Nothing of when."""
+"""The status of a pod as a kubelet writes it: running, finished, rejected. When to write it is not known
+here."""
 
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.mini.conditions import Condition, clear_condition, set_condition_of
-from reprieve.cluster.mini.kinds import Json, peek, section
+from reprieve.cluster.mini.conditions import StatusCondition, clear_condition, set_condition_of
+from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.kubelet.allocation import Allocation, enforce, grant, granted
+from reprieve.model.json import Json
 from reprieve.model.resizing import IN_PROGRESS, PENDING, PREEMPTION_DISABLED
 
 _RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
@@ -12,7 +14,7 @@ _OF_RESIZES = (PENDING, IN_PROGRESS, PREEMPTION_DISABLED)
 
 
 def running(body: Json, allocation: Allocation | None, now: float) -> Json:
-    """With what it was granted, even if the spec asks for something else now."""
+    """Running with its allocation, even if the spec has changed since."""
     allocation = allocation or granted(body)
     status = _status(body, "Running")
     clear_condition(status, IN_PROGRESS)
@@ -21,7 +23,7 @@ def running(body: Json, allocation: Allocation | None, now: float) -> Json:
         status.setdefault("podIP", address_at(int(body["metadata"]["resourceVersion"])))
         status.setdefault("podIPs", [{"ip": status["podIP"]}])
     for name in _RUNNING:
-        set_condition_of(body, Condition(name, "True"), now)
+        set_condition_of(body, StatusCondition(name, "True"), now)
     state = {"running": {"startedAt": stamp(now)}}
     status["containerStatuses"] = [_container(c, state) for c in _containers(body, "containers")]
     if first := _containers(body, "initContainers"):
@@ -35,7 +37,7 @@ def running(body: Json, allocation: Allocation | None, now: float) -> Json:
 
 
 def address_at(version: int) -> str:
-    """One that nobody else has, as no two writes share a version. It leads nowhere."""
+    """A unique address, since versions are unique. Nothing listens on it."""
     return ".".join(str(part) for part in (10, *(version % 2**24).to_bytes(3, "big")))
 
 
@@ -44,25 +46,25 @@ def succeeded(body: Json, now: float) -> Json:
 
 
 def stopped(body: Json, now: float) -> Json:
-    """Ended by a deletion before its work was done."""
+    """Stopped by its deletion before it finished."""
     return _finished(body, "Failed", "PodFailed", now)
 
 
 def preempted(body: Json, now: float) -> Json:
-    """Ended by its kubelet, for the sake of a critical pod; unless its work was done before."""
+    """Stopped by its kubelet for a critical pod, unless it finished before."""
     if peek(body, "status").get("phase") in ("Succeeded", "Failed"):
         return body
     _finished(body, "Failed", "PodFailed", now)
     status = section(body, "status")
     status["reason"] = "Preempting"
-    status["message"] = "the kubelet has ended it to make room for a critical pod"
+    status["message"] = "Preempted in order to admit critical pod"
     return body
 
 
 def _finished(body: Json, phase: str, why: str, now: float) -> Json:
     status = _status(body, phase)
     for name in _NO_LONGER_READY:
-        set_condition_of(body, Condition(name, "False", why), now)
+        set_condition_of(body, StatusCondition(name, "False", why), now)
     for name in _OF_RESIZES:
         clear_condition(status, name)
     ended = _ended(now, "Completed" if phase == "Succeeded" else "Error")

@@ -1,1 +1,1 @@
-"""The front of the mini cluster that Kubernetes clients speak to over HTTP."""
+"""The API server of the mini cluster: the Kubernetes API over HTTP."""

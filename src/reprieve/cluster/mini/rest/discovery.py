@@ -1,15 +1,16 @@
-"""What there is: the pages from which clients learn which groups, versions and kinds are served."""
+"""Discovery: the documents from which clients learn the served groups, versions and resources."""
 
-from reprieve.cluster.mini.kinds import Json, Kind
-from reprieve.cluster.mini.rest.routes import Catalogue, parts_of
+from reprieve.cluster.mini.kinds import ResourceKind
+from reprieve.cluster.mini.rest.handlers import verbs_of
+from reprieve.cluster.mini.rest.routes import Catalogue, subresources_of
 from reprieve.cluster.mini.rest.scale import SCALE_VERSION
-from reprieve.cluster.mini.rest.verbs import verbs_of
+from reprieve.model.json import Json
 
-# The release of Kubernetes whose API is served; clients adapt to it.
+# The release of Kubernetes that is served; clients adapt to it.
 RELEASE = "1.37"
 
-# Subresources that speak of another kind than the object they belong to.
-_SPOKEN = {
+# Subresources with another kind than their resource.
+_KINDS = {
     "scale": (SCALE_VERSION, "Scale"),
     "binding": ("v1", "Binding"),
     "eviction": ("policy/v1", "Eviction"),
@@ -45,7 +46,7 @@ def group_list(catalogue: Catalogue) -> Json:
 
 
 def group(catalogue: Catalogue, name: str) -> Json:
-    """The preferred version of a group is the one that its first kind has first."""
+    """The preferred version of a group is the first version of its first kind."""
     versions = [{"groupVersion": v, "version": v.rpartition("/")[2]} for v in catalogue.groups[name]]
     return {
         "kind": "APIGroup",
@@ -64,12 +65,12 @@ def resource_list(catalogue: Catalogue, api_version: str) -> Json:
         "resources": [
             entry
             for kind in catalogue.kinds[api_version].values()
-            for entry in (_resource(kind), *(_part(kind, part) for part in parts_of(kind)))
+            for entry in (_resource(kind), *(_part(kind, part) for part in subresources_of(kind)))
         ],
     }
 
 
-def _resource(kind: Kind) -> Json:
+def _resource(kind: ResourceKind) -> Json:
     entry: Json = {
         "name": kind.plural,
         "singularName": _singular(kind),
@@ -84,17 +85,17 @@ def _resource(kind: Kind) -> Json:
     return entry
 
 
-def _singular(kind: Kind) -> str:
+def _singular(kind: ResourceKind) -> str:
     return kind.custom.singular if kind.custom is not None else kind.kind.lower()
 
 
-def _categories(kind: Kind) -> list[str]:
+def _categories(kind: ResourceKind) -> list[str]:
     if kind.custom is not None:
         return list(kind.custom.categories)
     return ["all"] if kind.shown_in_all else []
 
 
-def _part(kind: Kind, part: str) -> Json:
+def _part(kind: ResourceKind, part: str) -> Json:
     entry: Json = {
         "name": f"{kind.plural}/{part}",
         "singularName": "",
@@ -102,21 +103,21 @@ def _part(kind: Kind, part: str) -> Json:
         "kind": kind.kind,
         "verbs": verbs_of(kind, part),
     }
-    if part in _SPOKEN:
-        api_version, entry["kind"] = _SPOKEN[part]
+    if part in _KINDS:
+        api_version, entry["kind"] = _KINDS[part]
         entry["group"], _, entry["version"] = api_version.rpartition("/")
     return entry
 
 
-# --- all at once -----------------------------------------------------------------------------------
+# --- aggregated discovery --------------------------------------------------------------------------
 
 
-def aggregated(catalogue: Catalogue, spelling: str, *, core: bool) -> Json:
-    """Every group with its kinds in one answer, as newer clients ask for it."""
+def aggregated(catalogue: Catalogue, discovery_version: str, *, core: bool) -> Json:
+    """Every group with its resources in one document."""
     names = [name for name in catalogue.groups if bool(name) != core]
     return {
         "kind": "APIGroupDiscoveryList",
-        "apiVersion": f"apidiscovery.k8s.io/{spelling}",
+        "apiVersion": f"apidiscovery.k8s.io/{discovery_version}",
         "metadata": {},
         "items": [_discovered_group(catalogue, name) for name in names],
     }
@@ -134,7 +135,7 @@ def _discovered_group(catalogue: Catalogue, name: str) -> Json:
     return {"metadata": {"name": name} if name else {}, "versions": versions}
 
 
-def _discovered(api_version: str, kind: Kind) -> Json:
+def _discovered(api_version: str, kind: ResourceKind) -> Json:
     entry: Json = {
         "resource": kind.plural,
         "responseKind": _kind_of(api_version, kind.kind),
@@ -146,11 +147,11 @@ def _discovered(api_version: str, kind: Kind) -> Json:
         entry["shortNames"] = list(kind.short)
     if categories := _categories(kind):
         entry["categories"] = categories
-    if parts := parts_of(kind):
+    if parts := subresources_of(kind):
         entry["subresources"] = [
             {
                 "subresource": part,
-                "responseKind": _kind_of(*_SPOKEN.get(part, (api_version, kind.kind))),
+                "responseKind": _kind_of(*_KINDS.get(part, (api_version, kind.kind))),
                 "verbs": verbs_of(kind, part),
             }
             for part in parts

@@ -1,20 +1,21 @@
-"""Eviction: a pod is asked to go, if the budgets that guard it allow that."""
+"""The eviction subresource: deletes a pod if its PodDisruptionBudget allows it."""
 
 from dataclasses import dataclass
 
 import msgspec
 
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.mini.conditions import Condition, set_condition_of
+from reprieve.cluster.mini.conditions import StatusCondition, set_condition_of
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
-from reprieve.cluster.mini.history import Stored
-from reprieve.cluster.mini.kinds import Json, peek, section
-from reprieve.cluster.mini.rest.bodies import read_object
-from reprieve.cluster.mini.rest.exchange import Response, answer
-from reprieve.cluster.mini.rest.removals import Removal, removal_from
-from reprieve.cluster.mini.rest.statuses import success
-from reprieve.cluster.mini.rest.writing import Call, remove
+from reprieve.cluster.mini.kinds import peek, section
+from reprieve.cluster.mini.rest.api_status import success
+from reprieve.cluster.mini.rest.delete_options import DeleteOptions, delete_options_from
+from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
+from reprieve.cluster.mini.rest.request_bodies import read_object
+from reprieve.cluster.mini.rest.write_handlers import ApiCall, remove
 from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed
+from reprieve.cluster.mini.stored_objects import Stored
+from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import compile_selector
@@ -23,20 +24,18 @@ _BUDGETS = "poddisruptionbudgets.policy"
 _CAUSE = "DisruptionBudget"
 _MOST_DISRUPTED = 2000
 _COUNTED_SOON = 10  # seconds
-_TARGET = Condition(
-    "DisruptionTarget", "True", "EvictionByEvictionAPI", "the eviction API was asked to evict it"
-)
+_TARGET = StatusCondition("DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting")
 _SELECTOR = msgspec.json.Decoder(LabelSelector | None)
 
 
-def create_eviction(call: Call) -> Response:
+def create_eviction(call: ApiCall) -> ApiResponse:
     body = read_object(call.request)
     _check_head(body, call.place.name)
-    removal = removal_from(peek(body, "deleteOptions"), call.query)
-    store = call.api.rehearsing().store if removal.dry_run else call.api.store
+    options = delete_options_from(peek(body, "deleteOptions"), call.query)
+    store = call.api.dry_run().store if options.dry_run else call.api.store
     pod = store.get(call.place.key)
-    check_preconditions(pod, removal.uid, removal.version)
-    evict(store, pod, removal, call.api.clock())
+    check_preconditions(pod, options.uid, options.version)
+    evict(store, pod, options, call.api.clock())
     return answer(success(code=201), 201)
 
 
@@ -47,21 +46,23 @@ def _check_head(body: Json, name: str) -> None:
         raise bad_request(f"an Eviction must be of policy/v1, not {body['apiVersion']!r}")
     said = peek(body, "metadata").get("name")
     if said != name:
-        raise bad_request(f"metadata.name of the eviction is {said!r}, and the URL is for {name!r}")
+        raise bad_request(
+            f"metadata.name of the eviction ({said!r}) does not match the name on the URL ({name!r})"
+        )
     if not isinstance(body.get("deleteOptions", {}), dict):
         raise bad_request("deleteOptions of an eviction must be an object")
 
 
-def evict(store: Store, stored: Stored, removal: Removal, now: float) -> None:
-    """An ApiError 429 if a budget forbids it. What is granted is noted in the budget before the pod goes."""
+def evict(store: Store, stored: Stored, options: DeleteOptions, now: float) -> None:
+    """An ApiError 429 if a budget forbids it. The budget records the eviction before the pod is deleted."""
     pod = parsed(stored)
     budget = _guard(store, stored, pod)
     if budget is not None and not _is_excess(budget, pod):
         _check(budget)
         store.patch(budget.stored.key, lambda body: _granted(body, stored.key.name, now), Part.STATUS)
-    if not removal.dry_run:
+    if not options.dry_run:
         store.patch(stored.key, lambda body: _marked(body, now), Part.STATUS)
-    remove(store, stored, Removal(removal.grace, removal.policy, stored.uid), now)
+    remove(store, stored, DeleteOptions(options.grace, options.policy, stored.uid), now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +80,13 @@ class _Budget:
 
     @property
     def is_counted(self) -> bool:
-        """Whether its status tells of the spec as it is now."""
+        """Whether its status observes the current generation."""
         generation = self.body["metadata"].get("generation", 0)
         return isinstance(generation, int) and self.count("observedGeneration") >= generation
 
 
 def _guard(store: Store, stored: Stored, pod: Json) -> _Budget | None:
-    """The budget that has to be asked; None for a pod that no longer, or not yet, does any work."""
+    """The budget of a pod; None for a pod that is pending, terminating or finished, which needs none."""
     phase = peek(pod, "status").get("phase")
     if phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]:
         return None
@@ -94,24 +95,27 @@ def _guard(store: Store, stored: Stored, pod: Json) -> _Budget | None:
     guards = [b for b in (_Budget(item, parsed(item)) for item in listed) if _selects(b.body, labels)]
     if len(guards) > 1:
         names = ", ".join(guard.name for guard in guards)
-        message = f"{stored.key}: more than one budget guards it ({names}), and an eviction can ask only one"
+        message = (
+            f"{stored.key}: This pod has more than one PodDisruptionBudget ({names}), "
+            "which the eviction subresource does not support."
+        )
         raise ApiError(409, "Conflict", message)
     return guards[0] if guards else None
 
 
 def _selects(budget: Json, labels: Json) -> bool:
-    """A selector that cannot be read selects nobody."""
+    """A malformed selector selects nothing."""
     raw = msgspec.json.encode(peek(budget, "spec").get("selector"))
-    nobody = Problems(Ref(kind="PodDisruptionBudget", namespace="", name=""))
+    problems = Problems(Ref(kind="PodDisruptionBudget", namespace="", name=""))
     try:
-        selector = compile_selector(_SELECTOR.decode(raw), "spec.selector", nobody)
+        selector = compile_selector(_SELECTOR.decode(raw), "spec.selector", problems)
     except msgspec.ValidationError:
         return False
-    return not nobody.found and selector.matches(labels)
+    return not problems.found and selector.matches(labels)
 
 
 def _is_excess(budget: _Budget, pod: Json) -> bool:
-    """A pod that is not ready counts for nothing: it may go if those that count are enough without it."""
+    """Whether an unready pod may go: enough healthy pods remain, or the budget always allows it."""
     conditions = peek(pod, "status").get("conditions")
     ready = any(
         isinstance(c, dict) and c.get("type") == "Ready" and c.get("status") == "True"
@@ -126,22 +130,22 @@ def _is_excess(budget: _Budget, pod: Json) -> bool:
 
 def _check(budget: _Budget) -> None:
     if not budget.is_counted:
-        why = f"the disruption budget {budget.name} is still being processed by the server"
+        why = f"The disruption budget {budget.name} is still being processed by the server."
         raise _too_many(why, retry_after=_COUNTED_SOON)
     disrupted = peek(peek(budget.body, "status"), "disruptedPods")
     if len(disrupted) > _MOST_DISRUPTED:
-        why = f"the disruption budget {budget.name} has more evictions under way than can be counted"
+        why = f"The disruption budget {budget.name} has too many evictions in progress."
         raise ApiError(403, "Forbidden", why, (Cause(_CAUSE, why),))
     if budget.count("disruptionsAllowed") <= 0:
         needed, healthy = budget.count("desiredHealthy"), budget.count("currentHealthy")
         raise _too_many(
-            f"the disruption budget {budget.name} needs {needed} healthy pods and has {healthy} currently"
+            f"The disruption budget {budget.name} needs {needed} healthy pods and has {healthy} currently"
         )
 
 
 def _too_many(why: str, retry_after: int | None = None) -> ApiError:
-    """Nobody knows when a budget will allow more: clients that are told to ask again would ask in vain."""
-    message = f"cannot evict the pod, as it would violate its disruption budget: {why}"
+    """Without Retry-After when a budget is exhausted: it is unknown when a retry could succeed."""
+    message = f"Cannot evict pod as it would violate the pod's disruption budget. {why}"
     return ApiError(429, "TooManyRequests", message, (Cause(_CAUSE, why),), retry_after)
 
 
@@ -150,7 +154,7 @@ def _granted(body: Json, pod: str, now: float) -> Json:
     status["disruptionsAllowed"] = status["disruptionsAllowed"] - 1
     section(status, "disruptedPods")[pod] = stamp(now)
     if status["disruptionsAllowed"] == 0:
-        set_condition_of(body, Condition("DisruptionAllowed", "False", "InsufficientPods"), now)
+        set_condition_of(body, StatusCondition("DisruptionAllowed", "False", "InsufficientPods"), now)
     return body
 
 

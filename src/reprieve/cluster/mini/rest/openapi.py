@@ -1,6 +1,6 @@
-"""OpenAPI v3: from it kubectl knows what it may send, and explains fields.
+"""OpenAPI documents, from which kubectl validates and explains objects.
 
-What fields there are is known elsewhere, and so is what is said of them.
+The fields come from the schema in `cluster.api`, their descriptions from `openapi_descriptions`.
 """
 
 from functools import lru_cache
@@ -8,11 +8,12 @@ from functools import lru_cache
 import msgspec
 
 from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, root
-from reprieve.cluster.mini.kinds import Custom, Json, Kind
+from reprieve.cluster.mini.kinds import CustomKind, ResourceKind
 from reprieve.cluster.mini.rest.discovery import RELEASE
-from reprieve.cluster.mini.rest.explanations import FIELDS, KINDS, TYPES
+from reprieve.cluster.mini.rest.openapi_descriptions import FIELDS, KINDS, TYPES
 from reprieve.cluster.mini.rest.patches import APPLY, JSON_PATCH, MERGE_PATCH
 from reprieve.cluster.mini.rest.routes import Catalogue
+from reprieve.model.json import Json
 
 _TITLE = "Kubernetes, as the mini cluster of Reprieve serves it"
 _GVK = "x-kubernetes-group-version-kind"
@@ -36,13 +37,13 @@ _SIMPLE: dict[str, Json] = {
 
 # --- version 2 -------------------------------------------------------------------------------------
 
-# What clients ask for is no media type by the rules, and so what they get has a name of its own.
+# The media type that clients accept is malformed, so the response has a well-formed one.
 OLDER_ASKED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 OLDER_GIVEN = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 def older_document() -> Json:
-    """A page without content: kubectl 1.28 insists on it and then goes by the newer one."""
+    """An empty document: kubectl 1.28 fetches it, and then uses version 3."""
     return {"swagger": "2.0", "info": {"title": _TITLE, "version": f"v{RELEASE}"}, "paths": {}}
 
 
@@ -56,7 +57,7 @@ def _text(number: int, text: str) -> bytes:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """A field of a protobuf message; everything here is shorter than 128 bytes."""
+    """A length-delimited field of a protobuf message; contents here are shorter than 128 bytes."""
     return bytes((number << 3 | 2, len(content))) + content
 
 
@@ -88,11 +89,11 @@ def _prefix(api_version: str) -> str:
     return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
 
 
-def _name(api_version: str, kind: Kind) -> str:
+def _name(api_version: str, kind: ResourceKind) -> str:
     return f"{api_version.replace('/', '.')}.{kind.kind}"
 
 
-def _gvk(api_version: str, kind: Kind) -> Json:
+def _gvk(api_version: str, kind: ResourceKind) -> Json:
     group, _, version = api_version.rpartition("/")
     return {"group": group, "version": version, "kind": kind.kind}
 
@@ -100,7 +101,7 @@ def _gvk(api_version: str, kind: Kind) -> Json:
 # --- paths -----------------------------------------------------------------------------------------
 
 
-def _of_paths(api_version: str, kind: Kind) -> dict[str, Json]:
+def _of_paths(api_version: str, kind: ResourceKind) -> dict[str, Json]:
     scope = "/namespaces/{namespace}" if kind.namespaced else ""
     base = f"{_prefix(api_version)}{scope}/{kind.plural}"
     return {
@@ -111,8 +112,8 @@ def _of_paths(api_version: str, kind: Kind) -> dict[str, Json]:
     }
 
 
-def _operation(api_version: str, kind: Kind, action: str) -> Json:
-    """Strategic merge patches are served, but not told of: kubectl knows the merge keys of itself."""
+def _operation(api_version: str, kind: ResourceKind, action: str) -> Json:
+    """Strategic merge patches are served, but not listed: kubectl has the merge keys built in."""
     body = {"schema": {"$ref": _REF + _name(api_version, kind)}}
     operation: Json = {
         "operationId": f"{action}{api_version.title().replace('/', '').replace('.', '')}{kind.kind}",
@@ -136,7 +137,7 @@ def _parameter(name: str) -> Json:
 # --- schemas ---------------------------------------------------------------------------------------
 
 
-def _of_kind(api_version: str, kind: Kind, schemas: dict[str, Json]) -> Json:
+def _of_kind(api_version: str, kind: ResourceKind, schemas: dict[str, Json]) -> Json:
     if kind.custom is not None:
         return _of_custom_kind(api_version, kind, kind.custom, schemas)
     described = _properties(root(api_version, kind.kind), schemas)
@@ -152,8 +153,10 @@ def _of_kind(api_version: str, kind: Kind, schemas: dict[str, Json]) -> Json:
     }
 
 
-def _of_custom_kind(api_version: str, kind: Kind, custom: Custom, schemas: dict[str, Json]) -> Json:
-    """As it was defined, with what every object has."""
+def _of_custom_kind(
+    api_version: str, kind: ResourceKind, custom: CustomKind, schemas: dict[str, Json]
+) -> Json:
+    """The schema of the definition, with apiVersion, kind and metadata."""
     schema = custom.schemas[api_version.rpartition("/")[2]]
     own = schema.get("properties") or {}
     head = {
@@ -170,8 +173,8 @@ def _properties(thing: Object, schemas: dict[str, Json]) -> dict[str, Json]:
 
 def _property(thing: Object, name: str, kind: Type, schemas: dict[str, Json]) -> Json:
     schema = _schema(kind, schemas)
-    told = FIELDS.get(f"{thing.name}.{name}", schema.get("description", ""))
-    return {**schema, "description": told} if told else schema
+    description = FIELDS.get(f"{thing.name}.{name}", schema.get("description", ""))
+    return {**schema, "description": description} if description else schema
 
 
 def _schema(kind: Type, schemas: dict[str, Json]) -> Json:
@@ -187,11 +190,15 @@ def _schema(kind: Type, schemas: dict[str, Json]) -> Json:
 
 
 def _referred(thing: Object, schemas: dict[str, Json]) -> Json:
-    """Each type once, also one that holds itself."""
+    """Add each type once; the placeholder ends the recursion of types that contain themselves."""
     name = f"{_TYPES}.{thing.name}"
-    told = TYPES.get(thing.name, "")
+    description = TYPES.get(thing.name, "")
     if name not in schemas:
         schemas[name] = {}
-        schemas[name] = {"type": "object", "description": told, "properties": _properties(thing, schemas)}
-    # In OpenAPI 3.0 what stands beside a reference is ignored, unless it is wrapped.
-    return {"description": told, "allOf": [{"$ref": _REF + name}]}
+        schemas[name] = {
+            "type": "object",
+            "description": description,
+            "properties": _properties(thing, schemas),
+        }
+    # OpenAPI 3.0 ignores siblings of a $ref, so allOf wraps it.
+    return {"description": description, "allOf": [{"$ref": _REF + name}]}

@@ -1,7 +1,7 @@
-"""Bodies in protobuf, as kubectl sends them when it makes an object itself: what they would be as JSON.
+"""Decoding of protobuf bodies, as kubectl create sends them, into JSON values.
 
-Types come from the schema and numbers from the list beside it, so that every kind that has both can be read.
-Nothing is checked here but that the body can be read; nothing is ever answered in protobuf.
+Types come from the schema and field numbers from the list beside it, so every kind that has both can be
+decoded. Nothing is validated here, and responses are never in protobuf.
 """
 
 import math
@@ -11,13 +11,12 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from reprieve.cluster.api.faults import UNDECODABLE
-from reprieve.cluster.api.numbers import numbers_of
+from reprieve.cluster.api.decode_errors import UNDECODABLE
+from reprieve.cluster.api.protobuf_numbers import numbers_of
 from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, is_listed, root
 from reprieve.cluster.mini.errors import ApiError, bad_request
-from reprieve.cluster.mini.kinds import Json
-from reprieve.cluster.mini.rest.depth import DEEPEST, check_depth
-from reprieve.cluster.mini.rest.wire import (
+from reprieve.cluster.mini.rest.nesting_limit import DEEPEST, check_depth
+from reprieve.cluster.mini.rest.protobuf_wire import (
     Value,
     bytes_in,
     double_in,
@@ -28,6 +27,7 @@ from reprieve.cluster.mini.rest.wire import (
     values,
     whole_in,
 )
+from reprieve.model.json import Json
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\0"
@@ -37,7 +37,7 @@ _EMPTY = ("", 0, False, None)
 
 def from_protobuf(body: bytes) -> Json:
     if not body.startswith(_MAGIC):
-        raise bad_request("the body of the request does not begin as protobuf of Kubernetes does")
+        raise bad_request("the body of the request is not Kubernetes protobuf: it lacks the prefix k8s")
     envelope = dict(values(body[len(_MAGIC) :]))
     head = bytes_in(envelope.get(1, b""))
     api_version, kind = text_in(first(head, 1)), text_in(first(head, 2))
@@ -50,14 +50,14 @@ def from_protobuf(body: bytes) -> Json:
 
 def _refused(kind: str) -> ApiError:
     message = (
-        f"a body of kind {kind or 'unknown'} in {PROTOBUF} cannot be read here; send JSON or YAML: "
+        f"{PROTOBUF} is not supported for kind {kind or 'unknown'}; send JSON or YAML: "
         "kubectl create … --dry-run=client -o yaml | kubectl create -f -"
     )
     return ApiError(415, "UnsupportedMediaType", message)
 
 
 def _message(raw: bytes, name: str, types: Mapping[str, Type], depth: int) -> Json:
-    """``depth``: how many levels may still follow."""
+    """``depth``: how many more levels may follow."""
     if not depth:
         raise bad_request(f"the body is nested deeper than {DEEPEST} levels")
     fields = numbers_of(name)
@@ -71,8 +71,8 @@ def _message(raw: bytes, name: str, types: Mapping[str, Type], depth: int) -> Js
             around |= _message(bytes_in(value), field.within, types, depth - 1)
         elif field.name in types:
             _put(found, field.name, types[field.name], value, depth)
-    told = {field.name for field in fields.values() if field.means_empty}
-    return {n: value for n, value in found.items() if n in told or not _is_empty(value)} | around
+    optional = {field.name for field in fields.values() if field.means_empty}
+    return {n: value for n, value in found.items() if n in optional or not _is_empty(value)} | around
 
 
 def _is_empty(value: object) -> bool:
@@ -98,7 +98,7 @@ def _read(kind: Type, value: Value, depth: int) -> object:
         case Object(name):
             return _message(bytes_in(value), name, fields_of(kind), depth - 1)
         case ListOf(item):
-            # Within a mapping: a message that holds nothing but the list.
+            # Within a mapping, a list is a message with a single repeated field.
             return [_read(item, one, depth) for number, one in values(bytes_in(value)) if number == 1]
         case MapOf():
             raise malformed()
@@ -129,7 +129,7 @@ def _plain(name: str, value: Value) -> object:
 
 
 def _moment(raw: bytes, *, micro: bool) -> str | None:
-    """No time at all is an empty message."""
+    """None for an empty message, which encodes no time."""
     if not raw:
         return None
     seconds, nanoseconds = whole_in(first(raw, 1)), whole_in(first(raw, 2))
@@ -137,7 +137,7 @@ def _moment(raw: bytes, *, micro: bool) -> str | None:
         moment = _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
     except OverflowError as error:
         raise bad_request(
-            f"a time in the body is {seconds} seconds from 1970: expected a year to 9999"
+            f"a time in the body is {seconds} seconds from 1970: the year must be at most 9999"
         ) from error
     fraction = f".{moment.microsecond:06}" if micro else ""
     return f"{moment.replace(microsecond=0, tzinfo=None).isoformat()}{fraction}Z"
@@ -150,12 +150,12 @@ def _number_or_text(raw: bytes) -> int | str:
 
 def _finite(number: float) -> float:
     if not math.isfinite(number):
-        raise bad_request(f"a number in the body is {number}: expected a finite one")
+        raise bad_request(f"a number in the body is {number}: it must be finite")
     return number
 
 
 def _json(raw: bytes) -> object:
-    """What has no form of its own is JSON within."""
+    """Types without a protobuf message of their own are JSON inside one."""
     if not raw:
         return None
     try:

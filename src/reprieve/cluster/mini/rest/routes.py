@@ -1,22 +1,22 @@
-"""What a path means: a resource of the API, or one of the pages about the API itself."""
+"""Routing: which resource, or which non-resource path, a URL path names."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from reprieve.cluster.api.features import Features, serves
+from reprieve.cluster.apiserver.features import Features, serves
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import BY_NAME, Kind, Status
+from reprieve.cluster.mini.kinds import BY_NAME, ResourceKind, StatusSubresource
+from reprieve.cluster.mini.stored_objects import Key
 
 HEALTH = ("healthz", "livez", "readyz")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A collection, an object, or a part of one, in the spelling of one API version."""
+class ResourcePath:
+    """A collection, an object, or a subresource (``part``), in one API version."""
 
-    kind: Kind
+    kind: ResourceKind
     api_version: str
     namespace: str = ""
     name: str = ""
@@ -36,22 +36,22 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A page about the API: the steps of its path."""
+class NonResourcePath:
+    """A path that is not a resource, as its segments."""
 
     steps: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Catalogue:
-    """What is served. ``kinds``: by API version and plural. ``groups``: their API versions."""
+    """The served kinds. ``kinds``: by API version and plural. ``groups``: their API versions."""
 
-    kinds: Mapping[str, Mapping[str, Kind]]
+    kinds: Mapping[str, Mapping[str, ResourceKind]]
     groups: Mapping[str, tuple[str, ...]]
 
 
-def catalogue_of(features: Features, kinds: Iterable[Kind]) -> Catalogue:
-    """A kind behind a feature that is off is not there at all."""
+def catalogue_of(features: Features, kinds: Iterable[ResourceKind]) -> Catalogue:
+    """Kinds of features that are off are not served."""
     served = sorted(
         (kind for kind in kinds if kind.custom is not None or serves(features, kind.kind)),
         key=lambda kind: kind.custom is not None,
@@ -66,45 +66,45 @@ def catalogue_of(features: Features, kinds: Iterable[Kind]) -> Catalogue:
     )
 
 
-def parts_of(kind: Kind) -> tuple[str, ...]:
-    return kind.parts if kind.status is Status.NONE else ("status", *kind.parts)
+def subresources_of(kind: ResourceKind) -> tuple[str, ...]:
+    return kind.parts if kind.status is StatusSubresource.NONE else ("status", *kind.parts)
 
 
-def route(path: str, catalogue: Catalogue) -> Place | Page:
-    """An ApiError 404 for a path that leads nowhere."""
+def route(path: str, catalogue: Catalogue) -> ResourcePath | NonResourcePath:
+    """An ApiError 404 for an unknown resource or subresource."""
     steps = tuple(unquote(step) for step in path.split("/") if step)
     match steps:
         case ("api", version, *rest) if rest and version in catalogue.kinds:
             return _place(catalogue, version, rest)
         case ("apis", group, version, *rest) if rest and f"{group}/{version}" in catalogue.kinds:
             return _place(catalogue, f"{group}/{version}", rest)
-    return Page(steps)
+    return NonResourcePath(steps)
 
 
-def lost() -> ApiError:
+def path_not_found() -> ApiError:
     return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
-def _place(catalogue: Catalogue, api_version: str, steps: list[str]) -> Place:
+def _place(catalogue: Catalogue, api_version: str, steps: list[str]) -> ResourcePath:
     kinds = catalogue.kinds[api_version]
     match steps:
         case ["namespaces", namespace, "bindings"] if api_version == "v1":
-            # An older way to bind: the body tells which pod is meant.
-            return Place(BY_NAME["Pod"], api_version, namespace, part="binding")
+            # The deprecated bindings resource: the body names the pod.
+            return ResourcePath(BY_NAME["Pod"], api_version, namespace, part="binding")
         case ["namespaces", namespace, plural, *rest] if plural not in ("status", "finalize"):
             return _item(api_version, kinds.get(plural), rest, namespace)
         case [plural, *rest]:
             return _item(api_version, kinds.get(plural), rest)
-    raise lost()
+    raise path_not_found()
 
 
-def _item(api_version: str, kind: Kind | None, rest: list[str], namespace: str = "") -> Place:
-    """Objects in namespaces are named together with theirs; a collection may be that of all."""
+def _item(api_version: str, kind: ResourceKind | None, rest: list[str], namespace: str = "") -> ResourcePath:
+    """A namespaced object needs its namespace; a collection may span all namespaces."""
     if kind is None or len(rest) > 2:
-        raise lost()
+        raise path_not_found()
     if bool(namespace) != kind.namespaced and (namespace or rest):
-        raise lost()
+        raise path_not_found()
     name, part = (*rest, "", "")[:2]
-    if part and part not in parts_of(kind):
-        raise lost()
-    return Place(kind, api_version, namespace, name, part)
+    if part and part not in subresources_of(kind):
+        raise path_not_found()
+    return ResourcePath(kind, api_version, namespace, name, part)

@@ -1,38 +1,39 @@
-"""The scale of those that keep a number of pods: one number to read and to write."""
+"""The scale subresource: the replicas of workloads, and of custom kinds that declare it."""
 
 from dataclasses import dataclass
 
 from reprieve.cluster.mini.errors import bad_request, invalid
-from reprieve.cluster.mini.history import Stored
-from reprieve.cluster.mini.kinds import Json, peek
+from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.metadata import metadata_of
-from reprieve.cluster.mini.rest.bodies import media_type, read_object
-from reprieve.cluster.mini.rest.exchange import Response, answer
-from reprieve.cluster.mini.rest.heads import check_type
+from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
 from reprieve.cluster.mini.rest.patches import Change, change_of
-from reprieve.cluster.mini.rest.routes import Place, lost
+from reprieve.cluster.mini.rest.request_bodies import media_type, read_object
+from reprieve.cluster.mini.rest.routes import ResourcePath, path_not_found
 from reprieve.cluster.mini.rest.tables.cells import at
-from reprieve.cluster.mini.rest.writing import Call, written
+from reprieve.cluster.mini.rest.url_matching import check_type
+from reprieve.cluster.mini.rest.write_handlers import ApiCall, written
 from reprieve.cluster.mini.store import parsed
+from reprieve.cluster.mini.stored_objects import Stored
+from reprieve.model.json import Json
 
 SCALE_VERSION = "autoscaling/v1"
 _MOST = 2**31 - 1
 
 
-def get_scale(call: Call) -> Response:
+def get_scale(call: ApiCall) -> ApiResponse:
     return answer(_scale_of(call, call.api.store.get(call.place.key)))
 
 
-def replace_scale(call: Call) -> Response:
+def replace_scale(call: ApiCall) -> ApiResponse:
     body = read_object(call.request)
     return _scaled(call, lambda _: body)
 
 
-def patch_scale(call: Call) -> Response:
+def patch_scale(call: ApiCall) -> ApiResponse:
     return _scaled(call, change_of(call.place.kind, media_type(call.request), call.request.body))
 
 
-def _scaled(call: Call, change: Change) -> Response:
+def _scaled(call: ApiCall, change: Change) -> ApiResponse:
     scale = change(_scale_of(call, call.api.store.get(call.place.key)))
     check_type(scale, SCALE_VERSION, "Scale")
     replicas = _replicas(scale)
@@ -58,7 +59,7 @@ def _replicas(scale: Json) -> int:
     return replicas
 
 
-def _scale_of(call: Call, stored: Stored) -> Json:
+def _scale_of(call: ApiCall, stored: Stored) -> Json:
     body, places = parsed(stored), _places(call.place)
     meta, wanted, there = body["metadata"], at(body, places.wanted), at(body, places.there)
     selector = at(body, places.selector) if places.selector else ""
@@ -77,7 +78,7 @@ def _scale_of(call: Call, stored: Stored) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where it says how many pods it wants, how many there are, and which. ``usual``: if it says none."""
+    """Paths of the wanted replicas, the actual ones, and the selector. ``usual``: the default replicas."""
 
     wanted: str = "spec.replicas"
     there: str = "status.replicas"
@@ -85,13 +86,13 @@ class _Places:
     usual: int = 1
 
 
-def _places(place: Place) -> _Places:
-    """A kind of somebody's own says it; one of its versions that does not has no scale."""
+def _places(place: ResourcePath) -> _Places:
+    """Of custom kinds, the definition has the paths; a version without them has no scale."""
     if place.kind.custom is None:
         return _Places()
     said = place.kind.custom.scales.get(place.version)
     if not said:
-        raise lost()
+        raise path_not_found()
     names = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
     wanted, there, selector = (str(said.get(name) or "").lstrip(".") for name in names)
     return _Places(wanted, there, selector, usual=0)
@@ -103,8 +104,8 @@ def _with(path: str, body: Json, value: int) -> Json:
 
 
 def _selector(selector: Json) -> str:
-    """As text, as an autoscaler wants it."""
-    # The oldest of the kinds has the labels in the selector itself.
+    """The selector as a string, which autoscalers parse."""
+    # The selector of a ReplicationController is a mapping of labels.
     plain = "matchLabels" not in selector and "matchExpressions" not in selector
     found = selector if plain else peek(selector, "matchLabels")
     labels = [f"{key}={value}" for key, value in sorted(found.items())]

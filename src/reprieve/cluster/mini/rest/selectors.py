@@ -1,6 +1,6 @@
-"""Label selectors and field selectors as clients write them in a URL.
+"""Parsing of label selectors and field selectors in a URL.
 
-Both become requirements: a name, an operator, values. What a name leads to in an object is not known here.
+Both become requirements: a name, an operator, values. Where an object has the name is not known here.
 """
 
 import re
@@ -11,7 +11,7 @@ from enum import Enum
 from reprieve.cluster.mini.errors import ApiError, bad_request
 
 
-class Operator(Enum):
+class SelectorOperator(Enum):
     IN = "in"
     NOT_IN = "notin"
     EXISTS = "exists"
@@ -21,33 +21,33 @@ class Operator(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class SelectorRequirement:
     name: str
-    operator: Operator
+    operator: SelectorOperator
     values: tuple[str, ...] = ()
 
     def holds(self, found: str | None) -> bool:
-        """``found``: what an object has under the name, or None."""
+        """``found``: the value of an object, or None."""
         match self.operator:
-            case Operator.IN:
+            case SelectorOperator.IN:
                 return found is not None and found in self.values
-            case Operator.NOT_IN:
+            case SelectorOperator.NOT_IN:
                 return found is None or found not in self.values
-            case Operator.EXISTS:
+            case SelectorOperator.EXISTS:
                 return found is not None
-            case Operator.ABSENT:
+            case SelectorOperator.ABSENT:
                 return found is None
-            case Operator.GREATER | Operator.LESS:
+            case SelectorOperator.GREATER | SelectorOperator.LESS:
                 return self._compares(found)
 
     def _compares(self, found: str | None) -> bool:
         if found is None or _INTEGER.fullmatch(found) is None:
             return False
         limit = int(self.values[0])
-        return int(found) > limit if self.operator is Operator.GREATER else int(found) < limit
+        return int(found) > limit if self.operator is SelectorOperator.GREATER else int(found) < limit
 
 
-Requirements = tuple[Requirement, ...]
+SelectorRequirements = tuple[SelectorRequirement, ...]
 
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -64,49 +64,49 @@ _TERM = re.compile(
     )\s*(?:,|$)""",
     re.VERBOSE,
 )
-_SET = {"in": Operator.IN, "notin": Operator.NOT_IN}
+_SET = {"in": SelectorOperator.IN, "notin": SelectorOperator.NOT_IN}
 _SIGN = {
-    "=": Operator.IN,
-    "==": Operator.IN,
-    "!=": Operator.NOT_IN,
-    ">": Operator.GREATER,
-    "<": Operator.LESS,
+    "=": SelectorOperator.IN,
+    "==": SelectorOperator.IN,
+    "!=": SelectorOperator.NOT_IN,
+    ">": SelectorOperator.GREATER,
+    "<": SelectorOperator.LESS,
 }
 
 
-def label_requirements(text: str) -> Requirements:
+def label_requirements(text: str) -> SelectorRequirements:
     found = []
     position = 0
     while position < len(text):
         term = _TERM.match(text, position)
         if term is None or (term.end() == len(text) and text.rstrip().endswith(",")):
-            raise _unparsed(text, f"cannot read {text[position:]!r}")
+            raise _unparsed(text, f"cannot parse {text[position:]!r}")
         found.append(_checked(text, _requirement(term)))
         position = term.end()
     return tuple(found)
 
 
-def _requirement(term: re.Match[str]) -> Requirement:
+def _requirement(term: re.Match[str]) -> SelectorRequirement:
     if term["absent"]:
-        return Requirement(term["missing"], Operator.ABSENT)
+        return SelectorRequirement(term["missing"], SelectorOperator.ABSENT)
     if term["set"]:
-        return Requirement(
+        return SelectorRequirement(
             term["name"], _SET[term["set"]], tuple(m.strip() for m in term["members"].split(","))
         )
     if term["sign"]:
-        return Requirement(term["name"], _SIGN[term["sign"]], (term["value"],))
-    return Requirement(term["name"], Operator.EXISTS)
+        return SelectorRequirement(term["name"], _SIGN[term["sign"]], (term["value"],))
+    return SelectorRequirement(term["name"], SelectorOperator.EXISTS)
 
 
-def _checked(text: str, requirement: Requirement) -> Requirement:
+def _checked(text: str, requirement: SelectorRequirement) -> SelectorRequirement:
     if _KEY.fullmatch(requirement.name) is None:
-        raise _unparsed(text, f"{requirement.name!r} cannot be the key of a label")
-    ordered = requirement.operator in (Operator.GREATER, Operator.LESS)
+        raise _unparsed(text, f"{requirement.name!r} is not a valid label key")
+    ordered = requirement.operator in (SelectorOperator.GREATER, SelectorOperator.LESS)
     for value in requirement.values:
         if ordered and _INTEGER.fullmatch(value) is None:
-            raise _unparsed(text, f"{value!r} is not an integer, and only integers can be compared")
+            raise _unparsed(text, f"{value!r} is not an integer, as < and > need")
         if not ordered and _VALUE.fullmatch(value) is None:
-            raise _unparsed(text, f"{value!r} cannot be the value of a label")
+            raise _unparsed(text, f"{value!r} is not a valid label value")
     return requirement
 
 
@@ -120,18 +120,18 @@ _FIELD = re.compile(r"(?P<name>[^=!,]+?)(?P<sign>==|!=|=)(?P<value>(?:[^,=\\]|\\
 _ESCAPED = re.compile(r"\\(.)")
 
 
-def field_requirements(text: str) -> Requirements:
+def field_requirements(text: str) -> SelectorRequirements:
     return tuple(_field(text, part) for part in re.split(r"(?<!\\),", text) if part) if text else ()
 
 
-def _field(text: str, part: str) -> Requirement:
+def _field(text: str, part: str) -> SelectorRequirement:
     term = _FIELD.fullmatch(part)
     if term is None:
         why = f"{part!r} is not of the form field=value or field!=value"
         raise bad_request(f"unable to parse the field selector {text!r}: {why}")
     value = _ESCAPED.sub(r"\1", term["value"])
-    return Requirement(term["name"].strip(), _SIGN[term["sign"]], (value,))
+    return SelectorRequirement(term["name"].strip(), _SIGN[term["sign"]], (value,))
 
 
-def all_hold(requirements: Requirements, found: Mapping[str, str]) -> bool:
+def all_hold(requirements: SelectorRequirements, found: Mapping[str, str]) -> bool:
     return all(requirement.holds(found.get(requirement.name)) for requirement in requirements)

@@ -1,7 +1,7 @@
 """Can the pod have its volumes there: claims, disks, limits of drivers, reach and room.
 
 ``claims`` comes before everything else a pod is asked about: what it finds holds for every node, so that
-nobody need look at nodes at all. The others look at nodes, in kube-scheduler's order.
+no node need be looked at. The others look at nodes, in kube-scheduler's order.
 """
 
 from reprieve.placement.constraints.volumes.attach import limits

@@ -1,4 +1,4 @@
-"""Is somebody in the way: a disk that cannot be shared, or a claim that is for one pod alone."""
+"""Is another pod in the way: by a disk that cannot be shared, or a claim that is for one pod alone?"""
 
 from collections.abc import Iterator
 

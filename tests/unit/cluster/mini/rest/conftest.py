@@ -1,8 +1,8 @@
 import pytest
 
-from tests.unit.cluster.mini.rest.asking import Asker
+from tests.unit.cluster.mini.rest.api_client import ApiClient
 
 
 @pytest.fixture
-def asker() -> Asker:
-    return Asker()
+def client() -> ApiClient:
+    return ApiClient()

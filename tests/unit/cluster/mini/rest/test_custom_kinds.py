@@ -1,4 +1,4 @@
-"""Kinds of one's own: served as soon as they are defined, and held to their schema."""
+"""Custom kinds: served as soon as they are defined, and validated by their schema."""
 
 import json
 from pathlib import Path
@@ -6,43 +6,44 @@ from typing import Any
 
 import pytest
 
-from reprieve.cluster.mini.cascade import Cascade
-from reprieve.cluster.mini.definitions import Definitions
-from reprieve.cluster.mini.disk import Disk
-from reprieve.cluster.mini.namespaces import Namespaces
-from reprieve.cluster.mini.rest.exchange import Request, Response
-from reprieve.cluster.mini.rest.front import Front
-from reprieve.cluster.mini.rights.users import User
+from reprieve.cluster.mini.auth.authentication import UserInfo
+from reprieve.cluster.mini.crd_controller import CrdController
+from reprieve.cluster.mini.garbage_collector import GarbageCollector
+from reprieve.cluster.mini.namespace_controller import NamespaceController
+from reprieve.cluster.mini.rest.api_server import ApiServer
+from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse
+from reprieve.cluster.mini.sqlite_backend import SqliteBackend
 from reprieve.cluster.mini.store import Store
-from tests.unit.cluster.mini.rest.asking import MAPS, MERGE, TABLE, Asker, Json, config_map, said
-from tests.unit.cluster.mini.rest.custom import DEFINITIONS, QUEUES, definition, queue, version
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.api_client import MAPS, MERGE, TABLE, ApiClient, config_map, said
+from tests.unit.cluster.mini.rest.custom_resource import DEFINITIONS, QUEUES, definition, queue, version
 
 APPLY = "application/apply-patch+yaml"
 STRICT = {"fieldValidation": "Strict"}
 
 
 @pytest.fixture
-def defined(asker: Asker) -> Asker:
-    asker.post(DEFINITIONS, definition())
-    return asker
+def defined(client: ApiClient) -> ApiClient:
+    client.post(DEFINITIONS, definition())
+    return client
 
 
 # --- serving ---------------------------------------------------------------------------------------
 
 
-def test_it_is_there_once_it_is_defined(asker: Asker) -> None:
-    assert asker.ask("GET", QUEUES).status == 404
-    asker.post(DEFINITIONS, definition())
-    assert asker.get(QUEUES)["kind"] == "QueueList"
-    made = asker.post(QUEUES, queue("a"))
-    assert asker.get(f"{QUEUES}/a") == made
+def test_it_is_there_once_it_is_defined(client: ApiClient) -> None:
+    assert client.ask("GET", QUEUES).status == 404
+    client.post(DEFINITIONS, definition())
+    assert client.get(QUEUES)["kind"] == "QueueList"
+    made = client.post(QUEUES, queue("a"))
+    assert client.get(f"{QUEUES}/a") == made
     assert made["metadata"]["generation"] == 1
-    assert asker.names("/apis/batch.example.com/v1/queues") == ["a"]
-    asker.delete(f"{QUEUES}/a")
-    assert asker.names(QUEUES) == []
+    assert client.names("/apis/batch.example.com/v1/queues") == ["a"]
+    client.delete(f"{QUEUES}/a")
+    assert client.names(QUEUES) == []
 
 
-def test_clients_can_find_it(defined: Asker) -> None:
+def test_clients_can_find_it(defined: ApiClient) -> None:
     groups = [group["name"] for group in defined.get("/apis")["groups"]]
     assert "batch.example.com" in groups
     found = defined.get("/apis/batch.example.com/v1")["resources"]
@@ -54,7 +55,7 @@ def test_clients_can_find_it(defined: Asker) -> None:
     assert "metadata" in schema["properties"]
 
 
-def test_its_table_has_the_columns_it_wants(defined: Asker) -> None:
+def test_its_table_has_the_columns_it_wants(defined: ApiClient) -> None:
     defined.post(QUEUES, queue("a", rules=[{"name": "b"}, {"name": "a", "weight": 2}]))
     defined.clock.now += 120
     found = defined.get(QUEUES, accept=TABLE)
@@ -67,7 +68,7 @@ def test_its_table_has_the_columns_it_wants(defined: Asker) -> None:
     assert found["rows"][0]["cells"] == ["a", 3, 2, "2m"]
 
 
-def test_it_can_be_patched_and_selected(defined: Asker) -> None:
+def test_it_can_be_patched_and_selected(defined: ApiClient) -> None:
     defined.post(QUEUES, queue("a"))
     defined.patch(f"{QUEUES}/a", {"metadata": {"labels": {"x": "1"}}, "spec": {"size": 4}})
     assert defined.names(QUEUES, labelSelector="x=1") == ["a"]
@@ -77,14 +78,14 @@ def test_it_can_be_patched_and_selected(defined: Asker) -> None:
     assert defined.refused("PATCH", f"{QUEUES}/a", {}, content_type=strategic)[0] == 415
 
 
-def test_it_is_watched(defined: Asker) -> None:
+def test_it_is_watched(defined: ApiClient) -> None:
     before = defined.store.version
     defined.post(QUEUES, queue("a"))
     (change,) = defined.store.watch(("queues.batch.example.com",), before).poll()
     assert change.object.key.name == "a"
 
 
-def test_rights_are_given_by_its_name(defined: Asker) -> None:
+def test_rights_are_given_by_its_name(defined: ApiClient) -> None:
     rights = "/apis/rbac.authorization.k8s.io/v1"
     rules = [{"apiGroups": ["batch.example.com"], "resources": ["queues"], "verbs": ["list"]}]
     defined.post(f"{rights}/clusterroles", {"metadata": {"name": "r"}, "rules": rules})
@@ -92,38 +93,38 @@ def test_rights_are_given_by_its_name(defined: Asker) -> None:
     reference = {"kind": "ClusterRole", "apiGroup": "rbac.authorization.k8s.io", "name": "r"}
     binding = {"metadata": {"name": "b"}, "subjects": [subject], "roleRef": reference}
     defined.post(f"{rights}/clusterrolebindings", binding)
-    defined.user = User("alice")
+    defined.user = UserInfo("alice")
     assert defined.names(QUEUES) == []
     assert defined.refused("POST", QUEUES, queue("a"))[0] == 403
 
 
-def test_several_versions_are_the_same_objects(asker: Asker) -> None:
+def test_several_versions_are_the_same_objects(client: ApiClient) -> None:
     older = version("v1beta1", storage=False)
-    asker.post(DEFINITIONS, definition(older, version("v1")))
-    asker.post(QUEUES, queue("a"))
+    client.post(DEFINITIONS, definition(older, version("v1")))
+    client.post(QUEUES, queue("a"))
     older_queues = QUEUES.replace("/v1/", "/v1beta1/")
-    assert asker.get(f"{older_queues}/a")["apiVersion"] == "batch.example.com/v1beta1"
-    asker.patch(f"{older_queues}/a", {"spec": {"size": 9}})
-    assert asker.get(f"{QUEUES}/a")["spec"]["size"] == 9
-    assert [v["version"] for v in asker.get("/apis/batch.example.com")["versions"]] == ["v1", "v1beta1"]
+    assert client.get(f"{older_queues}/a")["apiVersion"] == "batch.example.com/v1beta1"
+    client.patch(f"{older_queues}/a", {"spec": {"size": 9}})
+    assert client.get(f"{QUEUES}/a")["spec"]["size"] == 9
+    assert [v["version"] for v in client.get("/apis/batch.example.com")["versions"]] == ["v1", "v1beta1"]
 
 
-def test_one_without_namespaces(asker: Asker) -> None:
-    asker.post(DEFINITIONS, definition(scope="Cluster"))
-    made = asker.post("/apis/batch.example.com/v1/queues", queue("a"))
+def test_one_without_namespaces(client: ApiClient) -> None:
+    client.post(DEFINITIONS, definition(scope="Cluster"))
+    made = client.post("/apis/batch.example.com/v1/queues", queue("a"))
     assert "namespace" not in made["metadata"]
-    assert asker.ask("GET", QUEUES).status == 404
+    assert client.ask("GET", QUEUES).status == 404
 
 
 # --- its schema ------------------------------------------------------------------------------------
 
 
-def test_what_nobody_says_is_filled_in(defined: Asker) -> None:
+def test_missing_fields_get_their_defaults(defined: ApiClient) -> None:
     made = defined.post(QUEUES, queue("a", rules=[{"name": "x"}]))
     assert made["spec"] == {"size": 3, "mode": "Fair", "rules": [{"name": "x", "weight": 0.5}]}
 
 
-def test_what_it_does_not_know_is_dropped_or_refused(defined: Asker) -> None:
+def test_what_it_does_not_know_is_dropped_or_refused(defined: ApiClient) -> None:
     body = queue(
         "a", strange=1, free={"any": {"thing": 1}}, labels={"x": "y"}, rules=[{"name": "b", "odd": 1}]
     )
@@ -140,7 +141,7 @@ def test_what_it_does_not_know_is_dropped_or_refused(defined: Asker) -> None:
     assert spec["rules"] == [{"name": "b", "weight": 0.5}]
 
 
-def test_null_is_nothing_unless_it_is_meant(defined: Asker) -> None:
+def test_null_is_nothing_unless_it_is_meant(defined: ApiClient) -> None:
     made = defined.post(QUEUES, queue("a", mode=None, code=None, rules=[{"name": "x", "note": None}]))
     assert made["spec"]["mode"] == "Fair"
     assert "code" not in made["spec"]
@@ -169,12 +170,12 @@ def test_null_is_nothing_unless_it_is_meant(defined: Asker) -> None:
         ({"rules": {}}, "spec.rules"),
     ],
 )
-def test_what_does_not_hold_to_it_is_refused(defined: Asker, spec: Json, named: str) -> None:
+def test_what_does_not_hold_to_it_is_refused(defined: ApiClient, spec: Json, named: str) -> None:
     status, reason, sentence = defined.refused("POST", QUEUES, queue("a", **spec))
     assert (status, reason, named in sentence) == (422, "Invalid", True), sentence
 
 
-def test_what_must_be_given(defined: Asker) -> None:
+def test_what_must_be_given(defined: ApiClient) -> None:
     body = {**queue("a"), "spec": {}}
     assert "spec.size: Required value" in defined.refused("POST", QUEUES, body)[2]
     assert defined.refused("POST", QUEUES, {**queue("a"), "metadata": {"name": "A_"}})[0] == 422
@@ -182,7 +183,7 @@ def test_what_must_be_given(defined: Asker) -> None:
     assert defined.refused("POST", elsewhere, queue("a"))[0] == 404
 
 
-def test_what_was_wrong_before_does_not_stop_other_changes(defined: Asker) -> None:
+def test_what_was_wrong_before_does_not_stop_other_changes(defined: ApiClient) -> None:
     defined.post(QUEUES, queue("a", size=90))
     body = defined.get(f"{DEFINITIONS}/queues.batch.example.com")
     size = body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"][
@@ -194,7 +195,7 @@ def test_what_was_wrong_before_does_not_stop_other_changes(defined: Asker) -> No
     defined.patch(f"{QUEUES}/a", {"spec": {"mode": "Strict"}})
 
 
-def test_status_is_apart(defined: Asker) -> None:
+def test_status_is_apart(defined: ApiClient) -> None:
     made = defined.post(QUEUES, {**queue("a"), "status": {"phase": "x"}})
     assert "status" not in made
     told = defined.patch(f"{QUEUES}/a/status", {"status": {"phase": "Open", "odd": 1}, "spec": {"size": 9}})
@@ -207,7 +208,7 @@ def test_status_is_apart(defined: Asker) -> None:
     assert defined.patch(f"{QUEUES}/a", {"spec": {"size": 4}})["status"] == {"phase": "Open"}
 
 
-def test_it_is_applied_item_by_item(defined: Asker) -> None:
+def test_it_is_applied_item_by_item(defined: ApiClient) -> None:
     def put(by: str, **spec: Any) -> Json:
         found: Json = json.loads(
             defined.ask("PATCH", f"{QUEUES}/a", queue("a", **spec), content_type=APPLY, fieldManager=by).body
@@ -264,20 +265,20 @@ def with_schema(**schema: Any) -> Json:
         ),
     ],
 )
-def test_a_definition_that_cannot_be(asker: Asker, body: Json, named: str) -> None:
-    status, _, sentence = asker.refused("POST", DEFINITIONS, body)
+def test_a_definition_that_cannot_be(client: ApiClient, body: Json, named: str) -> None:
+    status, _, sentence = client.refused("POST", DEFINITIONS, body)
     assert (status, named in sentence) == (422, True), sentence
 
 
-def test_its_names_stay(defined: Asker) -> None:
+def test_its_names_stay(defined: ApiClient) -> None:
     path = f"{DEFINITIONS}/queues.batch.example.com"
     for change in ({"scope": "Cluster"}, {"names": {"kind": "Other"}}):
         told = defined.refused("PATCH", path, {"spec": change}, content_type="application/merge-patch+json")
         assert (told[0], "immutable" in told[2]) == (422, True)
 
 
-def test_it_says_that_it_is_served(defined: Asker) -> None:
-    Definitions(defined.store, defined.clock).step()
+def test_it_says_that_it_is_served(defined: ApiClient) -> None:
+    CrdController(defined.store, defined.clock).step()
     status = defined.get(f"{DEFINITIONS}/queues.batch.example.com")["status"]
     assert {c["type"]: c["status"] for c in status["conditions"]} == {
         "NamesAccepted": "True",
@@ -286,17 +287,17 @@ def test_it_says_that_it_is_served(defined: Asker) -> None:
     assert (status["acceptedNames"]["listKind"], status["storedVersions"]) == ("QueueList", ["v1"])
 
 
-def test_a_kind_has_one_definition(defined: Asker) -> None:
+def test_a_kind_has_one_definition(defined: ApiClient) -> None:
     defined.clock.now += 1
     defined.post(DEFINITIONS, definition(plural="lines"))
-    Definitions(defined.store, defined.clock).step()
+    CrdController(defined.store, defined.clock).step()
     status = defined.get(f"{DEFINITIONS}/lines.batch.example.com")["status"]
     assert {c["type"]: c["status"] for c in status["conditions"]}["Established"] == "False"
     assert defined.ask("GET", QUEUES.replace("queues", "lines")).status == 404
 
 
-def test_with_a_definition_go_its_objects(defined: Asker) -> None:
-    controller = Definitions(defined.store, defined.clock)
+def test_with_a_definition_go_its_objects(defined: ApiClient) -> None:
+    controller = CrdController(defined.store, defined.clock)
     held = {**queue("held"), "metadata": {"name": "held", "finalizers": ["x.dev/hold"]}}
     defined.post(QUEUES, queue("a"))
     defined.post(QUEUES, held)
@@ -310,8 +311,8 @@ def test_with_a_definition_go_its_objects(defined: Asker) -> None:
     assert defined.names(DEFINITIONS) == []
 
 
-def test_what_it_owns_goes_with_it_and_it_goes_with_its_namespace(defined: Asker) -> None:
-    cascade, namespaces = Cascade(defined.store), Namespaces(defined.store, defined.clock)
+def test_what_it_owns_goes_with_it_and_it_goes_with_its_namespace(defined: ApiClient) -> None:
+    cascade, namespaces = GarbageCollector(defined.store), NamespaceController(defined.store, defined.clock)
     made = defined.post(QUEUES, queue("a"))
     cascade.step()
     owner = {
@@ -336,20 +337,20 @@ def test_what_it_owns_goes_with_it_and_it_goes_with_its_namespace(defined: Asker
     assert defined.names("/apis/batch.example.com/v1/queues") == []
 
 
-def test_it_survives_a_restart(asker: Asker, tmp_path: Path) -> None:
-    def asked(store: Store, method: str, path: str, body: Json | None = None) -> Response:
+def test_it_survives_a_restart(client: ApiClient, tmp_path: Path) -> None:
+    def asked(store: Store, method: str, path: str, body: Json | None = None) -> ApiResponse:
         raw = json.dumps(body).encode() if body else b""
-        answer = Front(store, asker.clock).answer(Request(method, path, body=raw))
-        assert isinstance(answer, Response)
+        answer = ApiServer(store, client.clock).answer(ApiRequest(method, path, body=raw))
+        assert isinstance(answer, ApiResponse)
         return answer
 
-    disk = Disk(tmp_path)
-    store = Store(asker.clock, disk=disk)
+    backend = SqliteBackend(tmp_path)
+    store = Store(client.clock, backend=backend)
     assert asked(store, "POST", DEFINITIONS, definition()).status == 201
     assert asked(store, "POST", QUEUES, queue("a")).status == 201
-    disk.close()
-    again = Disk(tmp_path)
-    store = Store(asker.clock, disk=again)
+    backend.close()
+    again = SqliteBackend(tmp_path)
+    store = Store(client.clock, backend=again)
     assert json.loads(asked(store, "GET", f"{QUEUES}/a").body)["spec"]["size"] == 3
     assert asked(store, "POST", QUEUES, queue("b", size=0)).status == 422
     again.close()
@@ -358,20 +359,20 @@ def test_it_survives_a_restart(asker: Asker, tmp_path: Path) -> None:
 # --- scale -------------------------------------------------------------------------------------------
 
 
-def test_a_kind_of_ones_own_is_scaled(asker: Asker) -> None:
+def test_a_kind_of_ones_own_is_scaled(client: ApiClient) -> None:
     paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
-    asker.post(DEFINITIONS, definition(version(subresources={"scale": paths})))
-    asker.post(QUEUES, queue("q", size=3))
-    assert asker.get(f"{QUEUES}/q/scale")["spec"] == {"replicas": 3}
-    asker.patch(f"{QUEUES}/q/scale", {"spec": {"replicas": 5}})
-    assert asker.get(f"{QUEUES}/q")["spec"]["size"] == 5
-    status, _, told = asker.refused(
+    client.post(DEFINITIONS, definition(version(subresources={"scale": paths})))
+    client.post(QUEUES, queue("q", size=3))
+    assert client.get(f"{QUEUES}/q/scale")["spec"] == {"replicas": 3}
+    client.patch(f"{QUEUES}/q/scale", {"spec": {"replicas": 5}})
+    assert client.get(f"{QUEUES}/q")["spec"]["size"] == 5
+    status, _, told = client.refused(
         "PATCH", f"{QUEUES}/q/scale", {"spec": {"replicas": 0}}, content_type=MERGE
     )
     assert (status, "spec.size" in told) == (422, True), "its schema wants one at least"
 
 
-def test_a_kind_that_says_nothing_of_it_has_no_scale(asker: Asker) -> None:
-    asker.post(DEFINITIONS, definition())
-    asker.post(QUEUES, queue("q"))
-    assert asker.refused("GET", f"{QUEUES}/q/scale")[0] == 404
+def test_a_kind_that_says_nothing_of_it_has_no_scale(client: ApiClient) -> None:
+    client.post(DEFINITIONS, definition())
+    client.post(QUEUES, queue("q"))
+    assert client.refused("GET", f"{QUEUES}/q/scale")[0] == 404

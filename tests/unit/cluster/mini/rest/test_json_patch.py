@@ -1,4 +1,4 @@
-"""JSON patch, as RFC 6902 has it."""
+"""JSON patch, after RFC 6902."""
 
 from typing import Any
 

@@ -1,17 +1,18 @@
-"""Bodies in protobuf: read as what they would be in JSON, and never a mistake of the server's."""
+"""Protobuf bodies: decoded as their JSON would be, and never an internal error."""
 
 from itertools import pairwise
 
 import pytest
 
-from reprieve.cluster.api.numbers import numbers_of
+from reprieve.cluster.api.protobuf_numbers import numbers_of
 from reprieve.cluster.api.schema import fields_of, is_listed, root
 from reprieve.cluster.mini.kinds import KINDS
 from reprieve.cluster.mini.rest.protobuf import PROTOBUF, from_protobuf
-from tests.unit.cluster.api.admitting import with_value
+from reprieve.model.json import Json
 from tests.unit.cluster.api.rich_pod import RICH_POD
-from tests.unit.cluster.mini.rest.asking import DEPLOYMENTS, MAPS, PODS, Asker, Json, deployment, pod
-from tests.unit.cluster.mini.rest.proto_writing import envelope, field, message
+from tests.unit.cluster.apiserver.admitting import with_value
+from tests.unit.cluster.mini.rest.api_client import DEPLOYMENTS, MAPS, PODS, ApiClient, deployment, pod
+from tests.unit.cluster.mini.rest.protobuf_encoding import envelope, field, message
 
 OLDER = "scheduling.k8s.io/v1alpha2"
 # As kubectl writes a PriorityClass: what is not said is there as well, empty.
@@ -81,7 +82,7 @@ def test_what_is_read_is_what_was_said(body: Json) -> None:
     assert from_protobuf(envelope(body)) == body
 
 
-def test_what_nobody_said_is_not_there() -> None:
+def test_unset_fields_are_absent() -> None:
     assert from_protobuf(PRIORITY_CLASS) == {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -102,32 +103,32 @@ def test_numbers_in_a_list_may_be_packed() -> None:
     assert from_protobuf(raw)["spec"]["securityContext"] == {"supplementalGroups": [1, 2, 300]}
 
 
-def test_objects_are_created_and_replaced(asker: Asker) -> None:
-    made = asker.post(DEPLOYMENTS, envelope(deployment("web")), content_type=PROTOBUF)
+def test_objects_are_created_and_replaced(client: ApiClient) -> None:
+    made = client.post(DEPLOYMENTS, envelope(deployment("web")), content_type=PROTOBUF)
     assert made["spec"]["template"]["spec"]["containers"][0]["image"] == "example/app:1"
-    asker.post(PODS, envelope(pod("a")), content_type=PROTOBUF, fieldValidation="Strict")
+    client.post(PODS, envelope(pod("a")), content_type=PROTOBUF, fieldValidation="Strict")
     labelled = pod("a")
     labelled["metadata"]["labels"]["more"] = "1"
-    assert asker.ask("PUT", f"{PODS}/a", envelope(labelled), content_type=PROTOBUF).status == 422
+    assert client.ask("PUT", f"{PODS}/a", envelope(labelled), content_type=PROTOBUF).status == 422
 
 
-def test_it_is_checked_as_any_other_body(asker: Asker) -> None:
-    kind = asker.refused("POST", MAPS, envelope(pod("a")), content_type=PROTOBUF)
+def test_it_is_checked_as_any_other_body(client: ApiClient) -> None:
+    kind = client.refused("POST", MAPS, envelope(pod("a")), content_type=PROTOBUF)
     assert (kind[0], "the kind in the data (Pod)" in kind[2]) == (400, True)
-    wrong = asker.refused("POST", PODS, envelope(pod("a", restartPolicy="No")), content_type=PROTOBUF)
+    wrong = client.refused("POST", PODS, envelope(pod("a", restartPolicy="No")), content_type=PROTOBUF)
     assert (wrong[0], "spec.restartPolicy" in wrong[2]) == (422, True)
-    large = asker.refused("POST", PODS, envelope(pod("a", priority=1 << 40)), content_type=PROTOBUF)
+    large = client.refused("POST", PODS, envelope(pod("a", priority=1 << 40)), content_type=PROTOBUF)
     assert (large[0], "an integer of 32 bits" in large[2]) == (400, True)
 
 
-def test_whatever_is_broken_is_refused(asker: Asker) -> None:
+def test_whatever_is_broken_is_refused(client: ApiClient) -> None:
     """Cut off anywhere, or with a byte turned into another."""
     whole = envelope(RICH_POD)
     for cut in range(4, len(whole) - 4, 7):
-        assert 400 <= asker.ask("POST", PODS, whole[:cut], content_type=PROTOBUF).status < 500
+        assert 400 <= client.ask("POST", PODS, whole[:cut], content_type=PROTOBUF).status < 500
     for place in range(4, len(whole), 5):
         broken = bytes((*whole[:place], whole[place] ^ 0x55, *whole[place + 1 :]))
-        assert asker.ask("POST", PODS, broken, content_type=PROTOBUF, dryRun="All").status < 500
+        assert client.ask("POST", PODS, broken, content_type=PROTOBUF, dryRun="All").status < 500
 
 
 def _workload(depth: int) -> bytes:
@@ -147,7 +148,7 @@ def _workload(depth: int) -> bytes:
     return b"k8s\0" + field(1, head) + field(2, field(2, field(at, raw)))
 
 
-def test_what_nests_too_deep_is_refused(asker: Asker) -> None:
+def test_what_nests_too_deep_is_refused(client: ApiClient) -> None:
     workloads = "/apis/scheduling.k8s.io/v1alpha3/namespaces/default/workloads"
-    told = asker.refused("POST", workloads, _workload(5_000), content_type=PROTOBUF)
+    told = client.refused("POST", workloads, _workload(5_000), content_type=PROTOBUF)
     assert (told[0], "deeper than 100" in told[2]) == (400, True)

@@ -1,4 +1,4 @@
-"""Selectors as they stand in a URL."""
+"""Selectors in a URL."""
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_labels(selector: str, holds: bool) -> None:
         "!",
     ],
 )
-def test_labels_that_nobody_can_read(selector: str) -> None:
+def test_malformed_label_selectors(selector: str) -> None:
     with pytest.raises(ApiError, match="label selector") as error:
         label_requirements(selector)
     assert error.value.status == 400
@@ -79,6 +79,6 @@ def test_fields(selector: str, holds: bool) -> None:
 
 
 @pytest.mark.parametrize("selector", ["spec.nodeName", "=n1", "a=b=c", "a>b", "a in (b)"])
-def test_fields_that_nobody_can_read(selector: str) -> None:
+def test_malformed_field_selectors(selector: str) -> None:
     with pytest.raises(ApiError, match="field selector"):
         field_requirements(selector)

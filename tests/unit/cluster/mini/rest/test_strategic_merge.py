@@ -1,14 +1,11 @@
-"""Strategic merge patch: lists of named things, and directives."""
-
-from typing import Any
+"""Strategic merge patch: lists with merge keys, and directives."""
 
 import pytest
 
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.kinds import BY_NAME
-from reprieve.cluster.mini.rest.patches.strategic import merge_strategically
-
-Json = dict[str, Any]
+from reprieve.cluster.mini.rest.patches.strategic_merge import merge_strategically
+from reprieve.model.json import Json
 
 
 def merged(old: Json, patch: Json, kind: str = "Pod") -> Json:

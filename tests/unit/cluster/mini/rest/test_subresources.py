@@ -1,37 +1,44 @@
-"""Binding, evicting, scaling, and what only a real kubelet can do."""
+"""Binding, eviction, scale, and subresources that need a real kubelet."""
 
 import json
 from typing import Any
 
 import pytest
 
-from reprieve.cluster.mini.history import Key
 from reprieve.cluster.mini.store import Part
-from tests.unit.cluster.mini.rest.asking import BUDGETS, DEPLOYMENTS, MERGE, PODS, Asker, deployment, pod
-
-Json = dict[str, Any]
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.api_client import (
+    BUDGETS,
+    DEPLOYMENTS,
+    MERGE,
+    PODS,
+    ApiClient,
+    deployment,
+    pod,
+)
 
 
 def binding(node: str, **meta: object) -> Json:
     return {"kind": "Binding", "metadata": meta, "target": {"kind": "Node", "name": node}}
 
 
-def test_a_pod_is_bound_once(asker: Asker) -> None:
-    made = asker.post(PODS, pod("a"))
-    done = asker.post(f"{PODS}/a/binding", binding("n1", name="a", annotations={"note": "x"}))
+def test_a_pod_is_bound_once(client: ApiClient) -> None:
+    made = client.post(PODS, pod("a"))
+    done = client.post(f"{PODS}/a/binding", binding("n1", name="a", annotations={"note": "x"}))
     assert done["status"] == "Success"
-    bound = asker.get(f"{PODS}/a")
+    bound = client.get(f"{PODS}/a")
     assert bound["spec"]["nodeName"] == "n1"
     assert bound["metadata"]["annotations"] == {"note": "x"}
     assert bound["metadata"]["generation"] == made["metadata"]["generation"]
     assert [c["type"] for c in bound["status"]["conditions"]] == ["PodScheduled"]
-    assert asker.refused("POST", f"{PODS}/a/binding", binding("n1", name="a"))[:2] == (409, "Conflict")
+    assert client.refused("POST", f"{PODS}/a/binding", binding("n1", name="a"))[:2] == (409, "Conflict")
 
 
-def test_the_older_way_to_bind(asker: Asker) -> None:
-    asker.post(PODS, pod("a"))
-    asker.post("/api/v1/namespaces/default/bindings", binding("n1", name="a"))
-    assert asker.get(f"{PODS}/a")["spec"]["nodeName"] == "n1"
+def test_the_older_way_to_bind(client: ApiClient) -> None:
+    client.post(PODS, pod("a"))
+    client.post("/api/v1/namespaces/default/bindings", binding("n1", name="a"))
+    assert client.get(f"{PODS}/a")["spec"]["nodeName"] == "n1"
 
 
 @pytest.mark.parametrize(
@@ -47,24 +54,24 @@ def test_the_older_way_to_bind(asker: Asker) -> None:
         ({"kind": "Pod", "metadata": {"name": "a"}}, 400),
     ],
 )
-def test_a_binding_that_cannot_be(asker: Asker, body: Json, status: int) -> None:
-    asker.post(PODS, pod("a"))
-    assert asker.refused("POST", f"{PODS}/a/binding", body)[0] == status
+def test_a_binding_that_cannot_be(client: ApiClient, body: Json, status: int) -> None:
+    client.post(PODS, pod("a"))
+    assert client.refused("POST", f"{PODS}/a/binding", body)[0] == status
 
 
-def test_nothing_is_bound_in_a_namespace_that_is_being_deleted(asker: Asker) -> None:
+def test_nothing_is_bound_in_a_namespace_that_is_being_deleted(client: ApiClient) -> None:
     pods = "/api/v1/namespaces/team/pods"
-    asker.post("/api/v1/namespaces", {"metadata": {"name": "team"}})
-    asker.post(pods, pod("a"))
-    asker.delete("/api/v1/namespaces/team")
-    status, reason, message = asker.refused("POST", f"{pods}/a/binding", binding("n1", name="a"))
+    client.post("/api/v1/namespaces", {"metadata": {"name": "team"}})
+    client.post(pods, pod("a"))
+    client.delete("/api/v1/namespaces/team")
+    status, reason, message = client.refused("POST", f"{pods}/a/binding", binding("n1", name="a"))
     assert (status, reason) == (403, "Forbidden")
-    assert "the namespace team is being deleted" in message
+    assert "namespace team because it is being terminated" in message
 
 
-def test_a_gated_pod_is_not_bound(asker: Asker) -> None:
-    asker.post(PODS, pod("a", schedulingGates=[{"name": "wait"}]))
-    assert asker.refused("POST", f"{PODS}/a/binding", binding("n1"))[:2] == (409, "Conflict")
+def test_a_gated_pod_is_not_bound(client: ApiClient) -> None:
+    client.post(PODS, pod("a", schedulingGates=[{"name": "wait"}]))
+    assert client.refused("POST", f"{PODS}/a/binding", binding("n1"))[:2] == (409, "Conflict")
 
 
 # --- evicting --------------------------------------------------------------------------------------
@@ -79,44 +86,44 @@ def eviction(name: str, **options: object) -> Json:
     }
 
 
-def running(asker: Asker, *names: str, ready: str = "True") -> None:
+def running(client: ApiClient, *names: str, ready: str = "True") -> None:
     for name in names:
-        asker.post(PODS, {**pod(name, nodeName="n1"), "metadata": {"name": name, "labels": {"app": "web"}}})
+        client.post(PODS, {**pod(name, nodeName="n1"), "metadata": {"name": name, "labels": {"app": "web"}}})
         status = {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
-        asker.patch(f"{PODS}/{name}/status", {"status": status})
+        client.patch(f"{PODS}/{name}/status", {"status": status})
 
 
-def guarded(asker: Asker, allowed: int, **more: Any) -> None:
+def guarded(client: ApiClient, allowed: int, **more: Any) -> None:
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}, **more}
-    asker.post(BUDGETS, {"metadata": {"name": "web"}, "spec": spec})
+    client.post(BUDGETS, {"metadata": {"name": "web"}, "spec": spec})
     counted = {
         "disruptionsAllowed": allowed,
         "currentHealthy": 2,
         "desiredHealthy": 2,
         "observedGeneration": 1,
     }
-    asker.patch(f"{BUDGETS}/web/status", {"status": {**counted, "expectedPods": 2}})
+    client.patch(f"{BUDGETS}/web/status", {"status": {**counted, "expectedPods": 2}})
 
 
-def test_an_eviction_that_the_budget_grants(asker: Asker) -> None:
-    running(asker, "a", "b")
-    guarded(asker, allowed=1)
-    assert asker.post(f"{PODS}/a/eviction", eviction("a", gracePeriodSeconds=7))["status"] == "Success"
-    evicted = asker.get(f"{PODS}/a")
+def test_an_eviction_that_the_budget_grants(client: ApiClient) -> None:
+    running(client, "a", "b")
+    guarded(client, allowed=1)
+    assert client.post(f"{PODS}/a/eviction", eviction("a", gracePeriodSeconds=7))["status"] == "Success"
+    evicted = client.get(f"{PODS}/a")
     assert evicted["metadata"]["deletionGracePeriodSeconds"] == 7
     conditions = {c["type"]: c.get("reason") for c in evicted["status"]["conditions"]}
     assert conditions["DisruptionTarget"] == "EvictionByEvictionAPI"
-    status = asker.get(f"{BUDGETS}/web")["status"]
+    status = client.get(f"{BUDGETS}/web")["status"]
     assert status["disruptionsAllowed"] == 0
     assert list(status["disruptedPods"]) == ["a"]
 
 
-def test_an_eviction_that_the_budget_forbids(asker: Asker) -> None:
-    running(asker, "a", "b")
-    guarded(asker, allowed=0)
-    before = asker.store.version
-    answer = asker.ask("POST", f"{PODS}/a/eviction", eviction("a"))
-    assert (answer.status, asker.store.version) == (429, before)
+def test_an_eviction_that_the_budget_forbids(client: ApiClient) -> None:
+    running(client, "a", "b")
+    guarded(client, allowed=0)
+    before = client.store.version
+    answer = client.ask("POST", f"{PODS}/a/eviction", eviction("a"))
+    assert (answer.status, client.store.version) == (429, before)
     assert "Retry-After" not in answer.headers, "clients that are told when to ask again do not give up"
     status = json.loads(answer.body)
     assert status["reason"] == "TooManyRequests"
@@ -125,56 +132,56 @@ def test_an_eviction_that_the_budget_forbids(asker: Asker) -> None:
     assert "needs 2 healthy pods and has 2" in cause["message"]
 
 
-def test_a_budget_that_was_not_counted_yet(asker: Asker) -> None:
-    running(asker, "a")
-    guarded(asker, allowed=1)
-    asker.patch(f"{BUDGETS}/web", {"spec": {"minAvailable": 2}})
-    answer = asker.ask("POST", f"{PODS}/a/eviction", eviction("a"))
+def test_a_budget_that_was_not_counted_yet(client: ApiClient) -> None:
+    running(client, "a")
+    guarded(client, allowed=1)
+    client.patch(f"{BUDGETS}/web", {"spec": {"minAvailable": 2}})
+    answer = client.ask("POST", f"{PODS}/a/eviction", eviction("a"))
     assert (answer.status, answer.headers["Retry-After"]) == (429, "10")
     assert json.loads(answer.body)["details"]["retryAfterSeconds"] == 10
 
 
-def test_two_budgets_for_one_pod(asker: Asker) -> None:
-    running(asker, "a")
-    guarded(asker, allowed=1)
-    asker.post(BUDGETS, {"metadata": {"name": "all"}, "spec": {"minAvailable": 1, "selector": {}}})
-    assert asker.refused("POST", f"{PODS}/a/eviction", eviction("a"))[:2] == (409, "Conflict")
+def test_two_budgets_for_one_pod(client: ApiClient) -> None:
+    running(client, "a")
+    guarded(client, allowed=1)
+    client.post(BUDGETS, {"metadata": {"name": "all"}, "spec": {"minAvailable": 1, "selector": {}}})
+    assert client.refused("POST", f"{PODS}/a/eviction", eviction("a"))[:2] == (409, "Conflict")
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-def test_what_does_no_work_needs_no_permission(asker: Asker, phase: str) -> None:
-    running(asker, "a")
-    guarded(asker, allowed=0)
-    asker.store.patch(
+def test_what_does_no_work_needs_no_permission(client: ApiClient, phase: str) -> None:
+    running(client, "a")
+    guarded(client, allowed=0)
+    client.store.patch(
         Key("pods", "default", "a"), lambda body: {**body, "status": {"phase": phase}}, Part.STATUS
     )
-    asker.post(f"{PODS}/a/eviction", eviction("a"))
-    assert asker.get(f"{BUDGETS}/web")["status"].get("disruptedPods") is None
+    client.post(f"{PODS}/a/eviction", eviction("a"))
+    assert client.get(f"{BUDGETS}/web")["status"].get("disruptedPods") is None
 
 
-def test_a_pod_that_is_not_ready_may_go_where_enough_are(asker: Asker) -> None:
-    running(asker, "a", ready="False")
-    guarded(asker, allowed=0)
-    asker.post(f"{PODS}/a/eviction", eviction("a"))
-    assert asker.get(f"{PODS}/a")["metadata"]["deletionTimestamp"]
+def test_a_pod_that_is_not_ready_may_go_where_enough_are(client: ApiClient) -> None:
+    running(client, "a", ready="False")
+    guarded(client, allowed=0)
+    client.post(f"{PODS}/a/eviction", eviction("a"))
+    assert client.get(f"{PODS}/a")["metadata"]["deletionTimestamp"]
 
 
-def test_a_pod_that_is_not_ready_stays_where_too_few_are(asker: Asker) -> None:
-    running(asker, "a", ready="False")
-    guarded(asker, allowed=0)
-    asker.patch(f"{BUDGETS}/web/status", {"status": {"currentHealthy": 1}})
-    assert asker.refused("POST", f"{PODS}/a/eviction", eviction("a"))[0] == 429
-    asker.patch(f"{BUDGETS}/web", {"spec": {"unhealthyPodEvictionPolicy": "AlwaysAllow"}})
-    asker.post(f"{PODS}/a/eviction", eviction("a"))
+def test_a_pod_that_is_not_ready_stays_where_too_few_are(client: ApiClient) -> None:
+    running(client, "a", ready="False")
+    guarded(client, allowed=0)
+    client.patch(f"{BUDGETS}/web/status", {"status": {"currentHealthy": 1}})
+    assert client.refused("POST", f"{PODS}/a/eviction", eviction("a"))[0] == 429
+    client.patch(f"{BUDGETS}/web", {"spec": {"unhealthyPodEvictionPolicy": "AlwaysAllow"}})
+    client.post(f"{PODS}/a/eviction", eviction("a"))
 
 
-def test_an_eviction_that_is_only_tried(asker: Asker) -> None:
-    running(asker, "a")
-    guarded(asker, allowed=1)
-    before = asker.store.version
-    asker.post(f"{PODS}/a/eviction", eviction("a", dryRun=["All"]))
-    asker.post(f"{PODS}/a/eviction", eviction("a"), dryRun="All")
-    assert asker.store.version == before
+def test_an_eviction_that_is_only_tried(client: ApiClient) -> None:
+    running(client, "a")
+    guarded(client, allowed=1)
+    before = client.store.version
+    client.post(f"{PODS}/a/eviction", eviction("a", dryRun=["All"]))
+    client.post(f"{PODS}/a/eviction", eviction("a"), dryRun="All")
+    assert client.store.version == before
 
 
 @pytest.mark.parametrize(
@@ -187,25 +194,25 @@ def test_an_eviction_that_is_only_tried(asker: Asker) -> None:
         (eviction("a", preconditions={"uid": "other"}), 409),
     ],
 )
-def test_an_eviction_that_cannot_be(asker: Asker, body: Json, status: int) -> None:
-    running(asker, "a")
-    assert asker.refused("POST", f"{PODS}/a/eviction", body)[0] == status
+def test_an_eviction_that_cannot_be(client: ApiClient, body: Json, status: int) -> None:
+    running(client, "a")
+    assert client.refused("POST", f"{PODS}/a/eviction", body)[0] == status
 
 
-def test_kubectl_sends_evictions_as_protobuf(asker: Asker) -> None:
-    running(asker, "a")
+def test_kubectl_sends_evictions_as_protobuf(client: ApiClient) -> None:
+    running(client, "a")
     type_meta = b"\x0a\x09policy/v1\x12\x08Eviction"
     metadata = b"\x0a\x01a\x1a\x07default"
     options = b"\x08\x03"
     raw = b"\x0a" + bytes([len(metadata)]) + metadata + b"\x12" + bytes([len(options)]) + options
     body = b"k8s\0\x0a" + bytes([len(type_meta)]) + type_meta + b"\x12" + bytes([len(raw)]) + raw
-    asker.post(f"{PODS}/a/eviction", body, content_type="application/vnd.kubernetes.protobuf")
-    assert asker.get(f"{PODS}/a")["metadata"]["deletionGracePeriodSeconds"] == 3
+    client.post(f"{PODS}/a/eviction", body, content_type="application/vnd.kubernetes.protobuf")
+    assert client.get(f"{PODS}/a")["metadata"]["deletionGracePeriodSeconds"] == 3
 
 
-def test_protobuf_of_other_kinds_is_refused_with_advice(asker: Asker) -> None:
+def test_protobuf_of_other_kinds_is_refused_with_advice(client: ApiClient) -> None:
     body = b"k8s\0\x0a\x0d\x0a\x02v1\x12\x07Gateway"
-    status, reason, sentence = asker.refused(
+    status, reason, sentence = client.refused(
         "POST", PODS, body, content_type="application/vnd.kubernetes.protobuf"
     )
     assert (status, reason) == (415, "UnsupportedMediaType")
@@ -216,37 +223,37 @@ def test_protobuf_of_other_kinds_is_refused_with_advice(asker: Asker) -> None:
 # --- scaling ---------------------------------------------------------------------------------------
 
 
-def test_a_scale_is_read_and_written(asker: Asker) -> None:
-    asker.post(DEPLOYMENTS, deployment("web", replicas=2))
+def test_a_scale_is_read_and_written(client: ApiClient) -> None:
+    client.post(DEPLOYMENTS, deployment("web", replicas=2))
     path = f"{DEPLOYMENTS}/web/scale"
-    scale = asker.get(path)
+    scale = client.get(path)
     assert (scale["kind"], scale["spec"], scale["status"]["selector"]) == (
         "Scale",
         {"replicas": 2},
         "app=web",
     )
-    assert asker.patch(path, {"spec": {"replicas": 5}})["spec"] == {"replicas": 5}
-    assert asker.put(path, {**asker.get(path), "spec": {"replicas": 3}})["spec"] == {"replicas": 3}
-    found = asker.get(f"{DEPLOYMENTS}/web")
+    assert client.patch(path, {"spec": {"replicas": 5}})["spec"] == {"replicas": 5}
+    assert client.put(path, {**client.get(path), "spec": {"replicas": 3}})["spec"] == {"replicas": 3}
+    found = client.get(f"{DEPLOYMENTS}/web")
     assert (found["spec"]["replicas"], found["metadata"]["generation"]) == (3, 3)
 
 
-def test_a_scale_of_another(asker: Asker) -> None:
-    asker.post(DEPLOYMENTS, deployment("web"))
+def test_a_scale_of_another(client: ApiClient) -> None:
+    client.post(DEPLOYMENTS, deployment("web"))
     other = {"metadata": {"name": "other"}, "spec": {"replicas": 2}}
-    status, _, told = asker.refused("PUT", f"{DEPLOYMENTS}/web/scale", other)
+    status, _, told = client.refused("PUT", f"{DEPLOYMENTS}/web/scale", other)
     assert (status, "does not match the name on the URL" in told) == (400, True)
 
 
-def test_a_scale_that_cannot_be(asker: Asker) -> None:
-    asker.post(DEPLOYMENTS, deployment("web"))
+def test_a_scale_that_cannot_be(client: ApiClient) -> None:
+    client.post(DEPLOYMENTS, deployment("web"))
     path = f"{DEPLOYMENTS}/web/scale"
     for replicas in (-1, "many", True, 2**40):
         change = {"spec": {"replicas": replicas}}
-        assert asker.refused("PATCH", path, change, content_type=MERGE)[:2] == (422, "Invalid")
-    stale = {**asker.get(path), "metadata": {"name": "web", "resourceVersion": "999"}}
-    assert asker.refused("PUT", path, stale)[:2] == (409, "Conflict")
-    assert asker.refused("PUT", path, {"kind": "Deployment"})[:2] == (400, "BadRequest")
+        assert client.refused("PATCH", path, change, content_type=MERGE)[:2] == (422, "Invalid")
+    stale = {**client.get(path), "metadata": {"name": "web", "resourceVersion": "999"}}
+    assert client.refused("PUT", path, stale)[:2] == (409, "Conflict")
+    assert client.refused("PUT", path, {"kind": "Deployment"})[:2] == (400, "BadRequest")
 
 
 # --- what only a real kubelet can do -----------------------------------------------------------------
@@ -255,9 +262,9 @@ def test_a_scale_that_cannot_be(asker: Asker) -> None:
 @pytest.mark.parametrize(
     ("part", "method"), [("log", "GET"), ("exec", "POST"), ("attach", "GET"), ("portforward", "GET")]
 )
-def test_nothing_runs_in_a_simulated_pod(asker: Asker, part: str, method: str) -> None:
-    assert asker.refused(method, f"{PODS}/a/{part}")[0] == 404
-    asker.post(PODS, pod("a"))
-    status, _, sentence = asker.refused(method, f"{PODS}/a/{part}")
+def test_nothing_runs_in_a_simulated_pod(client: ApiClient, part: str, method: str) -> None:
+    assert client.refused(method, f"{PODS}/a/{part}")[0] == 404
+    client.post(PODS, pod("a"))
+    status, _, sentence = client.refused(method, f"{PODS}/a/{part}")
     assert status == 400
     assert "simulated kubelet" in sentence

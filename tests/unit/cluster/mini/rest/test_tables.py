@@ -1,13 +1,14 @@
-"""What people see: columns worth reading, for every kind."""
+"""Tables: the columns of every kind."""
 
 import pytest
 
-from reprieve.cluster.mini.history import Key
-from reprieve.cluster.mini.kinds import KINDS, Kind
+from reprieve.cluster.mini.kinds import KINDS, ResourceKind
 from reprieve.cluster.mini.rest.tables import columns_of
 from reprieve.cluster.mini.rest.tables.cells import duration
 from reprieve.cluster.mini.store import Part
-from tests.unit.cluster.mini.rest.asking import NODES, PODS, TABLE, Asker, Json, node, pod
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
+from tests.unit.cluster.mini.rest.api_client import NODES, PODS, TABLE, ApiClient, node, pod
 
 
 def shown(table: Json, *, wide: bool = False) -> dict[str, list[object]]:
@@ -20,11 +21,11 @@ def headings(table: Json) -> list[str]:
     return [c["name"].upper() for c in table["columnDefinitions"] if c["priority"] == 0]
 
 
-def test_pods_show_who_comes_first_and_what_belongs_together(asker: Asker) -> None:
+def test_pods_show_priority_and_group(client: ApiClient) -> None:
     group = {"podGroupName": "train"}
-    asker.post(PODS, pod("a", nodeName="n1", schedulingGroup=group))
-    asker.clock.now += 90
-    table = asker.get(PODS, accept=TABLE)
+    client.post(PODS, pod("a", nodeName="n1", schedulingGroup=group))
+    client.clock.now += 90
+    table = client.get(PODS, accept=TABLE)
     assert headings(table) == ["NAME", "READY", "STATUS", "PRIORITY", "NODE", "GROUP", "AGE"]
     assert shown(table) == {"a": ["a", "0/1", "Pending", 0, "n1", "train", "90s"]}
     assert [c["name"] for c in table["columnDefinitions"]][7:] == ["Nominated Node", "IP"]
@@ -50,21 +51,21 @@ def test_pods_show_who_comes_first_and_what_belongs_together(asker: Asker) -> No
         ({"conditions": "none", "containerStatuses": 7}, "Unknown"),
     ],
 )
-def test_the_word_for_what_a_pod_does(asker: Asker, status: Json, word: str) -> None:
-    asker.post(PODS, pod("a"))
-    asker.store.patch(Key("pods", "default", "a"), lambda body: {**body, "status": status}, Part.STATUS)
-    assert shown(asker.get(PODS, accept=TABLE))["a"][2] == word
+def test_the_word_for_what_a_pod_does(client: ApiClient, status: Json, word: str) -> None:
+    client.post(PODS, pod("a"))
+    client.store.patch(Key("pods", "default", "a"), lambda body: {**body, "status": status}, Part.STATUS)
+    assert shown(client.get(PODS, accept=TABLE))["a"][2] == word
 
 
-def test_a_pod_that_leaves(asker: Asker) -> None:
-    asker.post(PODS, pod("a", nodeName="n1"))
-    asker.delete(f"{PODS}/a", gracePeriodSeconds="30")
-    assert shown(asker.get(f"{PODS}/a", accept=TABLE))["a"][2] == "Terminating"
+def test_a_pod_that_leaves(client: ApiClient) -> None:
+    client.post(PODS, pod("a", nodeName="n1"))
+    client.delete(f"{PODS}/a", gracePeriodSeconds="30")
+    assert shown(client.get(f"{PODS}/a", accept=TABLE))["a"][2] == "Terminating"
 
 
-def test_nodes_show_what_they_offer(asker: Asker) -> None:
-    asker.post(NODES, {**node("a"), "spec": {"unschedulable": True}})
-    row = shown(asker.get(NODES, accept=TABLE))["a"]
+def test_nodes_show_what_they_offer(client: ApiClient) -> None:
+    client.post(NODES, {**node("a"), "spec": {"unschedulable": True}})
+    row = shown(client.get(NODES, accept=TABLE))["a"]
     assert row[:5] == ["a", "Unknown,SchedulingDisabled", "<none>", "4", "8Gi"]
 
 
@@ -72,7 +73,7 @@ SHORT = ("CSINode", "LimitRange", "DeviceClass", "DeviceTaintRule", "ResourceCla
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if not k.asked], ids=lambda kind: kind.kind)
-def test_every_kind_has_its_columns_whatever_is_stored(kind: Kind) -> None:
+def test_every_kind_has_its_columns_whatever_is_stored(kind: ResourceKind) -> None:
     """Nothing checks what stands in a store: a table shows even nonsense."""
     nonsense = ["x", 7, None, [1], {"a": "b"}]
     columns = columns_of(kind)
@@ -85,17 +86,17 @@ def test_every_kind_has_its_columns_whatever_is_stored(kind: Kind) -> None:
         assert all(isinstance(column.read(inner, 0.0), str | int) for column in columns)
 
 
-def test_rows_carry_as_much_of_the_object_as_is_asked(asker: Asker) -> None:
-    asker.post(PODS, pod("a"))
+def test_rows_carry_as_much_of_the_object_as_is_asked(client: ApiClient) -> None:
+    client.post(PODS, pod("a"))
     rows = {
-        how: asker.get(PODS, accept=TABLE, includeObject=how)["rows"][0]
+        how: client.get(PODS, accept=TABLE, includeObject=how)["rows"][0]
         for how in ("None", "Metadata", "Object")
     }
     assert "object" not in rows["None"]
     assert rows["Metadata"]["object"]["kind"] == "PartialObjectMetadata"
     assert rows["Metadata"]["object"]["metadata"]["name"] == "a"
     assert rows["Object"]["object"]["spec"]["containers"]
-    assert asker.refused("GET", PODS, accept=TABLE, includeObject="Some")[0] == 422
+    assert client.refused("GET", PODS, accept=TABLE, includeObject="Some")[0] == 422
 
 
 @pytest.mark.parametrize(

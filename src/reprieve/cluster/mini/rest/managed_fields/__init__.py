@@ -1,4 +1,4 @@
-"""Who has written which fields of an object, and what follows when somebody else wants to write them.
+"""Field ownership, after structured-merge-diff: which manager owns which fields, and conflicts between them.
 
 Everything here works on JSON values and shapes: no requests, no store.
 """

@@ -1,16 +1,17 @@
-"""How an object is changed by a patch: three kinds, each a pure function from JSON values to JSON values.
+"""Patches: JSON patch, merge patch and strategic merge patch, each a pure function of JSON values.
 
-The fourth, to apply, depends on who else has written the object and is not here.
+The apply patch depends on field ownership and is in `server_side_apply`.
 """
 
 from collections.abc import Callable, Mapping
 
-from reprieve.cluster.mini.kinds import Json, Kind
-from reprieve.cluster.mini.rest.bodies import as_object, from_json, unsupported_media
-from reprieve.cluster.mini.rest.depth import check_depth
+from reprieve.cluster.mini.kinds import ResourceKind
+from reprieve.cluster.mini.rest.nesting_limit import check_depth
 from reprieve.cluster.mini.rest.patches.json_patch import apply_operations
 from reprieve.cluster.mini.rest.patches.merge_patch import merge
-from reprieve.cluster.mini.rest.patches.strategic import merge_strategically
+from reprieve.cluster.mini.rest.patches.strategic_merge import merge_strategically
+from reprieve.cluster.mini.rest.request_bodies import as_object, from_json, unsupported_media
+from reprieve.model.json import Json
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -21,10 +22,10 @@ Change = Callable[[Json], Json]
 __all__ = ["APPLY", "JSON_PATCH", "MERGE_PATCH", "PATCHES", "STRATEGIC", "Change", "change_of"]
 
 
-def change_of(kind: Kind, media: str, body: bytes) -> Change:
-    """What a patch does to an object; an ApiError for a patch that cannot be read.
+def change_of(kind: ResourceKind, media: str, body: bytes) -> Change:
+    """A patch as a function of an object; an ApiError for a malformed patch.
 
-    Nobody knows how strategic merges go for a kind that somebody has defined.
+    Strategic merge patches need merge keys, which custom kinds do not have.
     """
     served = [one for one in PATCHES if one != STRATEGIC or kind.custom is None]
     if media not in served:
@@ -39,21 +40,21 @@ def change_of(kind: Kind, media: str, body: bytes) -> Change:
     return checked
 
 
-def _by_operations(kind: Kind, patch: object) -> Change:
+def _by_operations(kind: ResourceKind, patch: object) -> Change:
     return lambda old: as_object(apply_operations(old, patch))
 
 
-def _by_merging(kind: Kind, patch: object) -> Change:
+def _by_merging(kind: ResourceKind, patch: object) -> Change:
     given = as_object(patch)
     return lambda old: as_object(merge(old, given))
 
 
-def _strategically(kind: Kind, patch: object) -> Change:
+def _strategically(kind: ResourceKind, patch: object) -> Change:
     given = as_object(patch)
     return lambda old: merge_strategically(kind, old, given)
 
 
-PATCHES: Mapping[str, Callable[[Kind, object], Change]] = {
+PATCHES: Mapping[str, Callable[[ResourceKind, object], Change]] = {
     JSON_PATCH: _by_operations,
     MERGE_PATCH: _by_merging,
     STRATEGIC: _strategically,

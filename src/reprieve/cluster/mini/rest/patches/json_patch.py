@@ -1,7 +1,7 @@
-"""JSON patch (RFC 6902): a list of operations, each on the place that a pointer leads to.
+"""JSON patch (RFC 6902): a list of operations, each with a pointer to its target.
 
-Nothing that is given is altered: what lies on the way to a change is copied. A patch that is no patch is a
-400; one that does not fit the object is a 422.
+Inputs are not changed: containers on the path to a change are copied. A malformed patch is a 400, one that
+does not fit the object a 422.
 """
 
 import re
@@ -11,38 +11,41 @@ from typing import Any
 import msgspec
 
 from reprieve.cluster.mini.errors import ApiError, bad_request
+from reprieve.model.json import Json
 
 _MOST_OPERATIONS = 10_000
 _MOST_COPIED = 3 * 1024 * 1024  # bytes: copies of copies double each time
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
-Json = Any
+JsonValue = Any
 Pointer = tuple[str, ...]
 
 
-def apply_operations(value: Json, patch: object) -> Json:
+def apply_operations(value: JsonValue, patch: object) -> JsonValue:
     if not isinstance(patch, list):
         raise bad_request("a JSON patch must be a list of operations")
     if len(patch) > _MOST_OPERATIONS:
-        raise bad_request(f"a JSON patch may have {_MOST_OPERATIONS} operations, this one has {len(patch)}")
+        raise bad_request(
+            f"The allowed maximum operations in a JSON patch is {_MOST_OPERATIONS}, got {len(patch)}"
+        )
     copied = 0
     for number, operation in enumerate(patch):
         if not isinstance(operation, dict):
             raise bad_request(f"operation {number} of the JSON patch must be an object")
         copied += _size_of_copy(value, operation, number)
         if copied > _MOST_COPIED:
-            raise _unfit(number, f"all copies together may have {_MOST_COPIED} bytes")
+            raise _unfit(number, f"all copies together exceed {_MOST_COPIED} bytes")
         value = _apply(value, operation, number)
     return value
 
 
-def _size_of_copy(value: Json, operation: dict[str, Any], number: int) -> int:
+def _size_of_copy(value: JsonValue, operation: Json, number: int) -> int:
     if operation.get("op") != "copy":
         return 0
     return len(msgspec.json.encode(_at(value, _pointer(operation, "from", number), number)))
 
 
-def _apply(value: Json, operation: dict[str, Any], number: int) -> Json:
+def _apply(value: JsonValue, operation: Json, number: int) -> JsonValue:
     name = operation.get("op")
     if not isinstance(name, str) or name not in _OPERATIONS:
         known = ", ".join(_OPERATIONS)
@@ -50,21 +53,21 @@ def _apply(value: Json, operation: dict[str, Any], number: int) -> Json:
     return _OPERATIONS[name](value, operation, number)
 
 
-def _add(value: Json, operation: dict[str, Any], number: int) -> Json:
+def _add(value: JsonValue, operation: Json, number: int) -> JsonValue:
     return _put(value, _path(operation, number), _given(operation, number), number, inserts=True)
 
 
-def _remove(value: Json, operation: dict[str, Any], number: int) -> Json:
+def _remove(value: JsonValue, operation: Json, number: int) -> JsonValue:
     return _without(value, _path(operation, number), number)
 
 
-def _replace(value: Json, operation: dict[str, Any], number: int) -> Json:
+def _replace(value: JsonValue, operation: Json, number: int) -> JsonValue:
     path = _path(operation, number)
     _at(value, path, number)
     return _put(value, path, _given(operation, number), number, inserts=False)
 
 
-def _move(value: Json, operation: dict[str, Any], number: int) -> Json:
+def _move(value: JsonValue, operation: Json, number: int) -> JsonValue:
     source, path = _pointer(operation, "from", number), _path(operation, number)
     if source == path[: len(source)] and source != path:
         raise _unfit(number, "a value cannot be moved into itself")
@@ -74,19 +77,19 @@ def _move(value: Json, operation: dict[str, Any], number: int) -> Json:
     return _put(_without(value, source, number), path, moved, number, inserts=True)
 
 
-def _copy(value: Json, operation: dict[str, Any], number: int) -> Json:
+def _copy(value: JsonValue, operation: Json, number: int) -> JsonValue:
     found = _at(value, _pointer(operation, "from", number), number)
     return _put(value, _path(operation, number), found, number, inserts=True)
 
 
-def _test(value: Json, operation: dict[str, Any], number: int) -> Json:
+def _test(value: JsonValue, operation: Json, number: int) -> JsonValue:
     path = _path(operation, number)
     if not _equal(_at(value, path, number), _given(operation, number)):
         raise _unfit(number, f"the test of {_shown(path)} failed")
     return value
 
 
-_OPERATIONS: Mapping[str, Callable[[Json, dict[str, Any], int], Json]] = {
+_OPERATIONS: Mapping[str, Callable[[JsonValue, Json, int], JsonValue]] = {
     "add": _add,
     "remove": _remove,
     "replace": _replace,
@@ -99,11 +102,11 @@ _OPERATIONS: Mapping[str, Callable[[Json, dict[str, Any], int], Json]] = {
 # --- pointers ------------------------------------------------------------------------------------
 
 
-def _path(operation: dict[str, Any], number: int) -> Pointer:
+def _path(operation: Json, number: int) -> Pointer:
     return _pointer(operation, "path", number)
 
 
-def _pointer(operation: dict[str, Any], field: str, number: int) -> Pointer:
+def _pointer(operation: Json, field: str, number: int) -> Pointer:
     text = operation.get(field)
     if not isinstance(text, str) or (text and not text.startswith("/")):
         raise bad_request(
@@ -112,13 +115,13 @@ def _pointer(operation: dict[str, Any], field: str, number: int) -> Pointer:
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:])
 
 
-def _given(operation: dict[str, Any], number: int) -> Json:
+def _given(operation: Json, number: int) -> JsonValue:
     if "value" not in operation:
         raise bad_request(f"operation {number} of the JSON patch: value is missing")
     return operation["value"]
 
 
-def _at(value: Json, path: Pointer, number: int) -> Json:
+def _at(value: JsonValue, path: Pointer, number: int) -> JsonValue:
     for step in path:
         if isinstance(value, dict) and step in value:
             value = value[step]
@@ -129,7 +132,7 @@ def _at(value: Json, path: Pointer, number: int) -> Json:
     return value
 
 
-def _put(value: Json, path: Pointer, new: Json, number: int, *, inserts: bool) -> Json:
+def _put(value: JsonValue, path: Pointer, new: JsonValue, number: int, *, inserts: bool) -> JsonValue:
     if not path:
         return new
     step, *rest = path
@@ -151,7 +154,7 @@ def _put(value: Json, path: Pointer, new: Json, number: int, *, inserts: bool) -
     return [*value[:i], new, *value[i + 1 :]]
 
 
-def _without(value: Json, path: Pointer, number: int) -> Json:
+def _without(value: JsonValue, path: Pointer, number: int) -> JsonValue:
     if not path:
         raise _unfit(number, "the whole object cannot be removed")
     step, *rest = path
@@ -166,14 +169,14 @@ def _without(value: Json, path: Pointer, number: int) -> Json:
     raise _missing(path, number)
 
 
-def _index(value: list[Json], step: str, path: Pointer, number: int, last: int) -> int:
+def _index(value: list[JsonValue], step: str, path: Pointer, number: int, last: int) -> int:
     if _INDEX.fullmatch(step) is None or int(step) > last:
         raise _missing(path, number)
     return int(step)
 
 
-def _equal(one: Json, other: Json) -> bool:
-    """True is not 1 in JSON."""
+def _equal(one: JsonValue, other: JsonValue) -> bool:
+    """Unlike in Python, true is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -188,8 +191,8 @@ def _shown(path: Pointer) -> str:
 
 
 def _missing(path: Pointer, number: int) -> ApiError:
-    return _unfit(number, f"there is no {_shown(path)}")
+    return _unfit(number, f"the path {_shown(path)} does not exist")
 
 
 def _unfit(number: int, why: str) -> ApiError:
-    return ApiError(422, "Invalid", f"operation {number} of the JSON patch cannot be done: {why}")
+    return ApiError(422, "Invalid", f"operation {number} of the JSON patch cannot be applied: {why}")

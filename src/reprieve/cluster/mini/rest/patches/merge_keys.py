@@ -1,16 +1,16 @@
-"""By which field the items of a list are told apart when a strategic merge patch meets it, for each kind.
+"""Merge keys: the field that identifies items of a list in a strategic merge patch, for each kind.
 
-A list that is not named here is replaced as a whole; so are tolerations, taints, and every list of selectors.
+A list without a merge key is replaced as a whole, such as tolerations, taints, and lists in selectors.
 """
 
 from collections.abc import Mapping
 from functools import cache
 
-from reprieve.cluster.mini.kinds import Kind
+from reprieve.cluster.mini.kinds import ResourceKind
 
-PRIMITIVE = ""  # the items are plain values, each its own key
+PRIMITIVE = ""  # items are plain values, each its own key
 
-# Paths: the merge key. A list within a list is found below its name, whatever the item.
+# Merge keys by path. The path of a nested list has no element for the item.
 _METADATA = {"ownerReferences": "uid", "finalizers": PRIMITIVE}
 _CONTAINER = {
     "ports": "containerPort",
@@ -69,14 +69,14 @@ _OWN: Mapping[str, Mapping[str, str]] = {
     "Workload": {"spec.podGroupTemplates.resourceClaims": "name"},
 }
 
-# Mappings that are replaced and not merged.
+# Mappings that are replaced as a whole.
 _ATOMIC: Mapping[str, frozenset[str]] = {"PodDisruptionBudget": frozenset({"spec.selector"})}
 
 
 @cache
-def merge_keys(kind: Kind) -> Mapping[str, str]:
+def merge_keys(kind: ResourceKind) -> Mapping[str, str]:
     return {**_under("metadata", _METADATA), **_CONDITIONS, **_OWN.get(kind.kind, {})}
 
 
-def atomic_mappings(kind: Kind) -> frozenset[str]:
+def atomic_mappings(kind: ResourceKind) -> frozenset[str]:
     return _ATOMIC.get(kind.kind, frozenset())

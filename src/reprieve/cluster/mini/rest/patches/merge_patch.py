@@ -1,4 +1,4 @@
-"""JSON merge patch (RFC 7396): a patch looks like what it changes, and null takes away."""
+"""JSON merge patch (RFC 7396): a patch has the shape of the object, and null removes a field."""
 
 
 def merge(old: object, patch: object) -> object:

@@ -1,16 +1,26 @@
-"""Tables: the answer for people. Which columns a kind has, and rows made from objects as they are stored."""
+"""Server-side printing: the columns of each kind, and rows from stored objects."""
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from reprieve.cluster.mini.kinds import Json, Kind
-from reprieve.cluster.mini.rest.query import Query
-from reprieve.cluster.mini.rest.tables import defined, kept, others, pods, workloads
-from reprieve.cluster.mini.rest.tables.cells import AGE, NAME, Column
+from reprieve.cluster.mini.kinds import ResourceKind
+from reprieve.cluster.mini.rest.query_parameters import Query
+from reprieve.cluster.mini.rest.tables import (
+    core,
+    devices,
+    networking,
+    pods,
+    printer_columns,
+    rbac,
+    storage,
+    workloads,
+)
+from reprieve.cluster.mini.rest.tables.cells import AGE, NAME, TableColumn
+from reprieve.model.json import Json
 
 META = "meta.k8s.io/v1"
 
-COLUMNS: Mapping[str, tuple[Column, ...]] = {
+COLUMNS: Mapping[str, tuple[TableColumn, ...]] = {
     "Pod": pods.POD,
     "Node": pods.NODE,
     "Deployment": workloads.DEPLOYMENT,
@@ -25,38 +35,38 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "Workload": workloads.WORKLOAD,
     "PodDisruptionBudget": workloads.BUDGET,
     "PriorityClass": workloads.PRIORITY_CLASS,
-    "ResourceQuota": others.QUOTA,
-    "Namespace": others.NAMESPACE,
-    "ConfigMap": others.CONFIG_MAP,
-    "Secret": others.SECRET,
-    "ServiceAccount": others.SERVICE_ACCOUNT,
-    "Service": others.SERVICE,
-    "Lease": others.LEASE,
-    "PersistentVolume": others.VOLUME,
-    "PersistentVolumeClaim": others.CLAIM,
-    "StorageClass": others.STORAGE_CLASS,
-    "CSINode": others.CSI_NODE,
-    "CSIDriver": others.CSI_DRIVER,
-    "VolumeAttachment": others.ATTACHMENT,
-    "LimitRange": others.LIMIT_RANGE,
+    "ResourceQuota": core.QUOTA,
+    "Namespace": core.NAMESPACE,
+    "ConfigMap": core.CONFIG_MAP,
+    "Secret": core.SECRET,
+    "ServiceAccount": core.SERVICE_ACCOUNT,
+    "Service": networking.SERVICE,
+    "Lease": core.LEASE,
+    "PersistentVolume": storage.VOLUME,
+    "PersistentVolumeClaim": storage.CLAIM,
+    "StorageClass": storage.STORAGE_CLASS,
+    "CSINode": storage.CSI_NODE,
+    "CSIDriver": storage.CSI_DRIVER,
+    "VolumeAttachment": storage.ATTACHMENT,
+    "LimitRange": core.LIMIT_RANGE,
     "CronJob": workloads.CRON_JOB,
-    "CSIStorageCapacity": others.CAPACITY,
-    "Event": others.EVENT,
-    "CustomResourceDefinition": others.DEFINITION,
-    "Role": others.ROLE,
-    "ClusterRole": others.ROLE,
-    "RoleBinding": others.BINDING,
-    "ClusterRoleBinding": others.BINDING,
-    "HorizontalPodAutoscaler": kept.AUTOSCALER,
-    "Endpoints": kept.ENDPOINTS,
-    "NetworkPolicy": kept.NETWORK_POLICY,
-    "PodTemplate": kept.POD_TEMPLATE,
-    "Ingress": kept.INGRESS,
-    "IngressClass": kept.INGRESS_CLASS,
-    "EndpointSlice": kept.ENDPOINT_SLICE,
-    "ResourceClaim": kept.RESOURCE_CLAIM,
-    "ResourceSlice": kept.RESOURCE_SLICE,
-    "VolumeAttributesClass": kept.ATTRIBUTES_CLASS,
+    "CSIStorageCapacity": storage.CAPACITY,
+    "Event": core.EVENT,
+    "CustomResourceDefinition": core.DEFINITION,
+    "Role": rbac.ROLE,
+    "ClusterRole": rbac.ROLE,
+    "RoleBinding": rbac.BINDING,
+    "ClusterRoleBinding": rbac.BINDING,
+    "HorizontalPodAutoscaler": workloads.AUTOSCALER,
+    "Endpoints": networking.ENDPOINTS,
+    "NetworkPolicy": networking.NETWORK_POLICY,
+    "PodTemplate": workloads.POD_TEMPLATE,
+    "Ingress": networking.INGRESS,
+    "IngressClass": networking.INGRESS_CLASS,
+    "EndpointSlice": networking.ENDPOINT_SLICE,
+    "ResourceClaim": devices.RESOURCE_CLAIM,
+    "ResourceSlice": devices.RESOURCE_SLICE,
+    "VolumeAttributesClass": storage.ATTRIBUTES_CLASS,
 }
 
 
@@ -73,13 +83,13 @@ def included(query: Query) -> Included:
     return Included(query.choice("includeObject", allowed) or Included.METADATA.value)
 
 
-def columns_of(kind: Kind, version: str = "") -> tuple[Column, ...]:
+def columns_of(kind: ResourceKind, version: str = "") -> tuple[TableColumn, ...]:
     if kind.custom is not None:
-        return defined.columns(kind.custom.columns[version])
+        return printer_columns.columns(kind.custom.columns[version])
     return COLUMNS.get(kind.kind, (NAME, AGE))
 
 
-def definitions(kind: Kind, version: str) -> list[Json]:
+def definitions(kind: ResourceKind, version: str) -> list[Json]:
     return [
         {
             "name": column.name,
@@ -92,8 +102,8 @@ def definitions(kind: Kind, version: str) -> list[Json]:
     ]
 
 
-def row(columns: Iterable[Column], stored: Json, shown: Json, include: Included, now: float) -> Json:
-    """``stored`` is what the cells are read from, ``shown`` the same as the client spells it."""
+def row(columns: Iterable[TableColumn], stored: Json, shown: Json, include: Included, now: float) -> Json:
+    """Cells come from ``stored``; ``shown`` is the same object in the client's API version."""
     cells = [column.read(stored, now) for column in columns]
     match include:
         case Included.NOTHING:

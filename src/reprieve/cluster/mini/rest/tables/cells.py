@@ -1,13 +1,13 @@
-"""Cells of the tables that people read: how a value is found in an object and written down.
+"""Cells of tables: how a value is read from an object and formatted.
 
-Objects are taken as they are: what is missing, or is not what it should be, is an empty cell.
+Objects may be malformed: a value that is missing or of the wrong type is an empty cell.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from reprieve.cluster.mini.kinds import Json
+from reprieve.model.json import Json
 
 NONE, UNKNOWN = "<none>", "<unknown>"
 
@@ -16,8 +16,8 @@ Reader = Callable[[Json, float], Cell]  # an object, and now
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """``wide``: shown only to those who ask for more."""
+class TableColumn:
+    """``wide``: shown only by `kubectl get -o wide`."""
 
     name: str
     read: Reader
@@ -56,38 +56,38 @@ def condition(body: object, name: str) -> Json:
 # --- columns that many kinds share -----------------------------------------------------------------
 
 
-def text(name: str, path: str, missing: str = NONE, *, wide: bool = False) -> Column:
-    return Column(name, lambda body, now: text_at(body, path, missing), wide)
+def text(name: str, path: str, missing: str = NONE, *, wide: bool = False) -> TableColumn:
+    return TableColumn(name, lambda body, now: text_at(body, path, missing), wide)
 
 
-def number(name: str, path: str, missing: int = 0, *, wide: bool = False) -> Column:
-    return Column(name, lambda body, now: number_at(body, path, missing), wide, "integer")
+def number(name: str, path: str, missing: int = 0, *, wide: bool = False) -> TableColumn:
+    return TableColumn(name, lambda body, now: number_at(body, path, missing), wide, "integer")
 
 
-def joined(name: str, path: str, field: str, *, wide: bool = False) -> Column:
+def joined(name: str, path: str, field: str, *, wide: bool = False) -> TableColumn:
     """One field of all items of a list."""
 
     def read(body: Json, now: float) -> str:
         return ",".join(text_at(item, field, "") for item in items_at(body, path)) or NONE
 
-    return Column(name, read, wide)
+    return TableColumn(name, read, wide)
 
 
-def size(name: str, *paths: str) -> Column:
+def size(name: str, *paths: str) -> TableColumn:
     """How many entries there are."""
 
     def read(body: Json, now: float) -> int:
         found = (at(body, path) for path in paths)
         return sum(len(value) for value in found if isinstance(value, dict | list))
 
-    return Column(name, read, type="integer")
+    return TableColumn(name, read, type="integer")
 
 
-def since(name: str, path: str, missing: str = UNKNOWN, *, wide: bool = False) -> Column:
-    return Column(name, lambda body, now: age(at(body, path), now, missing), wide)
+def since(name: str, path: str, missing: str = UNKNOWN, *, wide: bool = False) -> TableColumn:
+    return TableColumn(name, lambda body, now: age(at(body, path), now, missing), wide)
 
 
-NAME = Column("Name", lambda body, now: text_at(body, "metadata.name"), format="name")
+NAME = TableColumn("Name", lambda body, now: text_at(body, "metadata.name"), format="name")
 AGE = since("Age", "metadata.creationTimestamp")
 
 
@@ -107,7 +107,7 @@ def age(stamp: object, now: float, missing: str = UNKNOWN) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Two units at most, and one where the second would tell little."""
+    """As kubectl: two units at most, and one for longer durations."""
     whole = max(0, int(seconds))
     minutes, hours, days, years = whole // 60, whole // 3600, whole // 86400, whole // 31_536_000
     if whole < 120:

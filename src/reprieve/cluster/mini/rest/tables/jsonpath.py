@@ -1,4 +1,4 @@
-"""The paths by which a definition finds what its tables show: ``.spec.items[?(@.name=="a")].size``."""
+"""JSONPath of printer columns: ``.spec.items[?(@.name=="a")].size``."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ Step = Callable[[Any], Iterator[Any]]
 
 @lru_cache(maxsize=256)
 def steps_of(path: str) -> tuple[Step, ...] | None:
-    """None for what cannot be read."""
+    """None for a path that is not supported."""
     steps: list[Step] = []
     position = 0
     while position < len(path):
@@ -62,7 +62,7 @@ def _matching(value: Any, name: str, wanted: str) -> Iterator[Any]:
 
 
 def first_at(body: Any, path: str) -> Any:
-    """What a path leads to; the first, if it is several; None, if it leads nowhere."""
+    """The first value at a path; None if there is none."""
     found = [body]
     for step in steps_of(path) or ():
         found = [below for value in found for below in step(value)]

@@ -1,11 +1,10 @@
-"""How pods and nodes are shown."""
+"""Columns of pods and nodes."""
 
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import (
     AGE,
     NAME,
     NONE,
-    Column,
+    TableColumn,
     at,
     condition,
     items_at,
@@ -13,6 +12,7 @@ from reprieve.cluster.mini.rest.tables.cells import (
     text,
     text_at,
 )
+from reprieve.model.json import Json
 
 _ROLE = "node-role.kubernetes.io/"
 
@@ -28,7 +28,7 @@ def _ready(body: Json, now: float) -> str:
 
 
 def _status(body: Json, now: float) -> str:
-    """The most telling word: why it waits or ended, or that it leaves."""
+    """The STATUS column of kubectl: Terminating, a reason, or the phase."""
     phase = text_at(body, "status.phase", "Unknown")
     ended = phase in ("Succeeded", "Failed")
     if at(body, "metadata.deletionTimestamp") is not None and not ended:
@@ -53,8 +53,8 @@ def _of_containers(body: Json) -> str:
 
 POD = (
     NAME,
-    Column("Ready", _ready),
-    Column("Status", _status),
+    TableColumn("Ready", _ready),
+    TableColumn("Status", _status),
     number("Priority", "spec.priority"),
     text("Node", "spec.nodeName"),
     text("Group", "spec.schedulingGroup.podGroupName"),
@@ -82,7 +82,7 @@ def _roles(body: Json, now: float) -> str:
 
 
 def _gpus(body: Json, now: float) -> str:
-    """Accelerators have a resource name of their maker's."""
+    """GPUs of any vendor: resources that end in /gpu."""
     offered = at(body, "status.allocatable")
     found = offered if isinstance(offered, dict) else {}
     return ",".join(str(v) for k, v in sorted(found.items()) if str(k).endswith("/gpu")) or NONE
@@ -95,12 +95,12 @@ def _taints(body: Json, now: float) -> str:
 
 NODE = (
     NAME,
-    Column("Status", _node_status),
-    Column("Roles", _roles),
+    TableColumn("Status", _node_status),
+    TableColumn("Roles", _roles),
     text("CPU", "status.allocatable.cpu"),
     text("Memory", "status.allocatable.memory"),
-    Column("GPU", _gpus),
+    TableColumn("GPU", _gpus),
     AGE,
     text("Version", "status.nodeInfo.kubeletVersion"),
-    Column("Taints", _taints, wide=True),
+    TableColumn("Taints", _taints, wide=True),
 )

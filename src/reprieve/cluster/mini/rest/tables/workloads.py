@@ -1,12 +1,11 @@
-"""How those that own pods, groups of them and budgets are shown."""
+"""Columns of workloads, pod groups, disruption budgets and priority classes."""
 
-from reprieve.cluster.mini.kinds import Json
 from reprieve.cluster.mini.rest.tables.cells import (
     AGE,
     NAME,
     NONE,
     UNKNOWN,
-    Column,
+    TableColumn,
     at,
     condition,
     duration,
@@ -20,10 +19,11 @@ from reprieve.cluster.mini.rest.tables.cells import (
     text,
     text_at,
 )
+from reprieve.model.json import Json
 
 
 def _selector(body: Json, now: float) -> str:
-    """The oldest of the kinds has the labels in the selector itself."""
+    """The selector of a ReplicationController is a mapping of labels."""
     labels = at(body, "spec.selector.matchLabels") or at(body, "spec.selector")
     pairs = labels.items() if isinstance(labels, dict) else ()
     return ",".join(f"{key}={value}" for key, value in pairs if isinstance(value, str)) or NONE
@@ -32,7 +32,7 @@ def _selector(body: Json, now: float) -> str:
 _TEMPLATE = (
     joined("Containers", "spec.template.spec.containers", "name", wide=True),
     joined("Images", "spec.template.spec.containers", "image", wide=True),
-    Column("Selector", _selector, wide=True),
+    TableColumn("Selector", _selector, wide=True),
 )
 
 
@@ -42,7 +42,7 @@ def _replicas_ready(body: Json, now: float) -> str:
 
 DEPLOYMENT = (
     NAME,
-    Column("Ready", _replicas_ready),
+    TableColumn("Ready", _replicas_ready),
     number("Up-to-date", "status.updatedReplicas"),
     number("Available", "status.availableReplicas"),
     AGE,
@@ -56,7 +56,7 @@ REPLICA_SET = (
     AGE,
     *_TEMPLATE,
 )
-STATEFUL_SET = (NAME, Column("Ready", _replicas_ready), AGE, *_TEMPLATE[:2])
+STATEFUL_SET = (NAME, TableColumn("Ready", _replicas_ready), AGE, *_TEMPLATE[:2])
 
 
 def _node_selector(body: Json, now: float) -> str:
@@ -72,14 +72,14 @@ DAEMON_SET = (
     number("Ready", "status.numberReady"),
     number("Up-to-date", "status.updatedNumberScheduled"),
     number("Available", "status.numberAvailable"),
-    Column("Node Selector", _node_selector),
+    TableColumn("Node Selector", _node_selector),
     AGE,
     *_TEMPLATE,
 )
 
 
 def _controller(body: Json, now: float) -> str:
-    """As kubectl names things, or nobody."""
+    """The controlling owner as kind.group/name."""
     found = [owner for owner in items_at(body, "metadata.ownerReferences") if owner.get("controller") is True]
     if not found:
         return NONE
@@ -87,7 +87,7 @@ def _controller(body: Json, now: float) -> str:
     return f"{text_at(found[0], 'kind').lower()}.{group}/{text_at(found[0], 'name')}"
 
 
-REVISION = (NAME, Column("Controller", _controller), number("Revision", "revision"), AGE)
+REVISION = (NAME, TableColumn("Controller", _controller), number("Revision", "revision"), AGE)
 
 
 def _job_status(body: Json, now: float) -> str:
@@ -112,9 +112,9 @@ def _job_duration(body: Json, now: float) -> str:
 
 JOB = (
     NAME,
-    Column("Status", _job_status),
-    Column("Completions", _completions),
-    Column("Duration", _job_duration),
+    TableColumn("Status", _job_status),
+    TableColumn("Completions", _completions),
+    TableColumn("Duration", _job_duration),
     AGE,
     *_TEMPLATE,
 )
@@ -130,6 +130,21 @@ CRON_JOB = (
     AGE,
     joined("Containers", "spec.jobTemplate.spec.template.spec.containers", "name", wide=True),
     joined("Images", "spec.jobTemplate.spec.template.spec.containers", "image", wide=True),
+)
+POD_TEMPLATE = (NAME, joined("Containers", "template.spec.containers", "name"), AGE)
+
+
+def _reference(body: Json, now: float) -> str:
+    return f"{text_at(body, 'spec.scaleTargetRef.kind')}/{text_at(body, 'spec.scaleTargetRef.name')}"
+
+
+AUTOSCALER = (
+    NAME,
+    TableColumn("Reference", _reference),
+    number("MinPods", "spec.minReplicas", 1),
+    number("MaxPods", "spec.maxReplicas"),
+    number("Replicas", "status.currentReplicas"),
+    AGE,
 )
 
 
@@ -151,15 +166,15 @@ def _disruption(body: Json, now: float) -> str:
     return "All" if isinstance(mode, dict) and "all" in mode else "Single"
 
 
-def _scheduled(name: str) -> Column:
-    return Column("Scheduled", lambda body, now: text_at(condition(body, name), "status", UNKNOWN))
+def _scheduled(name: str) -> TableColumn:
+    return TableColumn("Scheduled", lambda body, now: text_at(condition(body, name), "status", UNKNOWN))
 
 
-def _group(scheduled: str) -> tuple[Column, ...]:
+def _group(scheduled: str) -> tuple[TableColumn, ...]:
     return (
         NAME,
-        Column("Policy", _policy),
-        Column("Disruption", _disruption),
+        TableColumn("Policy", _policy),
+        TableColumn("Disruption", _disruption),
         number("Priority", "spec.priority"),
         _scheduled(scheduled),
         AGE,
@@ -173,10 +188,10 @@ COMPOSITE_POD_GROUP = _group("CompositePodGroupInitiallyScheduled")
 WORKLOAD = (NAME, joined("Templates", "spec.podGroupTemplates", "name"), AGE)
 
 
-# --- who comes first, who is protected ---------------------------------------------------------------
+# --- budgets and priorities --------------------------------------------------------------------------
 
 
-def _either(path: str) -> Column:
+def _either(path: str) -> TableColumn:
     name = {"minAvailable": "Min Available", "maxUnavailable": "Max Unavailable"}[path]
     return text(name, f"spec.{path}", "N/A")
 

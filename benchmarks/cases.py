@@ -1,0 +1,185 @@
+"""Which cases are there, and which of them does a pattern mean?
+
+A case names its workload and the workload's arguments. Nothing of the product is imported here: a case's
+process must import only what the case needs, or its memory would say nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fnmatch import fnmatchcase
+
+from benchmarks.names import UsageError, nearest
+from benchmarks.worlds.shapes import shapes
+
+Arguments = Mapping[str, object]
+
+
+class Compared(Enum):
+    """Which figure of a run tells two revisions apart."""
+
+    # Of calls that are alike. Other work on the machine only ever adds time, and on a busy machine to more
+    # than half of the calls. With one revision on both sides, the interval was narrower than with the median.
+    QUARTILE_CPU = "lower quartile of processor time"
+    MEAN_CPU = "mean processor time"  # of calls that are not: what they take together counts
+    MEDIAN_WALL = "median time"  # where waiting is what is measured
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    about: str
+    workload: str  # a module of benchmarks.workloads
+    arguments: Arguments = field(default_factory=dict)
+    compared: Compared = Compared.QUARTILE_CPU
+    beside: bool = False  # the product runs as a program of its own, and the workload beside it
+    made_world: bool = False  # the cluster comes from make_world.py
+
+
+_HARDER = {
+    "priorities": "every pod has one of 900 priorities",
+    "groups": "the running pods are in groups that are evicted whole",
+    "budgets": "a tenth of the pods is under budgets that allow nothing",
+    "all-budgets": "every pod is under a budget that allows nothing",
+    "spread": "the preemptors spread over zones among themselves",
+    "tolerations": "half of the pods tolerate every preemption",
+}
+_HARDER_FOR_A_POD = {
+    **_HARDER,
+    "anti-affinity": "the preemptor refuses every other pod on its node",
+    "spread-all": "the preemptor spreads over zones among all pods",
+}
+_SIZES = (100, 1000, 5000)
+_AT_5000 = "at 5000 nodes and 50000 pods"
+
+
+def _preempting() -> Iterator[Case]:
+    """One decision in a full cluster. P: a pod; G: a gang; and how many nodes there are."""
+    for name, nodes, pods, variants in (
+        ("P500", 500, 1, {}),
+        ("G500", 500, 50, {}),
+        ("P5000", 5000, 1, _HARDER_FOR_A_POD),
+        ("G5000", 5000, 100, _HARDER),
+    ):
+        about = f"{'a pod' if pods == 1 else f'a gang of {pods}'} preempts on {nodes} full nodes"
+        size: Arguments = {"nodes": nodes, "pods": pods}
+        yield Case(name, about, "preempting", size)
+        yield Case(
+            f"{name}-upstream",
+            f"as {name}, with policy: Upstream",
+            "preempting",
+            {**size, "policy": "Upstream"},
+        )
+        for variant, how in variants.items():
+            yield Case(f"{name}-{variant}", f"as {name}; {how}", "preempting", {**size, "variant": variant})
+    # At the sizes above this would take minutes: the rule is checked again for each pod that is reprieved.
+    small: Arguments = {"nodes": 100, "pods": 20, "variant": "anti-affinity"}
+    about = "a gang of 20 preempts on 100 full nodes; it refuses every other pod on its nodes"
+    yield Case("G100-anti-affinity", about, "preempting", small)
+
+
+def _crowded() -> Iterator[Case]:
+    for name, pods, millicpu, expected, about in (
+        ("H1000-pod", 1, 16000, "Nominate", "a pod of 16 cpu preempts"),
+        ("H1000-gang", 32, 8000, "Nominate", "a gang of 32 pods of 8 cpu preempts"),
+        ("H1000-gang-fits", 32, 4000, "Bind", "a gang of 32 pods of 4 cpu finds room"),
+        ("H5000-pod", 1, 8000, "Nominate", "a pod of 8 cpu and 4 GPUs preempts"),
+        ("H5000-gang", 32, 8000, "Nominate", "a gang of 32 pods of 8 cpu and 4 GPUs preempts"),
+    ):
+        world = name.partition("-")[0]
+        arguments = {"world": world, "pods": pods, "millicpu": millicpu, "expected": expected}
+        yield Case(name, f"{about} in the crowded world {world}", "crowded", arguments, made_world=True)
+
+
+def _preemptors() -> Iterator[Case]:
+    for count in (100, 500):
+        about = f"one of {count} preemptors that have open plans at the same time, on 5000 full nodes"
+        arguments = {"nodes": 5000, "preemptors": count}
+        yield Case(f"preemptors-{count}", about, "preemptors", arguments, Compared.MEAN_CPU)
+
+
+def _placing() -> Iterator[Case]:
+    for shape in shapes():
+        about = f"a pod asks 5000 half-full nodes: {shape.name.replace('-', ' ')}"
+        yield Case(f"place-{shape.name}", about, "placing", {"nodes": 5000, "shape": shape.name})
+
+
+def _scheduling() -> Iterator[Case]:
+    for nodes in _SIZES:
+        for name, workload, unit in (
+            ("schedule", "scheduling", "one of 2000 pods that find room, the scheduler alone"),
+            ("loop", "looping", "one of 2000 pods that find room, with the loop and a mini cluster"),
+            ("observe", "observing", "an event, from JSON: new pods, and reports of nodes and pods"),
+            ("sync", "syncing", "an object that is seen for the first time, from JSON; memory when all are"),
+        ):
+            about = f"{unit}; {nodes} half-full nodes"
+            yield Case(f"{name}-{nodes}", about, workload, {"nodes": nodes}, Compared.MEAN_CPU)
+    for around, what in (("metrics", "metrics"), ("journal", "metrics and a journal")):
+        arguments = {"nodes": 5000, "around": around}
+        name = f"schedule-5000-{around}"
+        yield Case(name, f"as schedule-5000, with {what}", "scheduling", arguments, Compared.MEAN_CPU)
+    yield Case("decode", "a pod is decoded from JSON", "decoding")
+
+
+def _meanwhile() -> Iterator[Case]:
+    for name, preempt, decide_meanwhile, beside in (
+        ("alone", False, True, "while no pod preempts"),
+        ("async", True, True, "while others preempt"),
+        ("sync", True, False, "while others preempt, with SchedulerAsyncPreemption off"),
+    ):
+        about = f"until a small pod is bound, where API calls take 200 ms, {beside}"
+        arguments = {"preempt": preempt, "decide_meanwhile": decide_meanwhile}
+        yield Case(f"meanwhile-{name}", about, "meanwhile", arguments, Compared.MEDIAN_WALL)
+
+
+def _mini_cluster() -> Iterator[Case]:
+    for watchers in (1, 10, 100):
+        about = f"the mini cluster writes a pod over HTTP; watchers: {watchers}"
+        yield Case(f"serve-{watchers}", about, "serving", {"watchers": watchers}, Compared.MEAN_CPU)
+    size: Arguments = {"nodes": 5000, "pods": 50_000}
+    for what, pods in (("all", "all pods"), ("page", "500 pods"), ("node", "the pods of one node")):
+        about = f"the mini cluster lists {pods}; its memory, {_AT_5000}"
+        yield Case(f"list-{what}", about, "listing", {**size, "what": what})
+    yield Case("write", "the mini cluster writes a pod in memory", "storing")
+    yield Case("write-disk", "the mini cluster writes a pod on disk as well", "storing", {"on_disk": True})
+    yield Case("restore", f"the mini cluster starts from disk, {_AT_5000}", "restoring", size)
+
+
+def _daemon() -> Iterator[Case]:
+    """`reprieve scheduler` as a program."""
+    yield Case("daemon-import", "the daemon is loaded; memory at its highest", "loading", beside=True)
+    about = f"the daemon, until it binds its first pod, and its memory then, {_AT_5000}"
+    yield Case("daemon-start", about, "starting", beside=True)
+    for what, unit in (
+        ("idle", "a second in which nothing happens"),
+        ("heartbeats-5min", "a second while every node reports every 5 minutes"),
+        ("heartbeats-10s", "a second while every node reports every 10 seconds"),
+        ("load", "one of 1500 pods that find room"),
+        ("load-journal", "one of 1500 pods that find room, with a journal"),
+        ("preemption", "one of 150 pods that preempt"),
+    ):
+        about = f"the daemon: {unit}, {_AT_5000}"
+        yield Case(f"daemon-{what}", about, "daemon", {"what": what}, Compared.MEAN_CPU, beside=True)
+
+
+_GROUPS = (
+    _preempting,
+    _crowded,
+    _preemptors,
+    _placing,
+    _scheduling,
+    _meanwhile,
+    _mini_cluster,
+    _daemon,
+)
+CASES: Mapping[str, Case] = {case.name: case for group in _GROUPS for case in group()}
+
+
+def chosen(patterns: Sequence[str]) -> tuple[Case, ...]:
+    """All that a pattern matches, in the order of the list; without patterns, all there are."""
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in CASES):
+            raise UsageError(f"no case is named {pattern!r}; {nearest(pattern, CASES)}")
+    return tuple(
+        case for case in CASES.values() if not patterns or any(fnmatchcase(case.name, p) for p in patterns)
+    )

@@ -1,0 +1,53 @@
+"""Where is the source of another revision, for as long as it is compared with?"""
+
+import io
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.names import UsageError, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    name: str  # short, and the same for everybody
+    source: Path
+
+
+@contextmanager
+def checked_out(repository: Path, name: str) -> Iterator[Revision]:
+    """A copy of the revision's source, in a folder of its own.
+
+    It is taken from the repository as an archive: a work tree would stay registered there if this process
+    were killed.
+    """
+    commit = _commit(repository, name)
+    archive = subprocess.run(
+        ["git", "archive", commit, "src"], cwd=repository, capture_output=True, check=True
+    ).stdout
+    with TemporaryDirectory(prefix="reprieve-") as directory:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+            files.extractall(directory, filter="data")
+        yield Revision(_git(repository, "rev-parse", "--short", commit), Path(directory, "src"))
+
+
+def _commit(repository: Path, name: str) -> str:
+    if not _git(repository, "rev-parse", "--git-dir"):
+        raise UsageError(f"{repository} is no git repository, so it has no revision {name!r}")
+    commit = _git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if not commit:
+        known = _git(repository, "for-each-ref", "--format=%(refname:short)").splitlines()
+        raise UsageError(f"no revision is named {name!r}; {nearest(name, ['HEAD', *known])}")
+    if not _git(repository, "ls-tree", commit, "src/reprieve"):
+        raise UsageError(f"revision {name} has no src/reprieve")
+    return commit
+
+
+def _git(repository: Path, *arguments: str) -> str:
+    """What git answers; nothing if it fails."""
+    done = subprocess.run(["git", *arguments], cwd=repository, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""

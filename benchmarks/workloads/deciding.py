@@ -1,0 +1,37 @@
+"""How long does one decision take, again and again in the same cluster?
+
+The demand is withdrawn after each decision, before any effect is carried out, so that the next one finds the
+cluster as it was.
+"""
+
+from collections.abc import Callable, Iterable
+
+from benchmarks.driving import Played
+from benchmarks.product import find
+from benchmarks.timing import Run, Stopwatch, repeats, summed_up
+from benchmarks.worlds.objects import Json
+
+Demands = Callable[[int], Iterable[Json]]
+
+
+def decisions(played: Played, demands: Demands, expected: str) -> Run:
+    """``demands`` makes the objects of a demand by number; ``expected``: an effect of each decision."""
+    _decision(played, demands, 0, Stopwatch(), expected)  # fills the caches
+    watch = Stopwatch()
+    spent = []
+    for number in repeats():
+        _decision(played, demands, number + 1, watch, expected)
+        spent.append(watch.taken())
+    return summed_up(spent)
+
+
+def _decision(played: Played, demands: Demands, number: int, watch: Stopwatch, expected: str) -> None:
+    objects = list(demands(number))
+    played.later()
+    played.observe(played.seen(objects))
+    with watch:
+        effects = played.decide()
+    if not any(isinstance(effect, find(expected)) for effect in effects):
+        kinds = sorted({type(effect).__name__ for effect in effects})
+        raise SystemExit(f"the decision should {expected.lower()}, and its effects are {kinds}")
+    played.observe(played.gone(objects))

@@ -1,0 +1,59 @@
+"""How many pods does the scheduler place in a second, alone or with what looks on around it?
+
+A pod's time is that of its decision, and of what comes back: that it is bound, and that it is seen there.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
+from typing import Any
+
+from benchmarks.driving import Played
+from benchmarks.product import find
+from benchmarks.timing import Run, Stopwatch, summed_up
+from benchmarks.worlds.half_full import arriving_pod, cluster
+
+PODS = 2000
+
+
+def measure(nodes: int, around: str = "", pods: int = PODS) -> Run:
+    """``around``: nothing, ``metrics``, or ``journal`` for metrics and a journal."""
+    played = Played(cluster(nodes))
+    with TemporaryDirectory() as directory, _watched(played.scheduler, around, Path(directory)) as machine:
+        played.scheduler = machine
+        return _scheduled(played, pods)
+
+
+@contextmanager
+def _watched(scheduler: Any, around: str, directory: Path) -> Iterator[Any]:
+    if not around:
+        yield scheduler
+    elif around == "metrics":
+        yield find("watched")(scheduler, process_time, find("Telemetry")())
+    else:
+        journal = find("Journal")(directory, {}, print)
+        yield find("watched")(scheduler, process_time, find("Telemetry")(), journal)
+        journal.close()
+
+
+def _scheduled(played: Played, pods: int) -> Run:
+    arriving = {pod["metadata"]["name"]: pod for pod in map(arriving_pod, range(pods))}
+    played.observe(played.seen(arriving.values()))
+    done, bind = find("Done"), find("Bind")
+    watch, spent = Stopwatch(), []
+    for _ in range(pods):
+        with watch:
+            effects = played.decide()
+        events = [done(effect) for effect in effects]
+        for effect in effects:
+            if isinstance(effect, bind):
+                waiting = arriving.pop(effect.target.name)
+                events += played.seen([{**waiting, "spec": {**waiting["spec"], "nodeName": effect.node}}])
+        with watch:
+            played.observe(events)
+        spent.append(watch.taken())
+    if arriving:
+        raise SystemExit(f"{len(arriving)} of {pods} pods were not placed")
+    return summed_up(spent)

@@ -1,0 +1,1 @@
+"""The clusters that cases are measured in, as Kubernetes objects."""

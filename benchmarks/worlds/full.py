@@ -1,0 +1,114 @@
+"""A cluster without room: nodes of 4 cpu with four pods of 900m at priority 0.
+
+Newcomers want 3000m a pod, at priority 1000, so that each of their pods evicts three. The variants show what
+makes that harder.
+"""
+
+from collections.abc import Iterator
+
+from benchmarks.worlds.objects import Json, container, group, pod
+
+PODS_PER_NODE = 4
+_APPS = 997
+_ANY_APP = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
+_TOLERATION = "preemption-toleration.scheduling.x-k8s.io"
+
+
+def cluster(nodes: int, variant: str = "") -> Iterator[Json]:
+    for i in range(nodes):
+        yield _node(i)
+    match variant:
+        case "groups":
+            yield from map(_group, range(nodes))
+        case "tolerations":
+            yield _tolerant_class()
+        case "budgets":
+            yield from map(_budget, range(100))
+        case "all-budgets":
+            yield from map(_budget, range(_APPS))
+    for i in range(nodes * PODS_PER_NODE):
+        yield _running(i, nodes, variant)
+
+
+def newcomers(name: str, pods: int, variant: str = "") -> Iterator[Json]:
+    """A pod, or a gang of several, that no node has room for."""
+    if pods > 1:
+        yield gang(name, pods)
+    for i in range(pods):
+        made = _newcomer(f"{name}-{i}", variant)
+        if pods > 1:
+            made["spec"]["schedulingGroup"] = {"podGroupName": name}
+        yield made
+
+
+def gang(name: str, pods: int) -> Json:
+    policy = {"gang": {"minCount": pods}}
+    return group(name, {"priority": 1000, "schedulingPolicy": policy, "disruptionMode": {"single": {}}})
+
+
+def _node(i: int) -> Json:
+    labels = {"kubernetes.io/hostname": f"node-{i:05d}", "topology.kubernetes.io/zone": f"zone-{i % 3}"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": f"node-{i:05d}", "labels": labels},
+        "status": {"allocatable": {"cpu": "4", "memory": "32Gi", "pods": "110"}},
+    }
+
+
+def _running(i: int, nodes: int, variant: str) -> Json:
+    spec: Json = {"nodeName": f"node-{i % nodes:05d}", "containers": [container("900m", None)]}
+    spec["priority"] = i % 900 if variant == "priorities" else 0
+    if variant == "tolerations" and i % 8 < 4:
+        spec["priorityClassName"] = "tolerant"
+    if variant == "groups":
+        spec["schedulingGroup"] = {"podGroupName": f"group-{i // PODS_PER_NODE}"}
+    thing = pod(f"low-{i}", {"app": f"app-{i % _APPS}"}, spec)
+    thing["status"]["startTime"] = "2026-01-01T00:00:00Z"
+    return thing
+
+
+def _tolerant_class() -> Json:
+    """Half of all pods are of it, and may not be evicted."""
+    annotations = {
+        f"{_TOLERATION}/minimum-preemptable-priority": "2000",
+        f"{_TOLERATION}/toleration-seconds": "-1",
+    }
+    meta = {"name": "tolerant", "annotations": annotations}
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, "value": 0}
+
+
+def _group(i: int) -> Json:
+    """Its pods run on four nodes."""
+    policy: Json = {"basic": {}}
+    return group(f"group-{i}", {"priority": 0, "schedulingPolicy": policy, "disruptionMode": {"all": {}}})
+
+
+def _budget(i: int) -> Json:
+    """It allows nothing. A hundred are for a tenth of all pods."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": f"budget-{i}", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": f"app-{i}"}}},
+        "status": {"disruptionsAllowed": 0},
+    }
+
+
+def _newcomer(name: str, variant: str) -> Json:
+    spec: Json = {"schedulerName": "reprieve", "priority": 1000, "containers": [container("3000m", None)]}
+    match variant:
+        case "spread":
+            spec["topologySpreadConstraints"] = [_over_zones({"matchLabels": {"app": "high"}})]
+        case "spread-all":
+            spec["topologySpreadConstraints"] = [_over_zones(_ANY_APP)]
+        case "anti-affinity":
+            term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": _ANY_APP}
+            required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+            spec["affinity"] = {"podAntiAffinity": required}
+    return {**pod(name, {"app": "high"}, spec), "status": {"phase": "Pending"}}
+
+
+def _over_zones(among: Json) -> Json:
+    rule = {"maxSkew": 5, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}
+    return {**rule, "labelSelector": among}

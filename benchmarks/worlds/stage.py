@@ -1,0 +1,200 @@
+"""A large cluster in a process of its own, served over HTTPS on loopback, and what happens in it.
+
+It does little by itself, so that the time is its clients': pods that are bound stay as they are, those that
+are deleted go at once, and nodes report when they are told to. It is always that of this revision, whichever
+revision its client is of.
+"""
+
+import asyncio
+import multiprocessing
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import cycle, islice
+from multiprocessing.connection import Connection
+from typing import Any
+
+from benchmarks.worlds.stored import fill, new_pod
+from reprieve.cluster.api.timestamps import stamp
+from reprieve.cluster.apiserver.features import ALL_FEATURES
+from reprieve.cluster.certificates import Certificate, new_certificate
+from reprieve.cluster.mini.admission import admitted
+from reprieve.cluster.mini.bootstrap import LOOPBACK
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.rest.http_server import ListenAddress, serve
+from reprieve.cluster.mini.store import Part, Store, parsed
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
+from reprieve.model.json import Json
+
+TOKEN = "bench"
+# What pods ask for of a node's 16 cpu, and their priority. Ten pods of 500m run on every node: an important
+# one fits nowhere unless one of them goes.
+KINDS = {"plain": ("10m", 0), "important": ("11200m", 1000)}
+_CONDITIONS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
+_TICKS_A_SECOND = 10  # how often some of the nodes report
+
+
+class Stage:
+    """The line to it."""
+
+    def __init__(self, line: Connection) -> None:
+        self._line = line
+        url, certificate = line.recv()
+        self.url: str = url
+        self.certificate: Certificate = certificate
+
+    def come(self, kind: str, count: int) -> None:
+        self._told("come", kind, count)
+
+    def waiting(self) -> int:
+        """How many of the pods that came have no node yet."""
+        return int(self._told("waiting"))
+
+    def restore(self) -> None:
+        """Pods that came are deleted, and evicted ones are created again."""
+        self._told("restore")
+
+    def report(self, nodes_a_second: float) -> None:
+        """So many nodes report in a second that they are well, from now on."""
+        self._told("report", nodes_a_second)
+
+    def end(self) -> None:
+        self._line.send(("end",))
+
+    def _told(self, *words: object) -> Any:
+        self._line.send(words)
+        return self._line.recv()
+
+
+@contextmanager
+def staged(nodes: int, pods: int) -> Iterator[Stage]:
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(
+        target=_serve, args=(theirs, nodes, pods), daemon=True
+    )
+    process.start()
+    theirs.close()  # so that it is noticed here if it ends there
+    try:
+        stage = Stage(ours)
+        yield stage
+        stage.end()
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _serve(line: Connection, nodes: int, pods: int) -> None:
+    async def main() -> None:
+        cluster = MiniCluster(time.time)
+        fill(cluster.store, nodes, pods)
+        cluster.apply(_priority_class(name, priority) for name, (_, priority) in KINDS.items())
+        scene = _Scene(cluster.store)
+        living = [asyncio.create_task(scene.live()), asyncio.create_task(scene.keep_reporting())]
+        certificate = new_certificate((LOOPBACK,))
+        async with serve(cluster, TOKEN, ListenAddress(tls=certificate.context())) as server:
+            line.send((server.url, certificate))
+            while (words := await _heard(line))[0] != "end":
+                line.send(getattr(scene, words[0])(*words[1:]))
+        for task in living:
+            task.cancel()
+
+    asyncio.run(main())
+
+
+async def _heard(line: Connection) -> tuple[Any, ...]:
+    while not line.poll():
+        await asyncio.sleep(0.02)
+    words: tuple[Any, ...] = line.recv()
+    return words
+
+
+class _Scene:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._came: set[Key] = set()
+        self._waiting: set[Key] = set()
+        self._went: list[Json] = []
+        self._reports_a_second = 0.0
+
+    # --- what can be asked for -------------------------------------------------------------------
+
+    def come(self, kind: str, count: int) -> None:
+        for number in range(count):
+            body = _asking(kind, number)
+            key = self._store.create("pods", admitted(self._store, "pods", body, ALL_FEATURES)).key
+            self._came.add(key)
+            self._waiting.add(key)
+
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def restore(self) -> None:
+        for key in self._came:
+            self._store.delete(key, grace=0)
+        self._came.clear()
+        for body in self._went:
+            self._store.create("pods", body)
+        self._went.clear()
+
+    def report(self, nodes_a_second: float) -> None:
+        self._reports_a_second = nodes_a_second
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    async def live(self) -> None:
+        with self._store.watch(("pods",), self._store.version) as watch:
+            while True:
+                await watch.wait()
+                for change in watch.poll():
+                    self._see(change)
+
+    def _see(self, change: WatchEvent) -> None:
+        """Most changes are many and mean nothing here, so they are not parsed."""
+        stored = change.object
+        if change.type is EventType.DELETED:
+            if stored.key not in self._came and not stored.key.name.startswith(tuple(KINDS)):
+                self._went.append(_as_new(parsed(stored)))
+        elif b'"deletionTimestamp":' in stored.raw:
+            if self._store.find(stored.key) is not None:
+                self._store.delete(stored.key, grace=0)
+        elif stored.key in self._waiting and b'"nodeName":' in stored.raw:
+            self._waiting.remove(stored.key)
+
+    async def keep_reporting(self) -> None:
+        nodes = cycle([item.key for item in self._store.list(("nodes",)).items])
+        due = 0.0
+        while True:
+            await asyncio.sleep(1 / _TICKS_A_SECOND)
+            due += self._reports_a_second / _TICKS_A_SECOND
+            for key in islice(nodes, int(due)):
+                self._store.patch(key, _reported, Part.STATUS)
+            due -= int(due)
+
+
+def _reported(node: Json) -> Json:
+    """As kubelets do that have nothing new to tell."""
+    now = stamp(time.time())
+    conditions = [
+        {"type": kind, "status": "True" if kind == "Ready" else "False", "lastHeartbeatTime": now}
+        for kind in _CONDITIONS
+    ]
+    return {**node, "status": {**node["status"], "conditions": conditions}}
+
+
+def _priority_class(name: str, value: int) -> Json:
+    meta = {"name": name}
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, "value": value}
+
+
+def _asking(kind: str, number: int) -> Json:
+    body = new_pod(number)
+    requests = {"cpu": KINDS[kind][0], "memory": "32Mi"}
+    main = {**body["spec"]["containers"][0], "resources": {"requests": requests}}
+    spec = {**body["spec"], "containers": [main], "priorityClassName": kind}
+    return {**body, "metadata": {**body["metadata"], "name": f"{kind}-{number}"}, "spec": spec}
+
+
+def _as_new(body: Json) -> Json:
+    meta = {name: body["metadata"][name] for name in ("name", "namespace", "labels")}
+    return {**body, "metadata": meta}

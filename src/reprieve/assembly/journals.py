@@ -1,0 +1,45 @@
+"""How does a run write its journal, and how is a journal replayed, each run with its own configuration?"""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from reprieve import config
+from reprieve.assembly.scheduler_settings import settings_of
+from reprieve.model.json import Json
+from reprieve.runtime.journal import Headless, Journal, JournalError, Replayed, replay
+from reprieve.scheduler.core import Scheduler
+
+JOURNAL = "journal"  # below the data directory of a cluster
+
+
+@contextmanager
+def journal_in(
+    directory: Path | None,
+    configured: config.Configuration,
+    gates: config.Gates,
+    complain: Callable[[str], None],
+) -> Iterator[Journal | None]:
+    """A journal for as long as the context is open; None without a directory."""
+    if directory is None:
+        yield None
+        return
+    head = {"configuration": msgspec.to_builtins(configured), "gates": msgspec.to_builtins(gates)}
+    with closing(Journal(directory, head, complain)) as journal:
+        yield journal
+
+
+def replayed(directory: Path) -> Iterator[Replayed | Headless]:
+    """Replays every run of a journal, each with its own configuration; raises JournalError."""
+    return replay(directory, _scheduler_of)
+
+
+def _scheduler_of(head: Json) -> Scheduler:
+    try:
+        configured = msgspec.convert(head.get("configuration"), config.Configuration)
+        gates = msgspec.convert(head.get("gates"), config.Gates)
+    except msgspec.ValidationError as error:
+        raise JournalError(f"the configuration of a run cannot be read: {error}") from error
+    return Scheduler(settings_of(configured, gates))

@@ -1,0 +1,56 @@
+"""How is a cluster behind an API server reached and scheduled? It must not know the mini cluster."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from math import inf
+
+from reprieve import config
+from reprieve.assembly.scheduler_settings import DEFAULT_GATES, limits_of, pace_of, settings_of
+from reprieve.cluster.kube import client, cluster
+from reprieve.cluster.kube.auth import Access
+from reprieve.cluster.kube.cluster import KubeCluster
+from reprieve.runtime.loop import Loop
+from reprieve.runtime.observers import Machine
+from reprieve.scheduler.core import Scheduler
+
+
+@asynccontextmanager
+async def reached(
+    configured: config.Configuration,
+    access: Access,
+    clock: Callable[[], float],
+    may_write_for: Callable[[], float] = lambda: inf,
+) -> AsyncIterator[KubeCluster]:
+    """The cluster behind an API server, for as long as the context is open.
+
+    ``may_write_for``: for how many more seconds this client may write.
+    """
+    rate, burst = pace_of(configured)
+    limits = client.Limits(rate=rate, burst=burst)
+    async with cluster.kube_cluster(access, clock, limits, may_write_for) as there:
+        yield there
+
+
+def scheduled(
+    there: KubeCluster,
+    configured: config.Configuration,
+    clock: Callable[[], float],
+    gates: config.Gates = DEFAULT_GATES,
+    watch: Callable[[Scheduler], Machine] = lambda scheduler: scheduler,
+) -> AbstractAsyncContextManager[None]:
+    """Schedules a cluster for as long as the context is open. ``watch`` adds observers."""
+    machine, (rate, _) = watch(Scheduler(settings_of(configured, gates))), pace_of(configured)
+    return Loop(machine, there, clock, limits=limits_of(gates, rate)).running()
+
+
+@asynccontextmanager
+async def scheduling(
+    configured: config.Configuration,
+    access: Access,
+    clock: Callable[[], float],
+    gates: config.Gates = DEFAULT_GATES,
+    watch: Callable[[Scheduler], Machine] = lambda scheduler: scheduler,
+) -> AsyncIterator[None]:
+    """Both: reaches a cluster and schedules it, without leader election."""
+    async with reached(configured, access, clock) as there, scheduled(there, configured, clock, gates, watch):
+        yield

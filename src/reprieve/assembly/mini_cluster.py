@@ -1,0 +1,124 @@
+"""How is a mini cluster started with a scheduler: in this process, or where kubectl can reach it?
+
+It is for trying things, so every feature is on. It must not know the side of a real API server.
+"""
+
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from reprieve import config
+from reprieve.assembly.journals import JOURNAL, journal_in
+from reprieve.assembly.observed_scheduler import watched
+from reprieve.assembly.scheduler_settings import EVERYTHING, limits_of, settings_of
+from reprieve.cluster.mini import running_clusters
+from reprieve.cluster.mini.admission import admitted
+from reprieve.cluster.mini.auth.authentication import UserInfo
+from reprieve.cluster.mini.bootstrap import SHAPES, LocalCluster
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.kinds import BY_NAME
+from reprieve.cluster.mini.snapshot_restore import SnapshotError
+from reprieve.cluster.mini.sqlite_backend import StorageError
+from reprieve.cluster.mini.store import Part
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
+from reprieve.runtime.loop import Loop, ignore
+from reprieve.runtime.telemetry import Telemetry
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Decision
+
+# Commands import no side of a cluster: what they need of this one, they import from here.
+__all__ = [
+    "SHAPES",
+    "LocalCluster",
+    "MiniCluster",
+    "SnapshotError",
+    "StorageError",
+    "Up",
+    "UserInfo",
+    "change",
+    "cluster_in_process",
+    "cluster_up",
+    "submit",
+]
+
+
+@asynccontextmanager
+async def cluster_in_process(
+    configured: config.Configuration,
+    clock: Callable[[], float],
+    record: Callable[[Decision], None] = ignore,
+    telemetry: Telemetry | None = None,
+) -> AsyncIterator[MiniCluster]:
+    """A cluster in this process, with a scheduler, for as long as the context is open."""
+    cluster, scheduler = MiniCluster(clock), Scheduler(settings_of(configured, EVERYTHING))
+    loop = Loop(watched(scheduler, clock, telemetry), cluster, clock, record, limits_of(EVERYTHING))
+    cluster.start()
+    try:
+        async with loop.running():
+            yield cluster
+    finally:
+        await cluster.stop()
+
+
+def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:
+    """Creates objects as a client would: admission resolves priority classes and rejects errors."""
+    for body in objects:
+        resource = BY_NAME[body["kind"]].resource
+        cluster.apply([admitted(cluster.store, resource, body, cluster.features)])
+
+
+def change(cluster: MiniCluster, kind: str, name: tuple[str, str], patch: Json) -> None:
+    """Changes an object as kubectl patch does."""
+    from reprieve.cluster.mini.rest.patches.strategic_merge import (
+        merge_strategically,  # only some scenes patch
+    )
+
+    known = BY_NAME[kind]
+    key = Key(known.resource, *name)
+    cluster.store.patch(key, lambda body: merge_strategically(known, body, patch), Part.MAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """A cluster that has just started, and how many objects of a snapshot it left out, by kind."""
+
+    address: str
+    nodes: int
+    left_out: Mapping[str, int]
+
+
+@asynccontextmanager
+async def cluster_up(
+    wanted: LocalCluster, complain: Callable[[str], None], *, scheduled: bool
+) -> AsyncIterator[Up]:
+    """A cluster that kubectl can reach, for as long as the context is open.
+
+    Its scheduler also takes the pods of default-scheduler. A cluster with a data directory has a journal;
+    ``complain`` gets a sentence when the journal can no longer be written.
+    """
+    from reprieve.cluster.mini.local_cluster import served  # a web server, which only `reprieve up` needs
+
+    profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    configured = config.parse_configuration({**head, "profiles": profiles})
+    scheduler = Scheduler(settings_of(configured, EVERYTHING))
+    async with served(wanted) as there, AsyncExitStack() as more:
+        cluster = there.cluster
+        more.enter_context(_entered(wanted, there.address))
+        if scheduled:
+            kept = wanted.data_dir / JOURNAL if wanted.data_dir is not None else None
+            journal = more.enter_context(journal_in(kept, configured, EVERYTHING, complain))
+            machine = watched(scheduler, cluster.clock, journal=journal)
+            loop = Loop(machine, cluster, cluster.clock, limits=limits_of(EVERYTHING))
+            await more.enter_async_context(loop.running())
+        yield Up(there.address, len(cluster.store.list(("nodes",)).items), there.left_out)
+
+
+def _entered(wanted: LocalCluster, address: str) -> AbstractContextManager[None]:
+    where = str(wanted.data_dir.resolve()) if wanted.data_dir is not None else ""
+    return running_clusters.entered(
+        running_clusters.RunningCluster(os.getpid(), address, str(wanted.kubeconfig), where, time.time())
+    )

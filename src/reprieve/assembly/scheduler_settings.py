@@ -1,0 +1,119 @@
+"""What do a configuration and its feature gates mean for the scheduler?
+
+The one place that knows both the keys of a configuration and what they mean. It must not know any cluster.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from math import inf
+
+import msgspec
+
+from reprieve import config
+from reprieve.assembly.group_strategies import gang_strategy_of, group_rules_of
+from reprieve.assembly.placement_profiles import profile_of
+from reprieve.config import args as config_args
+from reprieve.config.args import BudgetSelectors, Preset, RespectBudgets
+from reprieve.model.objects import CompositePodGroup, PodGroup
+from reprieve.preemption.budgets import stocks, stocks_as_upstream
+from reprieve.preemption.eligibility import RULES, TIMELESS
+from reprieve.preemption.policy import BudgetCounting, Policy, SearchMode
+from reprieve.preemption.ranking import CRITERIA
+from reprieve.preemption.resize import Accounting, DeferredResizes
+from reprieve.preemption.units import pods_alone, pods_and_groups
+from reprieve.runtime.performer import PerformerLimits
+from reprieve.scheduler.demand_key import by_itself, with_its_group
+from reprieve.scheduler.queue import Backoff
+from reprieve.scheduler.settings import Settings
+from reprieve.scheduler.toleration_rules import HONOURED, IGNORED
+
+DEFAULT_GATES = config.Gates()
+EVERYTHING = config.Gates(**dict.fromkeys(config.Gates.__struct_fields__, True))
+
+
+def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_GATES) -> Settings:
+    """What a configuration means for the scheduler; raises InvalidConfigurationError for reserved keys."""
+    _refuse_what_is_not_there(configured.profiles)
+    settings, args = configured.settings, configured.profiles[0].args.reprieve
+    # Profiles agree about what is read from the first one: parsing the configuration checks it.
+    together = gates.gang_scheduling and configured.profiles[0].gang_scheduling
+    return Settings(
+        profiles={profile.scheduler_name: profile_of(profile) for profile in configured.profiles},
+        backoff=Backoff(settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds),
+        volume_seconds=configured.profiles[0].args.volume_binding.bind_timeout_seconds,
+        policies={p.scheduler_name: policy_of(p, gates) for p in configured.profiles if p.preemption},
+        demand_of_pod=with_its_group if together else by_itself,
+        gangs=gang_strategy_of(args, gates),
+        group_rules=group_rules_of(args, gates),
+        tolerations=HONOURED if gates.preemption_toleration else IGNORED,
+        stuck_victim_seconds=args.stuck_victim_seconds,
+        unseen=_unseen(gates, together=together),
+    )
+
+
+def limits_of(gates: config.Gates, rate: float = inf) -> PerformerLimits:
+    """The limits of the performer, for a client that sends at most ``rate`` requests per second."""
+    limits = PerformerLimits(decide_meanwhile=gates.scheduler_async_preemption)
+    if not 0 < rate < inf:
+        return limits
+    # As many as can be sent in two seconds: more would only wait for their turn, and time out.
+    return replace(limits, at_once=min(limits.at_once, max(1, int(2 * rate))))
+
+
+def pace_of(configured: config.Configuration) -> tuple[float, int]:
+    """Requests per second, and the burst. 0 means the default, as for kube-scheduler."""
+    wanted, usual = configured.settings.client_connection, config.ClientConnection()
+    return wanted.qps or usual.qps, wanted.burst or usual.burst
+
+
+def policy_of(configured: config.Profile, gates: config.Gates = DEFAULT_GATES) -> Policy:
+    """What a configured profile means for preemption."""
+    args = configured.args.reprieve
+    as_upstream = args.policy is Preset.UPSTREAM
+    resizes = gates.in_place_pod_vertical_scaling_scheduler_preemption
+    by_group = gates.workload_aware_preemption and configured.gang_scheduling
+    return Policy(
+        units=partial(pods_and_groups, members_rank_as_groups=as_upstream) if by_group else pods_alone,
+        rules=RULES if gates.preemption_toleration else TIMELESS,
+        search=SearchMode(args.search),
+        stocks=stocks_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else stocks,
+        budgets=BudgetCounting(args.budgets),
+        breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
+        ranking=tuple(CRITERIA[name] for name in args.ranking),
+        resizes=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
+    )
+
+
+def _unseen(gates: config.Gates, *, together: bool) -> frozenset[type]:
+    """Kinds that the scheduler ignores: without gang scheduling, pods of groups are scheduled one by one."""
+    if not together:
+        return frozenset({PodGroup, CompositePodGroup})
+    return frozenset() if gates.composite_pod_group else frozenset({CompositePodGroup})
+
+
+# Keys that the configuration reserves, and the only value that each accepts until it has a meaning.
+_NOT_YET = {
+    "placementsTried": "expected 1: one placement of a group is tried for each set of victims",
+    "disturbance": "expected nothing: it is for search: LeastDisturbance, which is not available yet",
+    "planningEffort": "expected 10000: no decision is cut short yet",
+    "preemptionPriorityClasses": "expected nothing: a workload cannot name a class for preemption yet",
+}
+
+
+def _refuse_what_is_not_there(profiles: Sequence[config.Profile]) -> None:
+    """Rejects keys that have no effect yet: otherwise the user would not notice that they do nothing."""
+    defaults, errors = config_args.ReprieveArgs(), []
+    for i, profile in enumerate(profiles):
+        args = profile.args.reprieve
+        wrong = {
+            field.encode_name: _NOT_YET[field.encode_name]
+            for field in msgspec.structs.fields(args)
+            if field.encode_name in _NOT_YET and getattr(args, field.name) != getattr(defaults, field.name)
+        }
+        if args.search is config_args.Search.LEAST_DISTURBANCE:
+            wrong["search"] = "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream"
+        where = f"profiles[{i}]: {{}} in the arguments of Reprieve"
+        errors += [config.ConfigError(path=where.format(key), message=text) for key, text in wrong.items()]
+    if errors:
+        raise config.InvalidConfigurationError(errors)

@@ -1,0 +1,162 @@
+"""What does an API server add to an object, or why does it reject one, because of other objects?
+
+One function for each admission plugin of Kubernetes, named after it. A function changes the object it is
+given, which is a copy, and returns a refusal or nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from reprieve.cluster.api.templates import CONTROLLER_UID, ControllerOwner, job_labels
+from reprieve.cluster.api.values import amount_of, made, name_of, part, text_in, texts
+from reprieve.cluster.apiserver import priority_classes
+from reprieve.cluster.apiserver.features import Features
+from reprieve.cluster.apiserver.pod_defaults import default_tolerations
+from reprieve.model.json import Json
+
+PROTECTION = "scheduling.k8s.io/podgroup-protection"
+CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION = "kubernetes.io/pv-protection"
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+_OLDER_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
+_OLDER_CLASS = "volume.beta.kubernetes.io/storage-class"
+_OLDER = "v1alpha2"
+# Namespaces that every cluster has, even before they are stored.
+_ETERNAL = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+class Lookup(Protocol):
+    """The stored objects that admission reads. None is of a kind with several spellings."""
+
+    def find(self, kind: str, namespace: str, name: str) -> Json | None: ...
+
+    def all(self, kind: str) -> Iterable[Json]: ...
+
+
+class RefusalReason(StrEnum):
+    FORBIDDEN = "Forbidden"  # 403
+    NOT_FOUND = "NotFound"  # 404
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionRefusal:
+    """The whole request is rejected, with the ``reason`` of a ``Status`` and a sentence."""
+
+    reason: RefusalReason
+    sentence: str
+
+
+def _forbidden(sentence: str) -> AdmissionRefusal | None:
+    return AdmissionRefusal(RefusalReason.FORBIDDEN, sentence) if sentence else None
+
+
+def namespace_lifecycle(namespace: str, lookup: Lookup) -> AdmissionRefusal | None:
+    """Rejects objects in a namespace that does not exist or is terminating."""
+    if namespace in _ETERNAL:
+        return None
+    found = lookup.find("Namespace", "", namespace)
+    if found is None:
+        return AdmissionRefusal(RefusalReason.NOT_FOUND, f'namespaces "{namespace}" not found')
+    leaving = "deletionTimestamp" in part(found, "metadata")
+    if leaving or text_in(part(found, "status"), "phase") == "Terminating":
+        return _forbidden(f"the namespace {namespace} is being deleted: nothing new can be made in it")
+    return None
+
+
+def service_account(pod: Json) -> None:
+    spec = made(pod, "spec")
+    if not spec.get("serviceAccountName"):
+        spec["serviceAccountName"] = spec["serviceAccount"] = "default"
+
+
+def priority_of_pod(pod: Json, lookup: Lookup) -> AdmissionRefusal | None:
+    return _forbidden(priority_classes.resolve(pod, _classes(lookup), with_policy=True))
+
+
+def priority_of_group(
+    group: Json, version: str, features: Features, lookup: Lookup
+) -> AdmissionRefusal | None:
+    with_policy = features.pod_group_preemption_policy and version != _OLDER
+    return _forbidden(priority_classes.resolve(group, _classes(lookup), with_policy))
+
+
+def keep_resolved(pod: Json, old: Json) -> None:
+    """An update that leaves out what creation filled in keeps it."""
+    before = part(old, "spec")
+    for field in ("priority", "preemptionPolicy", "resources"):
+        if field in before:
+            made(pod, "spec").setdefault(field, before[field])
+
+
+def _classes(lookup: Lookup) -> list[priority_classes.Class]:
+    return [priority_classes.read_class(body) for body in lookup.all("PriorityClass")]
+
+
+def one_default_priority(thing: Json, lookup: Lookup) -> AdmissionRefusal | None:
+    if thing.get("globalDefault") is not True:
+        return None
+    others = (known for known in _classes(lookup) if known.name != name_of(thing))
+    default = priority_classes.default_class(others)
+    if default is None:
+        return None
+    return _forbidden(f"the PriorityClass {default.name} is the global default already: only one can be")
+
+
+def default_toleration_seconds(pod: Json) -> None:
+    default_tolerations(made(pod, "spec"))
+
+
+def default_storage_class(claim: Json, lookup: Lookup) -> None:
+    """The newest of the classes that are marked as the default."""
+    spec = made(claim, "spec")
+    if "storageClassName" in spec or _OLDER_CLASS in part(claim, "metadata", "annotations"):
+        return
+    marked = [known for known in lookup.all("StorageClass") if _is_default(known)]
+    marked.sort(key=name_of)
+    marked.sort(key=lambda known: text_in(part(known, "metadata"), "creationTimestamp"), reverse=True)
+    if marked:
+        spec["storageClassName"] = name_of(marked[0])
+
+
+def claim_growth(claim: Json, old: Json, lookup: Lookup) -> AdmissionRefusal | None:
+    """A claim may grow only if its class allows it."""
+    now, before = (amount_of(_storage(body), otherwise=0) for body in (claim, old))
+    if now <= before:
+        return None
+    storage_class = lookup.find("StorageClass", "", text_in(part(claim, "spec"), "storageClassName"))
+    if storage_class is not None and storage_class.get("allowVolumeExpansion") is True:
+        return None
+    return _forbidden(
+        f'persistentvolumeclaims "{name_of(claim)}" is forbidden: a claim can grow only where its class '
+        "has allowVolumeExpansion"
+    )
+
+
+def _storage(claim: Json) -> object:
+    return part(claim, "spec", "resources", "requests").get("storage")
+
+
+def _is_default(storage_class: Json) -> bool:
+    annotations = part(storage_class, "metadata", "annotations")
+    return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(_OLDER_DEFAULT_CLASS))
+
+
+def job_selector(job: Json) -> None:
+    """A job selects its pods by its own UID, unless manualSelector is set."""
+    spec, meta = made(job, "spec"), part(job, "metadata")
+    if spec.get("manualSelector") is True or not isinstance(spec.get("template"), dict):
+        return
+    labels = job_labels(ControllerOwner("batch/v1", "Job", "", text_in(meta, "name"), text_in(meta, "uid")))
+    made(made(spec["template"], "metadata"), "labels").update(labels)
+    made(made(spec, "selector"), "matchLabels")[CONTROLLER_UID] = labels[CONTROLLER_UID]
+
+
+def protect(thing: Json, finalizer: str) -> None:
+    """An object in use must not vanish: a controller removes the finalizer once nothing uses the object."""
+    meta = made(thing, "metadata")
+    if finalizer not in texts(meta, "finalizers"):
+        finalizers = meta.setdefault("finalizers", [])
+        if isinstance(finalizers, list):
+            finalizers.append(finalizer)

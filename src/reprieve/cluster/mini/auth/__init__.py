@@ -1,0 +1,1 @@
+"""Authentication by bearer tokens, and authorization by roles and their bindings."""

@@ -1,0 +1,125 @@
+"""The initial content of a cluster: system namespaces, priority classes, roles, and nodes from templates."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+
+from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES
+from reprieve.cluster.mini.auth.authentication import UserInfo
+from reprieve.cluster.mini.auth.bootstrap_policy import default_roles
+from reprieve.cluster.mini.kinds import peek, section
+from reprieve.cluster.mini.namespace_controller import SYSTEM_NAMESPACES
+from reprieve.model.json import Json
+
+LOOPBACK = "127.0.0.1"
+# Clients that validate responses require all of these fields.
+_NODE_INFO = {
+    "architecture": "amd64",
+    "bootID": "",
+    "containerRuntimeVersion": "simulated://1",
+    "kernelVersion": "simulated",
+    "kubeProxyVersion": "",
+    "kubeletVersion": "v1.37.0-simulated",
+    "machineID": "",
+    "operatingSystem": "linux",
+    "osImage": "simulated",
+    "systemUUID": "",
+}
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCluster:
+    """How to start a cluster. Nodes use ``templates`` round-robin. Port 0 means any free port.
+
+    ``snapshot``: the text of a snapshot to restore. ``users``: users that get tokens besides the admin.
+    ``data_dir``: where its state is stored. A cluster that exists there continues, with the nodes that it
+    has.
+    """
+
+    templates: Sequence[Json]
+    nodes: int
+    kubeconfig: Path
+    host: str = LOOPBACK
+    port: int = 0
+    speed: float = 1.0
+    data_dir: Path | None = None
+    snapshot: str = ""
+    users: Sequence[UserInfo] = ()
+
+
+def standard_objects() -> list[Json]:
+    namespaces: list[Json] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
+        for name in SYSTEM_NAMESPACES
+    ]
+    return [*namespaces, *_system_classes(), *default_roles()]
+
+
+def known_authorities(clients: str, for_proxies: str) -> Json:
+    """The ConfigMap from which servers such as a scheduler learn which CAs to trust, as PEM.
+
+    ``for_proxies``: a client with a certificate of this CA can act as any user, so pass a CA that has signed
+    none.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
+        "data": {
+            "client-ca-file": clients,
+            "requestheader-client-ca-file": for_proxies,
+            "requestheader-allowed-names": "[]",
+            "requestheader-username-headers": '["X-Remote-User"]',
+            "requestheader-group-headers": '["X-Remote-Group"]',
+            "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+        },
+    }
+
+
+def _system_classes() -> list[Json]:
+    return [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": found.name},
+            "value": found.value,
+            "preemptionPolicy": "PreemptLowerPriority",
+            "description": "Used for system critical pods that must run in the cluster.",
+        }
+        for found in SYSTEM_CLASSES.values()
+    ]
+
+
+def _shape(name: str, **resources: str) -> Json:
+    offered = {**resources, "ephemeral-storage": "1Ti", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name[:3], "labels": {"node.kubernetes.io/instance-type": name}},
+        "status": {"capacity": offered, "allocatable": offered},
+    }
+
+
+SHAPES: Mapping[str, Json] = {
+    "gpu8": _shape("gpu8", **{"cpu": "96", "memory": "768Gi", "nvidia.com/gpu": "8"}),
+    "cpu16": _shape("cpu16", cpu="16", memory="64Gi"),
+}
+
+
+def nodes_of(templates: Sequence[Json], count: int) -> list[Json]:
+    """Nodes that use the templates round-robin, named after them."""
+    return [_node(templates[n % len(templates)], n // len(templates)) for n in range(count)]
+
+
+def _node(template: Json, number: int) -> Json:
+    node = deepcopy(template)
+    meta = section(node, "metadata")
+    name = f"{meta.get('name') or 'node'}-{number}"
+    meta["name"] = name
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    section(meta, "labels").update(labels)
+    status = section(node, "status")
+    status["nodeInfo"] = {**_NODE_INFO, **peek(status, "nodeInfo")}
+    return node

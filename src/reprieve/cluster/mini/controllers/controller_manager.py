@@ -1,0 +1,135 @@
+"""Runs the controllers: a change enqueues the keys that it affects, and each is reconciled when it is due.
+
+A key is due a moment after the change, so that a burst of changes costs one reconcile. The queue has keys and
+no changes: a controller acts on the state of the cache at that time.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.apiserver.admission import DEFAULT_FEATURES, Features
+from reprieve.cluster.mini.controllers import (
+    cluster_role_aggregation,
+    cron_job,
+    daemon_set,
+    deployment,
+    disruption,
+    job,
+    node_lifecycle,
+    persistent_volume,
+    pod_group_protection,
+    replica_set,
+    service_account,
+    stateful_set,
+    volume_protection,
+    workload,
+)
+from reprieve.cluster.mini.controllers.api_writes import RequeueAt, Write, execute
+from reprieve.cluster.mini.controllers.controller_cache import ControllerCache, HasMetadata
+from reprieve.cluster.mini.delaying_queue import DelayingQueue
+from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.informer import Informer
+from reprieve.cluster.mini.store import Store
+from reprieve.cluster.mini.stored_objects import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Seconds from a change to the reconcile; for volumes, this also simulates how long provisioning takes.
+
+    ``speed``: how many times as fast schedules and deadlines run.
+    """
+
+    reconcile: float = 0.1
+    volumes: float = 1.0
+    retry: float = 5.0
+    speed: float = 1.0
+
+
+DEFAULT_DELAYS = Delays()
+
+
+def delays_at(speed: float) -> Delays:
+    usual = DEFAULT_DELAYS
+    return Delays(usual.reconcile / speed, usual.volumes / speed, usual.retry / speed, speed)
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """``affected``: the keys to reconcile for an object before or after its change."""
+
+    affected: Callable[[ControllerCache, HasMetadata], Iterable[Key]]
+    reconcile: Callable[[ControllerCache, Key, float], Iterable[Write]]
+    delay: float
+
+
+def controllers(delays: Delays) -> tuple[Controller, ...]:
+    return (
+        Controller(deployment.affected, partial(deployment.reconcile, speed=delays.speed), delays.reconcile),
+        Controller(replica_set.affected, replica_set.reconcile, delays.reconcile),
+        Controller(daemon_set.affected, daemon_set.reconcile, delays.reconcile),
+        Controller(stateful_set.affected, stateful_set.reconcile, delays.reconcile),
+        Controller(cron_job.affected, partial(cron_job.reconcile, speed=delays.speed), delays.reconcile),
+        Controller(job.affected, partial(job.reconcile, speed=delays.speed), delays.reconcile),
+        Controller(disruption.affected, disruption.reconcile, delays.reconcile),
+        Controller(workload.affected, workload.reconcile, delays.reconcile),
+        Controller(pod_group_protection.affected, pod_group_protection.reconcile, delays.reconcile),
+        Controller(node_lifecycle.affected, node_lifecycle.reconcile, delays.reconcile),
+        Controller(cluster_role_aggregation.affected, cluster_role_aggregation.reconcile, delays.reconcile),
+        Controller(service_account.affected, service_account.reconcile, delays.reconcile),
+        Controller(volume_protection.affected, volume_protection.reconcile, delays.reconcile),
+        Controller(persistent_volume.affected, persistent_volume.reconcile, delays.volumes),
+    )
+
+
+class ControllerManager:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        delays: Delays = DEFAULT_DELAYS,
+        features: Features = DEFAULT_FEATURES,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._delays = delays
+        self._features = features
+        self._cache = ControllerCache()
+        self._controllers = controllers(delays)
+        self._queue: DelayingQueue[tuple[int, Key], None] = DelayingQueue()
+        self.informer = Informer(store, tuple(self._cache.tables))
+
+    def step(self) -> float | None:
+        """Apply changes to the cache and reconcile the keys that are due; returns when the next key is."""
+        for change in self.informer.poll():
+            for thing in self._cache.apply(change):
+                if thing is not None:
+                    self._enqueue(thing)
+        for (number, key), _ in self._queue.due(self._clock()):
+            self._reconcile(number, key)
+        return self._queue.next_at()
+
+    def _enqueue(self, thing: HasMetadata) -> None:
+        now = self._clock()
+        for number, controller in enumerate(self._controllers):
+            for key in controller.affected(self._cache, thing):
+                self._queue.add((number, key), None, now + controller.delay)
+
+    def _reconcile(self, number: int, key: Key) -> None:
+        now = self._clock()
+        for write in self._controllers[number].reconcile(self._cache, key, now):
+            requeue_at = self._executed(write, now)
+            if requeue_at is not None:
+                self._queue.add((number, key), None, requeue_at)
+
+    def _executed(self, write: Write, now: float) -> float | None:
+        """When to requeue the key, or None. A refused write is retried and does not stop the others."""
+        if isinstance(write, RequeueAt):
+            return write.at
+        try:
+            execute(self._store, write, now, self._features)
+        except ApiError:
+            return now + self._delays.retry
+        return None

@@ -1,0 +1,127 @@
+"""The disruption controller: status of PodDisruptionBudgets, such as currentHealthy and disruptionsAllowed.
+
+The API server records evictions that it has granted in ``disruptedPods``. An entry stays until the pod is
+terminating, or until a timeout shows that its deletion failed.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+
+from reprieve.cluster.api.timestamps import stamp
+from reprieve.cluster.mini.conditions import StatusCondition
+from reprieve.cluster.mini.controllers.api_writes import RequeueAt, UpdateStatus, Write
+from reprieve.cluster.mini.controllers.controller_cache import (
+    BUDGETS,
+    ControllerCache,
+    HasMetadata,
+    NamespacedName,
+    key_in,
+)
+from reprieve.cluster.mini.controllers.int_or_percent import scaled
+from reprieve.cluster.mini.controllers.objects import (
+    BudgetFacts,
+    DeploymentFacts,
+    PodFacts,
+    ReplicaSetFacts,
+    StatefulSetFacts,
+    controller_uid,
+)
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.objects import LabelSelector, Ref
+from reprieve.model.resources import Problems
+from reprieve.model.selectors import Selector, compile_selector
+
+DELETION_TIMEOUT = 120.0
+
+
+def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
+    match thing:
+        case BudgetFacts():
+            yield key_in(BUDGETS, thing)
+        case PodFacts():
+            for budget in cache.budgets.inside(thing.metadata.namespace):
+                if _selector(budget).matches(thing.metadata.labels):
+                    yield key_in(BUDGETS, budget)
+        case DeploymentFacts() | ReplicaSetFacts() | StatefulSetFacts():
+            for budget in cache.budgets.inside(thing.metadata.namespace):
+                yield key_in(BUDGETS, budget)
+
+
+def _selector(budget: BudgetFacts) -> Selector:
+    return _compiled(msgspec.json.encode(budget.spec.selector))
+
+
+@lru_cache(maxsize=4096)
+def _compiled(selector: bytes) -> Selector:
+    """A malformed selector selects nothing; admission and the scheduler report it."""
+    unread = Problems(Ref(kind="PodDisruptionBudget", namespace="", name=""))
+    return compile_selector(msgspec.json.decode(selector, type=LabelSelector | None), "spec.selector", unread)
+
+
+def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
+    budget = cache.budgets.get(NamespacedName(key.namespace, key.name))
+    if budget is None:
+        return
+    selector = _selector(budget)
+    pods = [pod for pod in cache.pods.inside(key.namespace) if selector.matches(pod.metadata.labels)]
+    disrupted = _still_disrupted(budget, pods, now)
+    healthy = sum(pod.is_ready and not pod.is_leaving and pod.metadata.name not in disrupted for pod in pods)
+    expected, desired = _demanded(cache, budget, pods)
+    allowed = max(0, healthy - desired) if expected > 0 else 0
+    fields = {
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "expectedPods": expected,
+        "disruptionsAllowed": allowed,
+        "disruptedPods": {name: stamp(since) for name, since in disrupted.items()},
+        "observedGeneration": budget.metadata.generation,
+    }
+    yield UpdateStatus(key, budget.metadata.uid, fields, (_condition(allowed),))
+    if disrupted:
+        yield RequeueAt(min(disrupted.values()) + DELETION_TIMEOUT)
+
+
+def _still_disrupted(budget: BudgetFacts, pods: list[PodFacts], now: float) -> dict[str, float]:
+    granted = budget.status.disrupted_pods
+    here = sorted(pod.metadata.name for pod in pods if not pod.is_leaving and pod.metadata.name in granted)
+    since = {name: granted[name].timestamp() for name in here}
+    return {name: moment for name, moment in since.items() if moment + DELETION_TIMEOUT > now}
+
+
+def _demanded(cache: ControllerCache, budget: BudgetFacts, pods: list[PodFacts]) -> tuple[int, int]:
+    """How many pods are expected, and how many of them must be healthy."""
+    least, most = budget.spec.min_available, budget.spec.max_unavailable
+    if most is None and isinstance(least, int):
+        return len(pods), least
+    total = _scale(cache, pods)
+    if most is not None:
+        unavailable = scaled(most, total, round_up=True)
+        return total, max(0, total - (unavailable or 0))
+    healthy = scaled(least, total, round_up=True) if least is not None else 0
+    return total, total if healthy is None else healthy
+
+
+def _scale(cache: ControllerCache, pods: list[PodFacts]) -> int:
+    """The replicas of the owners of the pods, each owner counted once."""
+    asked: dict[str, int] = {}
+    for pod in pods:
+        owner = _owner(cache, controller_uid(pod.metadata))
+        if owner is not None:
+            asked[owner.metadata.uid] = owner.spec.replicas
+    return sum(asked.values())
+
+
+def _owner(cache: ControllerCache, uid: str) -> DeploymentFacts | ReplicaSetFacts | StatefulSetFacts | None:
+    """The object that sets the number of replicas: the Deployment of a ReplicaSet, if it has one."""
+    replica_set = cache.replica_sets.by_uid(uid)
+    if replica_set is None:
+        return cache.stateful_sets.by_uid(uid) or cache.replication_controllers.by_uid(uid)
+    return cache.deployments.by_uid(controller_uid(replica_set.metadata)) or replica_set
+
+
+def _condition(allowed: int) -> StatusCondition:
+    if allowed:
+        return StatusCondition("DisruptionAllowed", "True", "SufficientPods")
+    return StatusCondition("DisruptionAllowed", "False", "InsufficientPods")

@@ -1,0 +1,258 @@
+"""StatefulSet: pods with ordinals, created in order, deleted in reverse, each with its own claims.
+
+The policy Parallel creates and deletes them all at once. A new template replaces pods from the highest
+ordinal down to the partition.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reprieve.cluster.api.templates import ControllerOwner, pod_of_set
+from reprieve.cluster.mini.controllers import stateful_set_claims
+from reprieve.cluster.mini.controllers.adoption import adopt_and_release, matches
+from reprieve.cluster.mini.controllers.api_writes import Create, Delete, RequeueAt, UpdateStatus, Write
+from reprieve.cluster.mini.controllers.controller_cache import (
+    PODS,
+    STATEFUL_SETS,
+    ControllerCache,
+    HasMetadata,
+    NamespacedName,
+    key_in,
+)
+from reprieve.cluster.mini.controllers.controller_revisions import (
+    HASH_LABEL,
+    Version,
+    Versions,
+    history_cleanup,
+    recorded,
+    versions_of,
+)
+from reprieve.cluster.mini.controllers.int_or_percent import scaled
+from reprieve.cluster.mini.controllers.objects import (
+    PersistentVolumeClaim,
+    PodFacts,
+    RevisionFacts,
+    StatefulSetFacts,
+    controller_uid,
+    owner_of,
+)
+from reprieve.cluster.mini.controllers.pod_availability import available_at, is_available
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
+
+_NUMBERED = re.compile(r"(.+)-(0|[1-9]\d{0,9})", re.ASCII)
+
+
+def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
+    match thing:
+        case StatefulSetFacts():
+            yield key_in(STATEFUL_SETS, thing)
+        case RevisionFacts() | PodFacts():
+            uid = controller_uid(thing.metadata)
+            owner = cache.stateful_sets.by_uid(uid)
+            if owner is not None:
+                yield key_in(STATEFUL_SETS, owner)
+            elif not uid and isinstance(thing, PodFacts):
+                yield from _selecting_sets(cache, thing)
+        case PersistentVolumeClaim():
+            for owner in cache.stateful_sets.inside(thing.metadata.namespace):
+                if stateful_set_claims.may_belong(owner, thing):
+                    yield key_in(STATEFUL_SETS, owner)
+
+
+def _selecting_sets(cache: ControllerCache, pod: PodFacts) -> Iterator[Key]:
+    for owner in cache.stateful_sets.inside(pod.metadata.namespace):
+        if ordinal_of(owner, pod) is not None and matches(owner.spec.selector, pod.metadata.labels):
+            yield key_in(STATEFUL_SETS, owner)
+
+
+def ordinal_of(owner: StatefulSetFacts, pod: PodFacts) -> int | None:
+    numbered = _NUMBERED.fullmatch(pod.metadata.name)
+    return int(numbered[2]) if numbered is not None and numbered[1] == owner.metadata.name else None
+
+
+def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
+    owner = cache.stateful_sets.get(NamespacedName(key.namespace, key.name))
+    if owner is None:
+        return
+    state = _state_of(cache, owner, now)
+    if owner.metadata.deletion_timestamp is None:
+        yield from recorded(state.versions)
+        yield from _adoptions(cache, owner) or _steps(cache, state)
+        yield from stateful_set_claims.retained(cache, owner, state.pods, state.numbers)
+        yield from history_cleanup(state.versions, state.revisions_in_use, owner.spec.revision_history_limit)
+    yield UpdateStatus(key, owner.metadata.uid, _status(state))
+    waits = (available_at(pod, owner.spec.min_ready_seconds) for pod in state.pods.values())
+    yield from (RequeueAt(at) for at in waits if at is not None and at > now)
+
+
+def _adoptions(cache: ControllerCache, owner: StatefulSetFacts) -> list[Write]:
+    meta = owner.metadata
+    free = (pod for pod in cache.pods.free(meta.namespace) if ordinal_of(owner, pod) is not None)
+    return list(
+        adopt_and_release(PODS, owner.spec.selector, _owner_ref(owner), cache.pods.owned_by(meta.uid), free)
+    )
+
+
+def _owner_ref(owner: StatefulSetFacts) -> ControllerOwner:
+    return owner_of("apps/v1", "StatefulSet", owner.metadata)
+
+
+# --- state ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StatefulSetState:
+    """A set and its pods by ordinal; ``numbers`` are the ordinals that it should have, in order."""
+
+    owner: StatefulSetFacts
+    versions: Versions
+    current: Version
+    pods: Mapping[int, PodFacts]
+    numbers: range
+    now: float
+
+    @property
+    def surplus(self) -> Sequence[int]:
+        """Ordinals that it should not have, the highest first."""
+        return sorted((n for n in self.pods if n not in self.numbers), reverse=True)
+
+    @property
+    def revisions_in_use(self) -> set[str]:
+        names = {self.current.name, self.versions.update.name}
+        return names | {revision_of(pod) for pod in self.pods.values()}
+
+    @property
+    def is_ordered(self) -> bool:
+        return self.owner.spec.pod_management_policy != "Parallel"
+
+    def is_healthy(self, number: int) -> bool:
+        pod = self.pods.get(number)
+        return pod is not None and self.is_pod_healthy(pod)
+
+    def is_pod_healthy(self, pod: PodFacts) -> bool:
+        return pod.is_active and is_available(pod, self.owner.spec.min_ready_seconds, self.now)
+
+    def is_outdated(self, number: int) -> bool:
+        """Whether it exists, is not terminating, and has an outdated template."""
+        pod = self.pods.get(number)
+        return pod is not None and not pod.is_leaving and revision_of(pod) != self.versions.update.name
+
+
+def revision_of(pod: PodFacts) -> str:
+    return pod.metadata.labels.get(HASH_LABEL, "")
+
+
+def _state_of(cache: ControllerCache, owner: StatefulSetFacts, now: float) -> StatefulSetState:
+    versions = versions_of(cache, _owner_ref(owner), owner.spec.template)
+    pods = {}
+    for pod in cache.pods.owned_by(owner.metadata.uid):
+        number = ordinal_of(owner, pod)
+        if number is not None:
+            pods[number] = pod
+    start = owner.spec.ordinals.start
+    current = versions.find(owner.status.current_revision)
+    return StatefulSetState(owner, versions, current, pods, range(start, start + owner.spec.replicas), now)
+
+
+# --- steps ---------------------------------------------------------------------------------------
+
+
+def _steps(cache: ControllerCache, state: StatefulSetState) -> Iterator[Write]:
+    """First create missing pods, then delete surplus pods, then replace outdated pods."""
+    waits = False
+    for number in state.numbers:
+        writes = list(_ensured(cache, state, number))
+        yield from writes
+        if not state.is_healthy(number):
+            waits = True
+            if state.is_ordered:
+                return
+    if state.surplus:
+        yield from _scale_down(state)
+    elif not (waits and state.is_ordered) and state.owner.spec.update_strategy.type == "RollingUpdate":
+        yield from _roll_out(state)
+
+
+def _ensured(cache: ControllerCache, state: StatefulSetState, number: int) -> Iterator[Write]:
+    pod, owner = state.pods.get(number), state.owner
+    if pod is None:
+        yield from stateful_set_claims.missing(cache, owner, number)
+        if not stateful_set_claims.are_stale(cache, owner, number):
+            yield Create(PODS, _pod(state, number))
+    elif pod.is_over and not pod.is_leaving:
+        yield Delete(key_in(PODS, pod), pod.metadata.uid)
+    elif pod.status.phase == "Pending":
+        yield from stateful_set_claims.missing(cache, owner, number)
+
+
+def _pod(state: StatefulSetState, number: int) -> Json:
+    """Pods below the partition keep the current revision."""
+    owner, strategy = state.owner, state.owner.spec.update_strategy
+    below = number < state.numbers.start + strategy.rolling_update.partition
+    version = state.current if strategy.type == "RollingUpdate" and below else state.versions.update
+    spec = {
+        "template": version.template,
+        "serviceName": owner.spec.service_name,
+        "volumeClaimTemplates": owner.spec.volume_claim_templates,
+    }
+    pod = pod_of_set(spec, _owner_ref(owner), number)
+    pod["metadata"]["labels"][HASH_LABEL] = version.name
+    return pod
+
+
+def _scale_down(state: StatefulSetState) -> Iterator[Write]:
+    """In order, one at a time from the highest; an unhealthy pod waits for unhealthy ones below it."""
+    unhealthy = [n for n in reversed(state.surplus) if not state.is_healthy(n)]
+    for number in state.surplus:
+        pod = state.pods[number]
+        if state.is_ordered and (
+            pod.is_leaving or (unhealthy and not state.is_healthy(number) and unhealthy[0] != number)
+        ):
+            return
+        if not pod.is_leaving:
+            yield Delete(key_in(PODS, pod), pod.metadata.uid)
+        if state.is_ordered:
+            return
+
+
+def _roll_out(state: StatefulSetState) -> Iterator[Write]:
+    """Replace from the highest down to the partition, within maxUnavailable."""
+    rolling = state.owner.spec.update_strategy.rolling_update
+    most = max(1, scaled(rolling.max_unavailable, len(state.numbers), round_up=True) or 0)
+    spare = most - sum(not state.is_healthy(number) for number in state.numbers)
+    old = [n for n in reversed(state.numbers[rolling.partition :]) if state.is_outdated(n)]
+    if not state.is_ordered:
+        unhealthy = [n for n in old if not state.is_healthy(n)]
+        healthy = [n for n in old if state.is_healthy(n)]
+        chosen = [*unhealthy, *healthy[: max(0, spare)]]
+    else:
+        chosen = old[: max(0, spare)]
+    for number in chosen:
+        pod = state.pods[number]
+        yield Delete(key_in(PODS, pod), pod.metadata.uid)
+
+
+# --- status --------------------------------------------------------------------------------------
+
+
+def _status(state: StatefulSetState) -> Json:
+    pods = list(state.pods.values())
+    staying = [revision_of(pod) for pod in pods if not pod.is_leaving]
+    update, current = state.versions.update.name, state.current.name
+    ready = [pod for pod in pods if pod.is_ready and not pod.is_over]
+    updated = staying.count(update)
+    if state.owner.spec.update_strategy.type == "RollingUpdate" and updated == len(pods) == len(ready):
+        current = update
+    return {
+        "replicas": len(pods),
+        "readyReplicas": len(ready),
+        "availableReplicas": sum(state.is_pod_healthy(pod) for pod in pods),
+        "currentReplicas": staying.count(current),
+        "updatedReplicas": updated,
+        "currentRevision": current,
+        "updateRevision": update,
+        "collisionCount": 0,
+        "observedGeneration": state.owner.metadata.generation,
+    }

@@ -1,0 +1,90 @@
+"""Workload: creates PodGroups and CompositePodGroups from its templates, and keeps their gang sizes.
+
+If another client has created a group from a template, the controller neither changes it nor creates another.
+"""
+
+from collections.abc import Iterator
+
+from reprieve.cluster.api.templates import groups_of
+from reprieve.cluster.mini.controllers.api_writes import Create, Update, Write
+from reprieve.cluster.mini.controllers.controller_cache import (
+    COMPOSITES,
+    GROUPS,
+    WORKLOADS,
+    ControllerCache,
+    HasMetadata,
+    NamespacedName,
+    key_in,
+)
+from reprieve.cluster.mini.controllers.objects import (
+    CompositeGroupFacts,
+    PodGroupFacts,
+    WorkloadFacts,
+    controller_uid,
+)
+from reprieve.cluster.mini.conversion import to_storage_version
+from reprieve.cluster.mini.kinds import BY_NAME, peek, section
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.json import Json
+
+_RESOURCES = {"PodGroup": GROUPS, "CompositePodGroup": COMPOSITES}
+
+
+def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
+    match thing:
+        case WorkloadFacts():
+            yield key_in(WORKLOADS, thing)
+        case PodGroupFacts():
+            yield Key(WORKLOADS, thing.metadata.namespace, _workload_of(thing))
+
+
+def _workload_of(group: PodGroupFacts) -> str:
+    return str(peek(group.spec, "workloadRef").get("workloadName", ""))
+
+
+def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
+    workload = cache.workloads.get(NamespacedName(key.namespace, key.name))
+    if workload is None or workload.metadata.deletion_timestamp is not None:
+        return
+    for body in groups_of(_body(workload)):
+        wanted = to_storage_version(BY_NAME[body["kind"]], body["apiVersion"], body)
+        made = _made_from(cache, wanted)
+        if made is None:
+            yield Create(_RESOURCES[body["kind"]], body)
+        elif controller_uid(made.metadata) == workload.metadata.uid and _gang(made.spec) != _gang(
+            wanted["spec"]
+        ):
+            yield _resize(made, _gang(wanted["spec"]))
+
+
+def _body(workload: WorkloadFacts) -> Json:
+    meta = workload.metadata
+    return {
+        "apiVersion": workload.api_version,
+        "kind": workload.kind,
+        "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
+        "spec": workload.spec,
+    }
+
+
+def _made_from(cache: ControllerCache, wanted: Json) -> PodGroupFacts | None:
+    """The group of that name, or else the first that refers to the same template."""
+    table = cache.composites if wanted["kind"] == "CompositePodGroup" else cache.groups
+    meta = wanted["metadata"]
+    namesake = table.get(NamespacedName(meta["namespace"], meta["name"]))
+    if namesake is not None:
+        return namesake
+    reference = wanted["spec"]["workloadRef"]
+    return next((g for g in table.inside(meta["namespace"]) if g.spec.get("workloadRef") == reference), None)
+
+
+def _gang(spec: Json) -> Json:
+    return peek(peek(spec, "schedulingPolicy"), "gang")
+
+
+def _resize(group: PodGroupFacts, gang: Json) -> Write:
+    def change(body: Json) -> None:
+        section(section(body, "spec"), "schedulingPolicy")["gang"] = gang
+
+    resource = COMPOSITES if isinstance(group, CompositeGroupFacts) else GROUPS
+    return Update(key_in(resource, group), group.metadata.uid, change)

@@ -1,0 +1,229 @@
+"""The garbage collector: foreground, background and orphaning deletion of dependents by owner references.
+
+An owner that is deleted in the foreground waits, held by a finalizer, until its dependents are gone; one that
+orphans them waits until they no longer name it. The collector deletes a dependent of any kind when its last
+owner is gone, and removes references to owners that are gone from dependents that have another one. It takes
+owners of kinds that are not served to exist.
+"""
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+
+import msgspec
+
+from reprieve.cluster.mini.controllers.job import TRACKED, untrack
+from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.informer import Informer
+from reprieve.cluster.mini.kinds import ResourceKind
+from reprieve.cluster.mini.store import Part, Store
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
+from reprieve.model.json import Json
+from reprieve.model.objects import Record
+
+FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+
+
+Kinds = Mapping[tuple[str, str], ResourceKind]
+
+
+class _Owner(Record, frozen=True):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    block_owner_deletion: bool | None = None
+
+    def key(self, kinds: Kinds, namespace: str) -> Key | None:
+        """Its key; None if its kind is not served, or namespaced for a cluster-scoped dependent."""
+        kind = kinds.get((self.api_version, self.kind))
+        if kind is None or (kind.namespaced and not namespace):
+            return None
+        return Key(kind.resource, namespace if kind.namespaced else "", self.name)
+
+
+class _Meta(Record, frozen=True):
+    uid: str = ""
+    deletion_timestamp: str | None = None
+    finalizers: tuple[str, ...] | None = None
+    owner_references: tuple[_Owner, ...] | None = None
+
+
+class _Facts(Record, frozen=True):
+    metadata: _Meta
+
+    @property
+    def owners(self) -> tuple[_Owner, ...]:
+        return self.metadata.owner_references or ()
+
+    @property
+    def waits_for(self) -> str:
+        """The collector's finalizer on an object that is being deleted; empty if it has none."""
+        if self.metadata.deletion_timestamp is None:
+            return ""
+        return next((name for name in self.metadata.finalizers or () if name in (FOREGROUND, ORPHAN)), "")
+
+
+_FACTS = msgspec.json.Decoder(_Facts)
+
+
+def _by_name(kinds: Mapping[str, ResourceKind]) -> Kinds:
+    return {(version, kind.kind): kind for kind in kinds.values() for version in kind.served}
+
+
+class GarbageCollector:
+    """``_owned``: dependents by the UID of an owner. ``_doubtful``: dependents that may have lost an
+    owner."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._facts: dict[Key, _Facts] = {}
+        self._owned: dict[str, dict[Key, None]] = {}
+        self._waiting: dict[Key, str] = {}
+        self._doubtful: dict[Key, None] = {}
+        self._served = store.kinds
+        self._kinds = _by_name(store.kinds)
+        self.informer = Informer(store, tuple(store.kinds))
+
+    def step(self) -> float | None:
+        """Read changes and advance every waiting deletion. Only changes give it work: it needs no timer."""
+        if self._store.kinds is not self._served:
+            self._restart()
+        for change in self.informer.poll():
+            self._see(change)
+        for key, finalizer in list(self._waiting.items()):
+            with suppress(ApiError):  # a concurrent write won; the next change shows its result
+                self._advance(key, finalizer)
+        doubtful, self._doubtful = self._doubtful, {}
+        for key in doubtful:
+            with suppress(ApiError):
+                self._collect(key)
+        return None
+
+    def _restart(self) -> None:
+        """Relist when the set of served kinds has changed."""
+        self.informer.close()
+        self._served = self._store.kinds
+        self._kinds = _by_name(self._served)
+        self.informer = Informer(self._store, tuple(self._served))
+
+    def _see(self, change: WatchEvent) -> None:
+        key = change.object.key
+        known = self._facts.pop(key, None)
+        self._waiting.pop(key, None)
+        for owner in known.owners if known is not None else ():
+            self._owned[owner.uid].pop(key, None)
+            if not self._owned[owner.uid]:
+                del self._owned[owner.uid]
+        if change.type is EventType.DELETED:
+            self._doubtful.update(self._owned.get(change.object.uid, {}))
+            return
+        facts = _read(change.object.raw)
+        if facts is None or not (facts.owners or facts.waits_for):
+            return
+        self._facts[key] = facts
+        for owner in facts.owners:
+            self._owned.setdefault(owner.uid, {})[key] = None
+            self._doubtful[key] = None
+        if facts.waits_for:
+            self._waiting[key] = facts.waits_for
+
+    # --- owners that wait for their dependents ---------------------------------------------------
+
+    def _advance(self, key: Key, finalizer: str) -> None:
+        uid = self._facts[key].metadata.uid
+        owned = list(self._owned.get(uid, ()))
+        if finalizer == ORPHAN:
+            for one in owned:
+                self._store.patch(one, lambda body: _orphaned(body, (uid,)), Part.MAIN)
+        else:
+            for one in owned:
+                self._delete_dependent(one, uid)
+            if any(self._blocks_owner(one, uid) for one in owned):
+                return
+        self._store.patch(key, lambda body: _released(body, finalizer), Part.MAIN, uid)
+
+    def _delete_dependent(self, key: Key, owner: str) -> None:
+        """Delete a dependent before its owner, unless another owner keeps it."""
+        facts = self._facts[key]
+        if facts.metadata.deletion_timestamp is not None:
+            return
+        if any(other.uid != owner and self._stays(other, key) for other in facts.owners):
+            self._store.patch(key, lambda body: _without_owners(body, (owner,)), Part.MAIN)
+            return
+        owned = self._owned.get(facts.metadata.uid, {})
+        if any(self._waiting.get(one) == FOREGROUND for one in owned):
+            # A cycle of owners: each would wait for the other.
+            self._store.patch(key, _unblocked, Part.MAIN)
+        self._store.delete(key, facts.metadata.uid, held_by=(FOREGROUND,) if owned else ())
+
+    def _stays(self, owner: _Owner, owned: Key) -> bool:
+        key = owner.key(self._kinds, owned.namespace)
+        return self._exists(owner, owned) and (key is None or self._waiting.get(key) != FOREGROUND)
+
+    def _blocks_owner(self, key: Key, owner: str) -> bool:
+        """Whether the owner must wait for it: it still exists and sets blockOwnerDeletion."""
+        return any(o.uid == owner and o.block_owner_deletion for o in self._now(key).owners)
+
+    # --- owners that are gone --------------------------------------------------------------------
+
+    def _collect(self, key: Key) -> None:
+        facts = self._now(key)
+        gone = [owner.uid for owner in facts.owners if not self._exists(owner, key)]
+        if not gone:
+            return
+        meta = facts.metadata
+        if len(gone) < len(facts.owners):
+            self._store.patch(key, lambda body: _without_owners(body, gone), Part.MAIN, meta.uid)
+            return
+        left = self._store.delete(key, meta.uid) if meta.deletion_timestamp is None else key
+        if left is not None and TRACKED in (meta.finalizers or ()):
+            self._store.patch(key, _untracked, Part.MAIN, meta.uid)
+
+    def _now(self, key: Key) -> _Facts:
+        """Its current state: this step may have changed it since the informer reported it."""
+        found = self._store.find(key)
+        return (_read(found.raw) if found is not None else None) or _Facts(_Meta())
+
+    def _exists(self, owner: _Owner, owned: Key) -> bool:
+        key = owner.key(self._kinds, owned.namespace)
+        if key is None:
+            return True
+        found = self._store.find(key)
+        return found is not None and found.uid == owner.uid
+
+
+def _read(raw: bytes) -> _Facts | None:
+    """None for an object with malformed metadata: it has neither owners nor dependents."""
+    try:
+        return _FACTS.decode(raw)
+    except msgspec.ValidationError:
+        return None
+
+
+def _without_owners(body: Json, uids: Collection[str]) -> Json:
+    references = body["metadata"].get("ownerReferences") or ()
+    body["metadata"]["ownerReferences"] = [r for r in references if r.get("uid") not in uids]
+    return body
+
+
+def _orphaned(body: Json, uids: Collection[str]) -> Json:
+    """Orphan a dependent; a pod also loses the finalizer with which its Job tracks it."""
+    return _untracked(_without_owners(body, uids))
+
+
+def _untracked(body: Json) -> Json:
+    untrack(body)
+    return body
+
+
+def _unblocked(body: Json) -> Json:
+    for reference in body["metadata"].get("ownerReferences") or ():
+        reference["blockOwnerDeletion"] = False
+    return body
+
+
+def _released(body: Json, finalizer: str) -> Json:
+    meta = body["metadata"]
+    meta["finalizers"] = [name for name in meta.get("finalizers") or () if name != finalizer]
+    return body

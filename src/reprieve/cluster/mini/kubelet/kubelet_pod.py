@@ -1,0 +1,81 @@
+"""The few fields of a pod that kubelets decode at every change: decoding whole pods would be slow."""
+
+from datetime import datetime
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from reprieve.cluster.mini.store import DEFAULT_GRACE_SECONDS
+from reprieve.model.objects import Record
+
+RUN_SECONDS = "reprieve.dev/run-seconds"
+STOP_SECONDS = "reprieve.dev/stop-seconds"
+_TERMINAL = ("Succeeded", "Failed")
+
+
+class _Meta(Record, frozen=True):
+    uid: str = ""
+    generation: int = 0
+    annotations: dict[str, Any] | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    finalizers: tuple[str, ...] | None = None
+
+
+class _Spec(Record, frozen=True):
+    node_name: str = ""
+    termination_grace_period_seconds: int | None = None
+
+
+class _Status(Record, frozen=True):
+    phase: str = ""
+    start_time: datetime | None = None
+
+
+class KubeletPod(Record, frozen=True):
+    metadata: _Meta
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+    @property
+    def is_over(self) -> bool:
+        return self.status.phase in _TERMINAL
+
+    @property
+    def is_running(self) -> bool:
+        return self.status.phase == "Running"
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+    def seconds(self, annotation: str) -> float | None:
+        """The seconds in an annotation; None if it is missing or not a finite number."""
+        try:
+            declared = float((self.metadata.annotations or {})[annotation])
+        except (KeyError, TypeError, ValueError):
+            return None
+        return max(0.0, declared) if isfinite(declared) else None
+
+    def drain_seconds(self) -> float:
+        """How long it takes to stop, at most its grace period; 0 for a pod that does not run."""
+        if not self.is_running:
+            return 0.0
+        grace = self.metadata.deletion_grace_period_seconds
+        if grace is None:
+            grace = self.spec.termination_grace_period_seconds
+        allowed = DEFAULT_GRACE_SECONDS if grace is None else max(0, grace)
+        stop = self.seconds(STOP_SECONDS)
+        return allowed if stop is None else min(allowed, stop)
+
+
+_DECODER = msgspec.json.Decoder(KubeletPod)
+
+
+def decoded_pod(raw: bytes) -> KubeletPod | None:
+    """None for a pod that cannot be decoded: no kubelet runs it."""
+    try:
+        return _DECODER.decode(raw)
+    except msgspec.ValidationError:
+        return None

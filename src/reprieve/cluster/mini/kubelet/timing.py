@@ -1,0 +1,16 @@
+"""How long simulated kubelets take to start, resize and collect pods."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletTiming:
+    """``speed`` divides all of these, and the durations in annotations of pods."""
+
+    start_seconds: float = 1.0
+    resize_seconds: float = 1.0  # from the allocation of a resize until it is actual
+    orphan_seconds: float = 5.0  # from the deletion of a node to that of its pods
+    speed: float = 1.0
+
+
+DEFAULT_TIMING = KubeletTiming()

@@ -1,0 +1,117 @@
+"""A mini cluster that serves real clients over HTTPS: started, restored from disk, and stopped."""
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+from reprieve.cluster.apiserver.features import ALL_FEATURES
+from reprieve.cluster.mini.admission import admitted
+from reprieve.cluster.mini.auth.authentication import TokenIssuer
+from reprieve.cluster.mini.bootstrap import LocalCluster, known_authorities, nodes_of, standard_objects
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.credentials import ClusterCredentials, credentials_of
+from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.kubelet import KubeletTiming
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress, serve
+from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
+from reprieve.cluster.mini.snapshot_restore import restore
+from reprieve.cluster.mini.sqlite_backend import SqliteBackend, StorageError
+from reprieve.model.json import Json
+
+_COMPLETE, _PORT = "complete", "port"
+
+
+@dataclass(frozen=True, slots=True)
+class ServedCluster:
+    """``left_out``: numbers of objects of a snapshot that were skipped, by kind, as it is not served."""
+
+    cluster: MiniCluster
+    address: str
+    left_out: Counter[str]
+
+
+@asynccontextmanager
+async def served(wanted: LocalCluster) -> AsyncIterator[ServedCluster]:
+    """A cluster that runs while the context is open.
+
+    Raises an OSError if the address is in use, a StorageError if its state cannot be stored, and a ValueError
+    for invalid nodes. It writes the kubeconfig before the context opens; the caller removes it.
+    """
+    with _backend(wanted) as backend:
+        cluster = MiniCluster(
+            time.time, timing=KubeletTiming(speed=wanted.speed), features=ALL_FEATURES, backend=backend
+        )
+        left_out = Counter[str]()
+        if backend is None or not backend.note(_COMPLETE):
+            left_out = _populate(cluster, wanted)
+        elif wanted.snapshot:
+            raise StorageError(
+                f"{wanted.data_dir}: already has a cluster: use an empty directory to start from a snapshot"
+            )
+        identity = credentials_of(backend, wanted.host)
+        own, clients = (c.certificate.decode() for c in (identity.certificate, identity.clients))
+        cluster.apply([known_authorities(clients, for_proxies=own)])
+        server = await _started(cluster, identity, wanted, backend)
+        if backend is not None:
+            backend.write_note(_COMPLETE, "yes")
+            backend.write_note(_PORT, str(server.port))
+        others = {user.name: TokenIssuer(identity.token).token_of(user) for user in wanted.users}
+        tokens = Tokens(identity.token, others)
+        write_kubeconfig(wanted.kubeconfig, server.url, tokens, identity.certificate)
+        cluster.start()
+        try:
+            yield ServedCluster(cluster, server.url, left_out)
+        finally:
+            await server.stop()
+            await cluster.stop()
+
+
+@contextmanager
+def _backend(wanted: LocalCluster) -> Iterator[SqliteBackend | None]:
+    backend = SqliteBackend(wanted.data_dir) if wanted.data_dir is not None else None
+    try:
+        yield backend
+    finally:
+        if backend is not None:
+            backend.close()
+
+
+async def _started(
+    cluster: MiniCluster, identity: ClusterCredentials, wanted: LocalCluster, backend: SqliteBackend | None
+) -> HttpServer:
+    """Serve on the port of the last run, so that kubeconfigs stay valid, unless it is in use now."""
+    before = int(backend.note(_PORT) or 0) if backend is not None else 0
+    if before and not wanted.port:
+        try:
+            return await _serving(cluster, identity, wanted.host, before)
+        except OSError:
+            pass  # in use: take any free port
+    return await _serving(cluster, identity, wanted.host, wanted.port)
+
+
+async def _serving(cluster: MiniCluster, identity: ClusterCredentials, host: str, port: int) -> HttpServer:
+    tls = identity.certificate.context(identity.clients.certificate)
+    server = serve(cluster, identity.token, ListenAddress(host, port, tls))
+    await server.start()
+    return server
+
+
+def _populate(cluster: MiniCluster, wanted: LocalCluster) -> Counter[str]:
+    """Create the objects that a new cluster starts with."""
+    cluster.apply(standard_objects())
+    left_out = restore(cluster.store, wanted.snapshot)
+    cluster.apply(_admitted_nodes(cluster, wanted))
+    return left_out
+
+
+def _admitted_nodes(cluster: MiniCluster, wanted: LocalCluster) -> list[Json]:
+    """Admit them as if a client had sent them: the templates may be a user's own."""
+    try:
+        return [
+            admitted(cluster.store, "nodes", node, cluster.features)
+            for node in nodes_of(wanted.templates, wanted.nodes)
+        ]
+    except ApiError as error:
+        raise ValueError(error.message) from error

@@ -1,0 +1,107 @@
+"""The API server without a socket: authenticates, routes, authorizes and handles a request.
+
+Every refusal becomes a Status.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
+from reprieve.cluster.certificates import Bearer
+from reprieve.cluster.mini.auth.authentication import ANONYMOUS, AUTHENTICATED, TokenIssuer, UserInfo
+from reprieve.cluster.mini.auth.authorizer import RbacAuthorizer
+from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.rest.api_context import ApiContext
+from reprieve.cluster.mini.rest.api_status import NOTHING, Subject, refusal, subject_of
+from reprieve.cluster.mini.rest.authorization import attributes_of, authorize, impersonated
+from reprieve.cluster.mini.rest.handlers import handler
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
+from reprieve.cluster.mini.rest.listing import PagedLists
+from reprieve.cluster.mini.rest.non_resource_paths import PUBLIC, respond
+from reprieve.cluster.mini.rest.query_parameters import Query
+from reprieve.cluster.mini.rest.routes import NonResourcePath, ResourcePath, catalogue_of, route
+from reprieve.cluster.mini.rest.serialization import serializer_of
+from reprieve.cluster.mini.rest.write_handlers import ApiCall
+from reprieve.cluster.mini.sqlite_backend import StorageError
+from reprieve.cluster.mini.store import Store
+
+
+class ApiServer:
+    """``secret`` signs the tokens of this cluster, and is the admin token."""
+
+    def __init__(
+        self, store: Store, clock: Clock, features: Features = DEFAULT_FEATURES, secret: str = ""
+    ) -> None:
+        self._api = ApiContext(
+            store, PagedLists(store), clock, features, RbacAuthorizer(store), TokenIssuer(secret)
+        )
+        self._features = features
+        self._kinds = store.kinds
+        self._catalogue = catalogue_of(features, store.kinds.values())
+
+    def authenticate(
+        self, path: str, headers: Mapping[str, str], certificate: Bearer | None = None
+    ) -> UserInfo:
+        """The user of a request; an ApiError 401 without valid credentials, 403 for forbidden impersonation.
+
+        ``certificate``: the subject of a verified client certificate.
+        """
+        if certificate is not None:
+            user = UserInfo(certificate.name, (*certificate.groups, AUTHENTICATED))
+            return impersonated(self._api.authorizer, user, headers)
+        given = headers.get("Authorization", "")
+        if not given and path.strip("/").split("/")[0] in PUBLIC:
+            return ANONYMOUS
+        scheme, _, token = given.partition(" ")
+        known = self._api.issuer.user_of(token.strip(), self._api.store, self._api.clock())
+        if scheme.lower() != "bearer" or known is None:
+            needed = "the request needs a bearer token or a client certificate of this cluster"
+            raise ApiError(401, "Unauthorized", f"Unauthorized: {needed}")
+        return impersonated(self._api.authorizer, known, headers)
+
+    def answer(self, request: ApiRequest) -> Answer:
+        place: ResourcePath | NonResourcePath = NonResourcePath(())
+        self._refresh_kinds()
+        try:
+            place = route(request.path, self._catalogue)
+            if isinstance(place, NonResourcePath):
+                return self._non_resource(place, request)
+            authorize(self._api.authorizer, request.user, attributes_of(place, request))
+            return handler(place, request.method)(self._call(place, request))
+        except ApiError as error:
+            return refusal(error, _subject(place, error))
+        except StorageError as error:
+            return refusal(ApiError(507, "InsufficientStorage", f"the change could not be stored: {error}"))
+
+    def _refresh_kinds(self) -> None:
+        """Pick up kinds of new or deleted CustomResourceDefinitions."""
+        if self._api.store.kinds is not self._kinds:
+            self._kinds = self._api.store.kinds
+            self._catalogue = catalogue_of(self._features, self._kinds.values())
+
+    def _non_resource(self, place: NonResourcePath, request: ApiRequest) -> Answer:
+        if not place.steps or place.steps[0] not in PUBLIC:
+            authorize(self._api.authorizer, request.user, attributes_of(place, request))
+        found = respond(place, request, self._catalogue)
+        if request.method != "GET":
+            raise ApiError(
+                405,
+                "MethodNotAllowed",
+                f"the server does not allow this method on the requested resource: {request.method}",
+            )
+        return found
+
+    def _call(self, place: ResourcePath, request: ApiRequest) -> ApiCall:
+        query = Query(request.query)
+        is_list = not place.name and request.method in ("GET", "DELETE")
+        serializer = serializer_of(place, request, query, self._api.clock(), is_list=is_list)
+        return ApiCall(self._api, place, request, query, serializer)
+
+
+def _subject(place: ResourcePath | NonResourcePath, error: ApiError) -> Subject:
+    """A Status for an invalid object names its kind, any other the resource."""
+    if isinstance(place, NonResourcePath):
+        return NOTHING
+    subject = subject_of(place.kind, place.name or error.name)
+    return replace(subject, what=place.kind.kind) if error.status == 422 else subject

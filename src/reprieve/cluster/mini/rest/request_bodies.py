@@ -1,0 +1,88 @@
+"""Decoding of request bodies into JSON values: from JSON, YAML, and for some kinds protobuf."""
+
+import json
+from collections import Counter
+
+import msgspec
+
+from reprieve.cluster.api.decode_errors import UNDECODABLE, fault_of
+from reprieve.cluster.api.documents import Unparsed, documents
+from reprieve.cluster.mini.errors import ApiError, bad_request
+from reprieve.cluster.mini.rest.http_messages import JSON, ApiRequest
+from reprieve.cluster.mini.rest.nesting_limit import check_depth
+from reprieve.cluster.mini.rest.protobuf import PROTOBUF, from_protobuf
+from reprieve.model.json import Json
+
+YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+LARGEST = 3 * 1024 * 1024
+
+
+def media_type(request: ApiRequest) -> str:
+    return request.content_type.partition(";")[0].strip().lower() or JSON
+
+
+def read_object(request: ApiRequest) -> Json:
+    return as_object(read_value(request.body, media_type(request)))
+
+
+def read_value(body: bytes, media: str) -> object:
+    if media == JSON:
+        return from_json(body)
+    if media in YAML:
+        return from_yaml(body)
+    if media == PROTOBUF:
+        return from_protobuf(body)
+    raise unsupported_media(media)
+
+
+def unsupported_media(media: str, *others: str) -> ApiError:
+    served = ", ".join(others or (JSON, YAML[0]))
+    return ApiError(415, "UnsupportedMediaType", f"the body is of type {media}; expected one of {served}")
+
+
+def as_object(value: object) -> Json:
+    if not isinstance(value, dict):
+        raise bad_request("the body of the request must be an object")
+    return value
+
+
+def from_json(body: bytes) -> object:
+    try:
+        value = msgspec.json.decode(body)
+    except UNDECODABLE as error:
+        raise bad_request(f"the body of the request: {fault_of(error).expected}") from error
+    check_depth(value)
+    return value
+
+
+def from_yaml(body: bytes) -> object:
+    """One document. Values that JSON cannot represent are refused, or become strings as in Kubernetes."""
+    try:
+        found = list(documents(body.decode(), LARGEST))
+    except UnicodeDecodeError as error:
+        raise bad_request("the body of the request: expected YAML in UTF-8") from error
+    if len(found) != 1:
+        raise bad_request(f"the body of the request: expected one document, got {len(found)}")
+    if isinstance(found[0], Unparsed):
+        raise bad_request(f"the body of the request: {found[0].expected}")
+    try:
+        return from_json(msgspec.json.encode(found[0]))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise bad_request(f"the body of the request cannot be written as JSON: {error}") from error
+
+
+def repeated_fields(body: bytes, media: str) -> tuple[str, ...]:
+    """Fields that an object in the body has twice; the last value wins."""
+    if media != JSON:
+        return ()
+    found: dict[str, None] = {}
+
+    def look(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        result = dict(pairs)
+        if len(result) < len(pairs):
+            times = Counter(name for name, _ in pairs)
+            found.update(dict.fromkeys(name for name in times if times[name] > 1))
+        return result
+
+    json.loads(body, object_pairs_hook=look)
+    return tuple(found)

@@ -1,0 +1,141 @@
+"""The watch verb: optional initial events, then one JSON line for every change, until the timeout."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import islice
+
+import msgspec
+
+from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.rest.api_status import failure
+from reprieve.cluster.mini.rest.listing import NOT_OLDER, check_reached
+from reprieve.cluster.mini.rest.query_parameters import Query, forbidden
+from reprieve.cluster.mini.rest.selection_predicate import SelectionPredicate
+from reprieve.cluster.mini.rest.serialization import ObjectSerializer
+from reprieve.cluster.mini.store import Store
+from reprieve.cluster.mini.stored_objects import Stored
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
+
+_CHUNK = 500  # events, so that a watcher far behind does not get one huge write
+_LONGEST = 3600.0
+_BOOKMARK_EVERY = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """``since``: the version after which changes are sent; None for the newest.
+
+    ``shows_all``: existing objects are sent first, as added. ``marks_the_end``: then a bookmark.
+    """
+
+    since: int | None
+    shows_all: bool
+    marks_the_end: bool
+    bookmarks: bool
+    seconds: float
+
+
+def watch_options_of(query: Query, newest: int) -> WatchOptions:
+    asked = query.text("sendInitialEvents")
+    initial = query.flag("sendInitialEvents")
+    match = query.text("resourceVersionMatch")
+    if asked and match != NOT_OLDER:
+        raise forbidden(
+            "resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        )
+    if match and not asked:
+        raise forbidden(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        )
+    if initial:
+        check_reached(query.version(), newest)
+    version = query.version() or 0
+    seconds = query.number("timeoutSeconds")
+    return WatchOptions(
+        since=version if version and not initial else None,
+        shows_all=initial or (not version and not asked),
+        marks_the_end=initial and query.flag("allowWatchBookmarks"),
+        bookmarks=query.flag("allowWatchBookmarks"),
+        seconds=float(seconds) if seconds is not None and 0 < seconds < _LONGEST else _LONGEST,
+    )
+
+
+async def watch_stream(
+    store: Store, serializer: ObjectSerializer, wanted: SelectionPredicate, options: WatchOptions
+) -> AsyncGenerator[bytes, None]:
+    """Chunks of whole lines. An expired watch ends with an ERROR line."""
+    try:
+        async with aclosing(_events(store, serializer, wanted, options)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+    except ApiError as error:
+        yield msgspec.json.encode({"type": "ERROR", "object": failure(error)}) + b"\n"
+
+
+async def _events(
+    store: Store, serializer: ObjectSerializer, wanted: SelectionPredicate, options: WatchOptions
+) -> AsyncGenerator[bytes, None]:
+    time = asyncio.get_running_loop().time
+    ends = time() + options.seconds
+    lines = _Lines(serializer, wanted)
+    since = store.version if options.since is None else options.since
+    with store.watch((serializer.kind.resource,), since) as watch:
+        if options.shows_all:
+            there = store.list((serializer.kind.resource,), serializer.place.namespace).items
+            for chunk in _chunks(lines.added(there)):
+                yield chunk
+        if options.marks_the_end:
+            yield serializer.bookmark(since, ends_initial_events=True)
+        next_bookmark = time() + _BOOKMARK_EVERY if options.bookmarks else ends
+        while True:
+            for chunk in _chunks(lines.changed(watch.poll())):
+                yield chunk
+            await watch.wait(max(0.0, min(next_bookmark, ends) - time()))
+            if options.bookmarks and time() >= min(next_bookmark, ends):
+                yield serializer.bookmark(watch.position, ends_initial_events=False)
+                next_bookmark = time() + _BOOKMARK_EVERY
+            if time() >= ends:
+                break
+
+
+class _Lines:
+    """Changes as lines for one client: objects that enter its selection are added, those that leave
+    deleted."""
+
+    def __init__(self, serializer: ObjectSerializer, wanted: SelectionPredicate) -> None:
+        self._serializer = serializer
+        self._wanted = wanted
+        self._first = True
+
+    def added(self, items: Iterable[Stored]) -> Iterator[bytes]:
+        for item in items:
+            if self._wanted.matches(item):
+                yield self._line(EventType.ADDED, item)
+
+    def changed(self, changes: Iterable[WatchEvent]) -> Iterator[bytes]:
+        for change in changes:
+            event_type = self._type(change)
+            if event_type is not None:
+                yield self._line(event_type, change.object)
+
+    def _type(self, change: WatchEvent) -> EventType | None:
+        matches = self._wanted.matches
+        was = change.before is not None and matches(change.before)
+        is_now = change.type is not EventType.DELETED and matches(change.object)
+        if was:
+            return EventType.MODIFIED if is_now else EventType.DELETED
+        return EventType.ADDED if is_now else None
+
+    def _line(self, event_type: EventType, stored: Stored) -> bytes:
+        line = self._serializer.event(event_type, stored, first=self._first)
+        self._first = False
+        return line
+
+
+def _chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    rest = iter(lines)
+    while chunk := b"".join(islice(rest, _CHUNK)):
+        yield chunk

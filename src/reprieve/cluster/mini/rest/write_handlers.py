@@ -1,0 +1,167 @@
+"""Handlers of create, update, patch and delete. They validate everything before they write."""
+
+from dataclasses import dataclass
+
+from reprieve.cluster.mini.conversion import normalized, to_storage_version, to_version
+from reprieve.cluster.mini.errors import ApiError, bad_request, invalid
+from reprieve.cluster.mini.kinds import section
+from reprieve.cluster.mini.metadata import metadata_of
+from reprieve.cluster.mini.namespace_controller import SYSTEM_NAMESPACES
+from reprieve.cluster.mini.rest.api_context import ApiContext
+from reprieve.cluster.mini.rest.api_status import subject_of, success
+from reprieve.cluster.mini.rest.authorization import check_escalation
+from reprieve.cluster.mini.rest.delete_options import DeleteOptions, delete_options_of
+from reprieve.cluster.mini.rest.field_manager import FieldManager
+from reprieve.cluster.mini.rest.field_validation import ValidatedBody, validated, validated_patch
+from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, answer
+from reprieve.cluster.mini.rest.patches import Change, change_of
+from reprieve.cluster.mini.rest.query_parameters import Query, forbidden
+from reprieve.cluster.mini.rest.request_bodies import media_type, read_object
+from reprieve.cluster.mini.rest.routes import ResourcePath
+from reprieve.cluster.mini.rest.selection_predicate import predicate_of
+from reprieve.cluster.mini.rest.serialization import ObjectSerializer
+from reprieve.cluster.mini.rest.url_matching import with_namespace, with_type_meta
+from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed, without_status
+from reprieve.cluster.mini.stored_objects import Stored
+from reprieve.model.json import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCall:
+    """One routed request: its resource path, its parameters, and how to serialize the response."""
+
+    api: ApiContext
+    place: ResourcePath
+    request: ApiRequest
+    query: Query
+    serializer: ObjectSerializer
+
+    @property
+    def chosen(self) -> ApiContext:
+        """The context to write with; on a dry run one that writes nothing."""
+        return self.api.dry_run() if self.query.is_dry_run else self.api
+
+    @property
+    def ownership(self) -> FieldManager:
+        return FieldManager(self.place, self.request, self.api.clock())
+
+
+def create(call: ApiCall) -> ApiResponse:
+    place, api = call.place, call.chosen
+    read = _read(call)
+    body = normalized(place.api_version, with_namespace(place, read.body))
+    if metadata_of(body).get("resourceVersion"):
+        raise bad_request("metadata.resourceVersion must not be set on objects to be created")
+    sent = without_status(place.kind, body)
+    check_escalation(api.authorizer, call.request.user, place, sent)
+    admitted = api.admit_new(place, sent)
+    owners = call.ownership.of_new(admitted)
+    return answer(call.serializer.one(created(call, admitted, owners)), 201, read.warnings)
+
+
+def _read(call: ApiCall) -> ValidatedBody:
+    sent = read_object(call.request)
+    if sent.get("metadata") is None:
+        sent = {**sent, "metadata": {}}
+    body = with_type_meta(call.place, sent)
+    return validated(call.place, call.request, call.query.field_validation, body)
+
+
+def created(call: ApiCall, admitted: Json, owners: list[Json]) -> Stored:
+    """``owners``: its managedFields."""
+    place = call.place
+    form = to_storage_version(place.kind, place.api_version, admitted)
+    return call.chosen.store.create(place.kind.resource, form, owners)
+
+
+def replace(call: ApiCall) -> ApiResponse:
+    read = _read(call)
+    if not call.place.kind.blind and not metadata_of(read.body).get("resourceVersion"):
+        raise invalid(call.place.kind.kind, "metadata.resourceVersion", "must be specified for an update")
+    return answer(call.serializer.one(written(call, lambda _: read.body)), 200, read.warnings)
+
+
+def patch(call: ApiCall) -> ApiResponse:
+    if call.query.text("force"):
+        raise forbidden("force", "may not be specified for non-apply patch")
+    change = change_of(call.place.kind, media_type(call.request), call.request.body)
+    warnings: list[str] = []
+
+    def patched(old: Json) -> Json:
+        new = with_type_meta(call.place, change(old))
+        read = validated_patch(call.place, call.query.field_validation, new, old)
+        warnings.extend(read.warnings)
+        return read.body
+
+    return answer(call.serializer.one(written(call, patched)), 200, tuple(warnings))
+
+
+def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Stored:
+    """Change an object in the client's API version, admit it and store it.
+
+    ``counts_owners``: whether managedFields follow from the change; otherwise the change includes them.
+    """
+    place, api = call.place, call.chosen
+    stored = api.store.get(place.key)
+    before = parsed(stored)
+    old = to_version(place.kind, place.api_version, before)
+    new = with_namespace(place, change(old))
+    check_escalation(api.authorizer, call.request.user, place, new)
+    meta = metadata_of(new)
+    uid = meta.get("uid") or ""
+    if call.request.method == "PATCH" and uid not in ("", stored.uid):
+        # In an update the UID is a precondition; in a patch it is a change of the field.
+        raise invalid(str(place.key), "metadata.uid", "the field is immutable")
+    check_preconditions(stored, uid, meta.get("resourceVersion") or "")
+    admitted = api.admit_change(place, normalized(place.api_version, new), old)
+    form = to_storage_version(place.kind, place.api_version, admitted, before)
+    owners = meta.get("managedFields")
+    if counts_owners:
+        owners = call.ownership.of_changed(admitted, old)
+    return api.store.update(place.kind.resource, form, _part(place), owners)
+
+
+def _part(place: ResourcePath) -> Part:
+    return Part.STATUS if place.part == "status" else Part.MAIN
+
+
+# --- deleting --------------------------------------------------------------------------------------
+
+
+def delete(call: ApiCall) -> ApiResponse:
+    options = delete_options_of(call.request, call.query)
+    store = call.api.dry_run().store if options.dry_run else call.api.store
+    old = store.get(call.place.key)
+    left = remove(store, old, options, call.api.clock())
+    if left is not None or call.place.kind.drains:
+        return answer(call.serializer.one(left or old))
+    return answer(success(subject_of(call.place.kind, old.key.name, old.uid)))
+
+
+def delete_many(call: ApiCall) -> ApiResponse:
+    options = delete_options_of(call.request, call.query)
+    store = call.api.dry_run().store if options.dry_run else call.api.store
+    items, extent = call.api.lists.list(call.place, call.query, predicate_of(call.place, call.query))
+    for item in items:
+        check_preconditions(item, options.uid, options.version)
+    for item in items:
+        remove(store, item, options, call.api.clock())
+    return answer(call.serializer.many(items, extent))
+
+
+def remove(store: Store, old: Stored, options: DeleteOptions, now: float) -> Stored | None:
+    """The object if it waits for finalizers or its kubelet, or None when it is gone."""
+    kind = store.kinds[old.key.resource]
+    if kind.resource == "namespaces" and old.key.name in SYSTEM_NAMESPACES:
+        raise ApiError(403, "Forbidden", f"{old.key} is forbidden: this namespace may not be deleted")
+    left = store.delete(
+        old.key, options.uid, options.version, grace=options.grace, held_by=options.held_by(kind)
+    )
+    if left is None or kind.resource != "namespaces":
+        return left
+    return store.patch(old.key, _terminating, Part.STATUS)
+
+
+def _terminating(namespace: Json) -> Json:
+    section(namespace, "status")["phase"] = "Terminating"
+    return namespace

@@ -1,1 +1,0 @@
-"""Who somebody is, and what they may do: tokens, roles and their bindings."""

@@ -1,0 +1,139 @@
+"""The watch cache: the last changes of the store in order, and watchers that read them.
+
+There is one log and no queue per watcher: a watcher is a position in the log. So a slow watcher costs a
+writer nothing; once the log has dropped a change that a watcher has not read, its watch has expired and it
+must relist. The log knows nothing of what the objects mean.
+"""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from enum import StrEnum
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from reprieve.cluster.mini.errors import expired
+from reprieve.cluster.mini.stored_objects import Stored
+
+
+class EventType(StrEnum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
+    """``before``: the previous version of the object. ``object`` of a deletion: its last version."""
+
+    version: int
+    type: EventType
+    object: Stored
+    before: Stored | None
+
+
+class WatchCache:
+    """At least the last ``kept`` changes. Each change raises the version by one."""
+
+    def __init__(self, kept: int, changes: Sequence[WatchEvent] = ()) -> None:
+        """``changes``: those that a previous process left."""
+        self._kept = kept
+        self._changes = list(changes)
+        self._forgotten = changes[0].version - 1 if changes else 0
+        self._watches: dict[str, list[CacheWatcher]] = {}
+
+    @property
+    def version(self) -> int:
+        return self._forgotten + len(self._changes)
+
+    @property
+    def oldest(self) -> int:
+        """The earliest version from which every later change is still in the log."""
+        return self._forgotten
+
+    def append(self, change: WatchEvent) -> None:
+        self._changes.append(change)
+        if len(self._changes) >= 2 * self._kept:
+            del self._changes[: self._kept]
+            self._forgotten += self._kept
+        for watch in self._watches.get(change.object.key.resource, ()):
+            watch.wake(change.version)
+
+    def after(self, version: int) -> list[WatchEvent]:
+        """Every change after a version; an ApiError 410 if it is too old, or was never reached."""
+        if not self._forgotten <= version <= self.version:
+            raise expired(version, self._forgotten)
+        return self._changes[version - self._forgotten :]
+
+    def watch(self, resources: Collection[str], since: int) -> "CacheWatcher":
+        self.after(since)
+        watch = CacheWatcher(self, frozenset(resources), since)
+        for resource in resources:
+            self._watches.setdefault(resource, []).append(watch)
+        return watch
+
+    def forget(self, watch: "CacheWatcher") -> None:
+        for watches in self._watches.values():
+            if watch in watches:
+                watches.remove(watch)
+
+
+class CacheWatcher:
+    """Changes of some resource types from a version on. Close it, or use it in a ``with`` statement."""
+
+    def __init__(self, history: WatchCache, resources: frozenset[str], since: int) -> None:
+        self._history = history
+        self._resources = resources
+        self._sleep: asyncio.Future[None] | None = None
+        self.position = since
+
+    def poll(self) -> list[WatchEvent]:
+        """The changes since the last call; an ApiError 410 when the log no longer has them all."""
+        fresh = self._history.after(self.position)
+        self.position = self._history.version
+        return [change for change in fresh if change.object.key.resource in self._resources]
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Return when there may be something to poll, or when the time is over."""
+        if self.position < self._history.version:
+            await asyncio.sleep(0)  # yield to other tasks, or a busy watcher would starve them
+            return
+        loop = asyncio.get_running_loop()
+        self._sleep = sleep = loop.create_future()
+        # A bare timer: asyncio.timeout costs more than the rest of a delivery.
+        timer = None if seconds is None else loop.call_later(seconds, _end, sleep)
+        try:
+            await sleep
+        finally:
+            if timer is not None:
+                timer.cancel()
+            self._skip()
+
+    def wake(self, version: int) -> None:
+        """Called for a change of its resource types. A watcher that slept has missed no earlier one."""
+        if self._sleep is not None:
+            self.position = version - 1
+            _end(self._sleep)
+            self._sleep = None
+
+    def _skip(self) -> None:
+        """No change woke it: all changes meanwhile were of other resource types, so skip them."""
+        if self._sleep is not None:
+            self.position = self._history.version
+            self._sleep = None
+
+    def close(self) -> None:
+        self._history.forget(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _end(sleep: asyncio.Future[None]) -> None:
+    if not sleep.done():
+        sleep.set_result(None)

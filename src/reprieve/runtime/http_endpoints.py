@@ -1,0 +1,114 @@
+"""What a running scheduler serves over HTTP: probes, metrics, its configuration.
+
+Where it listens, and which clients may read which path, is decided elsewhere.
+"""
+
+import ssl
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from aiohttp import web
+
+from reprieve.runtime.readiness import Check
+
+TEXT = "text/plain; charset=utf-8"
+JSON = "application/json"
+
+Denial = tuple[int, str]  # an HTTP status, and a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class HttpClient:
+    """``token``: its bearer token, if any. ``connection``: TLS, from which its certificate is read."""
+
+    token: str = ""
+    connection: ssl.SSLObject | None = None
+
+
+Authorize = Callable[[HttpClient, str], Awaitable[Denial | None]]  # whether a client may read a path
+
+
+@dataclass(frozen=True, slots=True)
+class ContentEndpoint:
+    content: Callable[[], bytes]
+    content_type: str = TEXT
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeEndpoint:
+    checks: Callable[[], Iterable[Check]]
+
+
+Endpoints = Mapping[str, ContentEndpoint | ProbeEndpoint]
+
+
+# The kubelet has no token when it probes.
+PROBES = ("/healthz", "/livez", "/readyz")
+
+
+def application(
+    endpoints: Endpoints, authorize: Authorize, always_allowed: Sequence[str] = PROBES
+) -> web.Application:
+    """``always_allowed``: paths that need no authorization; a star at the end stands for anything."""
+    made = web.Application()
+    for path, endpoint in endpoints.items():
+        handler = _probe(path, endpoint) if isinstance(endpoint, ProbeEndpoint) else _content(endpoint)
+        open_to_all = _matches(path, always_allowed)
+        made.router.add_get(path, handler if open_to_all else _authorized(handler, authorize))
+    return made
+
+
+def _matches(path: str, patterns: Sequence[str]) -> bool:
+    plain = path.lstrip("/")
+    stripped = [pattern.lstrip("/") for pattern in patterns]
+    return any(plain == p or (p.endswith("*") and plain.startswith(p[:-1])) for p in stripped)
+
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
+
+
+def _authorized(handler: Handler, authorize: Authorize) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        denial = await authorize(_client(request), request.path)
+        if denial is None:
+            return await handler(request)
+        status, sentence = denial
+        return web.Response(status=status, text=f"{sentence}\n")
+
+    return handle
+
+
+def _content(endpoint: ContentEndpoint) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        return web.Response(body=endpoint.content(), headers={"Content-Type": endpoint.content_type})
+
+    return handle
+
+
+def _client(request: web.Request) -> HttpClient:
+    transport = request.transport
+    connection = transport.get_extra_info("ssl_object") if transport is not None else None
+    return HttpClient(_token(request), connection)
+
+
+def _token(request: web.Request) -> str:
+    kind, _, token = request.headers.get("Authorization", "").strip().partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
+
+
+def _probe(path: str, probe: ProbeEndpoint) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        checks = list(probe.checks())
+        fails = any(wrong for _, wrong in checks)
+        status = HTTPStatus.INTERNAL_SERVER_ERROR if fails else HTTPStatus.OK
+        verbose = fails or "verbose" in request.query
+        return web.Response(status=status, text=_in_detail(path, checks) if verbose else "ok")
+
+    return handle
+
+
+def _in_detail(path: str, checks: list[Check]) -> str:
+    lines = [f"[-]{name} failed: {wrong}" if wrong else f"[+]{name} ok" for name, wrong in checks]
+    end = "failed" if any(wrong for _, wrong in checks) else "passed"
+    return "\n".join([*lines, f"{path.strip('/')} check {end}", ""])

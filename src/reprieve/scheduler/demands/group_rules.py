@@ -1,0 +1,150 @@
+"""What of all that groups say counts.
+
+Each function of the record stands for a feature gate or an argument. Assembly chooses them; nothing else
+knows that there was a choice.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from reprieve.model.objects import Pod, PodGroup
+from reprieve.model.shape import CompiledPod
+from reprieve.model.words import counted
+from reprieve.scheduler.group_mirror import GroupMirror
+from reprieve.scheduler.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A group, its pods that wait or run, and what counts for all of them."""
+
+    group: PodGroup
+    pods: tuple[CompiledPod, ...]
+    priority: int
+    preemption_policy: str  # of the group itself; empty if it has none, or if that does not count
+
+
+PriorityOf = Callable[[GroupMirror, PodGroup, Iterable[CompiledPod]], int]
+PolicyOf = Callable[[GroupMirror, PodGroup], str]
+Check = Callable[[GroupMirror, Membership], str]  # what keeps a group from being scheduled; empty: nothing
+Divergence = Callable[[World, PodGroup], str | None]
+
+
+# --- the priority of a group ---------------------------------------------------------------------
+
+
+def priority_of_group(groups: GroupMirror, group: PodGroup, _: Iterable[CompiledPod]) -> int:
+    return groups.priority_of(group)
+
+
+def priority_of_pods(_: GroupMirror, __: PodGroup, pods: Iterable[CompiledPod]) -> int:
+    """That of the most important pod that waits: the group's own does not count."""
+    return max((pod.pod.spec.priority or 0 for pod in pods), default=0)
+
+
+# --- whether it preempts -------------------------------------------------------------------------
+
+
+def policy_of_group(groups: GroupMirror, group: PodGroup) -> str:
+    return groups.policy_of(group)
+
+
+def no_policy(_: GroupMirror, __: PodGroup) -> str:
+    """Only the class of a group says whether it preempts."""
+    return ""
+
+
+# --- where its pods go ---------------------------------------------------------------------------
+
+
+def topology_of_group(group: PodGroup) -> str:
+    return group.spec.topology_key
+
+
+def no_topology(_: PodGroup) -> str:
+    return ""
+
+
+# --- what keeps it from being scheduled ----------------------------------------------------------
+
+
+def tree_is_served(groups: GroupMirror, members: Membership) -> str:
+    """What a composite group asks for beyond its groups is not served, and must not be ignored."""
+    namespace, name = members.group.metadata.namespace, members.group.metadata.name
+    tree = groups.tree()
+    missing = tree.missing((namespace, name))
+    if missing:
+        return f"CompositePodGroup {namespace}/{missing} does not exist yet"
+    for around in tree.around((namespace, name)):
+        told = f"CompositePodGroup {namespace}/{around.metadata.name}"
+        if around.spec.gang is not None and around.spec.gang.min_count > 1:
+            return f"{told}: spec.schedulingPolicy.gang.minGroupCount above 1 is not supported"
+        if around.spec.topology_key:
+            return f"{told}: spec.schedulingConstraints.topology is not supported"
+    return ""
+
+
+def one_scheduler(_: GroupMirror, members: Membership) -> str:
+    names = {pod.pod.spec.scheduler_name for pod in members.pods}
+    return "its pods name different schedulers" if len(names) > 1 else ""
+
+
+def one_preemption_policy(_: GroupMirror, members: Membership) -> str:
+    policies = {pod.pod.spec.preemption_policy or "PreemptLowerPriority" for pod in members.pods}
+    if len(policies) > 1:
+        return "its pods have different preemption policies"
+    if members.preemption_policy and policies != {members.preemption_policy}:
+        given = ", ".join(policies)
+        return f"its pods have the preemption policy {given}, the group {members.preemption_policy}"
+    return ""
+
+
+def one_priority(_: GroupMirror, members: Membership) -> str:
+    """A pod of low priority must not be scheduled with the high priority of its group."""
+    others = (pod.pod for pod in members.pods if (pod.pod.spec.priority or 0) != members.priority)
+    other = next(others, None)
+    return _differs(other, members.priority) if other is not None else ""
+
+
+# --- what is reported of its priorities ----------------------------------------------------------
+
+
+def divergence(world: World, group: PodGroup) -> str:
+    """Which pods of a group have another priority than the group; empty if none has."""
+    priority = world.groups.priority_of(group)
+    members = map(world.pod, world.groups.members((group.metadata.namespace, group.metadata.name)))
+    others = [pod.pod for pod in members if pod is not None and (pod.pod.spec.priority or 0) != priority]
+    if not others:
+        return ""
+    more = len(others) - 1
+    rest = "" if not more else f"; {counted(more, 'more pod')} {'differs' if more == 1 else 'differ'}"
+    return f"{_differs(others[0], priority)}{rest}"
+
+
+def no_divergence(_: World, __: PodGroup) -> None:
+    """Pods have their own priorities, and nothing is reported of the group's."""
+
+
+def _differs(pod: Pod, priority: int) -> str:
+    return f"pod {pod.metadata.name} has priority {pod.spec.priority or 0}, the group {priority}"
+
+
+# --- the whole -----------------------------------------------------------------------------------
+
+CONSISTENT: tuple[Check, ...] = (one_scheduler, one_preemption_policy)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRules:
+    priority: PriorityOf = priority_of_group
+    preemption_policy: PolicyOf = policy_of_group
+    topology_key: Callable[[PodGroup], str] = topology_of_group
+    checks: tuple[Check, ...] = (tree_is_served, *CONSISTENT, one_priority)
+    divergence: Divergence = divergence
+
+    def never_preempts(self, groups: GroupMirror, group: PodGroup) -> bool:
+        """As the group says, if that counts, or as its class said when both were first known."""
+        return "Never" in (self.preemption_policy(groups, group), groups.policy_of_class(group))
+
+
+DEFAULT_RULES = GroupRules()

@@ -1,0 +1,17 @@
+"""Why a demand cannot be decided yet, although its pods are there."""
+
+from dataclasses import dataclass
+
+from reprieve.model.shape import CompiledPod
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """``text`` is reported on ``pods``; it is empty if the one that holds them back reports it itself.
+
+    ``arriving``: there are too few pods, and more may be created any moment.
+    """
+
+    text: str
+    pods: tuple[CompiledPod, ...] = ()
+    arriving: bool = False

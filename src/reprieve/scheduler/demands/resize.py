@@ -1,0 +1,94 @@
+"""A demand of a pod that runs, and whose node has deferred its resize.
+
+Only its own node can help it. If it fits the kubelet acts: nothing is bound, nominated or written into the
+pod's conditions.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from reprieve.model.effects import Effect, Target
+from reprieve.model.groups import group_key
+from reprieve.model.shape import CompiledPod
+from reprieve.model.snapshot import Snapshot
+from reprieve.placement.demand import Demand
+from reprieve.placement.reasons import Code
+from reprieve.preemption.policy import Resizes
+from reprieve.scheduler.changes import ROOM_IN_PLACE, Change
+from reprieve.scheduler.decision import Growth
+from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.demands.group_rules import GroupRules
+from reprieve.scheduler.demands.not_yet import NotYet
+from reprieve.scheduler.status_reporter import StatusReporter
+from reprieve.scheduler.targets import pod_target
+from reprieve.scheduler.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingResize:
+    key: DemandKey
+    pod: CompiledPod
+    priority: int  # of its group, if it has one: the pod is preempted with that, too
+    may_preempt: bool
+    rule: Resizes
+    forbidden: str = ""  # why no pod may be evicted for it, whichever pods there are
+
+    needed: ClassVar[int] = 1
+    is_starting: ClassVar[bool] = False
+
+    @property
+    def pods(self) -> tuple[CompiledPod, ...]:
+        return (self.pod,)
+
+    @property
+    def target(self) -> Target:
+        return pod_target(self.pod.pod)
+
+    @property
+    def node(self) -> str:
+        return self.pod.pod.spec.node_name
+
+    @property
+    def growth(self) -> Growth:
+        """What the pod is to have more of than it has."""
+        weight = self.pod.weight
+        amounts = ((name, weight.held.get(name, 0), wants) for name, wants in sorted(weight.charged.items()))
+        return Growth(self.node, tuple(one for one in amounts if one[2] > one[1]))
+
+    def helped_by(self, _: Collection[Code]) -> frozenset[Change]:
+        return ROOM_IN_PLACE
+
+
+def waiting_resize(
+    world: World, key: DemandKey, rule: Resizes | None, rules: GroupRules
+) -> WaitingResize | NotYet | None:
+    """None if the pod has what it wants, or is being deleted, or if resizes do not count."""
+    compiled = world.pod(key.object)
+    if rule is None or compiled is None or not _is_waiting(compiled, rule):
+        return None
+    pod, node = compiled.pod, world.node(compiled.pod.spec.node_name)
+    if node is None or compiled.problems:
+        return NotYet("" if node is None else "; ".join(map(str, compiled.problems)), (compiled,))
+    priority, never = pod.spec.priority or 0, pod.spec.preemption_policy == "Never"
+    of_pod = group_key(pod)
+    group = world.groups.group(of_pod) if of_pod is not None else None
+    if group is not None:
+        priority = rules.priority(world.groups, group, (compiled,))
+        never = never or rules.never_preempts(world.groups, group)
+    return WaitingResize(key, compiled, priority, not never, rule, rule.forbidden(pod, node))
+
+
+def _is_waiting(compiled: CompiledPod, rule: Resizes) -> bool:
+    return compiled.pod.metadata.deletion_timestamp is None and rule.is_waiting(compiled.pod)
+
+
+def waiting_resize_demand(requester: WaitingResize, view: Snapshot, now: float) -> tuple[Demand, Snapshot]:
+    """The demand, and the cluster as it counts for that."""
+    demand, around = requester.rule.demand(view, view.pods.rows[requester.key.object], now)
+    return replace(demand, priority=requester.priority, may_preempt=requester.may_preempt), around
+
+
+def report_deferred(reporter: StatusReporter, pods: Iterable[CompiledPod], text: str) -> Iterator[Effect]:
+    for pod in pods:
+        yield from reporter.resize_waits(pod_target(pod.pod), text)

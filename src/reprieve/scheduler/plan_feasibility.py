@@ -1,0 +1,61 @@
+"""Whether a plan holds: one that was just found, and one that is being carried out.
+
+Also which pods must be gone before the demand can be where its plan puts it.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from reprieve.model.columns import Ints
+from reprieve.model.snapshot import NOWHERE
+from reprieve.model.whatif import without
+from reprieve.placement.place import Placement, with_promises
+from reprieve.preemption.plan import Plan
+from reprieve.preemption.reprieve import holds, pods_that_matter
+from reprieve.scheduler.decision_context import DecisionContext
+from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.targets import rows_of, target_at
+
+
+def holds_without_promised(context: DecisionContext, plan: Plan) -> bool:
+    """A plan must hold also if pods with reserved room never come to their nodes."""
+    demand, waiting = replace(context.demand, pods=plan.pods), list(context.promised.pods)
+    if not waiting or not pods_that_matter(demand, context.view, context.profile)[waiting].any():
+        return True
+    view = without(context.view, _going(context, plan))
+    return holds(demand, plan.placement, view, context.profile)
+
+
+def awaited(context: DecisionContext, plan: Plan) -> Ints:
+    """Pods that must be gone before the demand can be where the plan puts it.
+
+    Those on the nodes that it uses; all that go, if constraints look beyond these nodes.
+    """
+    going = _going(context, plan)
+    near = going[np.isin(context.view.where[going], [node for _, node in plan.places])]
+    if len(near) == len(going):
+        return going
+    view = without(with_promises(context.view, context.promised), near)
+    demand = replace(context.demand, pods=plan.pods)
+    return near if holds(demand, plan.placement, view, context.profile) else going
+
+
+def _going(context: DecisionContext, plan: Plan) -> Ints:
+    """The victims of the plan, and pods that leave anyway."""
+    victims = [row for unit in plan.victims for row in unit.pods]
+    return np.union1d(context.leaving, np.array(victims, np.int64))
+
+
+def still_feasible(context: DecisionContext, handover: Handover) -> bool:
+    """Whether the pods could be on the nodes they wait for once all pods that have to go are gone."""
+    view = with_promises(context.view, context.promised_before)
+    going = rows_of(view, (victim for victim in handover.victims if victim not in handover.gone))
+    view = without(view, np.union1d(context.leaving, np.array(going, np.int64)))
+    nodes = {target_at(view, row): NOWHERE for row in context.demand.pods}
+    if any(pod not in nodes or name not in view.nodes.rows for pod, name in handover.places):
+        return False  # it was made for a pod that does not wait any more, or for a node that is gone
+    if len(handover.places) < context.demand.needed:
+        return False  # more pods are needed than when it was made
+    nodes.update((pod, view.nodes.rows[name]) for pod, name in handover.places)
+    return holds(context.demand, Placement(tuple(nodes.values())), view, context.profile)

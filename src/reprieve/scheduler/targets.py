@@ -1,0 +1,25 @@
+"""Pods and groups as effects name them: with their UID, so that no later object of that name is hit."""
+
+from collections.abc import Iterable
+
+from reprieve.model.effects import Target
+from reprieve.model.objects import Pod, PodGroup
+from reprieve.model.snapshot import Snapshot
+
+
+def pod_target(pod: Pod) -> Target:
+    return Target("Pod", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+
+
+def group_target(group: PodGroup) -> Target:
+    return Target("PodGroup", group.metadata.namespace, group.metadata.name, group.metadata.uid)
+
+
+def target_at(view: Snapshot, row: int) -> Target:
+    return pod_target(view.pods.compiled[row].pod)
+
+
+def rows_of(view: Snapshot, pods: Iterable[Target]) -> list[int]:
+    """The rows of the pods that still exist; another pod of the same name is not one of them."""
+    rows = ((pod, view.pods.rows.get((pod.namespace, pod.name))) for pod in pods)
+    return [row for pod, row in rows if row is not None and target_at(view, row) == pod]

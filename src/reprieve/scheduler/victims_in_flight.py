@@ -1,0 +1,88 @@
+"""What counts as gone by the time a plan is carried out, and what cannot be counted on.
+
+Victims in flight are pods that were chosen by other plans, or marked before this process started, and that
+are not seen leaving yet.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from reprieve.model.columns import Ints, Mask
+from reprieve.model.snapshot import Snapshot
+from reprieve.model.whatif import without
+from reprieve.placement.demand import Demand
+from reprieve.preemption.eligibility import Verdict, eligible
+from reprieve.preemption.plan import NoPlan, Plan
+from reprieve.preemption.pod_by_pod import FindCandidates
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.question import Question
+from reprieve.preemption.search import best, candidates
+from reprieve.preemption.units import Units
+
+
+def counting_on(in_flight: Sequence[int]) -> FindCandidates:
+    """The search for plans if these victims are in flight."""
+    return partial(_candidates, in_flight=in_flight) if in_flight else candidates
+
+
+def _candidates(question: Question, now: float, in_flight: Sequence[int]) -> list[Plan] | NoPlan:
+    """No further pod is disturbed if victims in flight are enough.
+
+    If they are not, they count as gone, so that plans are compared by what else they cost; the best of these
+    then names the victims in flight that it needs.
+    """
+    found = candidates(_evicting_only(question, in_flight), now)
+    if isinstance(found, NoPlan):
+        gone = _evictable(question, in_flight, now)
+        found = candidates(replace(question, view=without(question.view, gone), most=1), now)
+        if not isinstance(found, NoPlan):
+            found = candidates(_as_planned(question, best(question, found), gone), now)
+    return candidates(question, now) if isinstance(found, NoPlan) else found
+
+
+def _evictable(question: Question, in_flight: Sequence[int], now: float) -> Ints:
+    """The pods of all units with a victim in flight that may be evicted for the demand."""
+    units = question.policy.units(question.view)
+    allowed = eligible(units, question.demand, question.policy.rules, now).allowed
+    return units.pods_of(np.flatnonzero(allowed & units.with_any(_mask(question.view, in_flight))))
+
+
+def _as_planned(question: Question, plan: Plan, gone: Ints) -> Question:
+    """Where the plan puts the demand, evicting only its victims and those that counted as gone for it."""
+    there = np.zeros(len(question.view.nodes), np.bool_)
+    there[[node for _, node in plan.places]] = True
+    victims = [*gone.tolist(), *(row for unit in plan.victims for row in unit.pods)]
+    return _evicting_only(replace(question, demand=replace(question.demand, allowed=there)), victims)
+
+
+def _evicting_only(question: Question, pods: Sequence[int]) -> Question:
+    def rule(units: Units, _: Demand, __: float) -> Verdict:
+        return Verdict(units.with_any(_mask(units.view, pods)))
+
+    return replace(question, policy=replace(question.policy, rules=(*question.policy.rules, rule)))
+
+
+def sparing(policy: Policy, stuck: Sequence[int], staying: Sequence[int]) -> Policy:
+    """The policy by which pods that do not go are not evicted again.
+
+    A pod that is ``stuck`` is no part of its group any more; one that is ``staying`` still is.
+    """
+    if not stuck and not staying:
+        return policy
+
+    def rule(units: Units, _: Demand, __: float) -> Verdict:
+        return Verdict(~units.with_any(_mask(units.view, (*stuck, *staying))))
+
+    def units(view: Snapshot) -> Units:
+        return policy.units(view).apart(_mask(view, stuck))
+
+    return replace(policy, units=units if stuck else policy.units, rules=(*policy.rules, rule))
+
+
+def _mask(view: Snapshot, pods: Sequence[int]) -> Mask:
+    mask = np.zeros(len(view.pods), np.bool_)
+    mask[list(pods)] = True
+    return mask

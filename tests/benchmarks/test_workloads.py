@@ -1,0 +1,122 @@
+"""Every workload, in clusters of a few nodes: it measures something, and finds what it expects."""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from os import environ
+from pathlib import Path
+
+import pytest
+
+from benchmarks import timing
+from benchmarks.timing import Run
+from benchmarks.workloads import (
+    crowded,
+    decoding,
+    listing,
+    looping,
+    meanwhile,
+    observing,
+    placing,
+    preempting,
+    preemptors,
+    restoring,
+    scheduling,
+    serving,
+    starting,
+    storing,
+    syncing,
+)
+from benchmarks.worlds.crowded import maker
+from benchmarks.worlds.shapes import shapes
+
+SOURCE = Path(__file__).parents[2] / "src"
+VARIANTS = (
+    *("", "priorities", "groups", "budgets", "all-budgets", "spread", "tolerations"),
+    *("spread-all", "anti-affinity"),
+)
+
+
+@pytest.fixture(autouse=True)
+def _few_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(timing, "_MOST_CALLS", 2)
+    yield
+    gc.unfreeze()
+
+
+def check(run: Run, count: int) -> None:
+    assert len(run.wall_ms) == len(run.cpu_ms) == count
+    assert min(run.wall_ms) > 0
+    assert run.per_second > 0
+    assert run.rss_mb > 1
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_pod_preempts(variant: str) -> None:
+    check(preempting.measure(nodes=8, pods=1, variant=variant), 2)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_gang_preempts(variant: str) -> None:
+    check(preempting.measure(nodes=8, pods=2, variant=variant), 2)
+
+
+def test_a_pod_preempts_by_another_policy() -> None:
+    check(preempting.measure(nodes=3, pods=1, policy="Upstream"), 2)
+
+
+def test_each_preemptor_opens_a_plan() -> None:
+    check(preemptors.measure(nodes=5, preemptors=4), 4)
+
+
+def test_too_many_preemptors_are_an_error() -> None:
+    with pytest.raises(SystemExit, match="3 preemptors evicted only"):
+        preemptors.measure(nodes=0, preemptors=3)
+
+
+@pytest.mark.skipif(maker() is None, reason="make_world.py is not here")
+@pytest.mark.parametrize("pods", [1, 3])
+def test_crowded_worlds(pods: int) -> None:
+    check(crowded.measure(world="H1000", pods=pods, millicpu=16000, nodes=40), 2)
+
+
+@pytest.mark.parametrize("shape", [shape.name for shape in shapes()])
+def test_shapes_of_pods(shape: str) -> None:
+    check(placing.measure(nodes=50, shape=shape), 2)
+
+
+@pytest.mark.parametrize("around", ["", "metrics", "journal"])
+def test_scheduling(around: str) -> None:
+    check(scheduling.measure(nodes=3, around=around, pods=4), 4)
+
+
+SMALL: dict[str, tuple[Callable[[], Run], int]] = {
+    "decoding": (decoding.measure, 2),
+    "observing": (lambda: observing.measure(nodes=3, events=400), 2),
+    "syncing": (lambda: syncing.measure(nodes=3), 1),
+    "looping": (lambda: looping.measure(nodes=3, pods=4), 1),
+    "listing": (lambda: listing.measure(what="page", nodes=3, pods=10), 2),
+    "storing": (lambda: storing.measure(writes=200), 2),
+    "storing on disk": (lambda: storing.measure(on_disk=True, writes=200), 2),
+    "restoring": (lambda: restoring.measure(nodes=3, pods=10), 2),
+    "serving": (lambda: serving.measure(watchers=2, writes=10), 10),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_others(name: str) -> None:
+    measure, count = SMALL[name]
+    check(measure(), count)
+
+
+def test_the_daemon_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here its modules need not be compiled before."""
+    monkeypatch.setattr(
+        starting, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
+    )
+    check(starting.measure(SOURCE, nodes=3, pods=10, starts=1), 1)
+
+
+def test_pods_are_bound_meanwhile() -> None:
+    run = meanwhile.measure(preempt=True, decide_meanwhile=True, seconds=0.5)
+    assert min(run.wall_ms) >= meanwhile.CALL_SECONDS * 1e3

@@ -1,0 +1,280 @@
+"""The HTTP server: authentication, streams over a socket, and shutdown."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+
+from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, new_certificate
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress, serve
+from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
+from reprieve.runtime.virtual_time import clock, run
+from tests.unit.cluster.mini.rest.api_client import MAPS, config_map
+
+TOKEN = "secret"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@asynccontextmanager
+async def served(tls: ssl.SSLContext | None = None) -> AsyncIterator[tuple[HttpServer, MiniCluster]]:
+    cluster = MiniCluster(clock)
+    async with serve(cluster, TOKEN, ListenAddress(tls=tls)) as server:
+        yield server, cluster
+
+
+@asynccontextmanager
+async def calling(
+    server: HttpServer, headers: dict[str, str] = BEARER
+) -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(server.url, headers=headers) as session:
+        yield session
+
+
+async def answered(response: aiohttp.ClientResponse) -> tuple[int, Any]:
+    return response.status, await response.json()
+
+
+def test_requests_in_virtual_time() -> None:
+    async def main() -> None:
+        async with served() as (server, _), calling(server) as session:
+            async with session.post(MAPS, json=config_map("a", x="1")) as response:
+                assert (await answered(response))[0] == 201
+            async with session.get(f"{MAPS}/a") as response:
+                status, body = await answered(response)
+                assert (status, body["data"]) == (200, {"x": "1"})
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic c2VjcmV0"}]
+)
+def test_without_the_token_nothing_is_told(headers: dict[str, str]) -> None:
+    async def main() -> None:
+        async with served() as (server, cluster), calling(server, headers) as session:
+            for method, path in (("GET", MAPS), ("GET", "/apis"), ("POST", MAPS), ("GET", "/nothing")):
+                async with session.request(method, path, json=config_map("a")) as response:
+                    status, body = await answered(response)
+                    assert (status, body["kind"], body["reason"]) == (401, "Status", "Unauthorized")
+            assert cluster.store.version == 0
+
+    run(main())
+
+
+def test_health_is_public_and_a_wrong_token_is_not() -> None:
+    async def main() -> None:
+        async with served() as (server, _):
+            async with calling(server, {}) as session, session.get("/healthz") as response:
+                assert (response.status, await response.text()) == (200, "ok")
+            wrong = {"Authorization": "Bearer no"}
+            async with calling(server, wrong) as session, session.get("/healthz") as response:
+                assert response.status == 401
+
+    run(main())
+
+
+def test_a_body_that_is_too_large() -> None:
+    async def main() -> None:
+        large = BytesIO(b" " * (3 * 1024 * 1024 + 1))
+        async with (
+            served() as (server, _),
+            calling(server) as session,
+            session.post(MAPS, data=large) as response,
+        ):
+            status, body = await answered(response)
+            assert (status, body["reason"]) == (413, "RequestEntityTooLarge")
+
+    run(main())
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_body_that_is_not_encoded_as_it_says(encoding: str) -> None:
+    async def main() -> None:
+        headers = {**BEARER, "Content-Encoding": encoding}
+        async with (
+            served() as (server, _),
+            calling(server, headers) as session,
+            session.post(MAPS, data=b"nonsense", compress=False) as response,
+        ):
+            status, body = await answered(response)
+            assert (status, body["kind"]) == (400, "Status")
+
+    run(main())
+
+
+def test_a_watch_over_the_wire_in_virtual_time() -> None:
+    async def main() -> None:
+        query = {"watch": "true", "timeoutSeconds": "60"}
+        async with (
+            served() as (server, cluster),
+            calling(server) as session,
+            session.get(MAPS, params=query) as response,
+        ):
+            assert response.headers["Transfer-Encoding"] == "chunked"
+            cluster.apply([config_map("a")])
+            assert json.loads(await response.content.readline())["type"] == "ADDED"
+            await asyncio.sleep(30)
+            cluster.apply([config_map("a", x="1")])
+            assert json.loads(await response.content.readline())["type"] == "MODIFIED"
+            assert await response.content.readline() == b""
+
+    run(main())
+
+
+def test_a_watch_can_be_broken_off() -> None:
+    async def main() -> None:
+        async with served() as (server, cluster), calling(server) as session:
+            cluster.apply([config_map("a")])
+            async with session.get(MAPS, params={"watch": "true"}) as response:
+                await response.content.readline()
+                server.disconnect()
+                with pytest.raises(aiohttp.ClientPayloadError):
+                    await response.content.readline()
+            async with session.get(MAPS) as response:
+                assert response.status == 200
+
+    run(main())
+
+
+def test_a_client_that_hangs_up_is_not_waited_for() -> None:
+    async def main() -> None:
+        async with served() as (server, cluster):
+            async with calling(server) as session:
+                cluster.apply([config_map("a")])
+                async with session.get(MAPS, params={"watch": "true"}) as response:
+                    await response.content.readline()
+            await asyncio.sleep(1)
+            assert not server._streams
+
+    run(main())
+
+
+def test_it_stops_while_a_client_watches() -> None:
+    async def main() -> float:
+        async with served() as (server, cluster), calling(server) as session:
+            cluster.apply([config_map("a")])
+            async with session.get(MAPS, params={"watch": "true"}) as response:
+                await response.content.readline()
+                began = clock()
+                await server.stop()
+                return clock() - began
+
+    assert run(main()) < 5
+
+
+def test_a_port_is_had_by_one() -> None:
+    async def main() -> None:
+        async with served() as (server, cluster):
+            with pytest.raises(OSError, match="in use"):
+                await serve(cluster, TOKEN, ListenAddress(port=server.port)).start()
+
+    run(main())
+
+
+CHUNKED = b"POST /version HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        b"\0\xff\n\n",
+        b"GET\r\n\r\n",
+        b"BREW /api HTTP/9.9\r\n\r\n",
+        b"GET /\xff\xfe HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"G@T / HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 70_000 + b"\r\n\r\n",
+        b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -4\r\n\r\n",
+        CHUNKED + b"zz\r\n",
+        CHUNKED + b"2\r\nabcdef\r\n",
+    ],
+)
+def test_what_is_no_http_is_turned_away(noise: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with served() as (server, _):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(noise)
+            head, _, body = (await reader.read(100_000)).partition(b"\r\n\r\n")
+            assert head.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4"))
+            assert json.loads(body)["kind"] == "Status"
+            writer.close()
+            async with calling(server) as session, session.get("/version") as response:
+                assert response.status == 200
+
+    run(main())
+    assert not caplog.records
+
+
+def test_a_mistake_of_ours_is_a_status_too(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with served() as (server, cluster), calling(server) as session:
+            del cluster.store._clock, cluster.store._history  # something broke
+            async with session.get(MAPS) as response:
+                status, body = await answered(response)
+                assert (status, body["kind"], body["reason"]) == (500, "Status", "InternalError")
+                assert "Traceback" not in body["message"]
+
+    run(main())
+    assert "Traceback" in caplog.text
+
+
+def test_tls_with_a_certificate_made_now(tmp_path: Path) -> None:
+    """In real time: a handshake takes as long as it takes."""
+    certificate = new_certificate(("127.0.0.1", "localhost"))
+
+    async def main() -> None:
+        async with serve(MiniCluster(lambda: 0.0), TOKEN, ListenAddress(tls=certificate.context())) as server:
+            trust = ssl.create_default_context(cadata=certificate.certificate.decode())
+            write_kubeconfig(tmp_path / "config", server.url, Tokens(TOKEN), certificate)
+            async with calling(server) as session, session.get("/version", ssl=trust) as response:
+                assert response.status == 200
+            async with calling(server) as session:
+                with pytest.raises(aiohttp.ClientConnectorCertificateError):
+                    await session.get("/version")
+
+    asyncio.run(main())
+
+
+def test_a_client_certificate_authenticates_its_subject(tmp_path: Path) -> None:
+    certificate, clients = new_certificate(("127.0.0.1",)), new_authority("ca")
+    tls = certificate.context(clients.certificate)
+
+    async def answers(own: Certificate) -> tuple[int, str]:
+        trust = ssl.create_default_context(cadata=certificate.certificate.decode())
+        both = tmp_path / "both.pem"
+        both.write_bytes(own.key + own.certificate)
+        trust.load_cert_chain(both)
+        async with (
+            serve(MiniCluster(lambda: 0.0), TOKEN, ListenAddress(tls=tls)) as server,
+            aiohttp.ClientSession() as session,
+            session.get(f"{server.url}/api/v1/pods", ssl=trust) as response,
+        ):
+            return response.status, await response.text()
+
+    assert asyncio.run(answers(client_certificate(clients, "ann", ("system:masters",))))[0] == 200
+    status, text = asyncio.run(answers(client_certificate(clients, "ann")))
+    assert status == 403
+    assert 'User \\"ann\\" cannot list' in text
+    with pytest.raises(aiohttp.ClientError):
+        asyncio.run(answers(client_certificate(new_authority("ca"), "ann", ("system:masters",))))
+
+
+def test_a_kubeconfig_is_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text("older")
+    write_kubeconfig(path, "https://127.0.0.1:1", Tokens(TOKEN), new_certificate(("127.0.0.1",)))
+    assert path.stat().st_mode & 0o777 == 0o600
+    config = yaml.safe_load(path.read_text())
+    assert config["users"][0]["user"] == {"token": TOKEN}
+    assert config["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:1"
+    assert config["clusters"][0]["cluster"]["certificate-authority-data"]
+    assert config["current-context"] == config["contexts"][0]["name"]

@@ -1,0 +1,31 @@
+"""The initial content of a cluster."""
+
+from reprieve.cluster.apiserver.features import ALL_FEATURES
+from reprieve.cluster.mini.admission import admitted
+from reprieve.cluster.mini.bootstrap import SHAPES, nodes_of, standard_objects
+from reprieve.cluster.mini.store import Store
+from tests.unit.cluster.mini.scene import HandClock
+
+
+def test_nodes_are_made_after_a_template() -> None:
+    nodes = nodes_of([SHAPES["gpu8"]], 3)
+    assert [node["metadata"]["name"] for node in nodes] == ["gpu-0", "gpu-1", "gpu-2"]
+    assert nodes[2]["metadata"]["labels"]["kubernetes.io/hostname"] == "gpu-2"
+    assert nodes[0]["status"]["allocatable"]["nvidia.com/gpu"] == "8"
+    assert "kubernetes.io/hostname" not in SHAPES["gpu8"]["metadata"]["labels"]
+
+
+def test_several_templates_take_turns() -> None:
+    nodes = nodes_of(list(SHAPES.values()), 3)
+    assert [node["metadata"]["name"] for node in nodes] == ["gpu-0", "cpu-0", "gpu-1"]
+
+
+def test_every_shape_is_a_node_that_clients_could_send() -> None:
+    for template in SHAPES.values():
+        (node,) = nodes_of([template], 1)
+        assert admitted(Store(HandClock()), "nodes", node, ALL_FEATURES)["kind"] == "Node"
+
+
+def test_the_system_has_its_namespaces_and_classes() -> None:
+    names = {body["metadata"]["name"] for body in standard_objects()}
+    assert {"default", "kube-system", "system-node-critical", "system-cluster-critical"} <= names
