@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from reprieve.cluster.kube.rest_mapping import Place
+from reprieve.cluster.kube.rest_mapping import RestMapping
 from reprieve.model.json import Json
 from reprieve.model.resources import milli
 from tests.contract.operators import PLACES, HttpOperator
@@ -171,7 +171,7 @@ def _now() -> str:
 # --- what controllers make -----------------------------------------------------------------------
 
 
-def _made_by(place: Place, owner: Json, name: str) -> Json:
+def _made_by(place: RestMapping, owner: Json, name: str) -> Json:
     meta, template = owner["metadata"], owner["spec"]["template"]
     reference = {"apiVersion": place.api_version, "kind": place.kind, "controller": True}
     reference |= {"name": meta["name"], "uid": meta["uid"]}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from reprieve.assembly.daemon import lead
 from reprieve.assembly.scheduler_settings import EVERYTHING
 from reprieve.cluster.kube.auth import Access
-from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
+from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.rest.api_status import refusal
@@ -141,7 +141,9 @@ async def replica(
     async with HttpServer(front, ListenAddress()) as server:
         front.gate = gate = Gate(server.port)
         async with gate.listening() as port:
-            access = Access(Login(Cluster(server=f"http://127.0.0.1:{port}"), User(token=TOKEN)))
+            access = Access(
+                Login(KubeconfigCluster(server=f"http://127.0.0.1:{port}"), KubeconfigUser(token=TOKEN))
+            )
             leading = lead(configured, access, clock, name, EVERYTHING)
             made = Replica(front, gate, asyncio.create_task(leading))
             try:

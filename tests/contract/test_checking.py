@@ -106,7 +106,7 @@ def test_whose_rights_are_looked_at_is_told_and_what_cannot_be_read_is_not_calle
     assert not found.can_schedule
 
 
-def test_gates_that_are_of_no_use_are_told(tmp_path: Path) -> None:
+def test_gates_without_effect_are_reported(tmp_path: Path) -> None:
     useless = CheckResult(
         "Gate", Grade.WARNING, "CompositePodGroup is on, and the server has no CompositePodGroup"
     )
@@ -114,7 +114,7 @@ def test_gates_that_are_of_no_use_are_told(tmp_path: Path) -> None:
     assert [f for f in report(tmp_path).findings if f.code == "Gate"] == []
 
 
-def test_whoever_is_not_let_in_is_told(tmp_path: Path) -> None:
+def test_rejected_credentials_are_reported(tmp_path: Path) -> None:
     with pytest.raises(DaemonError, match="does not accept our credentials"):
         report(tmp_path, user={"token": "forged"})
 

@@ -170,7 +170,7 @@ def test_gang(play: Callable[..., None]) -> None:
     async def scene(theatre: Theatre) -> None:
         await theatre.apply("gang-before.yaml")
         await theatre.until_running(sweeps)
-        await theatre.apply("gang-asks.yaml")
+        await theatre.apply("gang-preemptor.yaml")
         pods = await theatre.until(lambda pods: len(leaving(pods)) == 3 and is_told_to_wait(pods["llm-0"]))
         assert leaving(pods) < sweeps
         await they_give_way(theatre, pods, await theatre.group("llm"), gang)
@@ -214,7 +214,7 @@ def test_groups(play: Callable[..., None]) -> None:
 def test_budgets_sway_the_choice(play: Callable[..., None]) -> None:
     async def scene(theatre: Theatre) -> None:
         await the_web_runs(theatre)
-        await theatre.apply("budgets-asks.yaml")
+        await theatre.apply("budgets-preemptor.yaml")
         pods = await theatre.until(leaving)
         assert leaving(pods) < {"etl-0", "etl-1"}
         await they_give_way(theatre, pods, pods["report"], ["report"])
@@ -273,7 +273,7 @@ def test_handover(play: Callable[..., None]) -> None:
     async def scene(theatre: Theatre) -> None:
         await theatre.apply("handover-before.yaml")
         await theatre.until_running(["render"])
-        await theatre.apply("handover-asks.yaml")
+        await theatre.apply("handover-preemptor.yaml")
         pods = await theatre.until(leaving)
         await they_give_way(theatre, pods, pods["answer"], ["answer"])
         await theatre.apply("handover-others.yaml")

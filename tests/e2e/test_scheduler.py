@@ -126,7 +126,7 @@ def test_it_ends_in_time_though_the_server_is_silent(home: Path, tmp_path: Path)
         assert time.monotonic() - began < 10, "what is under way has five seconds, and the lease two"
 
 
-def test_whoever_insists_need_not_wait_for_that(home: Path, tmp_path: Path) -> None:
+def test_a_second_signal_exits_at_once(home: Path, tmp_path: Path) -> None:
     with silenced(home, tmp_path) as running:
         running.process.send_signal(signal.SIGTERM)
         time.sleep(1.2)
@@ -150,7 +150,7 @@ def silenced(home: Path, tmp_path: Path) -> Iterator[Daemon]:
 # --- what keeps it from its work -------------------------------------------------------------------
 
 
-def test_every_mistake_of_a_configuration_is_told(tmp_path: Path) -> None:
+def test_every_error_of_a_configuration_is_reported(tmp_path: Path) -> None:
     written = tmp_path / "config.yaml"
     written.write_text(
         "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, "
@@ -172,7 +172,7 @@ def test_every_mistake_of_a_configuration_is_told(tmp_path: Path) -> None:
         (("-v", "much"), "expected a number, got 'much'"),
     ],
 )
-def test_wrong_usage_is_told_in_a_sentence(flags: tuple[str, ...], told: str) -> None:
+def test_wrong_usage_is_reported_in_a_sentence(flags: tuple[str, ...], told: str) -> None:
     done = refused(*flags)
     assert done.returncode in (1, 2)
     assert told in done.stderr

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from reprieve.model.build import build
 from reprieve.model.effects import BindVolume, SelectNode, Target
 from reprieve.model.json import Json
 from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot_builder import build
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise, VolumeStep
 from reprieve.scheduler.ledger.budget_lag import BudgetLag

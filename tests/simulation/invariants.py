@@ -13,10 +13,10 @@ from reprieve.cluster.mini.kinds import BY_RESOURCE
 from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
-from reprieve.model.build import build
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown, Unread
 from reprieve.model.objects import KubernetesObject, Node, Pod, runs
+from reprieve.model.snapshot_builder import build
 from reprieve.placement.place import Placement, place, pod_demand
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided

@@ -89,7 +89,7 @@ MUTATIONS = (
     Mutation(
         "room that is not reserved",
         "scheduler/deciding.py",
-        "            state.ledger.nominations.nominate(pod, node, Reason.PLAN)\n",
+        "            state.ledger.nominations.nominate(pod, node, NominationReason.PLAN)\n",
         "            pass\n",
         unit("test_core_preemption.py"),
     ),

@@ -17,7 +17,7 @@ from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.enqueueing import forget, regroup, stand_in_line
 from reprieve.scheduler.handover import unmark
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
-from reprieve.scheduler.ledger.nominations import Reason
+from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.plan_driver import has_left
 from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.state import State
@@ -64,7 +64,7 @@ def bind_failed(state: State, bind: Bind, error: str, now: float) -> Iterator[Ef
     in_group = key is not None and key.kind is DemandKind.GROUP
     group = state.world.groups.group(key.object) if key is not None and in_group else None
     if group is not None and group.spec.gang is not None and state.world.has_node(bind.node):
-        state.ledger.nominations.nominate(bind.target, bind.node, Reason.KEPT)
+        state.ledger.nominations.nominate(bind.target, bind.node, NominationReason.KEPT)
         yield Nominate(bind.target, bind.node)
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from reprieve.model.clocks import first_scheduled_at
 from reprieve.model.effects import (
     Announce,
     Bind,
@@ -28,6 +27,7 @@ from reprieve.model.objects import (
     PodGroup,
     PriorityClass,
 )
+from reprieve.model.scheduled_times import first_scheduled_at
 from reprieve.scheduler import binding, deciding, enqueueing, plan_driver, toleration_changes, validation
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demands import Requester

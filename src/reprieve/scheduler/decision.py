@@ -11,7 +11,7 @@ from enum import StrEnum
 from hashlib import blake2b
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.words import amount, counted, listed
+from reprieve.model.formatting import amount, counted, listed
 from reprieve.placement.place import Survey
 from reprieve.placement.reasons import Reason
 

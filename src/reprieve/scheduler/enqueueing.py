@@ -7,17 +7,17 @@ under its name.
 
 from collections.abc import Iterable, Iterator
 
-from reprieve.model.clocks import scheduled_at
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Node, Pod
+from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
-from reprieve.scheduler.demands import NotYet, Requester, WaitingResize, report_waiting
+from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group import is_complete
 from reprieve.scheduler.handover import reported_again
-from reprieve.scheduler.ledger.nominations import Reason
+from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.plan_driver import call_off, has_left, is_leaving, plan_anew, wake_others
 from reprieve.scheduler.plan_outcomes import demand_settled, pod_settled, reason_not_to_wait, reason_settled
 from reprieve.scheduler.plan_records import EndReason
@@ -88,7 +88,7 @@ def _has_its_node(
 def _reconsidered(state: State, key: DemandKey, now: float) -> Iterator[Effect]:
     """Nothing more is evicted for a demand that has changed, or to which preemption is forbidden now."""
     plan, found = state.plans.of(key), state.requester(key)
-    is_forbidden = isinstance(found, WaitingResize) and bool(found.forbidden)
+    is_forbidden = isinstance(found, Requester) and bool(found.forbidden)
     if plan is not None and (plan.evicts_later or is_forbidden):
         reason = EndReason.PREEMPTION_FORBIDDEN if is_forbidden else EndReason.PREEMPTOR_CHANGED
         yield from plan_anew(state, key, reason, now)
@@ -130,7 +130,7 @@ def _line_up(
         state.faults[target] = "; ".join(faults)
         yield from state.reporter.waits(target, "Unschedulable", state.faults[target])
     if before is None and pod.status.nominated_node_name:
-        state.ledger.nominations.nominate(target, pod.status.nominated_node_name, Reason.SHOWN)
+        state.ledger.nominations.nominate(target, pod.status.nominated_node_name, NominationReason.SHOWN)
     if changed or state.queue.standing(key) in (None, Standing.GATED, Standing.DECIDING):
         yield from stand_in_line(state, key, now, changed=changed)
 

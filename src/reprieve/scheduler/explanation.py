@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reprieve.model.clocks import NEVER
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.effects import Target
+from reprieve.model.formatting import amount, clock_time, counted
+from reprieve.model.scheduled_times import NEVER
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
-from reprieve.model.words import amount, clock_time, counted
 from reprieve.placement.constraints.resources import is_ignored
 from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together

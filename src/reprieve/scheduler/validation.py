@@ -13,7 +13,7 @@ from reprieve.model.objects import Pod
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import Handover, is_marked
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
-from reprieve.scheduler.ledger.nominations import Nomination, Reason
+from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
@@ -112,9 +112,11 @@ def _nominated_pods_wait_for_a_reason(state: State) -> Iterator[Broken]:
             yield Broken(nomination.pod, "it is nominated to a node, and does not wait")
         elif demand is None or demand not in state.queue:
             yield Broken(nomination.pod, "it is nominated to a node, and part of no demand in the queue")
-        elif nomination.reason is Reason.PLAN and not _makes_room(state.plans.of(demand), nomination):
+        elif nomination.reason is NominationReason.PLAN and not _makes_room(
+            state.plans.of(demand), nomination
+        ):
             yield Broken(nomination.pod, f"it is nominated to {nomination.node}, and no plan makes that room")
-        elif nomination.reason is not Reason.SHOWN and not state.world.has_node(nomination.node):
+        elif nomination.reason is not NominationReason.SHOWN and not state.world.has_node(nomination.node):
             yield Broken(nomination.pod, f"it is nominated to {nomination.node}, which is gone")
         elif nomination not in state.ledger.nominations.on(nomination.node):
             yield Broken(nomination.pod, f"it is nominated to {nomination.node}, which does not know it")

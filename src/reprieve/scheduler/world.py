@@ -12,7 +12,6 @@ from itertools import compress
 import numpy as np
 
 from reprieve.model.budgets import Budget, budgets_table
-from reprieve.model.clocks import scheduled_at
 from reprieve.model.effects import Target
 from reprieve.model.groups import GROUP_KINDS, GroupKey, group_key
 from reprieve.model.objects import (
@@ -27,9 +26,10 @@ from reprieve.model.objects import (
     runs,
 )
 from reprieve.model.owners import OWNER_KINDS, Namespaces, Owners, namespaces_table, owners_table
+from reprieve.model.pods_by_importance import importance
 from reprieve.model.resources import STANDARD, ResourceAxis
+from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod, compile_pod
-from reprieve.model.slots import importance
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.storage import KINDS as STORAGE_KINDS
 from reprieve.model.storage import InUse, Storage, volumes_in_use
@@ -459,7 +459,7 @@ class World:
             groups=self.groups.tree(),
             budgets=self._budget_table(),
             priority_classes=self.groups.classes,
-            kept=self._nodes.kept(),
+            cached_scores=self._nodes.kept(),
         )
 
     def _budget_table(self) -> tuple[Budget, ...]:

@@ -271,7 +271,7 @@ def test_of_a_group_within_a_topology_the_domain_that_came_nearest_is_named() ->
         *(a_member(f"g-{i}", cpu="2", priority=9) for i in range(2)),
     )
     assert f"1 node is outside {ZONE}=a" in decision.text
-    assert f"1 node lacks the label {ZONE}, by which the group is kept together" in decision.text
+    assert f"1 node lacks the label {ZONE} of the group's topology constraint" in decision.text
     assert missed(decision).node == "n1"
 
 

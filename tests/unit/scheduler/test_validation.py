@@ -9,7 +9,7 @@ from reprieve.model.effects import Announce, BindVolume, Evict, SelectNode, Targ
 from reprieve.model.objects import Condition
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
-from reprieve.scheduler.ledger.nominations import Reason
+from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.state import State
 from reprieve.scheduler.validation import BrokenRuleError, validate
 from tests.unit.scheduler.crowds import a_budget
@@ -47,7 +47,7 @@ def promised(state: State) -> Assumed:
 
 
 def move(state: State) -> None:
-    state.ledger.nominations.nominate(target(NEW), "n2", Reason.PLAN)
+    state.ledger.nominations.nominate(target(NEW), "n2", NominationReason.PLAN)
 
 
 def forget_plan(state: State) -> None:
@@ -61,7 +61,7 @@ def keep(state: State, **fields: object) -> None:
 
 
 def two_promises(state: State) -> None:
-    state.ledger.nominations.nominate(target(STORED), "n2", Reason.KEPT)
+    state.ledger.nominations.nominate(target(STORED), "n2", NominationReason.KEPT)
 
 
 def mark_unseen(state: State) -> None:
@@ -138,7 +138,7 @@ WAYS: dict[str, tuple[Break, str]] = {
         "Pod default/new: its fault is remembered, and it is part of no demand",
     ),
     "nominated, and gone": (
-        lambda s: s.ledger.nominations.nominate(GONE, "n1", Reason.PLAN),
+        lambda s: s.ledger.nominations.nominate(GONE, "n1", NominationReason.PLAN),
         "Pod default/new: it is nominated to a node, and does not wait",
     ),
     "nominated without a plan": (
@@ -147,7 +147,7 @@ WAYS: dict[str, tuple[Break, str]] = {
     ),
     "nominated elsewhere": (move, "Pod default/new: it is nominated to n2, and no plan makes that room"),
     "nominated to no node": (
-        lambda s: s.ledger.nominations.nominate(target(LATE), "n3", Reason.KEPT),
+        lambda s: s.ledger.nominations.nominate(target(LATE), "n3", NominationReason.KEPT),
         "Pod default/late: it is nominated to n3, which is gone",
     ),
     "not nominated": (

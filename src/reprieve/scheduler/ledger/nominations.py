@@ -17,7 +17,7 @@ from reprieve.model.effects import Target
 from reprieve.scheduler.ledger.index import Index
 
 
-class Reason(Enum):
+class NominationReason(Enum):
     """Why room is reserved for a pod."""
 
     PLAN = "a plan makes the room"
@@ -31,7 +31,7 @@ class Nomination:
     pod: Target
     node: str
     since: int  # the order among equals: the lower number reserved its room earlier
-    reason: Reason
+    reason: NominationReason
 
 
 _SINCE = attrgetter("since")
@@ -61,7 +61,7 @@ class Nominations:
         """The nominations to one node, the earliest first."""
         return sorted((self._by_pod[pod] for pod in self._by_node.under(node)), key=_SINCE)
 
-    def nominate(self, pod: Target, node: str, reason: Reason) -> None:
+    def nominate(self, pod: Target, node: str, reason: NominationReason) -> None:
         """A pod that is nominated anew without a pause keeps its turn."""
         before = self.withdraw(pod)
         self._number += 1
@@ -73,7 +73,7 @@ class Nominations:
         """A pod becomes part of another demand, and keeps its room until that demand is decided."""
         before = self._by_pod.get(pod)
         if before is not None:
-            self._by_pod[pod] = replace(before, reason=Reason.MOVED)
+            self._by_pod[pod] = replace(before, reason=NominationReason.MOVED)
 
     def withdraw(self, pod: Target) -> Nomination | None:
         """The pod has its place, is gone, or waits for no node any more."""

@@ -3,7 +3,7 @@
 from reprieve.model.effects import Nominate, Target
 from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.ledger import Ledger
-from reprieve.scheduler.ledger.nominations import Nominations, Reason
+from reprieve.scheduler.ledger.nominations import NominationReason, Nominations
 from tests.unit.scheduler.making import a_key, a_node, a_pod
 from tests.unit.scheduler.serving import served
 
@@ -14,7 +14,7 @@ GANG, ALONE = a_key("g", DemandKind.GROUP), a_key("c")
 def nominated(*pods: tuple[Target, str]) -> Nominations:
     found = Nominations()
     for pod, node in pods:
-        found.nominate(pod, node, Reason.PLAN)
+        found.nominate(pod, node, NominationReason.PLAN)
     return found
 
 
@@ -35,7 +35,7 @@ def test_a_pod_that_waited_for_no_node_in_between_has_lost_its_turn() -> None:
     found = nominated((B, "n1"), (A, "n1"))
     assert found.withdraw(B) is not None
     assert found.withdraw(B) is None
-    found.nominate(B, "n1", Reason.KEPT)
+    found.nominate(B, "n1", NominationReason.KEPT)
     assert [nomination.pod for nomination in found.on("n1")] == [A, B]
 
 
@@ -47,7 +47,7 @@ def test_a_pod_that_moves_to_another_demand_keeps_its_room_for_another_reason() 
     after = found.of(A)
     assert before is not None
     assert after is not None
-    assert (after.node, after.since, after.reason) == ("n1", before.since, Reason.MOVED)
+    assert (after.node, after.since, after.reason) == ("n1", before.since, NominationReason.MOVED)
     assert B not in found
 
 
@@ -56,7 +56,7 @@ def test_the_nominations_of_a_demand() -> None:
     for pod, demand in ((A, GANG), (B, GANG), (C, ALONE)):
         ledger.parts.join(pod, demand)
     for pod in (C, B, A):
-        ledger.nominations.nominate(pod, "n1", Reason.PLAN)
+        ledger.nominations.nominate(pod, "n1", NominationReason.PLAN)
     assert [nomination.pod for nomination in ledger.nominated(GANG)] == [B, A]
     ledger.parts.join(B, ALONE)
     assert [nomination.pod for nomination in ledger.nominated(ALONE)] == [C, B]
