@@ -181,7 +181,7 @@ MUTATIONS = (
     Mutation(
         "a nomination that outlives the place: its pod goes elsewhere",
         "scheduler/binding.py",
-        "    state.unreserve([assumed.pod], case.who.key, now)\n",
+        "    state.unreserve([assumed.pod], context.requester.key, now)\n",
         "",
         unit("test_core_groups.py::test_one_member_may_find_another_place_while_room_is_made_for_all"),
     ),
@@ -246,7 +246,7 @@ MUTATIONS = (
     Mutation(
         "a plan that outlives its demand",
         "scheduler/enqueueing.py",
-        "        yield from call_off(state, key, now)\n",
+        "        yield from call_off(state, key, reason_not_to_wait(state, key, found), now)\n",
         "        yield from ()\n",
         unit("test_core_groups.py::test_a_group_may_be_deleted_while_its_plan_runs"),
     ),
