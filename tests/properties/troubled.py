@@ -74,9 +74,11 @@ class Troubled:
 
     def tell(self, events: list[Event]) -> None:
         self.wanted += self.scheduler.observe(events, self.now)
+        self.scheduler.validate()
 
     def decide(self) -> None:
         while (decided := self.scheduler.decide(self.now)) is not None:
+            self.scheduler.validate()
             self.wanted += decided.effects
 
     def end(self, effect: Effect, how: str) -> Event:
