@@ -254,7 +254,7 @@ def test_toleration(play: Callable[..., None]) -> None:
         await theatre.apply("toleration-high.yaml")
         pods = await theatre.until(lambda pods: is_told_to_wait(pods["report"]))
         assert leaving(pods) == set()
-        assert "waits for 1 pod of class low-10min" in condition(pods["report"], "PodScheduled", "message")
+        assert "1 pod of class low-10min is protected" in condition(pods["report"], "PodScheduled", "message")
         pods = await theatre.until(leaving)
         assert leaving(pods) == {"epochs"}
         assert seconds - 1 <= lasted(pods["epochs"]) <= seconds + 2
