@@ -24,7 +24,6 @@ from reprieve.scheduler.decision import (
     Decided,
     Decision,
     Eviction,
-    Finding,
     Outcome,
     Preemption,
     decision_id,
@@ -196,7 +195,7 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
         waits = _decision(state, requester, Outcome.WAITING, now)
         return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
     withdrawn = call_off(state, requester.key, EndReason.NO_LONGER_FITS, now)
-    if _forbidden(requester):
+    if requester.forbidden:
         weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
         weighed = make_room(context, policy, state.settings.gangs, now)
@@ -210,11 +209,6 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
     refused = RememberedRefusal(key, _refused(state, context, found, weighed, now), helps, held)
     decided = _reported(state, requester, refused, now)
     return replace(decided, effects=(*withdrawn, *decided.effects))
-
-
-def _forbidden(requester: Requester) -> str:
-    """Why no pod may be evicted for the demand, whichever pods there are."""
-    return requester.forbidden if isinstance(requester, WaitingResize) else ""
 
 
 def _helping(requester: Requester, codes: Collection[Code], policy: Policy | None) -> frozenset[Change]:
@@ -231,16 +225,6 @@ def _not_renewed(withdrawn: Iterable[Effect], effects: Iterable[Effect]) -> Iter
     return (e for e in withdrawn if not isinstance(e, Nominate) or e.target not in waiting)
 
 
-def _findings(requester: Requester, found: Unplaceable) -> tuple[Finding, ...]:
-    """A pod that runs could not grow on other nodes anyway, so these are not reported."""
-    findings = findings_of(found.survey)
-    match requester:
-        case WaitingPod() | WaitingGroup():
-            return findings
-        case WaitingResize():
-            return tuple(finding for finding in findings if finding.reason.code is not Code.OUTSIDE_DOMAIN)
-
-
 # --- and no room is made -------------------------------------------------------------------------
 
 
@@ -249,7 +233,7 @@ def _refused(
 ) -> Decision:
     return replace(
         _decision(state, context.requester, Outcome.UNSCHEDULABLE, now),
-        findings=_findings(context.requester, found),
+        findings=context.requester.relevant(findings_of(found.survey)),
         miss=miss_of(found, context.demand, context.profile, context.view),
         eviction=_eviction(context.requester, weighed, now),
         retry_at=weighed.refusal.retry_at if weighed.refusal else None,
@@ -258,7 +242,7 @@ def _refused(
 
 def _eviction(requester: Requester, weighed: Weighed, now: float) -> Eviction | None:
     if weighed.refusal is not None and weighed.refusal.why is Why.FORBIDDEN:
-        return Eviction(Because(Why.FORBIDDEN, _forbidden(requester)))
+        return Eviction(Because(Why.FORBIDDEN, requester.forbidden))
     return eviction_of(weighed.refusal, weighed.question, now) if weighed.refusal is not None else None
 
 
@@ -291,7 +275,7 @@ def _opened(
     decision = replace(
         _decision(state, requester, Outcome.PREEMPTS, now),
         places=places,
-        findings=_findings(requester, found),
+        findings=requester.relevant(findings_of(found.survey)),
         preemption=price,
     )
     handover = Handover(
@@ -304,7 +288,7 @@ def _opened(
         victim_nodes=victim_nodes(plan, view),
         price=price,
         marks=tuple(_groups_of(state, plan, view)),
-        nominates=not isinstance(requester, WaitingResize),
+        nominates=requester.nominates,
         apart=len(places) > 1 and not requester.is_starting,
     )
     effects: list[Effect] = [*orphans(state, plan, view)]
@@ -365,14 +349,14 @@ def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[Target]:
 
 
 def _decision(state: State, requester: Requester, outcome: Outcome, now: float) -> Decision:
-    target, resize = requester.target, requester if isinstance(requester, WaitingResize) else None
+    target = requester.target
     return Decision(
         id=decision_id(target.uid, state.world.version, now),
         demand=target,
         priority=requester.priority,
         at=now,
         outcome=outcome,
-        considered=1 if resize is not None else state.world.node_count(),
+        considered=requester.considered(state.world.node_count()),
         pods=len(requester.pods),
-        growth=resize.growth if resize is not None else None,
+        growth=requester.growth,
     )

@@ -9,7 +9,7 @@ from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
-from reprieve.scheduler.demands import NotYet, Requester, WaitingResize, report_waiting
+from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group import is_complete
 from reprieve.scheduler.handover import reported_again
 from reprieve.scheduler.plan_driver import call_off, has_left, is_leaving, plan_anew, wake_others
@@ -78,7 +78,7 @@ def _has_its_node(
 def _reconsidered(state: State, key: DemandKey, now: float) -> Iterator[Effect]:
     """Nothing more is evicted for a demand that has changed, or to which preemption is forbidden now."""
     plan, found = state.plans.of(key), state.requester(key)
-    is_forbidden = isinstance(found, WaitingResize) and bool(found.forbidden)
+    is_forbidden = isinstance(found, Requester) and bool(found.forbidden)
     if plan is not None and (plan.evicts_later or is_forbidden):
         reason = EndReason.PREEMPTION_FORBIDDEN if is_forbidden else EndReason.PREEMPTOR_CHANGED
         yield from plan_anew(state, key, reason, now)

@@ -124,7 +124,7 @@ def test_switches_may_stand_alone(name: str) -> None:
 
 
 def test_every_flag_is_on_the_page() -> None:
-    page = (ROOT / "docs" / "real-cluster.md").read_text()
+    page = (ROOT / "docs" / "reference" / "real-cluster.md").read_text()
     spelled = {option for param in scheduler.params for option in param.opts if option.startswith("--")}
     assert sorted(option for option in spelled - {"--v"} if f"`{option}`" not in page) == []
 

@@ -14,7 +14,7 @@ from reprieve.config.profiles import ARGS, ProfileDocument
 from tests.architecture.source import ROOT, code_blocks
 from tests.unit.config import complaints
 
-PAGE = ROOT / "docs" / "configuration.md"
+PAGE = ROOT / "docs" / "reference" / "configuration.md"
 
 # Described by a section of their own, or not something to choose.
 ELSEWHERE = {"leaderElection", "clientConnection"}
