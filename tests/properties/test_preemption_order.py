@@ -63,7 +63,7 @@ def test_the_snapshot_is_left_as_it_was(crowd: Crowd, policy: Policy) -> None:
 
 
 @given(CROWDS, POLICIES)
-def test_groups_and_budgets_that_mean_nobody(crowd: Crowd, policy: Policy) -> None:
+def test_groups_and_budgets_that_mean_none(crowd: Crowd, policy: Policy) -> None:
     meta = {"name": "unused", "namespace": "default"}
     group = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": meta}
     group["spec"] = {"schedulingPolicy": {"basic": {}}, "disruptionMode": {"all": {}}, "priority": 5}

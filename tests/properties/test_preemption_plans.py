@@ -67,12 +67,12 @@ def test_with_the_victims_gone_the_placement_holds(crowd: Crowd, policy: Policy)
 
 
 @given(CROWDS)
-def test_nobody_goes_in_vain(crowd: Crowd) -> None:
+def test_no_pod_goes_in_vain(crowd: Crowd) -> None:
     assert_irreducible(crowd, REPRIEVE)
 
 
 @given(crowds(ROOM_ONLY))
-def test_nobody_goes_in_vain_upstream_where_only_room_matters(crowd: Crowd) -> None:
+def test_no_pod_goes_in_vain_upstream_where_only_room_matters(crowd: Crowd) -> None:
     assert_irreducible(crowd, UPSTREAM)
 
 

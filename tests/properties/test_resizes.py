@@ -86,7 +86,7 @@ def a_node() -> KubernetesObject:
 
 
 @given(askers, st.lists(guests, max_size=6), st.sampled_from(Accounting))
-def test_it_fits_if_the_plain_reading_says_so_and_nobody_goes_in_vain(
+def test_it_fits_if_the_plain_reading_says_so_and_none_goes_in_vain(
     asker: Guest, others: list[Guest], accounting: Accounting
 ) -> None:
     everybody = [asker, *others]

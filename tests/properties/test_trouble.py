@@ -21,7 +21,7 @@ def assert_sound(now: Troubled) -> None:
     assert len(uids) == len(set(uids)), "no pod is bound twice"
 
 
-def assert_nobody_waits_in_vain(now: Troubled) -> None:
+def assert_no_pod_waits_in_vain(now: Troubled) -> None:
     view = now.built()
     for (_, name), row in view.pods.rows.items():
         if view.where[row] < 0:
@@ -44,5 +44,5 @@ def test_trouble_passes(settings: Settings, seeds: list[int]) -> None:
     assert_sound(now)
     now.calm_down(3600.0)
     assert_sound(now)
-    assert_nobody_waits_in_vain(now)
+    assert_no_pod_waits_in_vain(now)
     assert_nothing_is_left(now)

@@ -125,7 +125,7 @@ def helped_first(cluster: Served) -> Decision | None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_nobody_sleeps_through_a_change_that_helps(seed: int) -> None:
+def test_no_pod_sleeps_through_a_change_that_helps(seed: int) -> None:
     rng = random.Random(seed)
     cluster = cluster_of(rng).comes_true()
     cluster.stage.after(30.0)

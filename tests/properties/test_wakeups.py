@@ -42,7 +42,7 @@ def everybody(view: Snapshot) -> set[Asker]:
 
 @pytest.mark.parametrize("features", FAMILIES, ids=lambda features: ",".join(sorted(features)))
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2**32 - 1), max_size=20))
-def test_nobody_sleeps_through_a_change_that_helps(
+def test_no_pod_sleeps_through_a_change_that_helps(
     features: frozenset[str], seed: int, steps: list[int]
 ) -> None:
     now = mirrored(seed, features)

@@ -223,7 +223,7 @@ def waiting_in(store: Store) -> list[Pod]:
     return [pod for pod in pods_in(store) if is_waiting(pod)]
 
 
-def check_everybody_started(store: Store) -> None:
+def check_all_started(store: Store) -> None:
     for pod in pods_in(store):
         late = pod.spec.node_name and pod.status.phase == "Pending"
         hold(not late, f"{pod.metadata.name} has a node and did not start")

@@ -213,7 +213,7 @@ MUTATIONS = (
         "scheduler/core.py",
         "                yield from plan_driver.lost_room(state, target.name, now)\n",
         "",
-        unit("test_core_preemption.py::test_a_vanished_node_frees_who_waits_for_it"),
+        unit("test_core_preemption.py::test_a_vanished_node_frees_what_waits_for_it"),
     ),
     Mutation(
         "a nomination that is cleared, and swept for ever",
@@ -269,7 +269,7 @@ MUTATIONS = (
         "scheduler/plan_driver.py",
         "        stays(state, effect.target)\n        state.preemption_backoff",
         "        state.preemption_backoff",
-        unit("test_ways_back.py::test_a_group_of_which_nobody_could_be_evicted_is_not_marked_any_more"),
+        unit("test_ways_back.py::test_a_group_of_which_none_could_be_evicted_is_not_marked_any_more"),
     ),
     Mutation(
         "a victim that lost its place is evicted all the same",

@@ -16,7 +16,7 @@ from tests.simulation.invariants import (
     AuditedScheduler,
     Auditor,
     Tell,
-    check_everybody_started,
+    check_all_started,
     hold,
     waiting_in,
     waiting_in_vain,
@@ -80,7 +80,7 @@ class Play:
             await self._check_calm()
             for act in self._scenario.aftermath:
                 await self._act(0.0, act)
-                await self._check_nobody_waits_in_vain()
+                await self._check_no_pod_waits_in_vain()
             await self._relieve()
         finally:
             await self._kill()
@@ -140,12 +140,12 @@ class Play:
     async def _check_calm(self) -> None:
         """All is well again, and every pod that can run does."""
         self._auditor.look()
-        await self._check_nobody_waits_in_vain()
-        check_everybody_started(self._cluster.store)
+        await self._check_no_pod_waits_in_vain()
+        check_all_started(self._cluster.store)
         self._scheduler.check_rest()
         self._scheduler.check_queue(waiting_in(self._cluster.store))
 
-    async def _check_nobody_waits_in_vain(self) -> None:
+    async def _check_no_pod_waits_in_vain(self) -> None:
         """A pod that would fit may wait out a backoff, and lose the room a few times, but not for ever."""
         await asyncio.sleep(PATIENCE_SECONDS)
         vain = waiting_in_vain(self._cluster.store)

@@ -72,7 +72,7 @@ def waits(preemptors: int, *, decide_meanwhile: bool = True) -> Times:
     return run(main())
 
 
-def test_others_wait_no_longer_than_if_nobody_preempted() -> None:
+def test_others_wait_no_longer_than_if_none_preempted() -> None:
     assert waits(preemptors=4) == waits(preemptors=0)
     assert set(waits(preemptors=4).values()) == {CALL_SECONDS}
 

@@ -214,7 +214,7 @@ class WatchedScheduler(Scheduler):
         resizes = self._state.resizes(DemandKey.of_resize(pod))
         return self._state.is_ours(pod) and resizes is not None and resizes.is_waiting(pod)
 
-    def check_nobody_is_forgotten(self, pods: Iterable[Pod]) -> None:
+    def check_no_pod_is_forgotten(self, pods: Iterable[Pod]) -> None:
         waiting = {
             (p.metadata.namespace, p.metadata.name) for p in pods if is_waiting(p) or self._wants_more(p)
         }

@@ -124,7 +124,7 @@ def test_only_so_many_at_once() -> None:
     assert max(time for time, _ in ends) == 3.0
 
 
-def test_who_pauses_before_the_next_attempt_is_in_nobodys_way() -> None:
+def test_a_pod_that_pauses_before_the_next_attempt_is_in_the_way_of_none() -> None:
     def answer(effect: Order) -> Answer:
         return BUSY if effect.target.name == "slow" else Succeeded()
 

@@ -13,7 +13,7 @@ def test_a_new_node_may_always_help() -> None:
     assert helpful([]) == {Change.NODE_ADDED}
 
 
-def test_every_kind_of_change_helps_somebody() -> None:
+def test_every_kind_of_change_helps_a_pod() -> None:
     """No node is refused for a budget; only demands that never break a budget wait for budgets. A demand that
     waits for the kubelet must know when its room is taken."""
     others = {Change.BUDGETS, Change.GROUPS} | ABOUT_TOLERATIONS | ROOM_AT_RISK

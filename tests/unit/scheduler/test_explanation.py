@@ -39,7 +39,7 @@ def test_a_victim_is_told_what_its_room_is_needed_for() -> None:
     assert made.giving_way == (("n1", 1),)
 
 
-def test_who_holds_a_port_is_told_that() -> None:
+def test_a_pod_that_holds_a_port_is_told_that() -> None:
     made = room(
         a_node("n1"), a_pod("old", on="n1", containers=PORT), a_pod("new", priority=9, containers=PORT)
     )
@@ -80,7 +80,7 @@ def test_only_so_many_victims_are_listed_and_the_others_counted() -> None:
 # --- spared units --------------------------------------------------------------------------------
 
 
-def test_who_is_above_the_ceiling_and_who_has_room_beside() -> None:
+def test_a_pod_that_is_above_the_ceiling_and_what_has_room_beside() -> None:
     made = room(
         a_node("n1"),
         a_pod("dear", cpu="1", on="n1", priority=5),
@@ -93,7 +93,7 @@ def test_who_is_above_the_ceiling_and_who_has_room_beside() -> None:
     assert spared(made) == {"Pod/default/dear": "AboveCeiling", "Pod/default/small": "FitsBeside"}
 
 
-def test_who_is_spared_for_a_budget() -> None:
+def test_a_pod_that_is_spared_for_a_budget() -> None:
     made = room(
         a_node("n1"),
         a_budget("all", app="web"),
@@ -105,7 +105,7 @@ def test_who_is_spared_for_a_budget() -> None:
     assert "default/all" in made.spared[0].because.text
 
 
-def test_who_is_not_in_the_way_of_a_gang() -> None:
+def test_a_pod_that_is_not_in_the_way_of_a_gang() -> None:
     made = room(
         a_node("n1"),
         a_node("n2"),
@@ -202,7 +202,7 @@ def test_a_miss_that_is_not_for_room_is_the_most_frequent_reason() -> None:
     assert why(decision)[0] == "NobodyEligible"
 
 
-def test_what_is_missing_even_if_everybody_went() -> None:
+def test_what_is_missing_even_if_all_went() -> None:
     decision = refused(
         a_node("n1"),
         a_pod("cheap", cpu="1", on="n1"),
@@ -223,7 +223,7 @@ def test_a_node_that_stays_too_small() -> None:
     assert why(decision) == ("NoHelp", "no node was refused for a reason that evictions change")
 
 
-def test_who_never_preempts() -> None:
+def test_a_pod_that_never_preempts() -> None:
     decision = refused(
         a_node("n1"),
         a_pod("old", cpu="4", on="n1"),
@@ -252,7 +252,7 @@ def test_no_nodes_at_all() -> None:
     assert missed(decision).because.code == "NoNodes"
 
 
-def test_a_scheduler_that_evicts_nobody() -> None:
+def test_a_scheduler_that_evicts_nothing() -> None:
     decision = only_decision(
         a_node("n1"), a_pod("old", cpu="4", on="n1"), a_pod("new", priority=9), policies={}
     )
@@ -291,7 +291,7 @@ def test_pods_of_a_gang_for_which_no_room_is_made_are_not_told_that_they_wait_fo
     assert told["g-1"].startswith("waits while room is made for 1 other pod of PodGroup default/g")
 
 
-def test_if_pods_of_a_gang_make_room_each_for_itself_those_who_go_for_one_are_not_denied() -> None:
+def test_if_pods_of_a_gang_make_room_each_for_itself_those_that_go_for_one_are_not_denied() -> None:
     stage = preempting(
         a_node("n1"),
         a_node("n2"),

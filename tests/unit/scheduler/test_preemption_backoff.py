@@ -40,7 +40,9 @@ def rounds(cluster: Served, failing: type[Effect], seconds: float) -> int:
 
 
 @pytest.mark.parametrize(("pod", "failing"), [(NEW, Bind), (STORED, SelectNode)], ids=["bind", "volume"])
-def test_who_can_never_start_has_others_evicted_ever_more_rarely(pod: Pod, failing: type[Effect]) -> None:
+def test_a_pod_that_can_never_start_has_others_evicted_ever_more_rarely(
+    pod: Pod, failing: type[Effect]
+) -> None:
     evictions = rounds(in_place_of_another(pod), failing, DAY)
     assert 5 <= evictions <= 40, "every few seconds it would be thousands"
 
@@ -89,7 +91,7 @@ def test_a_victim_that_the_server_does_not_let_go_is_not_counted_on_again() -> N
     assert 2 <= evicted <= 12
 
 
-def test_whoever_waits_for_such_a_victim_is_looked_at_again_when_it_may_be_asked() -> None:
+def test_a_pod_that_waits_for_such_a_victim_is_looked_at_again_when_it_may_be_asked() -> None:
     cluster = served(NODE, OLD, NEW)
     for _ in range(2):
         cluster.does(Nominate).does(SetCondition).fails(Evict).does()
@@ -118,13 +120,13 @@ def test_each_time_it_takes_twice_as_long_up_to_an_hour() -> None:
     assert lengths == [30.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 3600.0, 3600.0]
 
 
-def test_who_made_nobody_go_is_not_held_back() -> None:
+def test_a_pod_that_made_none_go_is_not_held_back() -> None:
     restraint = PreemptionBackoff()
     restraint.wasted(POD, 0.0)
     assert restraint.until([POD], 0.0) is None
 
 
-def test_a_clock_that_is_put_back_holds_nobody_back_for_longer() -> None:
+def test_a_clock_that_is_put_back_holds_nothing_back_for_longer() -> None:
     restraint = PreemptionBackoff()
     restraint.serve([POD])
     restraint.wasted(POD, 1000.0)

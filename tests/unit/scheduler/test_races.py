@@ -56,7 +56,9 @@ def comes(cluster: Served, kind: str, priority: int, cpu: str) -> Served:
 @pytest.mark.parametrize("priority", [5, 9])
 @pytest.mark.parametrize("stage", OPEN)
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_is_not_more_important_leaves_reserved_room_alone(kind: str, stage: Stage, priority: int) -> None:
+def test_a_pod_that_is_not_more_important_leaves_reserved_room_alone(
+    kind: str, stage: Stage, priority: int
+) -> None:
     cluster = reached(kind, stage, free=True).show(a_pod("second", cpu="1", priority=priority))
     assert cluster.wanted(Bind) == []
     cluster.comes_true()
@@ -65,7 +67,7 @@ def test_who_is_not_more_important_leaves_reserved_room_alone(kind: str, stage: 
 
 @pytest.mark.parametrize("stage", OPEN)
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_is_more_important_may_take_it_and_who_waited_plans_anew(kind: str, stage: Stage) -> None:
+def test_a_pod_that_is_more_important_may_take_it_and_what_waited_plans_anew(kind: str, stage: Stage) -> None:
     cluster = reached(kind, stage, free=True).show(a_pod("second", cpu="2", priority=20))
     assert cluster.wanted(Bind) == ["second"]
     assert {name for name, node in cluster.nominations() if not node} >= names(kind, "first")
@@ -88,7 +90,7 @@ def test_a_gang_that_fits_leaves_reserved_room_alone(stage: Stage) -> None:
 @pytest.mark.parametrize("priority", [5, 9])
 @pytest.mark.parametrize("stage", OPEN)
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_is_not_more_important_makes_room_for_both(kind: str, stage: Stage, priority: int) -> None:
+def test_a_pod_that_is_not_more_important_makes_room_for_both(kind: str, stage: Stage, priority: int) -> None:
     """On the nodes of the first there is room for a second when all are gone."""
     big = [a_node(f"n{i}", cpu="8") for i in (1, 2)][: 2 if kind == "gang" else 1]
     running = [a_pod(f"old-{n.metadata.name}{i}", cpu="2", on=n.metadata.name) for n in big for i in range(4)]
@@ -111,7 +113,7 @@ def test_who_is_not_more_important_makes_room_for_both(kind: str, stage: Stage, 
 
 @pytest.mark.parametrize("stage", OPEN)
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_is_more_important_takes_over_what_is_leaving(kind: str, stage: Stage) -> None:
+def test_a_pod_that_is_more_important_takes_over_what_is_leaving(kind: str, stage: Stage) -> None:
     """The first has nowhere to go then, and no other pod is evicted for it."""
     cluster = comes(reached(kind, stage), kind, 20, "4").comes_true()
     assert set(cluster.places()) == names(kind, "second")

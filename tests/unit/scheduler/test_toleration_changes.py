@@ -95,7 +95,7 @@ def test_no_backoff_makes_it_miss_the_moment() -> None:
     assert (last(cluster).outcome, last(cluster).at) == (Outcome.PREEMPTS, 600.0)
 
 
-def test_the_earliest_of_all_who_ask_alone_counts() -> None:
+def test_the_earliest_of_all_that_ask_alone_counts() -> None:
     """Two pods of a basic group can go to one node each, where tolerations end at different times."""
     group = msgspec.convert(
         {
@@ -114,7 +114,7 @@ def test_the_earliest_of_all_who_ask_alone_counts() -> None:
     assert last(cluster).retry_at == 14 * 60.0
 
 
-def test_who_would_not_help_either_is_not_waited_for() -> None:
+def test_a_pod_that_would_not_help_either_is_not_waited_for() -> None:
     """A more important pod holds a third of the node, and three quarters of it are wanted."""
     important = a_pod("important", cpu="4", priority=50, on="n1")
     other = a_pod("other", cpu="1", priority=0, on="n1")
@@ -135,13 +135,13 @@ def test_a_change_of_the_class_skips_the_backoff() -> None:
     assert (last(cluster).outcome, last(cluster).at) == (Outcome.PREEMPTS, 0.1)
 
 
-def test_a_class_that_is_shown_again_wakes_nobody() -> None:
+def test_a_class_that_is_shown_again_wakes_none() -> None:
     cluster = waiting()
     cluster.show(later(a_class()), later(later(a_class()), labels={"a": "b"}))
     assert len(cluster.stage.decisions) == 1
 
 
-def test_whoever_does_not_wait_for_a_toleration_is_not_woken_by_a_class() -> None:
+def test_a_pod_that_does_not_wait_for_a_toleration_is_not_woken_by_a_class() -> None:
     cluster = served(a_node(), a_class(), a_pod("huge", cpu="40", priority=9))
     cluster.show(annotated(a_class(), "100", "0"))
     assert len(cluster.stage.decisions) == 1
@@ -180,7 +180,7 @@ def test_a_class_that_came_anew_is_told_anew() -> None:
 
 
 @pytest.mark.parametrize(("tolerations", "told"), [(HONOURED, 1), (IGNORED, 0)])
-def test_without_tolerations_nobody_looks_at_annotations(tolerations: TolerationRules, told: int) -> None:
+def test_without_tolerations_none_looks_at_annotations(tolerations: TolerationRules, told: int) -> None:
     cluster = served(a_class(seconds="10m"), settings=Settings(tolerations=tolerations))
     assert len(warnings(cluster)) == told
 
@@ -196,7 +196,7 @@ def test_a_victim_whose_class_is_gone_is_told_once() -> None:
 # --- what ends anyway ----------------------------------------------------------------------------
 
 
-def test_who_is_leaving_is_counted_on_whatever_its_class_says() -> None:
+def test_a_pod_that_is_leaving_is_counted_on_whatever_its_class_says() -> None:
     cluster = served(a_node(), a_class(seconds="-1"), tolerant())
     cluster.deleted("young").show(a_pod("new", cpu="4", priority=9))
     assert last(cluster).outcome is Outcome.PREEMPTS
