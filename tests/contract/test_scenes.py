@@ -1,6 +1,6 @@
-"""The scenes of the demo, played with `reprieve scheduler` over HTTP: who goes, who stays, who is told.
+"""The scenes of the demo, played with `reprieve scheduler` over HTTP: victims, marks and events.
 
-Wherever somebody gives way, the scene is stopped before anybody is gone: marks, nominations and events must
+Where a pod is preempted, the scene is stopped before any victim is gone: marks, nominations and events must
 be there by then.
 """
 
@@ -76,7 +76,7 @@ async def notes(theatre: Theatre, thing: Json, reason: str) -> list[str]:
 
 
 async def they_give_way(theatre: Theatre, pods: Pods, demand: Json, waiting: Iterable[str]) -> None:
-    """All who leave are marked and told, and have their own grace period; the demand is told of it, too."""
+    """All victims are marked, have an event and their own grace period; the preemptor has an event, too."""
     decisions = set[str]()
     for pod in (pods[name] for name in leaving(pods)):
         assert condition(pod, "DisruptionTarget") == "True"
@@ -254,7 +254,7 @@ def test_toleration(play: Callable[..., None]) -> None:
         await theatre.apply("toleration-high.yaml")
         pods = await theatre.until(lambda pods: is_told_to_wait(pods["report"]))
         assert leaving(pods) == set()
-        assert "waits for 1 pod of class low-10min" in condition(pods["report"], "PodScheduled", "message")
+        assert "1 pod of class low-10min is protected" in condition(pods["report"], "PodScheduled", "message")
         pods = await theatre.until(leaving)
         assert leaving(pods) == {"epochs"}
         assert seconds - 1 <= lasted(pods["epochs"]) <= seconds + 2

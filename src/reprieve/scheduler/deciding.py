@@ -82,7 +82,7 @@ def _is_victim(state: State, requester: Requester) -> bool:
 def _gives_way(state: State, requester: Requester, now: float) -> Decided:
     """No pod is evicted for a victim. If the victim is reprieved after all, it is decided again."""
     state.queue.retry(requester.key, now)
-    because = Because("GivesWayItself", "it has to give way to others itself")
+    because = Because("GivesWayItself", "the pod itself is about to be evicted")
     decision = _decision(state, requester, Outcome.UNSCHEDULABLE, now)
     decision = replace(decision, eviction=Eviction(because))
     withdrawn = call_off(state, requester.key, EndReason.PREEMPTOR_IS_VICTIM, now)
@@ -295,7 +295,7 @@ def _opened(
     )
     effects: list[Effect] = [*orphans(state, plan, view)]
     for pod in filter(state.is_preparing, going):
-        why = f"it gives way to others (decision {decision.id})"
+        why = f"it is preempted before it started (decision {decision.id})"
         effects.extend(give_up(state, pod, why, now, has_room=False))
     for key in [DemandKey(DemandKind.RESIZE, pod.namespace, pod.name) for pod in going]:
         if state.plans.of(key) is not None:

@@ -88,7 +88,7 @@ def test_a_victim_whose_volumes_are_being_prepared_is_withdrawn() -> None:
     assert cluster.wanted(Evict) == []
     assert cluster.does(Bind).places() == {"new": "n1"}
     assert cluster.conditions("low") == {}, "nobody marked it"
-    assert "it gives way to others" in " ".join(notes(cluster.stage.wanted))
+    assert "it is preempted before it started" in " ".join(notes(cluster.stage.wanted))
 
 
 # --- groups as victims ---------------------------------------------------------------------------

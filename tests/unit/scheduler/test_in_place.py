@@ -193,7 +193,7 @@ def test_a_decision_tells_what_was_asked_for() -> None:
     assert decision.considered == 1
     assert decision.text == (
         "no room for 3 cpu on n1: it has insufficient cpu left; nearest miss: n1 is short of cpu by 1; "
-        "nobody gives way: nobody with a priority below 9 may be taken"
+        "preemption cannot help: no running pod has a priority below 9"
     )
 
 
