@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.cluster.api.codec import Decoded, decode_value
-from reprieve.model.build import build
 from reprieve.model.objects import KubernetesObject
+from reprieve.model.snapshot_builder import build
 from reprieve.placement.place import Placement, place
 from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.question import Question

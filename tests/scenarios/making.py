@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from reprieve.cluster.api.codec import Decoded, decode_value
-from reprieve.model.build import build
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import pod_demand
 from reprieve.preemption.eligibility import TIMELESS

@@ -9,7 +9,7 @@ from enum import Enum
 from functools import partial
 from random import Random
 
-from reprieve.cluster.certificates import Bearer
+from reprieve.cluster.certificates import CertificateSubject
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError, conflict
@@ -116,7 +116,7 @@ class MoodyFront(ApiServer):
         self.strangers = 0
 
     def authenticate(
-        self, path: str, headers: Mapping[str, str], certificate: Bearer | None = None
+        self, path: str, headers: Mapping[str, str], certificate: CertificateSubject | None = None
     ) -> UserInfo:
         user = super().authenticate(path, headers, certificate)
         if user.name != self.known:

@@ -13,10 +13,10 @@ from reprieve.cluster.mini.kinds import BY_RESOURCE
 from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
-from reprieve.model.build import build
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown, Unread
 from reprieve.model.objects import KubernetesObject, Node, Pod, runs
+from reprieve.model.snapshot_builder import build
 from reprieve.placement.place import Placement, place, pod_demand
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
@@ -171,7 +171,7 @@ class AuditedScheduler(Scheduler):
     def _check(self, effects: Iterable[Effect]) -> None:
         self._unended.update(effects)
         self._auditor.look()
-        promises = {promise.pod for promise in self._state.ledger}
+        promises = {promise.pod for promise in self._state.ledger.assumed}
         for key, pod in self._shown.items():
             if pod is None or not is_waiting(pod):
                 continue
@@ -182,10 +182,12 @@ class AuditedScheduler(Scheduler):
         for target in promises:
             shown = self._shown[target.namespace, target.name]
             hold(shown is None or not shown.spec.node_name, f"the promise to {target} should be over")
+        self.validate()
 
     def check_rest(self) -> None:
         """Nothing is under way and nothing is promised: everybody knows everything."""
-        hold(not len(self._state.ledger), f"promises are left: {[str(a.pod) for a in self._state.ledger]}")
+        promises = [str(assumed.pod) for assumed in self._state.ledger.assumed]
+        hold(not promises, f"promises are left: {promises}")
         under_way = [effect for effect, number in self._unended.items() if number]
         hold(not under_way, f"effects did not end: {under_way}")
 

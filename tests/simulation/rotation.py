@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, server_certificate
-from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
+from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
 from reprieve.cluster.mini.auth.authentication import MASTERS, TokenIssuer
 from reprieve.cluster.mini.auth.authentication import UserInfo as Person
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
@@ -80,13 +80,13 @@ class Credentials:
         return client_certificate(self._clients, person.name, person.groups)
 
     def login(self, port: int, *, by_certificate: bool) -> Login:
-        there = Cluster(
+        there = KubeconfigCluster(
             server=f"https://127.0.0.1:{port}", certificate_authority=str(self._folder / "ca.crt")
         )
         if not by_certificate:
-            return Login(there, User(token_file=str(self._folder / "token")))
+            return Login(there, KubeconfigUser(token_file=str(self._folder / "token")))
         certificate, key = self._folder / "client.crt", self._folder / "client.key"
-        return Login(there, User(client_certificate=str(certificate), client_key=str(key)))
+        return Login(there, KubeconfigUser(client_certificate=str(certificate), client_key=str(key)))
 
 
 class RotatingServer:

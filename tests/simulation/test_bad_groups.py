@@ -84,7 +84,10 @@ def test_min_count_above_the_pods_ever_created() -> None:
 def test_a_gang_larger_than_the_cluster() -> None:
     cluster = told([*NODES, *OLD], gang(3, {"gang": {"minCount": 3}}))
     (text,) = warnings(cluster, "g-2")
-    assert "even if all 2 pods of lower priority went, pod g-2 would not fit: n0 is short of cpu by 2" in text
+    assert (
+        "even if all 2 pods of lower priority were evicted, pod g-2 would not fit: n0 is short of cpu by 2"
+        in text
+    )
     assert condition(cluster, "PodGroup", "g", "PodGroupInitiallyScheduled") == ("False", text)
     assert (running(cluster), evictions(cluster)) == ({"old-0", "old-1"}, [])
 
@@ -150,7 +153,7 @@ def test_two_groups_that_ask_for_the_same_room() -> None:
     assert running(cluster) == {"a-0", "a-1"}
     assert sorted(evictions(cluster)) == ["old-0", "old-1"]
     _, text = condition(cluster, "PodGroup", "b", "PodGroupInitiallyScheduled")
-    assert "nobody with a priority below 9 may be taken" in text
+    assert "no running pod has a priority below 9" in text
 
 
 def test_a_priority_class_deleted_later() -> None:
@@ -170,6 +173,6 @@ def test_a_priority_class_deleted_later() -> None:
     cluster = told(world, *gone, shy)
     assert (running(cluster), evictions(cluster)) == ({"old-0", "old-1"}, [])
     _, text = condition(cluster, "PodGroup", "quiet", "PodGroupInitiallyScheduled")
-    assert text.endswith("nobody gives way: preemptionPolicy is Never")
+    assert text.endswith("preemption cannot help: preemptionPolicy is Never")
     cluster = told(world, *gone, [member(f"h-{i}", "high") for i in range(2)])
     assert running(cluster) == {"h-0", "h-1"}

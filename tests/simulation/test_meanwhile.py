@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.port import Answer, Sight
+from reprieve.cluster.port import Answer, ClusterEvent
 from reprieve.model.effects import Bind, Effect, WriteStatus
 from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop
@@ -28,7 +28,7 @@ class SlowCluster:
     cluster: MiniCluster
     bound: Times = field(default_factory=dict)
 
-    def watch(self) -> AsyncIterator[Sight]:
+    def watch(self) -> AsyncIterator[ClusterEvent]:
         return self.cluster.watch()
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:

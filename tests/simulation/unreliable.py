@@ -9,7 +9,7 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import WatchFault
 from reprieve.cluster.mini.scheduler_calls import key_of_target
 from reprieve.cluster.mini.stored_objects import Stored
-from reprieve.cluster.port import Answer, Refused, Sight
+from reprieve.cluster.port import Answer, ClusterEvent, Refused
 from reprieve.model.effects import Effect, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced
 from reprieve.runtime.virtual_time import clock
@@ -34,8 +34,8 @@ class UnreliableConnection:
         self._up_at = clock() + seconds
         self._cluster.disconnect(WatchFault.RELIST)
 
-    async def watch(self) -> AsyncIterator[Sight]:
-        recent: deque[Sight] = deque(maxlen=_REMEMBERED)
+    async def watch(self) -> AsyncIterator[ClusterEvent]:
+        recent: deque[ClusterEvent] = deque(maxlen=_REMEMBERED)
         synced = False
         async for sight in self._cluster.watch():
             await asyncio.sleep(max(0.0, self._up_at - clock()))

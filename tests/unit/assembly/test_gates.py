@@ -327,7 +327,7 @@ def test_profiles_have_one_rule_for_gangs(key: str, value: str) -> None:
         {"schedulerName": "b"},
     ]
     assert complaints(lambda: configuration(profiles=profiles)) == [
-        f"profiles: the {key} of Reprieve has to be the same in all of them"
+        f"profiles: {key} of Reprieve must be the same in all profiles"
     ]
 
 

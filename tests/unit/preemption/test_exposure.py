@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from reprieve.model.build import build
 from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot_builder import build
 from reprieve.preemption.eligibility import TIMELESS
 from reprieve.preemption.exposure import Exposure, LeastPreemptor, Protection, exposure
 from reprieve.preemption.policy import Policy

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from reprieve.model.build import build
 from reprieve.model.groups import Groups
 from reprieve.model.objects import Condition, Node, ObjectMeta, Pod, PodSpec, PodStatus, PriorityClass
+from reprieve.model.snapshot_builder import build
 from reprieve.preemption.toleration import (
     FOREVER,
     MINIMUM_PRIORITY,

@@ -137,13 +137,14 @@ class Served:
 
     def unfinished(self) -> dict[str, object]:
         """What the scheduler still has in mind, its picture of the cluster aside."""
-        scheduler = self.stage.scheduler
+        state = self.stage.scheduler._state
+        ledger = state.ledger
         minds = {
-            "plans": [*scheduler._state.plans, *scheduler._state.plans._strays],
-            "reserved": scheduler._state.nominated,
-            "marked": scheduler._state.plans.victims_in_flight(),
-            "in line": [*scheduler._state.queue._entries, *scheduler._state.parts],
-            "promised": [*scheduler._state.ledger],
+            "plans": [*state.plans, *ledger.victims.strays],
+            "reserved": [*ledger.nominations],
+            "marked": state.plans.victims_in_flight(),
+            "in line": [*state.queue, *ledger.parts],
+            "promised": [*ledger.assumed],
         }
         return {name: mind for name, mind in minds.items() if mind}
 

@@ -29,7 +29,9 @@ class Stage:
         """Something is observed, and the demands that are due then are decided."""
         self.wanted += self.scheduler.observe(events, self.now)
         self.records += self.scheduler.records()
+        self.scheduler.validate()
         while (decided := self.scheduler.decide(self.now)) is not None:
+            self.scheduler.validate()
             self.decisions.append(decided.decision)
             self.wanted += decided.effects
             self.records += self.scheduler.records()
@@ -71,7 +73,7 @@ def stage_with(*things: KubernetesObject) -> Stage:
 
 def promises(stage: Stage) -> int:
     """How many pods count as running somewhere because we said so."""
-    return len(stage.scheduler._state.ledger)
+    return len(stage.scheduler._state.ledger.assumed)
 
 
 def remains(scheduler: Scheduler) -> list[str]:

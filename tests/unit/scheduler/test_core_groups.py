@@ -170,6 +170,18 @@ def test_a_pod_may_change_its_group_by_its_label() -> None:
     assert cluster.unfinished() == {}
 
 
+@pytest.mark.parametrize("steps", range(len(STEPS) + 1))
+def test_a_pod_that_changes_its_group_keeps_its_room_until_the_other_group_is_decided(steps: int) -> None:
+    label = "scheduling.x-k8s.io/pod-group"
+    pod = a_pod("p", cpu="3", priority=9, labels={label: "g"})
+    cluster = served(*nodes(1), *old(1), a_group("g", 9, 1), a_group("h", 9, 1), pod)
+    for step in STEPS[:steps]:
+        cluster.does(step)
+    cluster.show(later(cluster.pod("p"), labels={label: "h"}))
+    assert cluster.comes_true().places() == {"p": "n0"}
+    assert cluster.unfinished() == {}
+
+
 # --- what holds a group back ---------------------------------------------------------------------
 
 

@@ -17,6 +17,8 @@ from reprieve.scheduler.demands import (
 )
 from reprieve.scheduler.demands.group import GroupTree, is_complete
 from reprieve.scheduler.demands.group_rules import CONSISTENT, DEFAULT_RULES, GroupRules
+from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise
+from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.world import World
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_key, a_node, a_pod, leaving, target
@@ -25,7 +27,7 @@ POD, GROUP = a_key("p"), a_key("g", DemandKind.GROUP)
 
 
 def world_of(*things: KubernetesObject) -> World:
-    world = World()
+    world = World(AssumedPods(), BudgetLag())
     for thing in things:
         world.see(thing)
     return world
@@ -80,8 +82,10 @@ def test_who_has_a_node_or_is_leaving_or_unknown_asks_for_nothing(pod: Kubernete
 
 
 def test_a_pod_that_counts_as_placed_asks_for_nothing() -> None:
-    world = world_of(a_node("n1"), a_pod("p"))
-    world.assume(("default", "p"), "n1")
+    promises, pod = AssumedPods(), a_pod("p")
+    world = World(promises, BudgetLag())
+    world.see(pod)
+    promises.promise(Assumed(target(pod), "n1", Promise.SENT))
     assert found_in(world, POD) is None
 
 
@@ -150,7 +154,7 @@ def test_a_member_that_never_preempts_keeps_its_group_from_it() -> None:
 def test_how_important_a_demand_is() -> None:
     world = world_of(a_pod("p", priority=7), a_group("g", 9, 3), a_member("a", priority=9))
     assert (priority_of(world, POD, DEFAULT_RULES), priority_of(world, GROUP, DEFAULT_RULES)) == (7, 9)
-    assert [priority_of(World(), key, DEFAULT_RULES) for key in (POD, GROUP)] == [0, 0]
+    assert [priority_of(world_of(), key, DEFAULT_RULES) for key in (POD, GROUP)] == [0, 0]
 
 
 def test_a_group_is_complete_when_as_many_run_as_it_needs() -> None:

@@ -182,7 +182,7 @@ def test_the_nearest_miss_is_where_least_is_lacking() -> None:
     miss = missed(decision)
     assert (miss.pod.name, miss.node, miss.resource, miss.short, miss.nodes) == ("new", "n2", "cpu", 500, 2)
     assert "nearest miss: n2 is short of cpu by 500m" in decision.text
-    assert why(decision) == ("NobodyEligible", "nobody with a priority below 0 may be taken")
+    assert why(decision) == ("NobodyEligible", "no running pod has a priority below 0")
 
 
 def test_of_a_gang_the_member_that_limits_it() -> None:
@@ -211,7 +211,7 @@ def test_what_is_missing_even_if_everybody_went() -> None:
     )
     assert why(decision) == (
         "NoHelp",
-        "even if the only pod of lower priority went, n1 is short of cpu by 1",
+        "even if the only pod of lower priority were evicted, n1 is short of cpu by 1",
     )
     assert decision.eviction is not None
     assert decision.eviction.at_best is not None
@@ -220,7 +220,7 @@ def test_what_is_missing_even_if_everybody_went() -> None:
 
 def test_a_node_that_stays_too_small() -> None:
     decision = refused(a_node("n1"), a_pod("old", cpu="1", on="n1"), a_pod("new", cpu="5", priority=9))
-    assert why(decision) == ("NoHelp", "no node was refused for anything that evictions change")
+    assert why(decision) == ("NoHelp", "no node was refused for a reason that evictions change")
 
 
 def test_who_never_preempts() -> None:
@@ -242,7 +242,7 @@ def test_budgets_that_must_hold() -> None:
     )
     assert why(decision) == (
         "Budgets",
-        "the best plan evicts 1 pod on n1, 1 beyond disruption budgets, and respectBudgets is Always",
+        "the best plan evicts 1 pod on n1, 1 beyond PodDisruptionBudgets, and respectBudgets is Always",
     )
 
 
@@ -271,7 +271,7 @@ def test_of_a_group_within_a_topology_the_domain_that_came_nearest_is_named() ->
         *(a_member(f"g-{i}", cpu="2", priority=9) for i in range(2)),
     )
     assert f"1 node is outside {ZONE}=a" in decision.text
-    assert f"1 node lacks the label {ZONE}, by which the group is kept together" in decision.text
+    assert f"1 node lacks the label {ZONE} of the group's topology constraint" in decision.text
     assert missed(decision).node == "n1"
 
 
@@ -280,7 +280,7 @@ def test_what_is_kept_for_others_is_told() -> None:
     cluster = served(a_node("n1"), a_pod("old", cpu="4", on="n1"), first, second)
     decision = cluster.stage.decisions[-1]
     assert (missed(decision).short, missed(decision).kept) == (5000, 3000)
-    assert "n1 is short of cpu by 5, with 3 kept for others who wait" in decision.text
+    assert "n1 is short of cpu by 5, with 3 reserved for other pods" in decision.text
 
 
 def test_pods_of_a_gang_for_which_no_room_is_made_are_not_told_that_they_wait_for_some() -> None:
@@ -303,4 +303,4 @@ def test_if_pods_of_a_gang_make_room_each_for_itself_those_who_go_for_one_are_no
     )
     code, text = why(stage.decisions[0])
     assert code == "NoHelp"
-    assert text.startswith("even if the only pod of lower priority went, pod g-1 would not fit")
+    assert text.startswith("even if the only pod of lower priority were evicted, pod g-1 would not fit")

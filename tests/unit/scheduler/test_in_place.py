@@ -4,15 +4,16 @@ import pytest
 
 from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen, Synced, Unread
-from reprieve.model.objects import KubernetesObject, Node, Pod, Problem, Ref
+from reprieve.model.objects import Condition, KubernetesObject, Node, Pod, Problem, Ref
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.demand_key import DemandKind
+from reprieve.scheduler.handover import MARK, MARK_REASON
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget
 from tests.unit.scheduler.making import a_key, a_node, a_pod, granted, later, leaving, target, wanting
-from tests.unit.scheduler.serving import Served
+from tests.unit.scheduler.serving import Served, conditioned
 from tests.unit.scheduler.stage import Stage, remains
 
 GROWS = a_pod("grows", cpu="2", priority=9, on="n1")
@@ -131,7 +132,7 @@ def test_whoever_has_what_it_wants_is_forgotten() -> None:
     on = stage(a_node("n1"), wanting(GROWS, "3"))
     assert remains(on.scheduler)
     on.see(granted(wanting(GROWS, "3")))
-    assert "scheduler._state.parts" not in remains(on.scheduler)
+    assert not [path for path in remains(on.scheduler) if ".ledger.parts" in path]
     assert not on.scheduler._state.queue._entries
 
 
@@ -143,6 +144,16 @@ def test_whoever_goes_is_forgotten() -> None:
     assert not on.scheduler._state.queue._entries
 
 
+def test_a_pod_that_another_scheduler_is_about_to_evict_has_its_plan_called_off() -> None:
+    on = stage(a_node("n1"), wanting(GROWS, "3"), LOW)
+    assert len(on.scheduler._state.plans)
+    mark = Condition(type=MARK, status="True", reason=MARK_REASON, message="reprieve: preempting …")
+    pod = later(wanting(GROWS, "3"))
+    on.see(conditioned(pod, *pod.status.conditions, mark)).lose(LOW)
+    assert [decision.outcome for decision in on.decisions] == ["Preempts", "Unschedulable"]
+    assert not len(on.scheduler._state.plans)
+
+
 def test_a_pod_may_be_bound_and_deferred_before_it_is_seen_again() -> None:
     """A watch may skip what happened in between."""
     on = stage(a_node("n1"), a_pod("grows", cpu="2", priority=9), DEAR)
@@ -150,7 +161,7 @@ def test_a_pod_may_be_bound_and_deferred_before_it_is_seen_again() -> None:
     assert isinstance(bind, Bind)
     on.see(wanting(later(GROWS), "3"))
     assert list(on.scheduler._state.queue._entries) == [a_key("grows", DemandKind.RESIZE)]
-    assert not len(on.scheduler._state.ledger)
+    assert not len(on.scheduler._state.ledger.assumed)
 
 
 def test_a_namesake_on_another_node_asks_there() -> None:
@@ -182,7 +193,7 @@ def test_a_decision_tells_what_was_asked_for() -> None:
     assert decision.considered == 1
     assert decision.text == (
         "no room for 3 cpu on n1: it has insufficient cpu left; nearest miss: n1 is short of cpu by 1; "
-        "nobody gives way: nobody with a priority below 9 may be taken"
+        "preemption cannot help: no running pod has a priority below 9"
     )
 
 

@@ -19,6 +19,8 @@ from reprieve.scheduler.demands import Requester, demand_of, requester_of
 from reprieve.scheduler.demands.group_rules import DEFAULT_RULES
 from reprieve.scheduler.gang_strategy import ALL_MEMBERS, MIN_COUNT, POD_BY_POD, GangStrategy
 from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.ledger.assumed import AssumedPods
+from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.plan_feasibility import awaited, still_feasible
 from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.targets import rows_of
@@ -34,7 +36,7 @@ def case_of(
     *things: KubernetesObject, promised: Sequence[tuple[str, str]] = (), in_flight: str = ""
 ) -> DecisionContext:
     """The demand is that of the group ``g``, or of the pod ``new``."""
-    world = World()
+    world = World(AssumedPods(), BudgetLag())
     for thing in things:
         world.see(thing)
     grouped = world.groups.group(("default", "g")) is not None

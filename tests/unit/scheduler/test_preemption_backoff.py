@@ -45,11 +45,13 @@ def test_who_can_never_start_has_others_evicted_ever_more_rarely(pod: Pod, faili
     assert 5 <= evictions <= 40, "every few seconds it would be thousands"
 
 
-def test_it_is_told_why_nobody_gives_way() -> None:
+def test_it_is_told_why_it_may_not_preempt() -> None:
     cluster = replaced(in_place_of_another(), 0).fails(Bind)
     cluster.stage.after(10.0)
     assert cluster.wanted(Evict) == []
-    assert any("others went for it before" in note for note in notes(cluster.stage.wanted))
+    assert any(
+        "could not use the room of pods evicted for it" in note for note in notes(cluster.stage.wanted)
+    )
     decision = cluster.stage.decisions[-1]
     assert decision.eviction is not None
     assert (decision.eviction.because.code, decision.retry_at) == ("EvictedInVain", 30.0)

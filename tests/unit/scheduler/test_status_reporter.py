@@ -47,8 +47,8 @@ def test_a_victim_learns_a_uid_and_a_node_and_the_preemptor_a_number() -> None:
     assert events(told, "old") == [
         ("Preempted", f"Preempted by pod uid-new on node n1 (decision {decision.id})")
     ]
-    assert events(told, "new") == [("Preempting", f"1 pod on n1 gives way (decision {decision.id})")]
-    waits = f"waits for room on n1: 1 pod on n1 gives way (decision {decision.id})"
+    assert events(told, "new") == [("Preempting", f"preempting 1 pod on n1 (decision {decision.id})")]
+    waits = f"waits for room on n1: preempting 1 pod on n1 (decision {decision.id})"
     assert conditions(told, "PodScheduled") == [("False", waits)]
 
 
@@ -66,7 +66,7 @@ def test_several_victims_of_a_gang_learn_their_own_node() -> None:
     assert events(told, "q") == [
         ("Preempted", f"Preempted by podgroup uid-g on node n2 (decision {decision.id})")
     ]
-    note = f"2 pods on n1 give way, 1 pod on n2 gives way (decision {decision.id})"
+    note = f"preempting 2 pods on n1, 1 pod on n2 (decision {decision.id})"
     assert events(told, "g") == [("Preempting", note)]
 
 
@@ -75,14 +75,14 @@ def test_many_nodes_are_counted() -> None:
     crowd = [a_pod(f"p-{i}", cpu="3", on=f"n{i}") for i in range(6)]
     gang = [a_member(f"g-{i}", cpu="3", priority=9) for i in range(6)]
     (decision,) = preempting(*nodes, *crowd, a_group("g", 9, 6), *gang).decisions
-    assert decision.text.startswith("waits for room on 6 nodes: 6 pods on 6 nodes give way (decision ")
+    assert decision.text.startswith("waits for room on 6 nodes: preempting 6 pods on 6 nodes (decision ")
 
 
 def test_who_waits_for_somebody_who_leaves_anyway() -> None:
     stage = preempting(
         a_node("n1"), leaving(a_pod("old", cpu="3", on="n1")), a_pod("new", cpu="2", priority=9)
     )
-    assert stage.decisions[0].text.startswith("waits for room on n1: 1 pod leaves anyway (decision ")
+    assert stage.decisions[0].text.startswith("waits for room on n1: 1 pod terminates anyway (decision ")
 
 
 def test_that_a_plan_came_to_nothing_is_told_in_an_event_of_its_own() -> None:

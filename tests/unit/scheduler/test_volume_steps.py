@@ -66,7 +66,7 @@ def test_a_volume_that_turned_out_elsewhere_is_no_use() -> None:
     """The pod goes where its volume is."""
     stage = shown(made_for_the_pod())
     stage.see(a_volume("pv", "lazy", only_on="n2"), claim_bound(with_node_selected(CLAIM, "n1"), "pv"))
-    assert "node n1 cannot reach the volume pv" in notes(stage.take())
+    assert "node n1 does not match the node affinity of PersistentVolume pv" in notes(stage.take())
     assert stage.after(1.0).take() == [Bind(target(POD), "n2")]
 
 

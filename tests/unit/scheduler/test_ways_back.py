@@ -122,6 +122,15 @@ def test_a_nomination_that_holds_again_is_not_withdrawn() -> None:
     assert cluster.comes_true().places() == {"new": "n1"}
 
 
+def test_a_nomination_that_a_failed_bind_did_not_clear_is_withdrawn_later() -> None:
+    """The pod was to be bound to the node that it was nominated to; now it waits, and for no node."""
+    cluster = until(a_plan(), Stage.DRAINING).drained().show(later(a_node("n1", unschedulable=True)))
+    cluster.fails(Bind).stage.after(20.0)
+    assert cluster.does().pod("new").status.nominated_node_name == "n1"
+    cluster.stage.after(20.0)
+    assert cluster.does().pod("new").status.nominated_node_name == ""
+
+
 def test_nominations_by_others_are_left_alone() -> None:
     cluster = served(NODE, OLD, a_pod("new", cpu="9", priority=9))
     cluster.show(nominated_to(cluster.pod("new"), "n1")).stage.after(100.0)
