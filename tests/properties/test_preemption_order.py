@@ -1,5 +1,5 @@
-"""Who goes depends on the cluster: not on the order it was told in, nor on the process, nor on features
-that nobody uses; and asking changes nothing."""
+"""The victims depend on the cluster: not on the order of its events, nor on the process, nor on features
+that are not used; and a search changes nothing."""
 
 import copy
 import os
@@ -59,7 +59,7 @@ def test_the_snapshot_is_left_as_it_was(crowd: Crowd, policy: Policy) -> None:
     assert before.items() <= after.items(), "memos may have grown, nothing else"
 
 
-# --- features that nobody uses -------------------------------------------------------------------
+# --- features that are not used ------------------------------------------------------------------
 
 
 @given(CROWDS, POLICIES)

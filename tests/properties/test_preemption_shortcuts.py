@@ -60,7 +60,7 @@ def units_of(question: Question) -> list[Unit]:
 
 
 def settled(question: Question) -> Settled | None:
-    """The demand placed with everybody gone who may be taken."""
+    """The demand placed with every eligible unit removed."""
     gone = np.array([pod for unit in units_of(question) for pod in unit.pods], np.int64)
     placement = place(question.demand, without(question.view, gone))
     if not isinstance(placement, Placement):

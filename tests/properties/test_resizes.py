@@ -1,4 +1,4 @@
-"""Room for resizes is counted as a plain reading counts it, and nobody goes for one who need not."""
+"""Room for resizes is counted as a plain reading counts it, and no pod is evicted for one without need."""
 
 from dataclasses import dataclass
 
@@ -49,7 +49,7 @@ def is_served_first(other: Guest, asker: Guest, everybody: list[Guest]) -> bool:
 
 
 def fits(asker: Guest, others: list[Guest], everybody: list[Guest], accounting: Accounting) -> bool:
-    """``others`` are those who are still there."""
+    """``others`` are the pods that are still there."""
     counted = sum(
         other.wish
         if accounting is Accounting.UPSTREAM or is_served_first(other, asker, everybody)

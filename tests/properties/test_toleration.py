@@ -1,4 +1,4 @@
-"""Tolerations in random crowds: nobody is taken early, nobody is waited for in vain or too long."""
+"""Tolerations in random crowds: no pod is preempted early, and no demand waits in vain or too long."""
 
 import math
 import random
@@ -136,7 +136,7 @@ def test_enough_is_tolerated() -> None:
     assert len(found) - len(refusals) > 50
 
 
-# --- a feature that nobody uses ------------------------------------------------------------------
+# --- a feature that is not used ------------------------------------------------------------------
 
 
 def unannotated(crowd: Crowd) -> Crowd:

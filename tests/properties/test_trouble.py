@@ -1,4 +1,4 @@
-"""However effects end and whatever is told late: nobody is lost or bound twice, and no node is overfull."""
+"""However effects end and however late events are: no pod is lost or bound twice, no node overcommitted."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ def assert_sound(now: Troubled) -> None:
     view = now.built()
     assert (view.requested <= view.allocatable).all(), "no node is overfull by our binds"
     uids = [bind.target.uid for bind in now.bound_by_us]
-    assert len(uids) == len(set(uids)), "nobody is bound twice"
+    assert len(uids) == len(set(uids)), "no pod is bound twice"
 
 
 def assert_nobody_waits_in_vain(now: Troubled) -> None:

@@ -225,7 +225,7 @@ def _thing(version: str, kind: str, meta: Json, **rest: Any) -> Json:
     return {"apiVersion": version, "kind": kind, "metadata": identity | meta, **rest}
 
 
-# --- who asks ------------------------------------------------------------------------------------
+# --- demands -------------------------------------------------------------------------------------
 
 
 def _newcomers(scenario: Scenario) -> Iterator[Json]:
@@ -260,7 +260,7 @@ def member(number: int) -> str:
 
 
 def asked(scenario: Scenario, view: Snapshot, now: float) -> tuple[Demand, Snapshot]:
-    """Who asks, and the cluster as it counts for that."""
+    """The demand, and the cluster as it counts for that."""
     if not scenario.resize:
         return demand_of(scenario, view), view
     resizes = DeferredResizes(_accounting(scenario.policy))

@@ -1,4 +1,4 @@
-"""Plays a crowded cluster: nobody is evicted without need, no gang is torn, and nobody is forgotten."""
+"""Plays a crowded cluster: no pod is evicted without need, no gang is torn, and no demand is forgotten."""
 
 import asyncio
 from collections import Counter
@@ -100,9 +100,9 @@ class CrowdedPlay(Play):
                 await super()._act(at, act)
 
     def _check_rest(self) -> None:
-        """Everything has come to rest, and somebody who starts afresh has nothing to do."""
+        """Everything has come to rest, and a scheduler that starts afresh has nothing to do."""
         self._auditor.look()
-        hold(not self._connection.mistaken, f"meant for somebody else: {self._connection.mistaken}")
+        hold(not self._connection.mistaken, f"meant for another object: {self._connection.mistaken}")
         check_everybody_started(self._cluster.store)
         self._watched.check_rest()
         self._watched.check_nobody_is_forgotten(pods_in(self._cluster.store))

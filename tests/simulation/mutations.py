@@ -45,14 +45,14 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
-        "a lost wake-up: nobody looks at the preemptor when the last victim is gone",
+        "a lost wake-up: the preemptor is not decided when the last victim is gone",
         "scheduler/plan_driver.py",
         "    if handover.stage is Stage.READY:\n        state.queue.again(key)\n",
         "    if handover.stage is Stage.READY:\n        pass\n",
         STATES,
     ),
     Mutation(
-        "a preemptor that nobody lets go after the calls",
+        "a preemptor that is held for ever after the calls",
         "scheduler/plan_driver.py",
         "        state.queue.let_wait(key, now)\n",
         "        pass\n",

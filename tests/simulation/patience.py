@@ -1,5 +1,5 @@
-"""A scheduler that is asked, whenever it would wait, whether somebody waits longer than tolerations make him,
-and whenever it decides, whether somebody is taken whose toleration is not over."""
+"""A scheduler that is checked, whenever it would wait: no demand waits longer than tolerations require;
+and whenever it decides: no victim's toleration is still in force."""
 
 from reprieve.model.objects import Pod
 from reprieve.placement.domains import place_together
@@ -18,7 +18,7 @@ from tests.simulation.invariants import hold, key_of
 class PatientScheduler(Scheduler):
     def __init__(self) -> None:
         super().__init__()
-        self.looks = 0  # how often it was asked about somebody
+        self.looks = 0  # how often it was checked with a waiting demand
         self._decided: dict[DemandKey, float] = {}  # when each demand was decided last
         self._now = 0.0
 

@@ -31,7 +31,7 @@ def test_enough_is_going_on_and_little_is_in_vain() -> None:
     assert sum(tally.wasted for tally in tallies) < sum(tally.evicted for tally in tallies) / 3
 
 
-# --- who was evicted for what --------------------------------------------------------------------
+# --- which pod was evicted for what --------------------------------------------------------------
 
 
 def evictions(message: str, *victims: str) -> tuple[Evictions, Target]:

@@ -1,4 +1,4 @@
-"""A malformed object never stops the scheduler: it is told which field is wrong, and everybody else runs."""
+"""A malformed object never stops the scheduler: its event names the field, and all other pods run."""
 
 import asyncio
 from typing import Any

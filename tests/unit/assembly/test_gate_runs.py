@@ -1,4 +1,4 @@
-"""Every combination of the gates about groups, played to its end: who runs where, what is still stored."""
+"""Every combination of the gates about groups, run to its end: which pod runs where, what is still stored."""
 
 import itertools
 from collections.abc import Iterator

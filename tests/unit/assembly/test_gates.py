@@ -51,7 +51,7 @@ def decided(*things: KubernetesObject, gates: str = "", **args: object) -> list[
 
 
 def taken(*things: KubernetesObject, gates: str = "", **args: object) -> list[str]:
-    """Who gives way in the first decision that takes anybody."""
+    """The victims of the first decision that has any."""
     found = [d.preemption for d in decided(*things, gates=gates, **args) if d.preemption is not None]
     return sorted(victim.pod.name for victim in found[0].victims) if found else []
 
@@ -137,7 +137,7 @@ def test_without_it_reserved_room_has_the_priority_of_the_pods() -> None:
     stage = played(a_node("n0"), a_pod("old", cpu="3", on="n0"), *gang, gates="WorkloadAwarePreemption=false")
     assert [d.outcome for d in stage.decisions] == [Outcome.PREEMPTS]
     stage.see(a_pod("urgent", cpu="3", priority=9))
-    assert stage.decisions[1].outcome is Outcome.PREEMPTS, "nobody keeps it from room that a 5 waits for"
+    assert stage.decisions[1].outcome is Outcome.PREEMPTS, "nothing keeps it from room that a 5 waits for"
 
 
 def test_without_it_room_that_a_pod_of_the_gang_has_found_is_kept() -> None:
@@ -152,7 +152,7 @@ def test_without_it_room_that_a_pod_of_the_gang_has_found_is_kept() -> None:
 
 
 def evicted(stage: Stage) -> list[str]:
-    """Carries out what is wanted until somebody is evicted."""
+    """Carries out effects until a pod is evicted."""
     for _ in range(5):
         done = stage.succeed()
         if names := sorted(effect.target.name for effect in done if isinstance(effect, Evict)):
@@ -240,7 +240,7 @@ def test_an_empty_selector_means_nobody_upstream() -> None:
 
 
 def test_members_rank_as_groups_upstream() -> None:
-    """Of two pods with one priority, who names a group is spared first."""
+    """Of two pods with one priority, the one that names a group is spared first."""
     pods = (a_member("in", "train", cpu="2", on="n0"), a_pod("alone", cpu="2", on="n0"))
     world: World = (a_node("n0"), *pods, a_pod("new", cpu="2", priority=9))
     assert (taken(*world), taken(*world, policy="Upstream")) == (["in"], ["alone"])

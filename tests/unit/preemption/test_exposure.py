@@ -1,4 +1,4 @@
-"""Who could take a pod, and when."""
+"""Which preemptor could preempt a pod, and when."""
 
 from typing import Any
 

@@ -66,7 +66,7 @@ class Measured:
 
 
 def crowded(**asking: Any) -> Measured:
-    """A node that is full, and somebody important comes."""
+    """A full node, and an important pod arrives."""
     old = [a_pod(f"old-{i}", cpu="2", on="n1") for i in range(2)]
     return Measured().begin(a_node("n1"), *old, a_pod("new", priority=9, **{"cpu": "4", **asking}))
 

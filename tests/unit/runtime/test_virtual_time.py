@@ -1,4 +1,4 @@
-"""Time that jumps: timers fire in order and exactly, and nobody really waits."""
+"""Time that jumps: timers fire in order and exactly, without real waiting."""
 
 import asyncio
 from time import monotonic

@@ -1,4 +1,4 @@
-"""Groups as demands: who asks together, for how many room is made, and what holds a group back."""
+"""Groups as demands: which pods ask together, for how many room is made, and what holds a group back."""
 
 import msgspec
 import pytest
@@ -79,7 +79,7 @@ def test_a_gang_binds_nobody_if_too_few_fit() -> None:
 
 
 def test_a_gang_larger_than_the_cluster_evicts_nobody() -> None:
-    """Room could be made for two of three, and that helps nobody."""
+    """Room could be made for two of three, and that helps none."""
     cluster = served(*nodes(2), *old(2), a_group("g", 9, 3), *members(3)).comes_true()
     assert cluster.outcomes() == ["Unschedulable"]
     assert len(cluster.places()) == 2
@@ -138,7 +138,7 @@ def test_a_gang_needs_less_when_somebody_else_starts_one_of_it(known: bool) -> N
 
 
 def test_members_that_are_being_deleted_do_not_count() -> None:
-    """Their room goes to the newcomers, who must all fit again."""
+    """Their room goes to the newcomers, which must all fit again."""
     going = [leaving(bound(pod, f"n{i}")) for i, pod in enumerate(members(2))]
     fresh = [a_member(f"g-{i}", cpu="3", priority=9) for i in (7, 8)]
     cluster = served(*nodes(3), GANG, *going, *fresh)
@@ -484,7 +484,7 @@ def test_a_group_that_waits_for_room_shows_it() -> None:
     assert cluster.conditions("g", "PodGroup") == {SCHEDULED: "False"}
 
 
-# --- who evicts nobody ---------------------------------------------------------------------------
+# --- demands that evict nothing ------------------------------------------------------------------
 
 
 def never(value: str) -> tuple[PodGroup, list[Pod], list[PriorityClass]]:
@@ -531,7 +531,7 @@ def test_a_class_that_is_deleted_later_lets_nobody_preempt(when: str) -> None:
 
 
 def test_a_group_that_comes_after_its_class_is_gone_may_preempt() -> None:
-    """Nobody can know what the class said; pods say it themselves if it is theirs, too."""
+    """What the class said cannot be known; pods say it themselves if it is theirs, too."""
     group, pods, _ = never("class")
     assert served(group, *nodes(2), *old(2), *pods).outcomes() == ["Preempts"]
 

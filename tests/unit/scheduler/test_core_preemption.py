@@ -1,4 +1,4 @@
-"""From a decision to evict to the bind: who is reserved what, and what happens when something goes wrong."""
+"""From a decision to evict to the bind: what is reserved for which pod, and what happens on failures."""
 
 import msgspec
 import pytest
@@ -406,7 +406,7 @@ def test_nobody_counts_on_a_pod_that_only_waits_for_its_node() -> None:
     assert cluster.comes_true().places() == {"db": "n1", "app": "n1"}
 
 
-# --- who evicts nobody ---------------------------------------------------------------------------
+# --- demands that evict nothing ------------------------------------------------------------------
 
 
 def test_a_pod_that_never_preempts_waits() -> None:

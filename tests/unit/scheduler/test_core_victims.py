@@ -87,7 +87,7 @@ def test_a_victim_whose_volumes_are_being_prepared_is_withdrawn() -> None:
     cluster.does(Nominate)
     assert cluster.wanted(Evict) == []
     assert cluster.does(Bind).places() == {"new": "n1"}
-    assert cluster.conditions("low") == {}, "nobody marked it"
+    assert cluster.conditions("low") == {}, "it was not marked"
     assert "it is preempted before it started" in " ".join(notes(cluster.stage.wanted))
 
 

@@ -1,4 +1,4 @@
-"""Who asks: pods for themselves or as a group, for how many, and what they still wait for."""
+"""Demands: pods by themselves or as a group, for how many, and what they still wait for."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Those who ask for the same at the same time get the same answer, which is worked out once."""
+"""Equivalent demands get the same answer at the same time, and it is computed once."""
 
 from dataclasses import replace
 
@@ -78,7 +78,7 @@ def test_an_answer_is_good_only_until_something_happens() -> None:
     state = cluster.stage.scheduler._state
     assert state.refused is not None
     cluster.show(a_pod("small", cpu="0", priority=1))
-    assert state.refused is None, "somebody was placed since"
+    assert state.refused is None, "a pod was placed since"
 
 
 def test_no_room_is_missed_by_who_comes_a_moment_later() -> None:

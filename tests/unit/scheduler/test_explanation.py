@@ -1,4 +1,4 @@
-"""What a decision says of those who go, of those who stay, and of what was missing."""
+"""What a decision says of victims, of spared units, and of what was missing."""
 
 from reprieve.model.effects import SetCondition
 from reprieve.model.objects import KubernetesObject
@@ -28,7 +28,7 @@ def spared(made: Preemption) -> dict[str, str]:
     return {one.unit: one.because.code for one in made.spared}
 
 
-# --- who goes ------------------------------------------------------------------------------------
+# --- victims -------------------------------------------------------------------------------------
 
 
 def test_a_victim_is_told_what_its_room_is_needed_for() -> None:
@@ -77,7 +77,7 @@ def test_only_so_many_victims_are_listed_and_the_others_counted() -> None:
     assert (len(made.victims), made.pods) == (100, 105)
 
 
-# --- who stays -----------------------------------------------------------------------------------
+# --- spared units --------------------------------------------------------------------------------
 
 
 def test_who_is_above_the_ceiling_and_who_has_room_beside() -> None:
@@ -151,7 +151,7 @@ def test_at_most_twenty_losers_are_kept() -> None:
     assert len(room(*nodes, a_pod("new", cpu="2", priority=9)).losers) <= 20
 
 
-# --- nobody goes ---------------------------------------------------------------------------------
+# --- no victims ----------------------------------------------------------------------------------
 
 
 def refused(*things: KubernetesObject, policy: Policy | None = None) -> Decision:

@@ -128,7 +128,7 @@ def test_who_waits_for_nobody_is_ready_when_nominated() -> None:
     assert (ready.stage, effects) == (Stage.READY, ())
 
 
-# --- those who vanish ----------------------------------------------------------------------------
+# --- pods that disappear -------------------------------------------------------------------------
 
 
 def test_a_victim_that_vanished_before_is_neither_marked_nor_evicted() -> None:

@@ -1,4 +1,4 @@
-"""Pods that want more where they run: who looks at them when, and what is not done for them."""
+"""Running pods that want more: when they are decided, and what is not done for them."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def looks(on: Stage, *things: Pod | Node) -> int:
 
 
 def waiting(*others: Pod | Node) -> Stage:
-    """It does not fit, and nobody may be taken for it."""
+    """It does not fit, and no pod may be preempted for it."""
     return stage(a_node("n1"), a_node("n2"), wanting(GROWS, "3"), DEAR, *others)
 
 

@@ -1,4 +1,4 @@
-"""What cannot be read or honoured keeps one pod waiting, with its field named, and stops nobody else."""
+"""What cannot be read or honoured keeps one pod pending, with its field named, and stops no other."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Anybody can name a resource that nobody has: such names must not be kept for ever."""
+"""Any pod can name a resource that no node has: such names must not be kept for ever."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Watches repeat themselves, and lists may be old: who is gone does not come back by that."""
+"""Watches repeat themselves, and lists may be stale: a deleted object does not come back by that."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What to do for a demand that does not fit: for whom room is made, and whether a plan still holds."""
+"""What to do for a demand that does not fit: for which pods room is made, and whether a plan still holds."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -130,7 +130,7 @@ def test_budgets_have_paid_for_those_who_are_asked_to_go_already() -> None:
     assert weighed(case_of(NODE, *other, in_flight="web-1")).plans[0].broken == 1
 
 
-# --- for whom ------------------------------------------------------------------------------------
+# --- for which pods ------------------------------------------------------------------------------
 
 
 def gang(min_count: int, running: int = 0) -> list[KubernetesObject]:
@@ -174,7 +174,7 @@ def test_if_nobody_has_a_plan_the_first_is_told_why() -> None:
     assert names(found.question.view, found.question.demand.pods) == ["w-0"]
 
 
-# --- who must be gone ----------------------------------------------------------------------------
+# --- which pods must be gone ---------------------------------------------------------------------
 
 
 def awaited_names(case: DecisionContext) -> list[str]:
@@ -192,7 +192,7 @@ def test_only_those_on_the_nodes_in_use_are_awaited() -> None:
 
 
 def test_where_constraints_look_further_all_who_go_are_awaited() -> None:
-    """The pod must be alone in its zone, and somebody leaves another node of it."""
+    """The pod must be alone in its zone, and a pod leaves another node of it."""
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}}
     alone = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     nodes = [a_node(f"n{i}", labels={"zone": "z"}) for i in (1, 2)]

@@ -1,4 +1,4 @@
-"""Nobody is evicted in vain again and again."""
+"""No pod is evicted in vain again and again."""
 
 import pytest
 
@@ -16,18 +16,18 @@ POD, DAY = target(NEW), 86400.0
 
 
 def in_place_of_another(pod: Pod = NEW) -> Served:
-    """Somebody was evicted, and the pod is to have his room."""
+    """A pod was evicted, and the preemptor is to have its room."""
     cluster = served(NODE, OLD, a_class(), a_claim("data"), pod)
     return until(cluster, Stage.DRAINING).does().drained()
 
 
 def replaced(cluster: Served, round_: int) -> Served:
-    """Whoever was evicted is back, in his old place."""
+    """The evicted pod is back, in its old place."""
     return cluster.show(a_pod("old", cpu="3", on="n1", uid=f"another-{round_}"))
 
 
 def rounds(cluster: Served, failing: type[Effect], seconds: float) -> int:
-    """How often somebody is evicted in that time, if he comes back and the pod can never start."""
+    """How often a pod is evicted in that time, if it comes back and the preemptor can never start."""
     evictions = 0
     while cluster.stage.now < seconds:
         cluster.fails(failing)
@@ -74,7 +74,7 @@ def test_others_are_not_held_back_with_it() -> None:
 
 
 def test_a_victim_that_the_server_does_not_let_go_is_not_counted_on_again() -> None:
-    """Otherwise those who go with him would go in vain, each time they are back."""
+    """Otherwise the pods evicted with it would be evicted in vain, each time they are back."""
     guarded, others = a_pod("guarded", cpu="2", on="n1"), [a_pod("other", cpu="2", on="n1")]
     cluster = served(NODE, guarded, *others, a_pod("new", cpu="4", priority=9))
     evicted = 0

@@ -1,4 +1,4 @@
-"""The line: who is next, who waits for what, and when they may come back."""
+"""The queue: which demand is next, which waits for what, and when it may come back."""
 
 import pytest
 
@@ -11,7 +11,7 @@ LABELS = frozenset({Change.NODE_LABELS})
 
 
 def queue_of(*names: str, backoff: Backoff | None = None) -> Queue:
-    """Everybody came at time zero, with the same priority."""
+    """All came at time zero, with the same priority."""
     queue = Queue(backoff or Backoff())
     for name in names:
         queue.add(key(name), 0, 0.0)
@@ -19,14 +19,14 @@ def queue_of(*names: str, backoff: Backoff | None = None) -> Queue:
 
 
 def popped(queue: Queue, now: float) -> list[str]:
-    """Everybody whose turn it is, in turn."""
+    """All demands that are due, in order."""
     names = []
     while (found := queue.pop(now)) is not None:
         names.append(found.name)
     return names
 
 
-# --- who is next ---------------------------------------------------------------------------------
+# --- which is next -------------------------------------------------------------------------------
 
 
 def test_the_more_important_comes_first_then_who_came_first_then_the_name() -> None:
@@ -339,7 +339,7 @@ def test_where_each_stands() -> None:
 
 
 def test_stale_entries_do_not_pile_up() -> None:
-    """Somebody is woken again and again: what that leaves behind is gone when its time is over."""
+    """A demand is woken again and again: what that leaves behind is gone when its time is over."""
     queue, now = queue_of("p"), 0.0
     for _ in range(1000):
         assert queue.pop(now) == key("p")
@@ -357,7 +357,7 @@ TOLERATED = frozenset({Change.TOLERATIONS})
 
 
 def waiting_until(moment: float | None, backoff: Backoff | None = None) -> Queue:
-    """Somebody who failed at time zero, and expects something at a moment."""
+    """A demand that failed at time zero, and expects something at a moment."""
     queue = queue_of("p", backoff=backoff)
     popped(queue, 0.0)
     queue.wait(key("p"), ROOM, 0.0)

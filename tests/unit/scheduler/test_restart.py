@@ -30,7 +30,7 @@ def test_another_scheduler_goes_on_where_the_first_was(steps: int) -> None:
 
 @pytest.mark.parametrize("steps", [2, 3])
 def test_after_a_restart_nobody_is_evicted_beyond_the_plan(steps: int) -> None:
-    """Somebody who would cost less came in the meantime."""
+    """A cheaper victim came in the meantime."""
     cluster = served(NODE, a_pod("old", cpu="3", priority=5, on="n1"), NEW)
     for step in STEPS[:steps]:
         cluster.does(step)
@@ -134,7 +134,7 @@ def half_marked() -> Served:
 
 
 def test_who_was_marked_before_a_crash_counts_as_gone() -> None:
-    """One elsewhere costs less than two, and not less than the one who was not told yet."""
+    """One elsewhere costs less than two, and not less than the one that was not marked yet."""
     cluster = half_marked()
     cluster.objects.update((target(thing), thing) for thing in other_node("same", priority=5))
     cluster = cluster.restarted()
@@ -143,7 +143,7 @@ def test_who_was_marked_before_a_crash_counts_as_gone() -> None:
 
 
 def test_what_else_it_costs_decides() -> None:
-    """One elsewhere who is less important than the one who was not told yet."""
+    """One elsewhere that is less important than the one that was not marked yet."""
     cluster = half_marked()
     cluster.objects.update((target(thing), thing) for thing in other_node("cheap", priority=1))
     cluster = cluster.restarted()

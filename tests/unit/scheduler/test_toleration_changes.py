@@ -1,4 +1,4 @@
-"""What priority classes say of tolerations: who is told, who comes back when, what becomes of it."""
+"""What priority classes say of tolerations: what is reported, and which demand comes back when."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -84,7 +84,7 @@ def test_nothing_is_done_before_that_moment_but_the_usual_look() -> None:
 
 
 def test_no_backoff_makes_it_miss_the_moment() -> None:
-    """Somebody leaves again and again, so that its backoff is longest when the toleration ends."""
+    """Pods leave again and again, so that its backoff is longest when the toleration ends."""
     others = [a_pod(f"o{i}", cpu="0", priority=50, on="n1") for i in range(12)]
     cluster = waiting(*others)
     cluster.stage.after(540.0)
@@ -115,7 +115,7 @@ def test_the_earliest_of_all_who_ask_alone_counts() -> None:
 
 
 def test_who_would_not_help_either_is_not_waited_for() -> None:
-    """A third of the node is held by somebody more important, and three quarters of it are wanted."""
+    """A more important pod holds a third of the node, and three quarters of it are wanted."""
     important = a_pod("important", cpu="4", priority=50, on="n1")
     other = a_pod("other", cpu="1", priority=0, on="n1")
     cluster = served(a_node(cpu="12"), a_class(), tolerant(), important, other, a_pod("new", "9", 9))
@@ -215,7 +215,7 @@ def test_a_pod_that_is_just_being_bound_is_safe() -> None:
 
 @pytest.mark.parametrize("seconds", [1, 3, 600])
 def test_its_time_is_not_missed_when_it_begins_to_count(seconds: int) -> None:
-    """The bind is shown while who waits has its longest backoff, and the toleration may end before that."""
+    """The bind is shown while the demand has its longest backoff, and the toleration may end before that."""
     others = [a_pod(f"o{i}", cpu="0", priority=50, on="n1") for i in range(12)]
     young = a_pod("young", cpu="4", priority=1, priorityClassName="low")
     cluster = served(a_node(), a_class(seconds=str(seconds)), *others, young)

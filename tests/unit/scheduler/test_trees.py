@@ -72,7 +72,7 @@ def test_the_class_of_the_outermost_group_says_whether_it_preempts() -> None:
     assert shy.gone("quiet", kind="PriorityClass").outcomes() == ["Unschedulable"]
 
 
-# --- those who wait for others to give way -------------------------------------------------------
+# --- demands that wait for victims ---------------------------------------------------------------
 
 DEAR = a_pod("dear", cpu="3", priority=5, on="n1")
 MEMBER = a_member("m", "team", cpu="3", priority=5, on="n1")

@@ -98,7 +98,7 @@ def test_a_step_that_fails_brings_the_pod_back_in_line() -> None:
 def test_a_step_whose_answer_was_lost_is_sent_again() -> None:
     stage = made_for_the_pod().happens(Unknown(SELECT, "timeout"))
     assert stage.take() == [SELECT]
-    assert stage.lose(POD).happens(Unknown(SELECT, "timeout")).take() == [], "nobody needs it any more"
+    assert stage.lose(POD).happens(Unknown(SELECT, "timeout")).take() == [], "it is not needed any more"
 
 
 def test_volumes_have_ten_minutes() -> None:

@@ -1,4 +1,4 @@
-"""Who did not fit is looked at again when something changed that could help, and not before."""
+"""A demand that did not fit is retried when something changed that could help, and not before."""
 
 import pytest
 

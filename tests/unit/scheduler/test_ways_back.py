@@ -1,4 +1,4 @@
-"""Plans that do not come true: what is put right, who is told, and what is counted on no longer."""
+"""Plans that fail: what is put right, what is reported, and what is counted on no longer."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def a_plan(**settings: Any) -> Served:
     return served(NODE, OLD, NEW, settings=Settings(**settings))
 
 
-# --- somebody is not there any more --------------------------------------------------------------
+# --- an object that is gone ----------------------------------------------------------------------
 
 
 def test_a_victim_that_is_gone_when_it_is_to_be_marked_stops_nothing() -> None:
@@ -99,7 +99,7 @@ def test_a_group_keeps_its_mark_while_some_of_it_leave_and_until_it_runs_again()
 
 @pytest.mark.parametrize("answer", [Failed, Unknown])
 def test_a_nomination_that_could_not_be_withdrawn_is_withdrawn_later(answer: type[Failed | Unknown]) -> None:
-    """Somebody more important takes the room, and the API server is not well."""
+    """A more important demand takes the room, and the API server is not well."""
     cluster = until(a_plan(), Stage.DRAINING).show(a_pod("newest", cpu="4", priority=20))
     (withdrawal,) = [e for e in cluster.take(Nominate) if e == Nominate(target(NEW), "")]
     cluster.stage.happens(answer(withdrawal, "try later"))

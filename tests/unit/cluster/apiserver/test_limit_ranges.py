@@ -1,4 +1,4 @@
-"""Limit ranges: what containers get that say nothing, and what nobody may ask for."""
+"""Limit ranges: defaults for containers, and what is out of bounds."""
 
 import pytest
 
