@@ -36,7 +36,10 @@ class RbacAuthorizer:
         self._bindings: dict[Key, Binding] = {}
 
     def allows(self, user: UserInfo, request: RequestAttributes) -> bool:
-        return user.is_admin or allows(self.rules_of(user, request.namespace), request)
+        if user.is_admin:
+            return True
+        self._refresh()
+        return allows(self._bound_rules(user, request.namespace), request)
 
     def rules_of(self, user: UserInfo, namespace: str) -> list[PolicyRule]:
         """The rules that a user has in a namespace; those for the cluster scope without one."""
@@ -81,5 +84,6 @@ class RbacAuthorizer:
         else:
             binding = self._bindings[key] = binding_of(body)
             malformed = binding.malformed
+        where = f" in namespace {key.namespace}" if key.namespace else ""
         for problem in malformed:
-            _log.warning("%s grants nothing by what is malformed: %s", key, problem)
+            _log.warning("%s%s is malformed; this part grants nothing: %s", key, where, problem)

@@ -34,15 +34,15 @@ def _self_access(call: ApiCall, spec: Json) -> Json:
 
 
 def _subject_access(call: ApiCall, spec: Json) -> Json:
-    groups = spec.get("groups") or []
-    if not isinstance(groups, list) or not (spec.get("user") or groups):
+    groups = tuple(texts(spec, "groups"))
+    if not (spec.get("user") or groups):
         raise invalid(call.place.kind.kind, "spec.user", "expected at least one of user and groups")
     inside = call.place.namespace
     if inside and peek(spec, "resourceAttributes").get("namespace") != inside:
         raise invalid(
             call.place.kind.kind, "spec.resourceAttributes.namespace", f"expected {inside}, as in the URL"
         )
-    user = UserInfo(str(spec.get("user") or ""), tuple(map(str, groups)), str(spec.get("uid") or ""))
+    user = UserInfo(str(spec.get("user") or ""), groups, str(spec.get("uid") or ""))
     return _judged(call, user, spec)
 
 
