@@ -1,4 +1,4 @@
-"""A mini cluster that is served over HTTP, and somebody who speaks to it."""
+"""A mini cluster that is served over HTTP, and an administrator that uses it."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterable

@@ -73,7 +73,7 @@ def test_events_take_no_turns_from_what_is_done() -> None:
     virtual_time.run(main())
 
 
-# Who stood by knows what its watches have shown: what was made a moment ago may come after Synced.
+# A standby replica knows what its watches have delivered: a new object may come after Synced.
 AFTERWARDS = [check for check in CHECKS if check is not lists_then_watches]
 
 

@@ -74,7 +74,7 @@ class Forgetful(MiniCluster):
 
 
 class Careless(MiniCluster):
-    """Says yes to every bind and binds nobody."""
+    """Reports success for every bind, and binds no pod."""
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:
         return Succeeded() if isinstance(effect, Bind) else await super().perform(effect)

@@ -53,7 +53,7 @@ class DeferredResizes:
             by = listed(sorted(opponents))
             return f"preemption for resizes on node {node.metadata.name} is disabled by {by}"
         if resize_preemption_disabled(pod):
-            return f"node {node.metadata.name} reports that nobody is preempted for a resize there"
+            return f"node {node.metadata.name} reports that no pod is preempted for a resize there"
         text = pod.metadata.annotations.get(DEADLINE)
         if text is not None and _seconds(text) is None:
             return f"annotation {DEADLINE}: expected a positive number of seconds, got {text!r}"

@@ -21,7 +21,7 @@ from reprieve.scheduler.decision import (
     Spared,
     Tolerating,
     Victim,
-    giving_way_text,
+    preempting_text,
 )
 
 API_VERSION = "reprieve.dev/v1alpha1"
@@ -80,7 +80,7 @@ def _price(room: Preemption) -> str:
         gone = f"It fits once {counted(room.leaving, 'terminating pod')} {verb} gone."
         return gone if room.leaving else "It fits in the room that is reserved for it."
     also = f"; {counted(room.leaving, 'pod')} {verb} terminating already" if room.leaving else ""
-    return f"It fits after preemption: {giving_way_text(room.giving_way)}{also}."
+    return f"It fits after preemption: {preempting_text(room.giving_way)}{also}."
 
 
 def _preemption_lines(room: Preemption) -> Iterator[TextLine]:

@@ -41,6 +41,7 @@ from reprieve.scheduler.demands import (
 from reprieve.scheduler.equivalence import RememberedRefusal, equivalence_key_of
 from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of, victim_nodes
 from reprieve.scheduler.handover import Handover, opened
+from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.plan_driver import call_off, plan_anew
 from reprieve.scheduler.plan_feasibility import awaited, still_feasible
 from reprieve.scheduler.plan_records import EndReason
@@ -81,7 +82,7 @@ def _is_victim(state: State, requester: Requester) -> bool:
 def _gives_way(state: State, requester: Requester, now: float) -> Decided:
     """No pod is evicted for a victim. If the victim is reprieved after all, it is decided again."""
     state.queue.retry(requester.key, now)
-    because = Because("GivesWayItself", "it has to give way to others itself")
+    because = Because("GivesWayItself", "the pod itself is about to be evicted")
     decision = _decision(state, requester, Outcome.UNSCHEDULABLE, now)
     decision = replace(decision, eviction=Eviction(because))
     withdrawn = call_off(state, requester.key, EndReason.PREEMPTOR_IS_VICTIM, now)
@@ -90,7 +91,8 @@ def _gives_way(state: State, requester: Requester, now: float) -> Decided:
 
 def _is_equivalent(state: State, requester: Requester, refused: RememberedRefusal) -> bool:
     """A demand with a plan, or with reserved room, is not like one that has neither."""
-    is_new = state.plans.of(requester.key) is None and requester.target not in state.nominated
+    nominated = requester.target in state.ledger.nominations
+    is_new = state.plans.of(requester.key) is None and not nominated
     return is_new and equivalence_key_of(requester) == refused.equivalence_key
 
 
@@ -159,8 +161,7 @@ def _use_of(handover: Handover | None, places: Iterable[tuple[Target, str]]) -> 
 def _placed_pods(state: State, requester: Requester) -> frozenset[Target]:
     """Pods of a demand that have a node, and are not seen there yet."""
     waiting = {pod_target(pod.pod) for pod in requester.pods}
-    placed = (pod for pod, key in state.parts.items() if key == requester.key and pod not in waiting)
-    return frozenset(placed)
+    return state.ledger.parts.pods(requester.key) - waiting
 
 
 def _fits_in_place(state: State, resize: WaitingResize, now: float) -> Decided:
@@ -178,7 +179,8 @@ def _rest_of_plan(state: State, requester: Requester) -> Handover | None:
     handover = state.plans.of(requester.key)
     if handover is None or not handover.is_open or requester.is_starting:
         return None
-    places = tuple((pod, node) for pod, node in handover.places if pod in state.nominated)
+    nominated = state.ledger.nominations
+    places = tuple((pod, node) for pod, node in handover.places if pod in nominated)
     return replace(handover, places=places) if places else None
 
 
@@ -293,13 +295,14 @@ def _opened(
     )
     effects: list[Effect] = [*orphans(state, plan, view)]
     for pod in filter(state.is_preparing, going):
-        why = f"it gives way to others (decision {decision.id})"
+        why = f"it is preempted before it started (decision {decision.id})"
         effects.extend(give_up(state, pod, why, now, has_room=False))
     for key in [DemandKey(DemandKind.RESIZE, pod.namespace, pod.name) for pod in going]:
         if state.plans.of(key) is not None:
             effects.extend(plan_anew(state, key, EndReason.PREEMPTOR_IS_VICTIM, now))
     if handover.nominates:
-        state.nominated.update(places)
+        for pod, node in places:
+            state.ledger.nominations.nominate(pod, node, NominationReason.PLAN)
     handover, first = opened(handover)
     state.plans.keep(requester.key, handover)
     state.plan_log.opened(requester.key, handover, units, _placed_pods(state, requester), now)
