@@ -19,7 +19,7 @@ BINDINGS, CLUSTER_BINDINGS = f"rolebindings.{GROUP}", f"clusterrolebindings.{GRO
 T = TypeVar("T")
 
 
-class Subject(msgspec.Struct, frozen=True):
+class BindingSubject(msgspec.Struct, frozen=True):
     kind: str = ""
     name: str = ""
     namespace: str = ""
@@ -54,7 +54,7 @@ class Role:
 @dataclass(frozen=True, slots=True)
 class Binding:
     role_ref: RoleRef
-    subjects: tuple[Subject, ...] = ()
+    subjects: tuple[BindingSubject, ...] = ()
     malformed: tuple[str, ...] = ()
 
     def binds(self, user: UserInfo, namespace: str) -> bool:
@@ -71,7 +71,7 @@ def role_of(body: Json) -> Role:
 def binding_of(body: Json) -> Binding:
     malformed: list[str] = []
     ref = _item(body.get("roleRef"), "roleRef", RoleRef, malformed)
-    subjects = _items(body, "subjects", Subject, malformed)
+    subjects = _items(body, "subjects", BindingSubject, malformed)
     return Binding(ref or RoleRef(), subjects, tuple(malformed))
 
 
