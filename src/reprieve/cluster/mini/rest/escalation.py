@@ -57,7 +57,7 @@ def _check_binding(authorizer: RbacAuthorizer, user: UserInfo, place: ResourcePa
         return
     role = authorizer.role(ref, place.namespace)
     if role is None:
-        # A binding to a role that comes later would give rights that nobody has checked.
+        # A binding to a role that is created later would give rights without any check.
         raise not_found(f'{resource}.{GROUP} "{ref.name}"')
     missing = uncovered(role.rules, authorizer.rules_of(user, place.namespace))
     if missing is not None:

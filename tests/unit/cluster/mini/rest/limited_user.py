@@ -1,4 +1,4 @@
-"""A cluster with the default roles, and a client of the user alice, who has no rights but those granted."""
+"""A cluster with the default roles, and a client of the user alice, without rights but those granted."""
 
 from reprieve.cluster.mini.auth.authentication import ADMIN, AUTHENTICATED, UserInfo
 from reprieve.cluster.mini.auth.roles import GROUP

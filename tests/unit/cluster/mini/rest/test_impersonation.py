@@ -161,7 +161,7 @@ def test_headers_that_name_no_user_exactly(client: ApiClient, headers: list[tupl
     assert refused(client, *headers)[0] == 400
 
 
-def test_an_anonymous_request_impersonates_nobody(client: ApiClient) -> None:
+def test_an_anonymous_request_cannot_impersonate(client: ApiClient) -> None:
     with pytest.raises(ApiError) as error:
         client.front.authenticate("/version", {"Impersonate-User": "bob"})
     assert error.value.status == 403
