@@ -111,6 +111,26 @@ def test_an_unusual_rule_is_followed_or_warned_of(client: ApiClient, rule: str) 
     client.post(QUEUES, _queue(code="ab"))
 
 
+@pytest.mark.parametrize(
+    "step", ["[self].all(x, {})", "[[self]].all(x, has({}.size) || true)", "({} ? 1 : 2) == 1"]
+)
+def test_the_deepest_rule_in_the_deepest_schema(client: ApiClient, step: str) -> None:
+    """Parser and evaluation recurse on top of whatever goes through the schema and the object."""
+    rule = "true"
+    for _ in range(18):
+        rule = step.format(rule)
+    schema: Json = {"type": "string", "pattern": "(" * 50 + "a" + ")" * 50}
+    value: object = "a"
+    for _ in range(42):
+        schema = {"type": "object", "properties": {"a": schema}, "x-kubernetes-validations": [{"rule": rule}]}
+        value = {"a": value}
+    body = _ruled()
+    body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = schema
+    answer = client.ask("POST", DEFINITIONS, body)
+    assert answer.status == 201, answer.body
+    client.post(QUEUES, {"metadata": {"name": "q"}, "spec": value})
+
+
 def test_rules_that_cost_too_much_refuse_the_object(client: ApiClient) -> None:
     nested = "self.users.all(a, self.users.all(b, self.users.all(c, self.users.all(d, a + b + c + d != ''))))"
     body = _ruled({"rule": nested})
