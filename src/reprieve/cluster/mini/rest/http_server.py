@@ -15,7 +15,7 @@ from reprieve.cluster.certificates import Bearer, bearer_of
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.bootstrap import LOOPBACK
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.errors import ApiError, bad_request
+from reprieve.cluster.mini.errors import ApiError, bad_request, too_large
 from reprieve.cluster.mini.rest.api_server import ApiServer
 from reprieve.cluster.mini.rest.api_status import refusal
 from reprieve.cluster.mini.rest.http_messages import JSON, Answer, ApiRequest, ApiResponse, Stream
@@ -149,13 +149,7 @@ class HttpServer:
         except ApiError as error:
             return refusal(error)
         except HTTPRequestEntityTooLarge:
-            return refusal(
-                ApiError(
-                    413,
-                    "RequestEntityTooLarge",
-                    f"the body of the request is too large: the limit is {LARGEST} bytes",
-                )
-            )
+            return refusal(too_large(f"the body of the request is too large: the limit is {LARGEST} bytes"))
         except web.RequestPayloadError:
             return refusal(bad_request("the body of the request does not match its Content-Encoding"))
         try:
