@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from reprieve.cluster.mini.controllers.objects import PodFacts
 
-BURST = 200
+BURST = 300
 # Of one owner, without a node: more would fill the memory, and find no room before these do.
 MOST_WAITING = 10_000
 

@@ -37,8 +37,8 @@ from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Key
 
-_KEYS_PER_STEP = 200
-_WRITES_PER_STEP = 200
+_KEYS_PER_STEP = 300
+_WRITES_PER_STEP = 300
 # A reconcile that makes more is ended, and begun again later. Writes that belong together come first: pods of
 # a Job that are counted in its status and not released would be counted twice.
 _WRITES_PER_KEY = 2 * BURST

@@ -27,7 +27,7 @@ from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.json import Json
 
-_TASKS_PER_STEP = 200  # then the rest of the cluster gets its turn
+_TASKS_PER_STEP = 300  # then the rest of the cluster gets its turn
 
 
 class Task(Enum):

@@ -13,7 +13,7 @@ from reprieve.model.json import Json
 from tests.unit.cluster.mini.scene import HandClock, Scene, node, template
 
 MOST = 2**31 - 1
-WRITES_PER_STEP = 600
+WRITES_PER_STEP = 900
 
 
 def owner(kind: str, name: str = "big", **spec: object) -> Json:
