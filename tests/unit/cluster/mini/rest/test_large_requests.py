@@ -159,3 +159,33 @@ def test_what_the_cluster_itself_writes_is_not_limited(client: ApiClient) -> Non
         key, lambda body: {**body, "metadata": {**body["metadata"], "finalizers": []}}, Part.MAIN
     )
     assert client.store.find(key) is None
+
+
+# --- patches ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        [{"op": "add", "path": "/x" + "/x" * i, "value": {}} for i in range(1400)],
+        [
+            *({"op": "add", "path": f"/a{i}", "value": {}} for i in range(3000)),
+            *({"op": "move", "from": f"/a{i}", "path": f"/a{i + 1}/x"} for i in range(2999)),
+            {"op": "copy", "from": "/a2999", "path": "/b"},
+        ],
+    ],
+    ids=["add", "move"],
+)
+def test_operations_that_nest_ever_deeper(client: ApiClient, operations: list[Json]) -> None:
+    client.post(PODS, pod("a"))
+    status, _, told = client.refused("PATCH", f"{PODS}/a", operations, content_type=JSON_PATCH)
+    assert (status, "nested deeper than 100 levels" in told) == (400, True)
+
+
+def test_operations_on_large_containers_are_limited(client: ApiClient) -> None:
+    """Each operation copies what it changes: ten thousand on a large map took half a minute."""
+    client.post(MAPS, _map(data={f"k{i}": "x" for i in range(40_000)}))
+    change = {"op": "replace", "path": "/data/k7", "value": "y"}
+    assert client.ask("PATCH", f"{MAPS}/a", [change] * 100, content_type=JSON_PATCH).status == 200
+    status, _, told = client.refused("PATCH", f"{MAPS}/a", [change] * 1000, content_type=JSON_PATCH)
+    assert (status, "touch more than 20000000 entries" in told) == (422, True)
