@@ -29,6 +29,7 @@ def measure(source: Path, what: str, nodes: int = NODES, pods: int = PODS) -> Ru
         stage.come("plain", 1)
         with running(stage, environment, *flags) as process:
             process.wait_until_bound(stage)  # then it knows the whole cluster
+            stage.restore()  # the pods that come later have the same names
             time.sleep(_SETTLED_SECONDS)
             if what in _REPORTS:
                 stage.report(nodes * _REPORTS[what])

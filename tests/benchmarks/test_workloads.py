@@ -12,6 +12,7 @@ from benchmarks import timing
 from benchmarks.timing import Run
 from benchmarks.workloads import (
     crowded,
+    daemon,
     decoding,
     listing,
     looping,
@@ -115,6 +116,16 @@ def test_the_daemon_starts(monkeypatch: pytest.MonkeyPatch) -> None:
         starting, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
     )
     check(starting.measure(SOURCE, nodes=3, pods=10, starts=1), 1)
+
+
+def test_the_daemon_under_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        daemon, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
+    )
+    monkeypatch.setattr(daemon, "ROUNDS", 2)
+    monkeypatch.setattr(daemon, "_SETTLED_SECONDS", 0.1)
+    monkeypatch.setattr(daemon, "_LOADS", {"load": ("plain", 3)})
+    check(daemon.measure(SOURCE, "load", nodes=3, pods=10), 2)
 
 
 def test_pods_are_bound_meanwhile() -> None:

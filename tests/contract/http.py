@@ -1,4 +1,4 @@
-"""A mini cluster that is served over HTTP, and somebody who speaks to it."""
+"""A mini cluster that is served over HTTP, and an administrator that uses it."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
-from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
+from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
 from reprieve.cluster.mini.bootstrap import standard_objects
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.rest.api_server import ApiServer
@@ -46,7 +46,7 @@ class MiniOperator(HttpOperator):
 async def served(mini: MiniCluster) -> AsyncIterator[MiniOperator]:
     front = WatchfulFront(mini)
     async with HttpServer(front, ListenAddress()) as server:
-        access = Access(Login(Cluster(server=server.url), User(token=TOKEN)))
+        access = Access(Login(KubeconfigCluster(server=server.url), KubeconfigUser(token=TOKEN)))
         async with connected(access) as connection:
             yield MiniOperator(connection, access, server, front)
 

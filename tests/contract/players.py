@@ -1,6 +1,6 @@
 """Kubelets and controllers of an API server that has none, as far as the scenes of the demo need them.
 
-Whoever is asked to leave does so only when it is let go: so everything can be looked at in between. Nothing
+A terminating pod is gone only when the test releases it, so that each state between can be checked. Nothing
 is known here of the scheduler.
 """
 
@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from reprieve.cluster.kube.rest_mapping import Place
+from reprieve.cluster.kube.rest_mapping import RestMapping
 from reprieve.model.json import Json
 from reprieve.model.resources import milli
 from tests.contract.operators import PLACES, HttpOperator
@@ -77,7 +77,7 @@ class Players:
     # --- controllers -----------------------------------------------------------------------------
 
     async def _owners(self, namespace: str, pods: list[Json]) -> None:
-        """A Deployment's pods are made here without a ReplicaSet: nobody looks for it."""
+        """A Deployment's pods are made here without a ReplicaSet: no check looks for it."""
         for kind, wanted in (("Deployment", "replicas"), ("Job", "completions")):
             for owner in await self.operator.list(kind, namespace):
                 names = {f"{owner['metadata']['name']}-{n}" for n in range(owner["spec"][wanted])}
@@ -171,7 +171,7 @@ def _now() -> str:
 # --- what controllers make -----------------------------------------------------------------------
 
 
-def _made_by(place: Place, owner: Json, name: str) -> Json:
+def _made_by(place: RestMapping, owner: Json, name: str) -> Json:
     meta, template = owner["metadata"], owner["spec"]["template"]
     reference = {"apiVersion": place.api_version, "kind": place.kind, "controller": True}
     reference |= {"name": meta["name"], "uid": meta["uid"]}

@@ -64,11 +64,11 @@ def test_the_owner_of_a_cluster_can(tmp_path: Path) -> None:
 
 
 def held(name: str, seconds_ago: float) -> Callable[[float], Json]:
-    """A lease that somebody renewed so long ago."""
+    """A lease that was renewed so long ago."""
 
     def lease(now: float) -> Json:
         spec = {
-            "holderIdentity": "somebody",
+            "holderIdentity": "other-replica",
             "leaseDurationSeconds": 15,
             "renewTime": micro_stamp(now - seconds_ago),
         }
@@ -84,29 +84,29 @@ def about_leases(report: CheckReport) -> list[tuple[Grade, str]]:
 
 def test_a_lease_counts_for_as_long_as_it_is_renewed(tmp_path: Path) -> None:
     ((grade, text),) = about_leases(report(tmp_path, lease=held("reprieve", 5)))
-    assert (grade, text) == (Grade.GOOD, "lease kube-system/reprieve: held by somebody")
+    assert (grade, text) == (Grade.GOOD, "lease kube-system/reprieve: held by other-replica")
     ((grade, text),) = about_leases(report(tmp_path, lease=held("reprieve", 60)))
-    assert text.startswith("lease kube-system/reprieve: free, somebody held it until ")
+    assert text.startswith("lease kube-system/reprieve: free, other-replica held it until ")
 
 
 def test_a_kube_scheduler_that_runs_no_more_is_none(tmp_path: Path) -> None:
     document = {**NOTHING_WRITTEN, "profiles": [{"schedulerName": "default-scheduler"}]}
     _, (grade, text) = about_leases(report(tmp_path, document=document, lease=held("kube-scheduler", 5)))
     assert grade is Grade.WARNING
-    assert text == "lease kube-system/kube-scheduler is held by somebody: two would be default-scheduler"
+    assert text == "lease kube-system/kube-scheduler is held by other-replica: two would be default-scheduler"
     assert len(about_leases(report(tmp_path, document=document, lease=held("kube-scheduler", 60)))) == 1
 
 
-def test_whose_rights_are_looked_at_is_told_and_what_cannot_be_read_is_not_called_free(
+def test_the_user_is_reported_and_an_unreadable_lease_is_not_called_free(
     tmp_path: Path,
 ) -> None:
-    found = report(tmp_path, user={"token": TOKEN, "as": "anybody"})
-    assert CheckResult("User", Grade.GOOD, "the rights are those of anybody") in found.findings
+    found = report(tmp_path, user={"token": TOKEN, "as": "jane"})
+    assert CheckResult("User", Grade.GOOD, "the rights are those of jane") in found.findings
     assert about_leases(found) == [(Grade.WARNING, "lease kube-system/reprieve: its holder cannot be read")]
     assert not found.can_schedule
 
 
-def test_gates_that_are_of_no_use_are_told(tmp_path: Path) -> None:
+def test_gates_without_effect_are_reported(tmp_path: Path) -> None:
     useless = CheckResult(
         "Gate", Grade.WARNING, "CompositePodGroup is on, and the server has no CompositePodGroup"
     )
@@ -114,7 +114,7 @@ def test_gates_that_are_of_no_use_are_told(tmp_path: Path) -> None:
     assert [f for f in report(tmp_path).findings if f.code == "Gate"] == []
 
 
-def test_whoever_is_not_let_in_is_told(tmp_path: Path) -> None:
+def test_rejected_credentials_are_reported(tmp_path: Path) -> None:
     with pytest.raises(DaemonError, match="does not accept our credentials"):
         report(tmp_path, user={"token": "forged"})
 

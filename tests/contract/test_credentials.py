@@ -4,12 +4,12 @@ import asyncio
 from pathlib import Path
 
 from reprieve.cluster.certificates import new_certificate
-from reprieve.cluster.contract import Stage, Viewer
+from reprieve.cluster.contract import ClusterFixture, RecordingWatcher
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.cluster import kube_cluster
-from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
-from reprieve.cluster.kube.requests import Request
+from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
+from reprieve.cluster.kube.requests import KubeRequest
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import WatchFault
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress, serve
@@ -32,12 +32,12 @@ def test_a_server_comes_back_with_other_credentials(tmp_path: Path) -> None:
         operator = MiniOperator(mini, WatchFault.DROP)
         first = new_server(mini, tmp_path, "one")
         await first.start()
-        there = Cluster(server=first.url, certificate_authority=str(tmp_path / "ca.crt"))
-        access = Access(Login(there, User(token_file=str(tmp_path / "token"))), clock=clock)
+        there = KubeconfigCluster(server=first.url, certificate_authority=str(tmp_path / "ca.crt"))
+        access = Access(Login(there, KubeconfigUser(token_file=str(tmp_path / "token"))), clock=clock)
         async with kube_cluster(access, clock) as cluster:
-            stage = Stage(cluster, operator, "contract")
+            stage = ClusterFixture(cluster, operator, "contract")
             pod = await stage.pod("before")
-            async with Viewer(stage) as viewer:
+            async with RecordingWatcher(stage) as viewer:
                 await first.stop()
                 await stage.remove(pod)
                 async with new_server(mini, tmp_path, "two", first.port):
@@ -55,7 +55,7 @@ def test_the_kubeconfig_of_the_mini_cluster_gets_us_in(tmp_path: Path) -> None:
         async with serve(MiniCluster(clock), "secret", ListenAddress(tls=certificate.context())) as server:
             write_kubeconfig(file, server.url, Tokens("secret"), certificate)
             async with connected(find_access(str(file), "", {})) as connection:
-                response = await connection.send(Request("GET", "/api/v1/pods"))
+                response = await connection.send(KubeRequest("GET", "/api/v1/pods"))
                 assert response.status == 200
 
     run(main())

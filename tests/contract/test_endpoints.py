@@ -1,4 +1,4 @@
-"""What a replica tells over HTTPS, and whom: the API server knows who asks, and what they may."""
+"""What a replica serves over HTTPS: the API server authenticates and authorizes the clients."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from tests.contract.http import TOKEN
 from tests.contract.visiting import Visitor, visited
 
 
-def test_probes_are_for_everybody() -> None:
+def test_probes_need_no_authentication() -> None:
     async def visit(one: Visitor) -> None:
         for path in ("/livez", "/healthz", "/readyz"):
             assert await one.get(path) == (200, "ok")
@@ -20,7 +20,7 @@ def test_probes_are_for_everybody() -> None:
     visited(visit)
 
 
-def test_who_looks_at_a_cluster_is_ready_when_it_knows_it() -> None:
+def test_a_replica_is_ready_when_its_informers_have_synced() -> None:
     async def visit(one: Visitor) -> None:
         one.readiness.looks()
         status, text = await one.get("/readyz")
@@ -36,7 +36,7 @@ def test_who_looks_at_a_cluster_is_ready_when_it_knows_it() -> None:
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/configz"])
-def test_who_may_read_what_is_not_for_everybody(path: str) -> None:
+def test_protected_pages_need_authorization(path: str) -> None:
     async def visit(one: Visitor) -> None:
         told = f'forbidden: User "system:anonymous" cannot get path "{path}"\n'
         assert await one.get(path) == (403, told)
@@ -70,13 +70,13 @@ def test_the_server_is_not_asked_again_and_again() -> None:
     visited(visit)
 
 
-def test_nobody_gets_in_while_the_server_is_away() -> None:
+def test_access_is_denied_while_the_server_is_away() -> None:
     async def visit(one: Visitor) -> None:
         await asyncio.sleep(1)
         await one.operator.server.stop()
         status, text = await one.get("/metrics", TOKEN)
         assert status == 503
-        assert "could not be found out" in text
+        assert "could not be reviewed" in text
         assert (await one.get("/livez"))[0] == 200
 
     visited(visit)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from reprieve.cluster.contract import CHECKS, Check, Stage, shows_what_there_is_then_what_changes
-from reprieve.cluster.kube.client import Limits
+from reprieve.cluster.contract import CHECKS, Check, ClusterFixture, lists_then_watches
+from reprieve.cluster.kube.client import ClientLimits
 from reprieve.cluster.kube.cluster import KubeCluster, kube_cluster
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.store import Store
@@ -36,12 +36,12 @@ CLOCKS: dict[str, tuple[Run, Callable[[], float]]] = {
 
 
 @asynccontextmanager
-async def stage(clock: Callable[[], float], history: History) -> AsyncIterator[Stage]:
+async def stage(clock: Callable[[], float], history: History) -> AsyncIterator[ClusterFixture]:
     mini = MiniCluster(clock)
     mini.store = Store(clock, kept_changes=history.value)
     async with served(mini) as operator, kube_cluster(operator.access, clock) as cluster:
         await operator.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-        yield Stage(cluster, operator, NAMESPACE)
+        yield ClusterFixture(cluster, operator, NAMESPACE)
 
 
 @pytest.mark.parametrize("history", History)
@@ -59,7 +59,7 @@ def test_the_contract_is_kept_over_http(check: Check, time_of: str, history: His
 
 def test_events_take_no_turns_from_what_is_done() -> None:
     async def main() -> None:
-        mini, slowly = MiniCluster(virtual_time.clock), Limits(rate=10, burst=1)
+        mini, slowly = MiniCluster(virtual_time.clock), ClientLimits(rate=10, burst=1)
         async with (
             served(mini) as operator,
             kube_cluster(operator.access, virtual_time.clock, slowly) as cluster,
@@ -73,12 +73,12 @@ def test_events_take_no_turns_from_what_is_done() -> None:
     virtual_time.run(main())
 
 
-# Who stood by knows what its watches have shown: what was made a moment ago may come after Synced.
-AFTERWARDS = [check for check in CHECKS if check is not shows_what_there_is_then_what_changes]
+# A standby replica knows what its watches have delivered: a new object may come after Synced.
+AFTERWARDS = [check for check in CHECKS if check is not lists_then_watches]
 
 
 @pytest.mark.parametrize("check", AFTERWARDS)
-def test_the_contract_is_kept_by_one_who_stood_by_before_anybody_watched(check: Check) -> None:
+def test_the_contract_holds_after_standing_by(check: Check) -> None:
     async def main() -> None:
         async with stage(virtual_time.clock, History.LONG) as made:
             assert isinstance(made.cluster, KubeCluster)

@@ -46,7 +46,7 @@ def test_the_second_waits_and_takes_over_at_once_when_the_first_is_stopped() -> 
     run(main())
 
 
-def test_who_is_cut_off_has_stopped_before_the_next_one_begins() -> None:
+def test_a_leader_that_is_cut_off_stops_before_the_next_one_starts() -> None:
     async def main() -> None:
         async with a_cluster_with_two() as (mini, one, two):
             one.gate.shut()
@@ -63,7 +63,7 @@ def test_who_is_cut_off_has_stopped_before_the_next_one_begins() -> None:
     run(main())
 
 
-# --- who waits for his turn -----------------------------------------------------------------------
+# --- candidates ----------------------------------------------------------------------------------
 
 
 def kinds_read(one: Replica, since: float = 0.0) -> set[str]:
@@ -89,7 +89,7 @@ def test_the_second_knows_the_cluster_before_it_leads_and_writes_nothing() -> No
     run(main())
 
 
-def test_the_second_looks_at_nothing_until_it_leads_if_told_so() -> None:
+def test_a_candidate_starts_no_informers_if_configured_so() -> None:
     async def main() -> None:
         async with a_cluster_with_two(delayCacheUntilActive=True) as (mini, one, two):
             assert kinds_read(two) == set()

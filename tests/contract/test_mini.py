@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from reprieve.cluster.contract import CHECKS, BrokenContractError, Check, Stage, check_cluster
+from reprieve.cluster.contract import CHECKS, BrokenContractError, Check, ClusterFixture, check_cluster
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan, WatchFault
 from reprieve.cluster.mini.store import parsed
-from reprieve.cluster.port import Answer, Sight, Succeeded
+from reprieve.cluster.port import Answer, ClusterEvent, Succeeded
 from reprieve.model.effects import Bind, Effect, WriteStatus
 from reprieve.model.events import Gone
 from reprieve.model.json import Json
@@ -40,9 +40,9 @@ class MiniOperator:
 
 
 @asynccontextmanager
-async def stage(fault: WatchFault, plan: FaultPlan = NO_FAULTS) -> AsyncIterator[Stage]:
+async def stage(fault: WatchFault, plan: FaultPlan = NO_FAULTS) -> AsyncIterator[ClusterFixture]:
     mini = MiniCluster(clock, plan)
-    yield Stage(mini, MiniOperator(mini, fault), "contract")
+    yield ClusterFixture(mini, MiniOperator(mini, fault), "contract")
 
 
 @pytest.mark.parametrize("fault", [WatchFault.DROP, WatchFault.RELIST, WatchFault.STALE])
@@ -67,14 +67,14 @@ def test_it_is_kept_when_watches_suffer(seed: int) -> None:
 class Forgetful(MiniCluster):
     """Does not tell what vanished."""
 
-    async def watch(self) -> AsyncIterator[Sight]:
+    async def watch(self) -> AsyncIterator[ClusterEvent]:
         async for sight in super().watch():
             if not isinstance(sight, Gone):
                 yield sight
 
 
 class Careless(MiniCluster):
-    """Says yes to every bind and binds nobody."""
+    """Reports success for every bind, and binds no pod."""
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:
         return Succeeded() if isinstance(effect, Bind) else await super().perform(effect)
@@ -83,7 +83,7 @@ class Careless(MiniCluster):
 class Talkative(MiniCluster):
     """Shows everything twice."""
 
-    async def watch(self) -> AsyncIterator[Sight]:
+    async def watch(self) -> AsyncIterator[ClusterEvent]:
         async for sight in super().watch():
             yield sight
             yield sight
@@ -92,9 +92,9 @@ class Talkative(MiniCluster):
 @pytest.mark.parametrize("kind", [Forgetful, Careless, Talkative])
 def test_a_cluster_that_breaks_the_contract_is_found_out(kind: type[MiniCluster]) -> None:
     @asynccontextmanager
-    async def make() -> AsyncIterator[Stage]:
+    async def make() -> AsyncIterator[ClusterFixture]:
         mini = kind(clock)
-        yield Stage(mini, MiniOperator(mini, WatchFault.DROP), "contract")
+        yield ClusterFixture(mini, MiniOperator(mini, WatchFault.DROP), "contract")
 
     with pytest.raises(BrokenContractError):
         run(check_cluster(make))

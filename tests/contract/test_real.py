@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from reprieve.cluster.contract import CHECKS, Check, Stage
+from reprieve.cluster.contract import CHECKS, Check, ClusterFixture
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.cluster import kube_cluster
 from reprieve.cluster.kube.kubeconfig import Login, find_login
-from reprieve.cluster.kube.requests import Request
+from reprieve.cluster.kube.requests import KubeRequest
 from tests.contract.operators import PLACES, HttpOperator
 from tests.contract.relay import Relay
 
@@ -38,11 +38,11 @@ class RealOperator(HttpOperator):
         await asyncio.sleep(0.2)
 
     async def begin(self, namespace: str) -> None:
-        """Where there are no controllers, somebody else has to make the account of a namespace's pods."""
+        """Without controllers, the test creates the service account of a namespace."""
         await self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
         account = msgspec.json.encode({"metadata": {"name": "default"}})
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-        assert (await self.connection.send(Request("POST", path, (), account))).status in (201, 409)
+        assert (await self.connection.send(KubeRequest("POST", path, (), account))).status in (201, 409)
 
     async def end(self, namespace: str) -> None:
         for kind in CLUSTER_SCOPED:
@@ -51,7 +51,7 @@ class RealOperator(HttpOperator):
                     await self.delete(kind, "", item["metadata"]["name"])
         options = msgspec.json.encode({"gracePeriodSeconds": 0})
         for kind in ("Pod", "PersistentVolumeClaim"):
-            await self.connection.send(Request("DELETE", PLACES[kind].path(namespace), (), options))
+            await self.connection.send(KubeRequest("DELETE", PLACES[kind].path(namespace), (), options))
         await self.delete("Namespace", "", namespace)
 
 
@@ -64,7 +64,7 @@ def through(login: Login, port: int) -> Login:
 
 
 @asynccontextmanager
-async def stage() -> AsyncIterator[Stage]:
+async def stage() -> AsyncIterator[ClusterFixture]:
     login = find_login(KUBECONFIG, "", os.environ)
     there = urlsplit(login.cluster.server)
     relay = Relay(there.hostname or "", there.port or 443)
@@ -74,7 +74,7 @@ async def stage() -> AsyncIterator[Stage]:
         await operator.begin(namespace)
         try:
             async with kube_cluster(Access(through(login, port)), time.time) as cluster:
-                yield Stage(cluster, operator, namespace)
+                yield ClusterFixture(cluster, operator, namespace)
         finally:
             await operator.end(namespace)
 

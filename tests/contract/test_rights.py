@@ -8,15 +8,15 @@ import yaml
 from reprieve.assembly.daemon import missing_rights, needed_rights, places, told_missing
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
-from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
-from reprieve.cluster.kube.rest_mapping import CANDIDATES
-from reprieve.cluster.kube.rights import (
-    Right,
-    authority_rights,
-    judging_rights,
-    leading_rights,
-    scheduling_rights,
+from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
+from reprieve.cluster.kube.permissions import (
+    Permission,
+    client_ca_permissions,
+    election_permissions,
+    review_permissions,
+    scheduling_permissions,
 )
+from reprieve.cluster.kube.rest_mapping import CANDIDATES
 from reprieve.config import default_configuration
 from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
@@ -31,25 +31,28 @@ def objects(file: str) -> dict[str, Json]:
     return {body["kind"]: body for body in yaml.safe_load_all((BASE / file).read_text())}
 
 
-def given(rules: list[Json], namespace: str = "") -> Iterator[Right]:
+def given(rules: list[Json], namespace: str = "") -> Iterator[Permission]:
     for rule in rules:
         for group in rule["apiGroups"]:
             for resource in rule["resources"]:
                 for verb in rule["verbs"]:
                     for name in rule.get("resourceNames", [""]):
-                        yield Right(verb, group, resource, namespace, name)
+                        yield Permission(verb, group, resource, namespace, name)
 
 
-def everywhere() -> set[Right]:
+def everywhere() -> set[Permission]:
     """On a server that has all kinds, in all groups that we know."""
-    return set(scheduling_rights(place for found in CANDIDATES.values() for place in found))
+    return set(scheduling_permissions(place for found in CANDIDATES.values() for place in found))
 
 
 def test_the_role_is_what_the_scheduler_needs_and_no_more() -> None:
     role = objects("role.yaml")
-    assert set(given(role["ClusterRole"]["rules"])) == everywhere() | set(judging_rights())
+    assert set(given(role["ClusterRole"]["rules"])) == everywhere() | set(review_permissions())
     election = default_configuration().settings.leader_election
-    needed = {*leading_rights(election.resource_namespace, election.resource_name), *authority_rights()}
+    needed = {
+        *election_permissions(election.resource_namespace, election.resource_name),
+        *client_ca_permissions(),
+    }
     assert set(given(role["Role"]["rules"], role["Role"]["metadata"]["namespace"])) == needed
 
 
@@ -83,19 +86,19 @@ def test_with_any_rule_missing_the_right_is_named(kind: str) -> None:
 
 
 def test_what_kube_scheduler_may_is_nearly_enough() -> None:
-    """Whoever runs in its place, as the same user: the page about deploying names the rest."""
+    """A scheduler that replaces it, as the same user: the page about deploying names the rest."""
 
     async def main() -> None:
         async with living_cluster(clock) as operator:
             needed = [
-                *scheduling_rights(await places(operator.connection)),
-                *leading_rights("kube-system", "kube-scheduler"),
-                *judging_rights(),
-                *authority_rights(),
+                *scheduling_permissions(await places(operator.connection)),
+                *election_permissions("kube-system", "kube-scheduler"),
+                *review_permissions(),
+                *client_ca_permissions(),
             ]
             lacking = await missing(operator, needed, "system:kube-scheduler")
             verbs = ("list", "watch")
-            assert lacking == {Right(verb, "scheduling.k8s.io", "priorityclasses") for verb in verbs}
+            assert lacking == {Permission(verb, "scheduling.k8s.io", "priorityclasses") for verb in verbs}
 
     run(main())
 
@@ -105,20 +108,22 @@ def is_of_another_group(rule: Json) -> bool:
     return "reprieve.dev" in rule["apiGroups"]
 
 
-async def needed_of(operator: MiniOperator) -> list[Right]:
+async def needed_of(operator: MiniOperator) -> list[Permission]:
     found = await places(operator.connection)
-    return [*needed_rights(default_configuration(), found), *judging_rights(), *authority_rights()]
+    return [*needed_rights(default_configuration(), found), *review_permissions(), *client_ca_permissions()]
 
 
-async def missing(operator: MiniOperator, needed: list[Right], user: str = ACCOUNT) -> set[Right]:
+async def missing(operator: MiniOperator, needed: list[Permission], user: str = ACCOUNT) -> set[Permission]:
     """What the user lacks."""
-    login = Login(Cluster(server=operator.access.server), User(token=TOKEN, impersonate=user))
+    login = Login(
+        KubeconfigCluster(server=operator.access.server), KubeconfigUser(token=TOKEN, impersonate=user)
+    )
     async with connected(Access(login)) as connection:
         return set(await missing_rights(connection, needed))
 
 
 def test_rights_read_like_what_one_would_type() -> None:
-    assert str(Right("patch", "", "pods/status")) == "patch pods/status"
-    assert str(Right("list", "policy", "poddisruptionbudgets")) == "list poddisruptionbudgets.policy"
-    lease = Right("update", "coordination.k8s.io", "leases", "kube-system", "reprieve")
+    assert str(Permission("patch", "", "pods/status")) == "patch pods/status"
+    assert str(Permission("list", "policy", "poddisruptionbudgets")) == "list poddisruptionbudgets.policy"
+    lease = Permission("update", "coordination.k8s.io", "leases", "kube-system", "reprieve")
     assert str(lease) == "update leases.coordination.k8s.io reprieve in kube-system"

@@ -126,13 +126,13 @@ def test_nothing_older_than_what_is_wanted() -> None:
     visited(visit, ServingEndpoint(HERE, 0, manners=Manners(ssl.TLSVersion.TLSv1_3)))
 
 
-def test_ciphers_that_nobody_has() -> None:
+def test_unknown_ciphers() -> None:
     with pytest.raises(EndpointError, match="--tls-cipher-suites"):
         visited(_nothing, ServingEndpoint(HERE, 0, manners=Manners(ciphers=("ROT13",))))
 
 
 async def _nothing(_: Visitor) -> None:
-    """Whoever comes in has nothing to do."""
+    """Clients that connect do nothing."""
 
 
 # --- those that it accepts -------------------------------------------------------------------------
@@ -143,7 +143,7 @@ SUBJECT = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "sc
 
 
 async def tell(one: Visitor, authority: Certificate, after: float = NEXT_TIME) -> None:
-    """As the API server does, and as it does it again when somebody else vouches for clients."""
+    """As the API server publishes it, and publishes it again when the client CA changes."""
     body = known_authorities(authority.certificate.decode(), for_proxies="")
     meta = body["metadata"]
     if await one.operator.read("ConfigMap", meta["namespace"], meta["name"]) is not None:
@@ -157,7 +157,7 @@ async def admit_scrapers(one: Visitor) -> None:
     await one.operator.create({**BINDING, "subjects": [SUBJECT]})
 
 
-def test_a_client_certificate_says_who_asks() -> None:
+def test_a_client_certificate_names_the_user() -> None:
     async def visit(one: Visitor) -> None:
         await tell(one, AUTHORITY)
         told = 'forbidden: User "prometheus" cannot get path "/metrics"\n'
@@ -172,7 +172,7 @@ def test_a_client_certificate_says_who_asks() -> None:
     visited(visit)
 
 
-def test_what_the_server_is_asked_of_whom() -> None:
+def test_the_reviews_that_are_sent() -> None:
     async def visit(one: Visitor) -> None:
         await tell(one, AUTHORITY)
         one.operator.front.writes.clear()
@@ -185,7 +185,7 @@ def test_what_the_server_is_asked_of_whom() -> None:
     visited(visit)
 
 
-def test_who_may_everything_gets_in_though_the_server_is_away() -> None:
+def test_system_masters_need_no_review() -> None:
     async def visit(one: Visitor) -> None:
         await tell(one, AUTHORITY)
         await one.operator.server.stop()
@@ -206,7 +206,7 @@ def test_certificates_of_strangers_are_not_accepted() -> None:
     visited(visit)
 
 
-def test_somebody_else_vouches_for_clients_from_now_on() -> None:
+def test_the_client_ca_is_rotated() -> None:
     async def visit(one: Visitor) -> None:
         await admit_scrapers(one)
         await tell(one, AUTHORITY)
@@ -241,7 +241,7 @@ def test_connections_do_not_outlive_the_trust_in_their_certificate(tmp_path: Pat
 NOBODY_MAY = 'forbidden: User "system:anonymous" cannot get path "/metrics"\n'
 
 
-def test_a_file_says_whose_certificates_count_whatever_the_server_tells(tmp_path: Path) -> None:
+def test_a_client_ca_file_wins_over_the_server(tmp_path: Path) -> None:
     file = tmp_path / "ca.crt"
     file.write_bytes(AUTHORITY.certificate)
 
@@ -257,7 +257,7 @@ def test_a_file_says_whose_certificates_count_whatever_the_server_tells(tmp_path
     visited(visit, ServingEndpoint(HERE, 0, Files(clients=file)))
 
 
-def test_where_nobody_says_whose_certificates_count_tokens_do(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_client_ca_only_tokens_count(caplog: pytest.LogCaptureFixture) -> None:
     async def visit(one: Visitor) -> None:
         await asyncio.sleep(5 * NEXT_TIME)
         assert (await one.get("/metrics", own=SCRAPER))[0] == 403
@@ -270,7 +270,7 @@ def test_where_nobody_says_whose_certificates_count_tokens_do(caplog: pytest.Log
 
 
 @pytest.mark.parametrize("looks_up", [True, False])
-def test_who_must_know_whose_certificates_count_does_not_begin_without(looks_up: bool) -> None:
+def test_a_required_client_ca_lookup_must_succeed(looks_up: bool) -> None:
     async def main() -> None:
         judging = Judging(looks_up=looks_up, must_learn=True)
         async with (
@@ -286,10 +286,10 @@ def test_who_must_know_whose_certificates_count_does_not_begin_without(looks_up:
         run(main())
 
 
-# --- who is not asked, and where -------------------------------------------------------------------
+# --- paths and users that need no review -------------------------------------------------------------
 
 
-def test_which_pages_are_for_everybody_can_be_chosen() -> None:
+def test_always_allowed_paths_can_be_chosen() -> None:
     async def visit(one: Visitor) -> None:
         assert (await one.get("/metrics"))[0] == 200
         assert (await one.get("/configz"))[0] == 403

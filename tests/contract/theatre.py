@@ -22,8 +22,8 @@ from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import find_login
-from reprieve.cluster.kube.requests import MERGE, Request
-from reprieve.cluster.kube.rest_mapping import Place
+from reprieve.cluster.kube.requests import MERGE, KubeRequest
+from reprieve.cluster.kube.rest_mapping import RestMapping
 from reprieve.cluster.mini.bootstrap import standard_objects
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
@@ -47,9 +47,9 @@ class Theatre:
     operator: HttpOperator
     players: Players
     kubeconfig: Path
-    groups: Place  # where the server has PodGroups
+    groups: RestMapping  # where the server has PodGroups
     stamp: str
-    made: list[tuple[Place, str, str]] = field(default_factory=list)  # with namespace and name
+    made: list[tuple[RestMapping, str, str]] = field(default_factory=list)  # with namespace and name
     priorities: dict[str, int] = field(default_factory=dict)
 
     @asynccontextmanager
@@ -80,7 +80,7 @@ class Theatre:
         place = self.groups if body["kind"] == "PodGroup" else PLACES[body["kind"]]
         namespace, name = body["metadata"].get("namespace", ""), body["metadata"]["name"]
         self.made.append((place, namespace, name))
-        request = Request("POST", place.path(namespace), (), msgspec.json.encode(body))
+        request = KubeRequest("POST", place.path(namespace), (), msgspec.json.encode(body))
         end = time.monotonic() + PATIENCE_SECONDS
         while not (answer := await self.operator.connection.send(request)).is_success:
             assert answer.status == FORBIDDEN and time.monotonic() < end, f"{name}: {answer.message}"
@@ -92,7 +92,7 @@ class Theatre:
         """A server gives a taint to every node that is made."""
         path = PLACES["Node"].path("", node["metadata"]["name"])
         taints = msgspec.json.encode({"spec": {"taints": node.get("spec", {}).get("taints")}})
-        await self.operator.connection.send(Request("PATCH", path, (), taints, MERGE))
+        await self.operator.connection.send(KubeRequest("PATCH", path, (), taints, MERGE))
 
     async def _as_here(self, body: Json) -> Json:
         """Where the server has no groups of its own, ours say their priority and pods bear a label."""
@@ -120,15 +120,17 @@ class Theatre:
     async def clear(self) -> None:
         options = msgspec.json.encode({"gracePeriodSeconds": 0})
         for namespace in self.players.namespaces:
-            await self.operator.connection.send(Request("DELETE", PLACES["Pod"].path(namespace), (), options))
+            await self.operator.connection.send(
+                KubeRequest("DELETE", PLACES["Pod"].path(namespace), (), options)
+            )
         for place, namespace, name in reversed(self.made):
             path, unheld = (
                 place.path(namespace, name),
                 msgspec.json.encode({"metadata": {"finalizers": None}}),
             )
             if place.kind == "PodGroup":
-                await self.operator.connection.send(Request("PATCH", path, (), unheld, MERGE))
-            await self.operator.connection.send(Request("DELETE", path, (), options))
+                await self.operator.connection.send(KubeRequest("PATCH", path, (), unheld, MERGE))
+            await self.operator.connection.send(KubeRequest("DELETE", path, (), options))
 
     # --- what is seen ----------------------------------------------------------------------------
 
@@ -158,7 +160,7 @@ class Theatre:
 
     async def group(self, name: str) -> Json:
         (namespace,) = self.players.namespaces
-        found = await self.operator.connection.send(Request("GET", self.groups.path(namespace, name)))
+        found = await self.operator.connection.send(KubeRequest("GET", self.groups.path(namespace, name)))
         assert found.is_success, found.message
         return found.object
 
@@ -180,7 +182,7 @@ def _in_short(pod: Json) -> Json:
 
 
 def _configured(args: Json) -> Json:
-    """Pods that name no scheduler are its own, too: this one has nobody beside it."""
+    """It also schedules pods without a schedulerName: it is the only scheduler."""
     own = [{"name": "Reprieve", "args": args}]
     profiles = [{"schedulerName": name, "pluginConfig": own} for name in ("reprieve", "default-scheduler")]
     return {
@@ -221,15 +223,15 @@ async def on_a_real_server(folder: Path) -> AsyncIterator[Theatre]:
             await stage.clear()
 
 
-async def _groups(operator: HttpOperator) -> Place:
+async def _groups(operator: HttpOperator) -> RestMapping:
     """Where the server has none, ours are defined."""
-    there = await operator.connection.send(Request("GET", "/apis/scheduling.k8s.io/v1beta1"))
+    there = await operator.connection.send(KubeRequest("GET", "/apis/scheduling.k8s.io/v1beta1"))
     if there.is_success:
         return PLACES["PodGroup"]
     definition = yaml.safe_load((ROOT / "deploy/crds/podgroups.yaml").read_text())
     path = f"/apis/{definition['apiVersion']}/customresourcedefinitions"
-    await operator.connection.send(Request("POST", path, (), msgspec.json.encode(definition)))
+    await operator.connection.send(KubeRequest("POST", path, (), msgspec.json.encode(definition)))
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not (await operator.connection.send(Request("GET", OWN_GROUPS.path()))).is_success:
+        while not (await operator.connection.send(KubeRequest("GET", OWN_GROUPS.path()))).is_success:
             await asyncio.sleep(BREATH_SECONDS)
     return OWN_GROUPS

@@ -1,4 +1,4 @@
-"""`reprieve demo` as somebody sees it who has just installed it."""
+"""`reprieve demo` as a new user sees it."""
 
 import os
 import pty
@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 REPRIEVE = str(Path(sys.executable).with_name("reprieve"))
-SCENES = ("placing", "cluster", "gang", "groups", "budgets", "toleration", "handover", "resize")
+SCENES = ("placement", "workloads", "gang", "groups", "budgets", "toleration", "handover", "resize")
 
 
 @pytest.fixture(scope="module")
 def shown() -> str:
-    """What the demo prints if nobody presses a key, and its exit status is 0: all scenes."""
+    """The output of all scenes without input; the exit code is 0."""
     command = [REPRIEVE, "demo", "--no-input"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
     assert done.stderr == ""
@@ -25,8 +25,8 @@ def shown() -> str:
 
 
 def paragraph(text: str, pod: str) -> str:
-    """What is said about one pod."""
-    begin = text.index(f"Pod {pod} asks for")
+    """The paragraph about one pod."""
+    begin = text.index(f"Pod {pod} requests")
     return text[begin : text.find("\nPod ", begin)]
 
 
@@ -38,7 +38,7 @@ def test_the_nodes_and_how_full_they_are(shown: str) -> None:
     assert "10/16 (62%)" in lines[head + 1]
 
 
-def test_a_pod_that_fits_is_told_where_and_by_which_preferences(shown: str) -> None:
+def test_a_pod_that_fits_shows_its_node_and_the_scores(shown: str) -> None:
     cart = paragraph(shown, "shop/cart")
     assert "It fits on 3 of 6 nodes and goes to cpu-2." in cart
     assert "NodeResourcesFit" in cart
@@ -48,18 +48,18 @@ def test_a_pod_that_fits_is_told_where_and_by_which_preferences(shown: str) -> N
 def test_a_pod_that_others_could_make_room_for(shown: str) -> None:
     tune = paragraph(shown, "ml/fine-tune")
     assert "It fits on none of the 6 nodes." in tune
-    assert "Evicting pods might make room on gpu-1, gpu-2." in tune
-    assert "2  gpu-1, gpu-2         may help  has insufficient nvidia.com/gpu left" in tune
+    assert "Preemption might help on gpu-1, gpu-2." in tune
+    assert "2  gpu-1, gpu-2         may help     has insufficient nvidia.com/gpu left" in tune
 
 
-def test_a_pod_that_nobody_could_make_room_for(shown: str) -> None:
+def test_a_pod_that_preemption_cannot_help(shown: str) -> None:
     notebook = paragraph(shown, "ml/notebook")
-    assert "Evicting pods would not help." in notebook
+    assert "Preemption cannot help." in notebook
     assert "has the taint gpu:NoSchedule, which the pod does not tolerate" in notebook
 
 
 def test_placing_ends_with_a_count(shown: str) -> None:
-    assert "4 of 6 pods found a place." in shown
+    assert "4 of 6 pods placed." in shown
 
 
 def test_the_scenes_are_played_in_order(shown: str) -> None:
@@ -84,7 +84,7 @@ def test_one_scene(shown: str, scene: str) -> None:
 @pytest.fixture(scope="module")
 def happened(shown: str) -> list[str]:
     """What happened in the cluster, in order."""
-    return re.findall(r"^ *[\d.]+ s  (.*)$", scene_of(shown, "cluster"), re.MULTILINE)
+    return re.findall(r"^ *[\d.]+ s  (.*)$", scene_of(shown, "workloads"), re.MULTILINE)
 
 
 def scene_of(shown: str, name: str) -> str:
@@ -105,20 +105,20 @@ def test_a_deployment_is_placed_and_runs(happened: list[str]) -> None:
 def test_a_job_is_placed_runs_and_ends(happened: list[str]) -> None:
     assert len(about(happened, "Pod shop/report-.* goes to node-")) == 4
     assert len(about(happened, "Pod shop/report-.* runs on node-")) == 4
-    assert len(about(happened, "Pod shop/report-.* has done its work on node-")) == 4
+    assert len(about(happened, "Pod shop/report-.* succeeded on node-")) == 4
 
 
-def test_who_found_no_room_gets_it_when_somebody_ends(happened: list[str]) -> None:
-    (waiting,) = about(happened, "Pod shop/report-.* has to wait: 3 nodes have insufficient cpu left")
+def test_a_pending_pod_is_placed_when_another_ends(happened: list[str]) -> None:
+    (waiting,) = about(happened, "Pod shop/report-.* is unschedulable: 3 nodes have insufficient cpu left")
     pod = waiting.split()[1]
     then = [line.split()[2] for line in happened[happened.index(waiting) :] if pod in line]
-    assert then == ["has", "goes", "runs", "has"]
+    assert then == ["is", "goes", "runs", "succeeded"]
     before = happened[: happened.index(about(happened, f"Pod {pod} goes")[0])]
-    assert any("has done its work" in line for line in before)
+    assert any("succeeded on" in line for line in before)
 
 
 def test_time_goes_forward_and_the_end_is_a_table(shown: str) -> None:
-    cluster = scene_of(shown, "cluster")
+    cluster = scene_of(shown, "workloads")
     moments = [float(found) for found in re.findall(r"^ *([\d.]+) s  ", cluster, re.MULTILINE)]
     assert moments == sorted(moments)
     assert "Deployment shop/web  3/3 ready  available" in shown
@@ -135,7 +135,7 @@ def test_two_runs_say_the_same(shown: str) -> None:
     assert again.stdout == shown
 
 
-def test_nobody_is_there_to_press_enter(shown: str) -> None:
+def test_no_input_is_expected(shown: str) -> None:
     """With stdin closed, as some supervisors start their children, it does not wait either."""
     done = subprocess.run(f"{REPRIEVE} demo <&-", shell=True, capture_output=True, text=True, check=True)
     assert done.stdout == shown
@@ -155,7 +155,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> Iterator[str]:
         text = ""
         while chunk := read(controller):
             text += chunk
-            if text.endswith(("next pod. ", "next act. ", "next scene. ")):
+            if text.endswith(("next pod. ", "next step. ", "next scene. ")):
                 yield text
                 text = ""
                 os.write(controller, b"\n")
@@ -167,24 +167,26 @@ def on_a_terminal(*arguments: str, **environment: str) -> Iterator[str]:
 def read(controller: int) -> str:
     try:
         return os.read(controller, 65536).decode()
-    except OSError:  # how a terminal says that nobody is there any more
+    except OSError:  # a closed terminal
         return ""
 
 
 def test_on_a_terminal_it_waits_between_pods_and_shows_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    parts = list(on_a_terminal("--scene", "placing"))
+    parts = list(on_a_terminal("--scene", "placement"))
     assert len(parts) == 6
     assert all(part.count("Pod ") == 1 for part in parts)
     assert "\x1b[" in parts[0]
 
 
 def test_on_a_terminal_it_waits_between_scenes() -> None:
-    *_, last = on_a_terminal("--scene", "gang", "--scene", "cluster")
-    assert "Scene 2 of 2: cluster" in last
+    *_, last = on_a_terminal("--scene", "gang", "--scene", "workloads")
+    assert "Scene 2 of 2: workloads" in last
 
 
-@pytest.mark.parametrize(("scene", "moment"), [("placing", "next pod. "), ("cluster", "shop/web is applied")])
+@pytest.mark.parametrize(
+    ("scene", "moment"), [("placement", "next pod. "), ("workloads", "shop/web is applied")]
+)
 def test_ctrl_c_ends_it_without_a_fuss(scene: str, moment: str) -> None:
     controller, terminal = pty.openpty()
     command = [REPRIEVE, "demo", "--scene", scene]

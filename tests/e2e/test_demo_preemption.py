@@ -44,14 +44,14 @@ def pods(act: str) -> dict[str, str]:
 
 def test_a_gang_preempts_as_a_whole() -> None:
     first, _ = acts(shown("gang"))
-    assert "2 pods on gpu-1 give way, 1 pod on gpu-2 gives way." in first
+    assert "preempting 2 pods on gpu-1, 1 pod on gpu-2." in first
     told = happenings(first)
     assert [text for at, text in told if at == 0.0][1:] == [
-        "Pod ml/sweep-0 is asked to leave gpu-1",
-        "Pod ml/sweep-1 is asked to leave gpu-1",
-        "Pod ml/sweep-3 is asked to leave gpu-2",
+        "Pod ml/sweep-0 is terminating on gpu-1",
+        "Pod ml/sweep-1 is terminating on gpu-1",
+        "Pod ml/sweep-3 is terminating on gpu-2",
     ]
-    gone = max(at for at, text in told if text.endswith("is gone"))
+    gone = max(at for at, text in told if text.endswith("was deleted"))
     runs = [at for at, text in told if re.match(r"Pod ml/llm-\d runs", text)]
     assert len(runs) == 3
     assert set(runs) == {gone + 1}, "all start together, when the last victim is gone"
@@ -59,28 +59,31 @@ def test_a_gang_preempts_as_a_whole() -> None:
     assert re.search(r"Pod/ml/sweep-2 +1 +10 +there is room beside it", first)
 
 
-def test_nobody_is_disturbed_for_a_gang_that_cannot_start() -> None:
+def test_no_pod_is_evicted_for_a_gang_that_cannot_start() -> None:
     _, second = acts(shown("gang"))
-    assert "Nobody gives way: even if all 4 pods of lower priority went, pod giant-2 would not fit" in second
-    assert not any("leave" in text for _, text in happenings(second))
+    assert (
+        "Preemption cannot help: even if all 4 pods of lower priority were evicted, pod giant-2 would not fit"
+        in second
+    )
+    assert not any("terminating" in text for _, text in happenings(second))
 
 
 # --- groups --------------------------------------------------------------------------------------
 
 
-def test_a_group_is_spared_whole() -> None:
+def test_a_group_is_spared_as_a_whole() -> None:
     first, _ = acts(shown("groups"))
     assert re.search(r"PodGroup/lab/train +3 +100 +there is room beside it", first)
-    assert [text for _, text in happenings(first) if "leave" in text] == [
-        "Pod lab/crawl-0 is asked to leave node-1"
+    assert [text for _, text in happenings(first) if "terminating" in text] == [
+        "Pod lab/crawl-0 is terminating on node-1"
     ]
 
 
-def test_a_group_goes_whole() -> None:
+def test_a_group_is_evicted_as_a_whole() -> None:
     _, second = acts(shown("groups"))
-    left = {text.split()[1] for _, text in happenings(second) if "asked to leave" in text}
+    left = {text.split()[1] for _, text in happenings(second) if "is terminating" in text}
     assert left == {"lab/train-0", "lab/train-1", "lab/train-2", "lab/crawl-1"}
-    assert "PodGroup/lab/train stays or goes as a whole" in second
+    assert "PodGroup/lab/train is evicted whole or not at all" in second
 
 
 # --- handovers -----------------------------------------------------------------------------------
@@ -88,12 +91,12 @@ def test_a_group_goes_whole() -> None:
 
 def test_others_are_scheduled_while_a_victim_drains() -> None:
     first, second = acts(shown("handover"))
-    asked = next(at for at, text in happenings(first) if text == "Pod lab/render is asked to leave gpu-1")
+    asked = next(at for at, text in happenings(first) if text == "Pod lab/render is terminating on gpu-1")
     told = {text: at for at, text in happenings(second)}
     placed = [told["Pod lab/web goes to node-1"], told["Pod lab/index goes to gpu-1"]]
     assert placed == [asked + 3.0, asked + 3.0]
-    assert told["Pod lab/render is gone"] == told["Pod lab/answer goes to gpu-1"] == asked + 30.0
-    assert pods(second)["lab/sneak"] == "-", "the room was made for somebody more important"
+    assert told["Pod lab/render was deleted"] == told["Pod lab/answer goes to gpu-1"] == asked + 30.0
+    assert pods(second)["lab/sneak"] == "-", "the room is reserved for a pod of higher priority"
     assert 'reprieve_handovers_ready_total{preemptor="pod"} 1.0' in second
     assert "reprieve_wasted_evictions_total 0.0" in second
 
@@ -109,7 +112,7 @@ def test_a_budget_sways_the_choice() -> None:
 
 def test_a_budget_that_must_hold() -> None:
     _, second = acts(shown("budgets"))
-    assert "1 beyond disruption budgets, and respectBudgets is Always." in second
+    assert "1 beyond PodDisruptionBudgets, and respectBudgets is Always." in second
     assert pods(second)["shop/index"] == "-"
 
 
@@ -118,21 +121,21 @@ def test_a_budget_that_must_hold() -> None:
 
 def test_a_toleration_holds_and_then_ends() -> None:
     first, _ = acts(shown("toleration"))
-    assert "it waits for 1 pod of class low-10min, the first may be taken at 00:10:00 UTC" in first
+    assert "1 pod of class low-10min is protected, the first until 00:10:00 UTC" in first
     told = happenings(first)
-    left = [at for at, text in told if text == "Pod lab/epochs is asked to leave node-1"]
-    assert left == [555.0], "three quarters of a minute had passed when the story began"
-    assert [text for at, text in told if 0.0 < at < 555.0] == [], "nobody looks before that moment"
+    left = [at for at, text in told if text == "Pod lab/epochs is terminating on node-1"]
+    assert left == [555.0], "three quarters of a minute had passed when the scene began"
+    assert [text for at, text in told if 0.0 < at < 555.0] == [], "no decision before that moment"
     assert pods(first) == {"lab/licence-server": "node-2", "lab/report": "node-1"}
 
 
-def test_who_has_the_minimum_does_not_wait() -> None:
+def test_a_preemptor_with_the_minimum_priority_does_not_wait() -> None:
     _, second = acts(shown("toleration"))
-    (asked,) = (at for at, text in happenings(second) if "asked to leave" in text)
+    (asked,) = (at for at, text in happenings(second) if "is terminating" in text)
     assert asked == happenings(second)[0][0]
 
 
-def test_a_story_takes_as_long_as_it_is_told_to() -> None:
+def test_the_speed_of_a_scene() -> None:
     begin = time.monotonic()
     shown("toleration", "--speed", "1000")
     assert time.monotonic() - begin > 0.7, "it tells of seven hundred seconds"
@@ -146,7 +149,7 @@ def test_events_tell_both_sides_and_no_names(scene: str) -> None:
     first = acts(shown(scene))[0]
     events = first[first.index("EVENT ON") :].split("\n\n")[0].splitlines()[1:]
     (preemptor,) = (line for line in events if " Preempting " in line)
-    assert re.search(r"\d pods? on [\w-]+ gives? way.* \(decision d-\w+\)$", preemptor)
+    assert re.search(r"preempting \d pods? on [\w-]+.* \(decision d-\w+\)$", preemptor)
     victims = [line for line in events if " Preempted " in line]
     assert victims
     form = r"Preempted by (pod|podgroup) [0-9a-f-]{36} on node [\w-]+ \(decision d-\w+\)$"
@@ -169,7 +172,7 @@ def empty_cluster() -> Iterator[Path]:
 
 def test_what_a_scene_shows_can_be_pasted(empty_cluster: Path, home: Path) -> None:
     kubectl = Kubectl(empty_cluster, home, "ml")
-    for name in ("gang-before.yaml", "gang-asks.yaml"):
+    for name in ("gang-before.yaml", "gang-preemptor.yaml"):
         kubectl("apply", "-f", "-", stdin=(DEMO / name).read_text())
         until(lambda: set(phases(kubectl)) == {"Running"})
     assert phases(kubectl).count("Running") == 4
@@ -181,9 +184,7 @@ def test_a_class_that_is_edited_with_kubectl_counts_at_once(empty_cluster: Path,
     kubectl("apply", "-f", "-", stdin=(DEMO / "toleration-before.yaml").read_text())
     until(lambda: phases(kubectl) == ["Running", "Running"])
     kubectl("apply", "-f", "-", stdin=(DEMO / "toleration-high.yaml").read_text())
-    until(
-        lambda: "waits for 1 pod of class low-10min, the first may be taken at" in message(kubectl, "report")
-    )
+    until(lambda: "1 pod of class low-10min is protected, the first until" in message(kubectl, "report"))
     seconds = "preemption-toleration.scheduling.x-k8s.io/toleration-seconds"
     kubectl("annotate", "--overwrite", "priorityclass", "low-10min", f"{seconds}=ten")
     until(lambda: "epochs" not in kubectl.names("pods"))

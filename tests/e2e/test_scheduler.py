@@ -1,4 +1,4 @@
-"""`reprieve scheduler` as somebody runs it: real processes, and a cluster without a scheduler of its own."""
+"""`reprieve scheduler` in real processes, with a cluster that has no scheduler of its own."""
 
 import os
 import signal
@@ -61,7 +61,7 @@ def test_pods_are_bound_and_a_preemption_outlives_a_kill(owner: Kubectl, tmp_pat
         owner.apply(pod("late", "1", **OURS))
         until(lambda: is_running(owner, "late"))
         assert second.ends() == 0
-        assert holder(owner) == "", "whoever ends politely lets the next one lead at once"
+        assert holder(owner) == "", "a graceful shutdown lets the next replica lead at once"
 
 
 def test_another_replica_goes_on_when_the_leader_is_killed(owner: Kubectl, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_it_ends_in_time_though_the_server_is_silent(home: Path, tmp_path: Path)
         assert time.monotonic() - began < 10, "what is under way has five seconds, and the lease two"
 
 
-def test_whoever_insists_need_not_wait_for_that(home: Path, tmp_path: Path) -> None:
+def test_a_second_signal_exits_at_once(home: Path, tmp_path: Path) -> None:
     with silenced(home, tmp_path) as running:
         running.process.send_signal(signal.SIGTERM)
         time.sleep(1.2)
@@ -135,7 +135,7 @@ def test_whoever_insists_need_not_wait_for_that(home: Path, tmp_path: Path) -> N
 
 @contextmanager
 def silenced(home: Path, tmp_path: Path) -> Iterator[Daemon]:
-    """A scheduler whose server says nothing more, though nobody has hung up."""
+    """A scheduler whose server stops answering without closing the connection."""
     with process_of("--nodes", "1", "--scheduler", "none") as server:
         assert server.stdout is not None
         kubectl = Kubectl(kubeconfig_in(server.stdout), home)
@@ -150,7 +150,7 @@ def silenced(home: Path, tmp_path: Path) -> Iterator[Daemon]:
 # --- what keeps it from its work -------------------------------------------------------------------
 
 
-def test_every_mistake_of_a_configuration_is_told(tmp_path: Path) -> None:
+def test_every_error_of_a_configuration_is_reported(tmp_path: Path) -> None:
     written = tmp_path / "config.yaml"
     written.write_text(
         "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, "
@@ -172,7 +172,7 @@ def test_every_mistake_of_a_configuration_is_told(tmp_path: Path) -> None:
         (("-v", "much"), "expected a number, got 'much'"),
     ],
 )
-def test_wrong_usage_is_told_in_a_sentence(flags: tuple[str, ...], told: str) -> None:
+def test_wrong_usage_is_reported_in_a_sentence(flags: tuple[str, ...], told: str) -> None:
     done = refused(*flags)
     assert done.returncode in (1, 2)
     assert told in done.stderr

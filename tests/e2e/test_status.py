@@ -22,9 +22,9 @@ def reprieve(*args: str) -> "subprocess.CompletedProcess[str]":
     return done
 
 
-def test_who_is_up_and_who_is_down(tmp_path: Path) -> None:
-    assert reprieve("status").stdout == "No cluster is up: start one with `reprieve up`.\n"
-    assert reprieve("down").stderr.startswith("Error: no such cluster is up")
+def test_which_clusters_are_up(tmp_path: Path) -> None:
+    assert reprieve("status").stdout == "No cluster is running: start one with `reprieve up`.\n"
+    assert reprieve("down").stderr.startswith("Error: no such cluster is running")
     data = tmp_path / "data"
     with process_of("--data-dir", str(data)) as first, process_of("--nodes", "0") as second:
         for process in (first, second):
@@ -32,11 +32,13 @@ def test_who_is_up_and_who_is_down(tmp_path: Path) -> None:
             assert process.stdout.readline().startswith("A cluster with ")
         up = json.loads(reprieve("status", "-o", "json").stdout)
         assert {entry["pid"]: entry["dataDir"] for entry in up} == {first.pid: str(data), second.pid: ""}
-        assert "KEPT IN" in reprieve("status").stdout
+        assert "DATA" in reprieve("status").stdout
         several = reprieve("down")
         assert several.returncode == 2
         assert all(f"{process.pid}, " in several.stderr for process in (first, second))
-        assert reprieve("down", "--data-dir", os.path.relpath(data)).stdout.endswith(" is down.\n")
+        assert reprieve("down", "--data-dir", os.path.relpath(data)).stdout.startswith(
+            "Stopped the cluster at "
+        )
         assert first.wait(10) == 0
         assert reprieve("down").returncode == 0
         assert second.wait(10) == 0

@@ -1,4 +1,4 @@
-"""`reprieve up` as somebody sees it who types it."""
+"""`reprieve up`: its output and exit codes."""
 
 import socket
 import subprocess
@@ -56,7 +56,7 @@ def test_a_port_that_is_in_use() -> None:
         port = str(taken.getsockname()[1])
         done = refused("--port", port)
     assert done.returncode == 1
-    assert done.stderr == f"Error: port {port} of 127.0.0.1 is in use: choose another with --port.\n"
+    assert done.stderr == f"Error: port {port} on 127.0.0.1 is in use: choose another with --port.\n"
     assert done.stdout == ""
 
 
@@ -78,7 +78,7 @@ def test_flags_that_cannot_be(flags: tuple[str, ...], sentence: str) -> None:
     ("text", "sentence"),
     [
         ("kind: Pod", "kind: expected Node"),
-        ("a: [", "expected one Node or more in YAML or JSON"),
+        ("a: [", "expected one or more Nodes, as YAML or JSON"),
         ("kind: Node\nmetadata: {labels: {a: 7}}", "metadata.labels"),
     ],
 )

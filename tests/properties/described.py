@@ -7,6 +7,7 @@ import numpy as np
 
 from reprieve.model.columns import Ints, Mask, Relation
 from reprieve.model.json import Json
+from reprieve.model.pods_by_importance import NO_POD
 from reprieve.model.selectors import (
     ANYWHERE,
     EVERYTHING,
@@ -16,7 +17,6 @@ from reprieve.model.selectors import (
     Requirement,
     Selector,
 )
-from reprieve.model.slots import NOBODY
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from tests.properties.answers import answers
 from tests.properties.vocabulary import HOSTNAME, NAMESPACES, NODE_LABELS, POD_LABELS, RACK, ZONE
@@ -70,7 +70,7 @@ def described(view: Snapshot) -> Json:
 
 
 def _without_zeros(answer: Json) -> Json:
-    """A term nobody carries any more may still make a preference look, and find nothing."""
+    """A term that no pod carries any more may still be evaluated by a preference, and match nothing."""
     nodes = {
         name: {part: score for part, score in said.items() if score != 0}
         for name, said in answer["nodes"].items()
@@ -88,7 +88,7 @@ def _node(view: Snapshot, row: int) -> Json:
         "allocatable": _amounts(view, view.allocatable[:, row]),
         "requested": _amounts(view, view.requested[:, row]),
         "nonzero": view.nonzero[:, row].tolist(),
-        "slots": [_names(view)[int(pod)] for pod in view.slots[:, row] if pod != NOBODY],
+        "slots": [_names(view)[int(pod)] for pod in view.slots[:, row] if pod != NO_POD],
         "unschedulable": bool(nodes.unschedulable[row]),
         "taints": nodes.taints[row],
         "features": nodes.features[row],
@@ -98,7 +98,7 @@ def _node(view: Snapshot, row: int) -> Json:
 
 
 def _amounts(view: Snapshot, column: Ints) -> dict[str, int]:
-    """Resources nobody has are left out: a mirror may have seen them once."""
+    """Resources without any amount are left out: a mirror may have seen them once."""
     return {name: int(amount) for name, amount in zip(view.axis.names, column, strict=True) if amount}
 
 
@@ -161,7 +161,7 @@ def _pairs(view: Snapshot, relation: Relation[T]) -> set[tuple[Pod, T]]:
 
 
 def _users(view: Snapshot, relation: Relation[str]) -> set[tuple[Pod | str, str]]:
-    """Pods, or the nodes that a volume is attached to whoever uses it."""
+    """Pods, or the nodes that a volume is attached to, whatever uses it."""
     names = _names(view)
     pairs = zip(relation.rows.tolist(), relation.codes.tolist(), strict=True)
     return {
@@ -170,8 +170,8 @@ def _users(view: Snapshot, relation: Relation[str]) -> set[tuple[Pod | str, str]
 
 
 def _mentions(view: Snapshot, row: int) -> Json:
-    """Terms that nobody carries any more mean nothing."""
-    found, pods = view.mentions(row), view.pods
+    """Terms that no pod carries any more mean nothing."""
+    found, pods = view.terms_matching(row), view.pods
     return {
         "affinity": _weights(pods.affinity, found.affinity),
         "anti-affinity": _weights(pods.anti_affinity, found.anti_affinity),
@@ -202,6 +202,6 @@ def _storage(view: Snapshot) -> Json:
         "classes": storage.classes,
         "drivers": storage.drivers,
         "nodes": {name: storage.csi(view.nodes.names)[row] for row, name in enumerate(view.nodes.names)},
-        "rooms": {name: set(rooms) for name, rooms in storage.rooms.items()},
+        "capacities": {name: set(found) for name, found in storage.capacities.items()},
         "attached": set(storage.attachments),
     }

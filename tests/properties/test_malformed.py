@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprieve.model.build import Built, build
 from reprieve.model.json import Json
+from reprieve.model.snapshot_builder import BuiltSnapshot, build
 from tests.properties.answers import answers
 from tests.properties.vocabulary import chance
 from tests.properties.worlds import World, decoded, has_ended, worlds
@@ -59,7 +59,7 @@ def leaves(thing: Json, value: object, path: str = "") -> Iterator[Leaf]:
 
 
 def junk_for(leaf: Leaf) -> tuple[object, ...]:
-    """What a field cannot hold; nothing for fields that nobody checks, or only with the pod's status."""
+    """What a field cannot hold; nothing for fields that are not checked, or only with the pod's status."""
     if leaf.path.startswith("status.") and leaf.thing["kind"] == "Pod":
         return ()
     return next((junk for end, junk in JUNK.items() if re.search(rf"(^|\.){end}$", leaf.path)), ())
@@ -85,7 +85,7 @@ def _is_over(thing: Json) -> bool:
     return thing["kind"] == "Pod" and has_ended(thing)
 
 
-def build_all(world: World) -> Built:
+def build_all(world: World) -> BuiltSnapshot:
     return build([decoded(thing) for thing in (*world.objects, world.newcomer)])
 
 

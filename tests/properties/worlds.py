@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 
 from reprieve.cluster.api.codec import Decoded, decode_value
-from reprieve.model.build import build
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot_builder import build
 from tests.properties import random_company
 from tests.properties.random_nodes import random_node
 from tests.properties.random_pods import Surroundings, join, random_pod, run_on

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import msgspec
 
 from reprieve.cluster.api.codec import Decoded, UnknownKind, Unreadable, decode_value
-from reprieve.model.build import build
 from reprieve.model.objects import KubernetesObject, Pod, PodGroup, ref_of
 from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.snapshot_builder import build
 
 
 class UnreadableCaseError(ValueError):

@@ -9,7 +9,7 @@ from enum import Enum
 from functools import partial
 from random import Random
 
-from reprieve.cluster.certificates import Bearer
+from reprieve.cluster.certificates import CertificateSubject
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError, conflict
@@ -29,7 +29,7 @@ class Fate(Enum):
     PEACE = "nothing"
     CUT_REQUEST = "it is cut in the middle of what the client says"
     CUT_ANSWER = "it is cut in the middle of what the server says"
-    SILENT = "nothing gets through any more, and nobody is told"
+    SILENT = "nothing gets through any more, without an error"
     SLOW = "everything takes its time"
 
 
@@ -104,7 +104,7 @@ SECRET = "secret"
 class MoodyFront(ApiServer):
     """Refuses now and then, and sometimes does what it was asked and says that it failed.
 
-    ``known``: the only one who is let in, at the moment.
+    ``known``: the only client that is let in, at the moment.
     """
 
     def __init__(self, cluster: MiniCluster, chaos: Chaos) -> None:
@@ -116,7 +116,7 @@ class MoodyFront(ApiServer):
         self.strangers = 0
 
     def authenticate(
-        self, path: str, headers: Mapping[str, str], certificate: Bearer | None = None
+        self, path: str, headers: Mapping[str, str], certificate: CertificateSubject | None = None
     ) -> UserInfo:
         user = super().authenticate(path, headers, certificate)
         if user.name != self.known:

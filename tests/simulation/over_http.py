@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reprieve.cluster.kube.auth import Access
-from reprieve.cluster.kube.client import Limits
+from reprieve.cluster.kube.client import ClientLimits
 from reprieve.cluster.kube.cluster import kube_cluster
 from reprieve.cluster.port import Cluster as Port
 from reprieve.runtime.loop import Loop
@@ -21,7 +21,7 @@ from tests.simulation.rotation import Credentials, RotatingServer
 from tests.simulation.scenario import TROUBLED_SECONDS
 
 # Shorter than a cluster is given to come to rest, and longer than the pauses of a quiet watch.
-_LIMITS = Limits(silence_seconds=70.0, request_seconds=8.0)
+_LIMITS = ClientLimits(silence_seconds=70.0, request_seconds=8.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class ChaoticPlay(CrowdedPlay):
         return Loop(scheduler, self._port, clock, self._decided)
 
     def _check_nothing_told_twice(self) -> None:
-        """Whoever two plans ask to go is told of both."""
+        """A victim of two plans gets the events of both."""
         events = self._cluster.list("Event")
         told = Counter((e["involvedObject"].get("uid"), e["reason"], e["message"]) for e in events)
         twice = [key for key, count in told.items() if count > 1 and key[1] in ("Scheduled", "Preempted")]

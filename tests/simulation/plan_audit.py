@@ -112,7 +112,7 @@ class PlanAudit:
 
     def _check_memory(self, state: State, events: Iterable[Event]) -> None:
         """No eviction is remembered for a demand that does not wait, and none that was refused."""
-        waiting = set(state.parts.values())
+        waiting = set(state.ledger.parts.demands())
         for key in state.plan_log._plans:
             hold(key in waiting, f"evictions are remembered for {key}, which does not wait")
         refused = {e.effect.target for e in events if isinstance(e, Failed) and isinstance(e.effect, Evict)}

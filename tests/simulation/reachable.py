@@ -1,7 +1,7 @@
 """Every state that a handover can get into, breadth first, with the real scheduler.
 
-A few victims run on a node, and somebody more important needs all of it. Until the plan has an end, each call
-ends in each way there is, pods vanish at any time, the preemptor may be deleted, somebody still higher may
+A few victims run on a node, and a more important pod needs all of it. Until the plan has an end, each call
+ends in each way there is, pods vanish at any time, the preemptor may be deleted, a still higher one may
 come, and the scheduler may die. Then what is under way ends well, and all comes to rest. States that differ
 only in names and times count once.
 
@@ -23,7 +23,8 @@ from reprieve.model.objects import Node, Pod
 from reprieve.model.shape import CompiledPod, Shape
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import MARK, Handover
-from reprieve.scheduler.ledger import Assumed
+from reprieve.scheduler.ledger.assumed import Assumed
+from reprieve.scheduler.ledger.nominations import Nomination
 from reprieve.scheduler.plan_records import VictimsJudged
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
@@ -176,7 +177,7 @@ def check(scene: Scene) -> None:
         if pod.spec.node_name or pod.metadata.deletion_timestamp:
             continue
         in_line = state.queue.standing(DemandKey.of_pod(pod)) not in (None, Standing.DECIDING)
-        promised = state.ledger.of(_target(pod)) is not None
+        promised = _target(pod) in state.ledger.assumed
         hold(in_line != promised, f"{pod.metadata.name} is in line: {in_line}, promised a place: {promised}")
     for key, plan in state.plans:
         held = state.queue.standing(key) is Standing.HELD
@@ -184,11 +185,10 @@ def check(scene: Scene) -> None:
         pending = [effect for effect in scene.cluster.stage.wanted if effect in plan.pending]
         later = [effect for effect in _put_aside(scene) if effect in plan.pending]
         made = len(pending) + len(later)
-        hold(made >= len(plan.pending), f"{key[2]} waits for calls that nobody makes: {plan.pending}")
+        hold(made >= len(plan.pending), f"{key[2]} waits for calls that are not made: {plan.pending}")
         for call in pending:
             shown = _shown(scene, call.target) if isinstance(call, Evict) else None
             hold(shown is None or shown.marked or shown.leaving, f"{call.target} is evicted, and not marked")
-    hold(set(state.nominated) <= set(state.parts), "room is reserved for somebody who does not wait")
     check_records(scene)
 
 
@@ -198,7 +198,7 @@ def check_records(scene: Scene) -> None:
     told = {key: plans[-1].stage for key, plans in logged.items() if plans[-1].is_open}
     known = {key: plan.stage for key, plan in state.plans}
     hold(told == known, f"plans are in {known}, and the log says {told}")
-    waiting = set(state.parts.values())
+    waiting = set(state.ledger.parts.demands())
     hold(logged.keys() <= waiting, f"evictions are remembered for {logged.keys() - waiting}")
     judged = [record for record in scene.cluster.stage.records if isinstance(record, VictimsJudged)]
     for record in judged:
@@ -215,10 +215,11 @@ def check_rest(scene: Scene) -> None:
     if wanted in there:
         hold(cluster.places().get(wanted) == "n1", f"{wanted} has no place: {cluster.places()}")
     waiting = {name for name in there if not cluster.pod(name).spec.node_name}
-    in_line = sorted(state.queue._entries)
+    in_line = sorted(state.queue)
     hold({key[2] for key in in_line} == waiting, f"in line are {in_line}")
-    left = [*state.plans, *state.plans._strays, *state.ledger, *state.nominated, *state.lingering]
-    left += state.unknown_outcomes._times
+    ledger = state.ledger
+    left = [*state.plans, *ledger.victims.strays, *ledger.assumed, *ledger.nominations]
+    left += [*ledger.nominations.lingering, *state.unknown_outcomes._times]
     hold(
         not left and not state.plans.victims_in_flight(),
         f"these are left: {left} {state.plans.victims_in_flight()}",
@@ -255,20 +256,21 @@ def essence(scene: Scene) -> Hashable:
 def _of_victim(scene: Scene, pod: Target) -> Hashable:
     plans = [scene.state.plans.of(key) for key in KEYS]
     roles = [plan and (pod in plan.victims, pod in plan.leaving, pod in plan.gone) for plan in plans]
-    return (_shown(scene, pod), _under_way(scene, pod), tuple(roles), pod in scene.state.terminating)
+    return (_shown(scene, pod), _under_way(scene, pod), tuple(roles), pod in scene.state.ledger.terminating)
 
 
 def _of_demand(scene: Scene, pod: Target) -> Hashable:
     state, key = scene.state, a_key(pod.name)
-    plan, promise, entry = state.plans.of(key), state.ledger.of(pod), state.queue._entries.get(key)
+    plan, promise, entry = state.plans.of(key), state.ledger.assumed.of(pod), state.queue._entries.get(key)
+    nomination = state.ledger.nominations.of(pod)
     missed = bool(entry.missed & entry.waits_for) if entry is not None else None
     standing = (state.queue.standing(key), missed, plan and plan.stage, promise and promise.state)
     return (
         _shown(scene, pod),
         _under_way(scene, pod),
         standing,
-        state.nominated.get(pod),
-        pod in state.lingering,
+        nomination and nomination.node,
+        pod in state.ledger.nominations.lingering,
     )
 
 
@@ -294,13 +296,13 @@ def _put_aside(scene: Scene) -> list[Effect]:
 
 
 def _under_way(scene: Scene, pod: Target) -> Hashable:
-    """In order, and who waits for it: the plan of the one, of the other, or nobody any more."""
+    """In order, and which plan waits for it: that of the one, of the other, or none any more."""
     plans, doubts = [scene.state.plans.of(key) for key in KEYS], scene.state.unknown_outcomes._times
     return tuple(
         (
             _word(call),
             tuple(plan is not None and call in plan.pending for plan in plans),
-            scene.state.plans._strays[call],
+            scene.state.ledger.victims.strays.count(call),
             scene.victims < _MANY and call in doubts,  # an answer was lost: the next time it waits
             later,
         )
@@ -323,7 +325,7 @@ def _word(effect: Effect) -> str:
 # What never changes is shared by all copies of a scene.
 _SHARED: tuple[type, ...] = (
     *(Target, Nominate, SetCondition, Evict, Bind, Announce),
-    *(Pod, Node, CompiledPod, Shape, Settings, Handover, Assumed),
+    *(Pod, Node, CompiledPod, Shape, Settings, Handover, Assumed, Nomination),
 )
 
 

@@ -9,7 +9,7 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import WatchFault
 from reprieve.cluster.mini.scheduler_calls import key_of_target
 from reprieve.cluster.mini.stored_objects import Stored
-from reprieve.cluster.port import Answer, Refused, Sight
+from reprieve.cluster.port import Answer, ClusterEvent, Refused
 from reprieve.model.effects import Effect, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced
 from reprieve.runtime.virtual_time import clock
@@ -27,15 +27,15 @@ class UnreliableConnection:
         self._seconds = self._rng.choice((0.0, 0.1, 1.0))  # until a request arrives, at most
         self._until = until
         self._up_at = 0.0
-        self.mistaken: list[Effect | WriteStatus] = []  # what was done to a namesake of whom it was meant for
+        self.mistaken: list[Effect | WriteStatus] = []  # effects on a namesake of their target
 
     def restart(self, seconds: float) -> None:
-        """For so long nobody answers; then whoever watches has to list again."""
+        """For so long there is no answer; then watches have to list again."""
         self._up_at = clock() + seconds
         self._cluster.disconnect(WatchFault.RELIST)
 
-    async def watch(self) -> AsyncIterator[Sight]:
-        recent: deque[Sight] = deque(maxlen=_REMEMBERED)
+    async def watch(self) -> AsyncIterator[ClusterEvent]:
+        recent: deque[ClusterEvent] = deque(maxlen=_REMEMBERED)
         synced = False
         async for sight in self._cluster.watch():
             await asyncio.sleep(max(0.0, self._up_at - clock()))
@@ -57,6 +57,6 @@ class UnreliableConnection:
         return answer
 
     def _namesake(self, effect: Effect | WriteStatus) -> Stored | None:
-        """Somebody else by the same name."""
+        """Another object of the same name."""
         found = self._cluster.store.find(key_of_target(effect.target))
         return found if found is not None and found.uid != effect.target.uid else None

@@ -12,7 +12,6 @@ from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import priority_of
 from reprieve.scheduler.handover import Handover, Stage
-from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
 from tests.reference.plain.toleration import may_be_taken_from
@@ -65,22 +64,14 @@ class WatchedScheduler(Scheduler):
         self._auditor.look()
         self._unended.update(effects)
         self._check_evictions({effect.target for effect in effects if isinstance(effect, Evict)})
-        hold(
-            self._state.nominated.keys() <= self._state.parts.keys(),
-            "room is reserved for somebody who does not wait",
-        )
-        for pod, key in self._state.parts.items():
-            in_line = self._state.queue.standing(key) not in (None, Standing.DECIDING)
-            hold(in_line or self._state.ledger.of(pod) is not None, f"{pod} is forgotten")
-        for key, handover in self._state.plans:
-            held = self._state.queue.standing(key) is Standing.HELD
-            hold(
-                held == handover.is_settling,
-                f"{key} is {self._state.queue.standing(key)} in {handover.stage}",
-            )
+        self.validate()
+        awaited = Counter(self._state.ledger.victims.strays)
+        awaited.update(call for _, plan in self._state.plans for call in plan.pending)
+        in_flight = self._unended + Counter(call for _, _, call in self._state.unknown_outcomes._due)
+        hold(awaited <= in_flight, f"answers are waited for that will not come: {awaited - in_flight}")
 
     def _check_evictions(self, victims: set[Target]) -> None:
-        """Nobody goes without an open plan, and whoever goes for one goes with all the others of its step."""
+        """No pod is evicted without an open plan, and the victims of a step are evicted together."""
         plans = [plan for _, plan in self._state.plans if plan.stage in (Stage.TAKING_ALONG, Stage.EVICTING)]
         for victim in victims:
             self._evictions.wanted(victim)
@@ -120,14 +111,15 @@ class WatchedScheduler(Scheduler):
         hold(runs >= group.spec.gang.min_count, f"{key} runs with {runs} of {group.spec.gang.min_count}")
 
     def _reserved(self) -> dict[Target, str]:
-        """Whoever waits for a node, because a plan says so or because it was promised before."""
+        """Pods that wait for a node, because of a plan or an earlier nomination."""
         plans = [
             plan for key, plan in self._state.plans if plan.is_open and key.kind is not DemandKind.RESIZE
         ]
-        return {**self._state.nominated, **{pod: node for plan in plans for pod, node in plan.places}}
+        nominated = {nomination.pod: nomination.node for nomination in self._state.ledger.nominations}
+        return nominated | {pod: node for plan in plans for pod, node in plan.places}
 
     def _check_reserved_room(self, decision: Decision, reserved: dict[Target, str]) -> None:
-        """Those who were placed fit beside everybody there and those who wait to come there."""
+        """Placed pods fit beside all pods there and those nominated there."""
         view = self._state.world.snapshot()
         for node in set(decision.nodes):
             row = view.nodes.rows[node]
@@ -137,14 +129,14 @@ class WatchedScheduler(Scheduler):
             hold(bool((room >= 0).all()), f"{decision.demand} is placed on {node} into room of others")
 
     def _ahead(self, decision: Decision, node: str, waiting: list[Target]) -> Iterator[Target]:
-        """Others who wait for a node, longest first, as far as they come before a demand that was put there.
+        """Others that wait for a node, longest first, if they come before a demand that was placed there.
 
-        Of equals, those who waited before all of its pods that are there now did; any, if one did not wait.
+        Of equals, those that waited before all of its pods that are there now; any, if one did not wait.
         """
         here = {pod for pod, name in decision.places if name == node}
         own = (decision.demand.namespace, decision.demand.name)
         for i, pod in enumerate(waiting):
-            key = self._state.parts.get(pod)
+            key = self._state.ledger.parts.get(pod)
             if key is None or pod in here or key.object == own:
                 continue
             priority = priority_of(self._state.world, key, self._state.settings.group_rules)
@@ -169,7 +161,7 @@ class WatchedScheduler(Scheduler):
                 self._check_whole(plan, (group.metadata.namespace, group.metadata.name))
 
     def _check_budgets(self, plan: Handover, in_flight: set[Target]) -> None:
-        """By the plain count: those who go, and those who were to go before, for whichever plan."""
+        """By the plain count: the victims, and those in flight of any other plan."""
         new = set(plan.victims) - in_flight
         policies = self._state.settings.policies.values()
         if (
@@ -199,7 +191,7 @@ class WatchedScheduler(Scheduler):
                 continue
             target = pod_target(pod.pod)
             somewhere = self._state.world.snapshot().where[self._state.world.row(member)] >= 0
-            stuck = target in self._state.terminating.stuck
+            stuck = target in self._state.ledger.terminating.stuck
             hold(target in plan.victims or stuck or not somewhere, f"{member} stays when its group goes")
 
     # --- at the end ---
@@ -207,11 +199,14 @@ class WatchedScheduler(Scheduler):
     def check_rest(self) -> None:
         self.plan_audit.check_rest()
         hold(not len(self._state.plans), f"plans are left: {list(self._state.plans)}")
-        hold(not self._state.nominated, f"room is reserved: {self._state.nominated}")
-        hold(not self._state.lingering, f"nominations linger: {self._state.lingering}")
+        ledger = self._state.ledger
+        hold(not len(ledger.nominations), f"room is reserved: {list(ledger.nominations)}")
+        lingering = ledger.nominations.lingering
+        hold(not lingering, f"nominations linger: {lingering}")
         in_flight = self._state.plans.victims_in_flight()
         hold(not in_flight, f"marks are left: {in_flight}")
-        hold(not len(self._state.ledger), f"promises are left: {[str(a.pod) for a in self._state.ledger]}")
+        promises = [str(assumed.pod) for assumed in ledger.assumed]
+        hold(not promises, f"promises are left: {promises}")
         under_way = [effect for effect, number in self._unended.items() if number]
         hold(not under_way, f"effects did not end: {under_way}")
 
@@ -219,12 +214,10 @@ class WatchedScheduler(Scheduler):
         resizes = self._state.resizes(DemandKey.of_resize(pod))
         return self._state.is_ours(pod) and resizes is not None and resizes.is_waiting(pod)
 
-    def check_nobody_is_forgotten(self, pods: Iterable[Pod]) -> None:
+    def check_no_pod_is_forgotten(self, pods: Iterable[Pod]) -> None:
         waiting = {
             (p.metadata.namespace, p.metadata.name) for p in pods if is_waiting(p) or self._wants_more(p)
         }
-        hold({(pod.namespace, pod.name) for pod in self._state.parts} == waiting, f"waiting are {waiting}")
-        hold(
-            set(self._state.queue._entries) == set(self._state.parts.values()),
-            f"in line are {list(self._state.queue._entries)}",
-        )
+        parts, queue = self._state.ledger.parts, self._state.queue
+        hold({(pod.namespace, pod.name) for pod, _ in parts} == waiting, f"waiting are {waiting}")
+        hold(set(queue) == set(parts.demands()), f"in line are {list(queue)}")

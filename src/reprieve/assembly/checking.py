@@ -12,12 +12,12 @@ from reprieve import config
 from reprieve.assembly.daemon import DaemonError, answered_rights, needed_rights, places, server_version
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.timestamps import moment, stamp
-from reprieve.cluster.kube import client, rights
+from reprieve.cluster.kube import client, permissions
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
 from reprieve.cluster.kube.kubeconfig import AccessError
-from reprieve.cluster.kube.requests import Request
-from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place
+from reprieve.cluster.kube.requests import KubeRequest
+from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping
 
 _OLDEST = (1, 28)
 # Kinds that a server may lack, and what Reprieve then cannot do.
@@ -86,7 +86,7 @@ async def _findings(
     connection: Connection, configured: config.Configuration, gates: config.Gates, version: str, now: float
 ) -> AsyncIterator[CheckResult]:
     yield _about_version(version)
-    if person := await connection.ask(rights.who_are_we()):
+    if person := await connection.run(permissions.self_subject_review()):
         yield CheckResult("User", Grade.GOOD, f"the rights are those of {person}")
     found = await places(connection)
     for finding in (*_about_kinds(found), *_about_gates(gates, found, await _parts_of_pods(connection))):
@@ -94,8 +94,8 @@ async def _findings(
     for finding in _about_rights(await answered_rights(connection, needed_rights(configured, found))):
         yield finding
     for judging, without in (
-        (rights.judging_rights(), "no client can read /metrics and /configz"),
-        (rights.authority_rights(), "client certificates do not count on our pages, only tokens"),
+        (permissions.review_permissions(), "no client can read /metrics and /configz"),
+        (permissions.client_ca_permissions(), "client certificates do not count on our pages, only tokens"),
     ):
         for finding in _about_judging(await answered_rights(connection, list(judging)), without):
             yield finding
@@ -113,7 +113,7 @@ def _about_version(version: str) -> CheckResult:
     return CheckResult("Version", Grade.GOOD, version)
 
 
-def _about_kinds(found: Sequence[Place]) -> Iterator[CheckResult]:
+def _about_kinds(found: Sequence[RestMapping]) -> Iterator[CheckResult]:
     there = {place.kind: place for place in found}
     for kind in CANDIDATES:
         place = there.get(kind)
@@ -125,7 +125,9 @@ def _about_kinds(found: Sequence[Place]) -> Iterator[CheckResult]:
             yield CheckResult("Kind", Grade.BAD, f"the server has no {kind}, which every scheduler needs")
 
 
-def _about_gates(gates: config.Gates, found: Sequence[Place], parts: frozenset[str]) -> Iterator[CheckResult]:
+def _about_gates(
+    gates: config.Gates, found: Sequence[RestMapping], parts: frozenset[str]
+) -> Iterator[CheckResult]:
     """Gates that are on, although this server lacks what they need."""
     kinds = {place.kind for place in found}
     lacking = "is on, and the server has no"
@@ -140,12 +142,12 @@ def _about_gates(gates: config.Gates, found: Sequence[Place], parts: frozenset[s
 
 
 async def _parts_of_pods(connection: Connection) -> frozenset[str]:
-    response = await connection.send(Request("GET", "/api/v1"))
+    response = await connection.send(KubeRequest("GET", "/api/v1"))
     listed = response.object.get("resources") if response.is_success else None
     return frozenset(str(entry.get("name")) for entry in listed or () if isinstance(entry, dict))
 
 
-def _about_rights(answers: Mapping[rights.Right, bool | None]) -> Iterator[CheckResult]:
+def _about_rights(answers: Mapping[permissions.Permission, bool | None]) -> Iterator[CheckResult]:
     for right, may in answers.items():
         if may is None:
             yield CheckResult("Right", Grade.WARNING, f"the server does not say whether we may {right}")
@@ -155,7 +157,9 @@ def _about_rights(answers: Mapping[rights.Right, bool | None]) -> Iterator[Check
         yield CheckResult("Right", Grade.GOOD, f"{given} of {len(answers)} rights are given")
 
 
-def _about_judging(answers: Mapping[rights.Right, bool | None], without: str) -> Iterator[CheckResult]:
+def _about_judging(
+    answers: Mapping[permissions.Permission, bool | None], without: str
+) -> Iterator[CheckResult]:
     for right in (right for right, may in answers.items() if may is False):
         yield CheckResult("Right", Grade.WARNING, f"we may not {right}: {without}")
 
@@ -209,7 +213,7 @@ def _about_our_lease(name: str, held: _Held | None) -> CheckResult:
 async def _held(connection: Connection, namespace: str, name: str, now: float) -> _Held | None:
     """None if the lease cannot be read."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
-    response = await connection.send(Request("GET", path))
+    response = await connection.send(KubeRequest("GET", path))
     if response.status == HTTPStatus.NOT_FOUND:
         return _Held()
     if not response.is_success:

@@ -21,14 +21,14 @@ from reprieve.assembly.journals import journal_in
 from reprieve.assembly.kube_cluster import reached, scheduled, scheduling
 from reprieve.assembly.observed_scheduler import watched
 from reprieve.assembly.scheduler_settings import DEFAULT_GATES, settings_of
-from reprieve.cluster.kube import client, lease, rights
+from reprieve.cluster.kube import client, lease, permissions
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
 from reprieve.cluster.kube.cluster import KubeCluster
 from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.kubeconfig import AccessError
-from reprieve.cluster.kube.requests import Request, Response
-from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
+from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping
 from reprieve.runtime.decision_log import DecisionLog
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.readiness import Readiness
@@ -112,7 +112,7 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
     for warning in daemon.configured.warnings:
         _log.warning("%s", warning)
     observers = _Observers()
-    daemon.access.onlooker = observers.telemetry.answered
+    daemon.access.observer = observers.telemetry.answered
     async with AsyncExitStack() as stack:
         if daemon.endpoint is not None:
             pages = served(
@@ -176,11 +176,11 @@ async def lead(  # noqa: PLR0913, PLR0917  every one is needed
     """
     wanted = configured.settings.leader_election
     times = (wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)
-    terms = lease.Terms(wanted.resource_namespace, wanted.resource_name, identity, *times)
+    terms = lease.LeaseTerms(wanted.resource_namespace, wanted.resource_name, identity, *times)
     election: lease.Election
 
     def may_ask_for() -> float:
-        return election.may_ask_for()
+        return election.may_write_lease_for()
 
     # Its own connection: a leader whose renewals queue behind other requests loses the lease.
     async with client.connected(access, may_write_for=may_ask_for) as connection:
@@ -243,10 +243,10 @@ async def server_version(connection: Connection, patience: float = 0.0) -> str:
     return str(response.object.get("gitVersion") or "unknown")
 
 
-async def _knocked(connection: Connection, until: float) -> Response:
+async def _knocked(connection: Connection, until: float) -> KubeResponse:
     while True:
         try:
-            return await connection.send(Request("GET", "/version"))
+            return await connection.send(KubeRequest("GET", "/version"))
         except NoAnswerError as error:
             if asyncio.get_running_loop().time() >= until:
                 raise DaemonError(str(error)) from error
@@ -254,41 +254,45 @@ async def _knocked(connection: Connection, until: float) -> Response:
         await asyncio.sleep(_KNOCK_AGAIN)
 
 
-async def places(connection: Connection) -> list[Place]:
+async def places(connection: Connection) -> list[RestMapping]:
     """Where the server serves the kinds that Reprieve reads; without those that it lacks."""
     discovery = Discovery(connection)
     found = [await discovery.find(kind) for kind in CANDIDATES]
     return [place for place in found if place is not None]
 
 
-def needed_rights(configured: config.Configuration, found: Iterable[Place]) -> list[rights.Right]:
+def needed_rights(
+    configured: config.Configuration, found: Iterable[RestMapping]
+) -> list[permissions.Permission]:
     election = configured.settings.leader_election
-    needed = list(rights.scheduling_rights(found))
+    needed = list(permissions.scheduling_permissions(found))
     if election.leader_elect:
-        needed += rights.leading_rights(election.resource_namespace, election.resource_name)
+        needed += permissions.election_permissions(election.resource_namespace, election.resource_name)
     return needed
 
 
-async def missing_rights(connection: Connection, needed: Sequence[rights.Right]) -> list[rights.Right]:
+async def missing_rights(
+    connection: Connection, needed: Sequence[permissions.Permission]
+) -> list[permissions.Permission]:
     """A server that does not answer a review counts as allowing: the call itself will show."""
     return [right for right, may in (await answered_rights(connection, needed)).items() if may is False]
 
 
 async def answered_rights(
-    connection: Connection, needed: Sequence[rights.Right]
-) -> dict[rights.Right, bool | None]:
+    connection: Connection, needed: Sequence[permissions.Permission]
+) -> dict[permissions.Permission, bool | None]:
     """Whether the server grants each of these; None if it does not answer the review."""
     turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def ask(right: rights.Right) -> bool | None:
+    async def ask(right: permissions.Permission) -> bool | None:
         async with turns:
-            return await connection.ask(rights.may_we(right))
+            return await connection.run(permissions.self_access_review(right))
 
     answers = await asyncio.gather(*map(ask, needed))
     return dict(zip(needed, answers, strict=True))
 
 
-def told_missing(missing: Sequence[rights.Right]) -> str:
+def told_missing(missing: Sequence[permissions.Permission]) -> str:
     named = ", ".join(map(str, missing[:_NAMED]))
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
     return f"the server does not allow us to {named}{more}: expected the rights of the role in deploy/base"

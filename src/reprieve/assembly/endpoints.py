@@ -22,11 +22,11 @@ from reprieve.assembly.trust import (
     keep_looking,
 )
 from reprieve.cluster.kube import client
+from reprieve.cluster.kube.access_reviews import DelegatedAuth, ReviewCacheTimes
 from reprieve.cluster.kube.auth import Access
-from reprieve.cluster.kube.authorities import UntoldError, client_authorities
 from reprieve.cluster.kube.client import Connection, NoAnswerError
-from reprieve.cluster.kube.reviews import Doorkeeper, Memory
-from reprieve.config.writing import written
+from reprieve.cluster.kube.client_ca import ClientCaUnavailableError, read_client_ca
+from reprieve.config.encoding import as_document
 from reprieve.runtime.http_endpoints import (
     JSON,
     PROBES,
@@ -109,7 +109,7 @@ async def served(
         for task in await _keep_up(trust, endpoint, judges, who):
             stack.callback(task.cancel)
         judging = judges.judging
-        keeper = Doorkeeper(who, may, Memory(judging.known, judging.allowed, judging.refused))
+        keeper = DelegatedAuth(who, may, ReviewCacheTimes(judging.known, judging.allowed, judging.refused))
         made = application(endpoints, _authorize(keeper, trust), endpoint.for_all)
         runner = web.AppRunner(made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
         await runner.setup()
@@ -123,8 +123,8 @@ async def _keep_up(
 ) -> list["asyncio.Task[None]"]:
     async def ask() -> bytes:
         try:
-            return await server.ask(client_authorities())
-        except (NoAnswerError, UntoldError) as error:
+            return await server.run(read_client_ca())
+        except (NoAnswerError, ClientCaUnavailableError) as error:
             raise EndpointError(str(error)) from error
 
     asks = endpoint.files.clients is None and judges.judging.looks_up
@@ -134,7 +134,7 @@ async def _keep_up(
     return [asyncio.create_task(each) for each in work]
 
 
-def _authorize(keeper: Doorkeeper, trust: Trust) -> Authorize:
+def _authorize(keeper: DelegatedAuth, trust: Trust) -> Authorize:
     async def denial(caller: HttpClient, path: str) -> Denial | None:
         return await keeper.refusal(caller.token, trust.bearer(caller.connection), path)
 
@@ -142,7 +142,7 @@ def _authorize(keeper: Doorkeeper, trust: Trust) -> Authorize:
 
 
 def _configz(configured: config.Configuration) -> bytes:
-    return msgspec.json.encode({"componentconfig": written(configured)})
+    return msgspec.json.encode({"componentconfig": as_document(configured)})
 
 
 async def _listen(runner: web.AppRunner, endpoint: ServingEndpoint, trust: Trust) -> None:

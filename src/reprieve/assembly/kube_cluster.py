@@ -26,7 +26,7 @@ async def reached(
     ``may_write_for``: for how many more seconds this client may write.
     """
     rate, burst = pace_of(configured)
-    limits = client.Limits(rate=rate, burst=burst)
+    limits = client.ClientLimits(rate=rate, burst=burst)
     async with cluster.kube_cluster(access, clock, limits, may_write_for) as there:
         yield there
 

@@ -10,7 +10,7 @@ from reprieve.config.plugin_args import DefaultingType, PodTopologySpreadArgs, R
 from reprieve.model.objects import NodeAffinity, Ref, TopologySpreadConstraint
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import NodeQuery, compile_node_selector
-from reprieve.model.shape import WeightedNodeTerm, compile_node_wishes
+from reprieve.model.shape import WeightedNodeTerm, compile_preferred_nodes
 from reprieve.placement.constraints import BY_PLUGIN
 from reprieve.placement.profile import (
     SYSTEM_SPREAD,
@@ -23,7 +23,7 @@ from reprieve.placement.profile import (
 )
 
 
-def profile_of(configured: config.Profile) -> Profile:
+def profile_of(configured: config.KubeSchedulerProfile) -> Profile:
     """What a configured profile means for placement."""
     args = configured.args
     fit, neighbours, spread = args.node_resources_fit, args.inter_pod_affinity, args.pod_topology_spread
@@ -62,7 +62,7 @@ def _added_affinity(affinity: NodeAffinity) -> tuple[NodeQuery, tuple[WeightedNo
     required = affinity.required_during_scheduling_ignored_during_execution
     preferred = affinity.preferred_during_scheduling_ignored_during_execution
     query = NodeQuery(terms=compile_node_selector(required, "addedAffinity", unused))
-    return query, compile_node_wishes(preferred, "addedAffinity", unused)
+    return query, compile_preferred_nodes(preferred, "addedAffinity", unused)
 
 
 def _default_spread(args: PodTopologySpreadArgs) -> tuple[DefaultSpread, ...]:

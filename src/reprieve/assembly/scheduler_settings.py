@@ -67,7 +67,7 @@ def pace_of(configured: config.Configuration) -> tuple[float, int]:
     return wanted.qps or usual.qps, wanted.burst or usual.burst
 
 
-def policy_of(configured: config.Profile, gates: config.Gates = DEFAULT_GATES) -> Policy:
+def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEFAULT_GATES) -> Policy:
     """What a configured profile means for preemption."""
     args = configured.args.reprieve
     as_upstream = args.policy is Preset.UPSTREAM
@@ -101,7 +101,7 @@ _NOT_YET = {
 }
 
 
-def _refuse_what_is_not_there(profiles: Sequence[config.Profile]) -> None:
+def _refuse_what_is_not_there(profiles: Sequence[config.KubeSchedulerProfile]) -> None:
     """Rejects keys that have no effect yet: otherwise the user would not notice that they do nothing."""
     defaults, errors = config_args.ReprieveArgs(), []
     for i, profile in enumerate(profiles):
@@ -111,7 +111,7 @@ def _refuse_what_is_not_there(profiles: Sequence[config.Profile]) -> None:
             for field in msgspec.structs.fields(args)
             if field.encode_name in _NOT_YET and getattr(args, field.name) != getattr(defaults, field.name)
         }
-        if args.search is config_args.Search.LEAST_DISTURBANCE:
+        if args.search is config_args.SearchAlgorithm.LEAST_DISTURBANCE:
             wrong["search"] = "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream"
         where = f"profiles[{i}]: {{}} in the arguments of Reprieve"
         errors += [config.ConfigError(path=where.format(key), message=text) for key, text in wrong.items()]

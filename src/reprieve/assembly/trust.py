@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from reprieve.cluster.certificates import Bearer, Certificate, bearer_of, new_certificate, server_context
+from reprieve.cluster.certificates import (
+    Certificate,
+    CertificateSubject,
+    new_certificate,
+    server_context,
+    subject_of,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -60,11 +66,11 @@ class Trust:
         self._known = self._read()
         self._newest = self._made(self._known)
 
-    def bearer(self, connection: ssl.SSLObject | None) -> Bearer | None:
+    def bearer(self, connection: ssl.SSLObject | None) -> CertificateSubject | None:
         """The subject of a client certificate, if still trusted: a connection may outlive the trust."""
         if connection is None or self._verified_by.get(connection.context) != self._trusted(self._known):
             return None
-        return bearer_of(connection.getpeercert())
+        return subject_of(connection.getpeercert())
 
     def look(self) -> None:
         """Reads the files again. Logs an error once, and keeps the last valid certificates."""

@@ -1,4 +1,4 @@
-"""`reprieve check`: can I be this cluster's scheduler?"""
+"""`reprieve check`: can Reprieve be the scheduler of this cluster?"""
 
 import asyncio
 import json
@@ -9,23 +9,25 @@ import click
 from reprieve.assembly.checking import CheckReport, Grade
 from reprieve.assembly.checking import check as checked
 from reprieve.assembly.daemon import DaemonError
-from reprieve.cli.configuring import document_in, wrong
-from reprieve.cli.screen import show
+from reprieve.cli.config_files import config_error, document_in
+from reprieve.cli.terminal import show
 from reprieve.config import InvalidConfigurationError
-from reprieve.report.text import BLANK, Line, Tone
+from reprieve.report.text_layout import BLANK, LineStyle, TextLine
 
-_TONES = {Grade.GOOD: Tone.FAINT, Grade.WARNING: Tone.PLAIN, Grade.BAD: Tone.BAD}
-_CANNOT = 1
+_TONES = {Grade.GOOD: LineStyle.FAINT, Grade.WARNING: LineStyle.PLAIN, Grade.BAD: LineStyle.BAD}
+_CANNOT = 1  # exit code
 
 
 @click.command()
-@click.option("--config", "config_file", metavar="FILE", help="A KubeSchedulerConfiguration; `-` is stdin.")
-@click.option("--kubeconfig", default="", metavar="FILE", help="Otherwise as kubectl finds it, or a pod.")
-@click.option("--context", default="", metavar="NAME", help="Of the kubeconfig; otherwise the current one.")
-@click.option("--feature-gates", default="", metavar="A=true,B=false", help="As for the scheduler.")
+@click.option("--config", "config_file", metavar="FILE", help="A KubeSchedulerConfiguration; `-` for stdin.")
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="For people, or for programs."
+    "--kubeconfig", default="", metavar="FILE", help="Default: as for kubectl, or the pod's service account."
 )
+@click.option(
+    "--context", default="", metavar="NAME", help="A context of the kubeconfig. Default: the current one."
+)
+@click.option("--feature-gates", default="", metavar="A=true,B=false", help="As for `reprieve scheduler`.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 @click.pass_context
 def check(  # noqa: PLR0913, PLR0917  one for each flag
     ctx: click.Context,
@@ -35,15 +37,17 @@ def check(  # noqa: PLR0913, PLR0917  one for each flag
     feature_gates: str,
     output: str,
 ) -> None:
-    """Can I be this cluster's scheduler? Versions, API groups, rights, feature gates; nothing is changed.
+    """Check whether Reprieve can schedule this cluster: version, API groups, permissions, feature gates.
 
-    Exit codes: 0 if I can, 1 if not or if it cannot be found out, 2 if flags or configuration are wrong.
+    Nothing is changed in the cluster.
+
+    Exit codes: 0 if it can, 1 if it cannot or the check failed, 2 if flags or configuration are invalid.
     """
     document = document_in(config_file)
     try:
         report = asyncio.run(checked(document, feature_gates, kubeconfig, context))
     except InvalidConfigurationError as error:
-        raise wrong(config_file, error) from error
+        raise config_error(config_file, error) from error
     except DaemonError as error:
         raise click.ClickException(f"{error}.") from error
     if output == "json":
@@ -60,8 +64,10 @@ def _document(report: CheckReport) -> dict[str, Any]:
     return {**head, **about, "findings": found}
 
 
-def _lines(report: CheckReport) -> list[Line]:
-    found = [Line(f"{f.grade.value.lower():8}{f.code}: {f.text}", _TONES[f.grade]) for f in report.findings]
+def _lines(report: CheckReport) -> list[TextLine]:
+    found = [
+        TextLine(f"{f.grade.value.lower():8}{f.code}: {f.text}", _TONES[f.grade]) for f in report.findings
+    ]
     answer = "can" if report.can_schedule else "cannot"
-    tone = Tone.GOOD if report.can_schedule else Tone.BAD
-    return [*found, BLANK, Line(f"Reprieve {answer} be the scheduler of {report.server}.", tone)]
+    tone = LineStyle.GOOD if report.can_schedule else LineStyle.BAD
+    return [*found, BLANK, TextLine(f"Reprieve {answer} be the scheduler of {report.server}.", tone)]

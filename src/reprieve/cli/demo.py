@@ -1,6 +1,6 @@
-"""`reprieve demo`: a few scenes for somebody who has just come, or pods of one's own in one's own cluster.
+"""`reprieve demo`: a few scenes, or the user's own pods in the user's own cluster.
 
-Knows which scenes there are, and nothing of what they show.
+Knows the names of the scenes, and nothing of their content.
 """
 
 import sys
@@ -12,10 +12,10 @@ from typing import TextIO
 
 import click
 
-from reprieve.cli.scenes import SCENES, Pace
-from reprieve.cli.screen import note, show
+from reprieve.cli.scenes import SCENES, ScenePacing
+from reprieve.cli.terminal import note, show
 from reprieve.cli.text_files import STDIN
-from reprieve.report.text import BLANK, Line, Tone
+from reprieve.report.text_layout import BLANK, LineStyle, TextLine
 
 UNREADABLE, FITS_NOWHERE = 1, 20
 BREATH_SECONDS = 0.15
@@ -29,7 +29,7 @@ BREATH_SECONDS = 0.15
     "scenes",
     multiple=True,
     type=click.Choice(tuple(SCENES)),
-    help="Play this scene; can be given several times. Otherwise all are played.",
+    help="Play this scene; may be repeated. Default: all scenes.",
 )
 @click.option(
     "-f",
@@ -37,20 +37,20 @@ BREATH_SECONDS = 0.15
     "filenames",
     multiple=True,
     metavar="FILE",
-    help="Place the pods of this file; - is stdin. Can be given several times.",
+    help="Place the pods of this file; `-` for stdin. May be repeated.",
 )
 @click.option(
     "--cluster",
     metavar="FILE",
-    help="Place them in this cluster, as 'kubectl get nodes,pods -A -o yaml' prints it.",
+    help="Place them in this cluster: the output of 'kubectl get nodes,pods -A -o yaml'.",
 )
 @click.option(
     "--speed",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
-    help="Let N seconds of a story pass in one of yours, instead of all at once.",
+    help="Play N simulated seconds per second. Default: as fast as possible.",
 )
-@click.option("--no-input", is_flag=True, help="Do not wait for anybody to read along.")
+@click.option("--no-input", is_flag=True, help="Do not wait for Enter between steps.")
 @click.pass_context
 def demo(  # noqa: PLR0913, PLR0917  one for each flag
     ctx: click.Context,
@@ -60,65 +60,65 @@ def demo(  # noqa: PLR0913, PLR0917  one for each flag
     speed: float | None,
     no_input: bool,
 ) -> None:
-    """Show in a few scenes what Reprieve does.
+    """Show what Reprieve does, in a few scenes.
 
-    With FILE it places your own pods instead. Nothing is changed anywhere.
+    With -f or --cluster it places your own pods instead. Nothing is changed in any cluster.
 
-    Of your own pods the exit status tells: 0 if each found a place, 20 if one fits nowhere, 1 if something
-    could not be read.
+    Exit codes with your own pods: 0 if all fit, 20 if a pod fits on no node, 1 if an object could not be
+    read.
     """
     own = [name for name in (cluster, *filenames) if name is not None]
     pace = replace(pace_for(no_input or STDIN in own), speed=speed)
     if not own:
         play_scenes(scenes or tuple(SCENES), pace, ctx.command_path)
         return
-    if set(scenes) - {"placing"}:
-        raise click.UsageError("files of your own are for the scene placing")
+    if set(scenes) - {"placement"}:
+        raise click.UsageError("-f and --cluster work with the scene placement only")
     ctx.exit(place_own(cluster, filenames, pace))
 
 
-def play_scenes(names: tuple[str, ...], pace: Pace, command: str) -> None:
+def play_scenes(names: tuple[str, ...], pace: ScenePacing, command: str) -> None:
     for number, name in enumerate(names, start=1):
         if number > 1:
             pace.wait("the next scene")
             show([BLANK])
-        show([Line(f"Scene {number} of {len(names)}: {name}", Tone.HEADING), BLANK])
-        play: Callable[[Pace, str], None] = import_module(f"reprieve.cli.scenes.{name}").play
+        show([TextLine(f"Scene {number} of {len(names)}: {name}", LineStyle.HEADING), BLANK])
+        play: Callable[[ScenePacing, str], None] = import_module(f"reprieve.cli.scenes.{name}").play
         play(pace, command)
 
 
-def place_own(cluster: str | None, filenames: tuple[str, ...], pace: Pace) -> int:
-    """Places somebody's own pods; the exit status."""
-    from reprieve.cli.scenes.placing import ask_for_all, set_scene
+def place_own(cluster: str | None, filenames: tuple[str, ...], pace: ScenePacing) -> int:
+    """Places the pods of the files; returns the exit code."""
+    from reprieve.cli.scenes.placement import place_all, set_scene
 
     scene = set_scene(cluster, filenames)
-    for sentence in scene.complaints:
+    for sentence in scene.errors:
         note(sentence)
     if not len(scene.view.nodes):
         raise click.ClickException(f"{cluster}: expected at least one node")
-    if filenames and not scene.asking:
+    if filenames and not scene.pending:
         raise click.ClickException(f"{', '.join(filenames)}: expected at least one pod without a node")
-    everybody_fits = ask_for_all(scene, pace)
-    if scene.complaints:
+    all_fit = place_all(scene, pace)
+    if scene.errors:
         return UNREADABLE
-    return 0 if everybody_fits else FITS_NOWHERE
+    return 0 if all_fit else FITS_NOWHERE
 
 
-# --- somebody who reads along --------------------------------------------------------------------
+# --- pacing --------------------------------------------------------------------------------------
 
 
-def pace_for(alone: bool) -> Pace:
-    """Nobody has to wait for a file, or for a reader who is not there."""
+def pace_for(alone: bool) -> ScenePacing:
+    """Pauses only on a terminal: output to a file or a pipe must not wait for Enter."""
     if alone or not is_terminal(sys.stdin) or not is_terminal(sys.stdout):
-        return Pace(lambda _: None, lambda: None)
-    return Pace(wait_for_enter, lambda: time.sleep(BREATH_SECONDS))
+        return ScenePacing(lambda _: None, lambda: None)
+    return ScenePacing(wait_for_enter, lambda: time.sleep(BREATH_SECONDS))
 
 
 def wait_for_enter(what: str) -> None:
-    click.echo(f"Enter shows {what}. ", nl=False, err=True)
+    click.echo(f"Press Enter for {what}. ", nl=False, err=True)
     sys.stdin.readline()
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """A stream that was closed before we began is None."""
+    """A stream that was closed before the start is None."""
     return stream is not None and stream.isatty()

@@ -1,4 +1,4 @@
-"""`reprieve down`: a cluster that is up on this machine ends, as by Ctrl-C."""
+"""`reprieve down`: stops a local cluster, as Ctrl-C does."""
 
 import time
 from pathlib import Path
@@ -18,20 +18,20 @@ _LOOK_EVERY = 0.1
     "--data-dir",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The one that is kept there.",
+    help="Stop the cluster that is stored there.",
 )
-@click.option("--all", "everything", is_flag=True, help="All that are up.")
+@click.option("--all", "everything", is_flag=True, help="Stop all local clusters.")
 def down(pid: int | None, data_dir: Path | None, *, everything: bool) -> None:
-    """End the cluster that `reprieve up` keeps on this machine; name one by PID if there are several.
+    """Stop the cluster that `reprieve up` started; give its PID if there are several.
 
-    What has a --data-dir is kept there, and goes on with the next `reprieve up`.
+    A cluster with a --data-dir is stored there, and the next `reprieve up` with that directory resumes it.
     """
     chosen = [c for c in running_clusters() if _is_meant(c, pid, data_dir)]
     if not chosen:
-        raise click.ClickException("no such cluster is up: `reprieve status` shows those that are.")
+        raise click.ClickException("no such cluster is running: `reprieve status` lists those that are.")
     if len(chosen) > 1 and not everything:
         pids = ", ".join(str(cluster.pid) for cluster in chosen)
-        raise click.UsageError(f"several clusters are up: name one of {pids}, or --all.")
+        raise click.UsageError(f"several clusters are running: give one of the PIDs {pids}, or --all.")
     for cluster in chosen:
         _end(cluster)
 
@@ -47,7 +47,7 @@ def _end(cluster: RunningCluster) -> None:
     while cluster in running_clusters():
         if time.monotonic() > until:
             raise click.ClickException(
-                f"the cluster at {cluster.address} did not end: see process {cluster.pid}."
+                f"the cluster at {cluster.address} did not stop in {PATIENCE:g} s: see process {cluster.pid}."
             )
         time.sleep(_LOOK_EVERY)
-    click.echo(f"The cluster at {cluster.address} is down.")
+    click.echo(f"Stopped the cluster at {cluster.address}.")

@@ -1,7 +1,6 @@
-"""Which command was asked for?
+"""The command group: the names of the commands, and one line about each.
 
-Knows the names of the commands and one line about each, and nothing of what they do: a command's module
-is imported when the command is called, so that asking for help costs nothing.
+A command's module is imported only when the command is called, so that `--help` is fast.
 """
 
 import sys
@@ -11,17 +10,17 @@ from typing import Any
 
 import click
 
-# Name: the one line that the overview shows. The command is the function of that name in the module of
-# that name beside this one.
+# Name: the line that `reprieve --help` shows. The command is the function of that name in the module of that
+# name.
 COMMANDS = {
-    "demo": "Show in a few scenes what Reprieve does.",
-    "replay": "Repeat what a scheduler wrote down: does it decide the same?",
-    "up": "Start a cluster on this machine that kubectl can use.",
-    "scheduler": "Schedule a real cluster.",
-    "check": "Can Reprieve be the scheduler of a cluster?",
-    "config": "The defaults of the configuration, and whether a file is right.",
-    "status": "Show the clusters that are up on this machine.",
-    "down": "End one of them.",
+    "demo": "Show what Reprieve does, in a few scenes.",
+    "replay": "Replay a journal and compare the decisions.",
+    "up": "Start a local cluster for kubectl, with simulated nodes.",
+    "scheduler": "Run the scheduler of a real cluster.",
+    "check": "Check whether Reprieve can schedule a cluster.",
+    "config": "Print the default configuration, or validate a file.",
+    "status": "List the local clusters that are running.",
+    "down": "Stop a local cluster.",
 }
 
 
@@ -45,11 +44,11 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="reprieve", message="%(prog)s %(version)s")
 def reprieve() -> None:
-    """A Kubernetes scheduler that makes room for the important by disturbing as few as it can."""
+    """A Kubernetes scheduler that preempts as few pods as it can, and says why."""
 
 
 def called_as(path: str) -> str:
-    """The words somebody typed to get here: kubectl runs kubectl-reprieve for `kubectl reprieve`."""
+    """The command as it was typed: kubectl runs kubectl-reprieve for `kubectl reprieve`."""
     return "kubectl reprieve" if PurePath(path).stem == "kubectl-reprieve" else "reprieve"
 
 

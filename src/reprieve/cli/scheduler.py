@@ -1,6 +1,6 @@
-"""`reprieve scheduler`: the daemon for a real cluster. Flags are spelled as kube-scheduler's.
+"""`reprieve scheduler`: the scheduler of a real cluster, with kube-scheduler's flags.
 
-How scheduling is done is not known here.
+How scheduling works is not known here.
 """
 
 import asyncio
@@ -14,13 +14,19 @@ import yaml
 
 from reprieve.assembly.daemon import Daemon, DaemonError, Wanted, daemon_of, schedule_until
 from reprieve.assembly.trust import EndpointError
-from reprieve.cli.configuring import document_in, with_flags, wrong
-from reprieve.cli.idle_flags import idle_flags, told_of
-from reprieve.cli.serving import endpoint_of, judging_flags, judging_of, passed_over, serving_flags
-from reprieve.cli.signals import interruption
-from reprieve.cli.spelling import File, Flags, Verbosity, switch, together
-from reprieve.config import InvalidConfigurationError, idle_gates, parse_configuration
-from reprieve.config.writing import written
+from reprieve.cli.config_files import config_error, document_in, with_flags
+from reprieve.cli.go_flags import File, Flags, Verbosity, switch, together
+from reprieve.cli.ignored_flags import ignored_flag_warnings, ignored_flags
+from reprieve.cli.serving_flags import (
+    endpoint_of,
+    judging_flags,
+    judging_of,
+    serving_flag_warnings,
+    serving_flags,
+)
+from reprieve.cli.shutdown_signals import interruption
+from reprieve.config import InvalidConfigurationError, ignored_gates, parse_configuration
+from reprieve.config.encoding import as_document
 from reprieve.runtime.logs import log_to
 
 _log = logging.getLogger(__name__)
@@ -29,10 +35,10 @@ _ELECTION = (
     *("leaderElect", "leaseDuration", "renewDeadline", "retryPeriod"),
     *("resourceLock", "resourceName", "resourceNamespace"),
 )
-_PACE = ("qps", "burst")
+_RATE = ("qps", "burst")
 
 
-def _tell_version(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+def _print_version(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     """Go's flag takes --version=raw, too."""
     if value is not None and value.lower() != "false":
         click.echo(f"reprieve {version('reprieve')}")
@@ -41,44 +47,54 @@ def _tell_version(ctx: click.Context, param: click.Parameter, value: str | None)
 
 connection_flags = together(
     click.option(
-        "--config", "config_file", metavar="FILE", help="A KubeSchedulerConfiguration; `-` is stdin."
+        "--config", "config_file", metavar="FILE", help="A KubeSchedulerConfiguration; `-` for stdin."
     ),
-    click.option("--kubeconfig", default="", metavar="FILE", help="Otherwise as kubectl finds it, or a pod."),
-    click.option("--master", default="", metavar="URL", help="The server, if not that of the kubeconfig."),
-    click.option("--kube-api-qps", "qps", type=float, help="Requests per second; not with --config."),
-    click.option("--kube-api-burst", "burst", type=int, help="Requests at once; not with --config."),
+    click.option(
+        "--kubeconfig",
+        default="",
+        metavar="FILE",
+        help="Default: as for kubectl, or the pod's service account.",
+    ),
+    click.option("--master", default="", metavar="URL", help="The API server; overrides the kubeconfig."),
+    click.option("--kube-api-qps", "qps", type=float, help="Requests per second. Ignored with --config."),
+    click.option("--kube-api-burst", "burst", type=int, help="Burst of requests. Ignored with --config."),
     click.option(
         "--feature-gates",
         multiple=True,
         metavar="A=true,B=false",
-        help="Features to turn on or off.",
+        help="Feature gates to enable or disable.",
     ),
 )
 
 election_flags = together(
-    switch("--leader-elect", name="leaderElect", help="Whether replicas agree on who decides."),
+    switch(
+        "--leader-elect", name="leaderElect", help="Elect a leader: only one replica schedules at a time."
+    ),
     click.option(
         "--leader-elect-lease-duration",
         "leaseDuration",
         metavar="DURATION",
-        help="After how long without a word another replica takes over.",
+        help="How long a lease may go unrenewed before another replica takes over.",
     ),
     click.option(
         "--leader-elect-renew-deadline",
         "renewDeadline",
         metavar="DURATION",
-        help="After how long without success the leader stops.",
+        help="How long the leader tries to renew its lease before it stops leading.",
     ),
     click.option(
         "--leader-elect-retry-period",
         "retryPeriod",
         metavar="DURATION",
-        help="How often the lease is renewed or asked for.",
+        help="The interval between attempts to acquire or renew the lease.",
     ),
-    click.option("--leader-elect-resource-lock", "resourceLock", metavar="leases", help="No other is known."),
-    click.option("--leader-elect-resource-name", "resourceName", metavar="NAME", help="The lease."),
+    click.option("--leader-elect-resource-lock", "resourceLock", metavar="leases", help="Only leases."),
+    click.option("--leader-elect-resource-name", "resourceName", metavar="NAME", help="The lease's name."),
     click.option(
-        "--leader-elect-resource-namespace", "resourceNamespace", metavar="NAME", help="Where it is."
+        "--leader-elect-resource-namespace",
+        "resourceNamespace",
+        metavar="NAME",
+        help="The lease's namespace.",
     ),
 )
 
@@ -87,13 +103,13 @@ own_flags = together(
         "--journal-dir",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Where to write down all that happens, for `reprieve replay`.",
+        help="Write a journal of events and decisions there, for `reprieve replay`.",
     ),
     click.option(
         "--write-config-to",
         type=File(),
         metavar="FILE",
-        help="Write the configuration there, every default included, and end.",
+        help="Write the configuration with all defaults to FILE, and exit.",
     ),
     click.option(
         "-v",
@@ -101,7 +117,7 @@ own_flags = together(
         "verbosity",
         type=Verbosity(),
         default=0,
-        help="How much the log tells; from 2 on every decision, from 4 on everything.",
+        help="Log verbosity: 2 and above logs every decision, 4 and above everything.",
     ),
     click.option(
         "--version",
@@ -109,9 +125,9 @@ own_flags = together(
         flag_value="true",
         is_eager=True,
         expose_value=False,
-        callback=_tell_version,
+        callback=_print_version,
         metavar="",
-        help="Show the version, and end.",
+        help="Print the version, and exit.",
     ),
 )
 
@@ -122,15 +138,15 @@ own_flags = together(
 @serving_flags
 @judging_flags
 @own_flags
-@idle_flags
+@ignored_flags
 @click.pass_context
 def scheduler(ctx: click.Context, /, **flags: Any) -> None:
-    """Schedule a real cluster, until told to end.
+    """Run the scheduler of a real cluster until SIGINT or SIGTERM.
 
-    The command line of kube-scheduler can be used as it is; flags that have nothing to set here are told of.
+    The command line of kube-scheduler works unchanged; flags that have no effect here are logged as warnings.
 
-    Exit codes: 0 if it was told to end; 1 if it cannot go on, and may be started again; 2 if the command line
-    or the configuration is wrong.
+    Exit codes: 0 after a signal; 1 after an error, when a restart may help; 2 if the command line or the
+    configuration is invalid.
     """
     log_to(verbosity=flags["verbosity"])
     wanted = wanted_of(flags)
@@ -139,24 +155,30 @@ def scheduler(ctx: click.Context, /, **flags: Any) -> None:
         if flags["write_config_to"] is not None:
             return _write(document, flags["write_config_to"])
         daemon = daemon_of(document, wanted)
-        for sentence in (*told_of(ctx), *passed_over(flags), *_passed_over(flags, daemon)):
+        for sentence in (
+            *ignored_flag_warnings(ctx),
+            *serving_flag_warnings(flags),
+            *_warnings(flags, daemon),
+        ):
             _log.warning("%s", sentence)
         asyncio.run(keep(daemon))
     except InvalidConfigurationError as error:
-        raise wrong(flags["config_file"] or None, error) from error
+        raise config_error(flags["config_file"] or None, error) from error
     except (DaemonError, EndpointError) as error:
         raise click.ClickException(f"{error}.") from error
     except click.ClickException:
         raise
     except Exception as error:
-        _log.exception("scheduling ended by a mistake of ours")
-        raise click.ClickException("scheduling ended by a mistake of ours; the log tells more.") from error
+        _log.exception("the scheduler crashed")
+        raise click.ClickException(
+            "the scheduler crashed: this is a bug in Reprieve; see the log."
+        ) from error
 
 
 async def keep(daemon: Daemon) -> None:
-    with interruption(at_once_if_told_twice=True) as interrupted:
+    with interruption(exit_on_second=True) as interrupted:
         await schedule_until(interrupted, daemon)
-    _log.info("ended as asked")
+    _log.info("stopped by a signal")
 
 
 def wanted_of(flags: Flags) -> Wanted:
@@ -173,32 +195,32 @@ def wanted_of(flags: Flags) -> Wanted:
 
 
 def document_of(flags: Flags) -> object:
-    """Of a file, only the election can be set otherwise by flags; that is how kube-scheduler does it."""
+    """With --config, only the flags for leader election override the file, as in kube-scheduler."""
     document = with_flags(
         document_in(flags["config_file"] or None), "leaderElection", {key: flags[key] for key in _ELECTION}
     )
     if flags["config_file"]:
         return document
-    return with_flags(document, "clientConnection", {key: flags[key] for key in _PACE})
+    return with_flags(document, "clientConnection", {key: flags[key] for key in _RATE})
 
 
-def _passed_over(flags: Flags, daemon: Daemon) -> list[str]:
-    """What was asked for and does not count."""
+def _warnings(flags: Flags, daemon: Daemon) -> list[str]:
+    """Warnings for gates and flags that are not used."""
     gates = [
-        f"feature gate {name} changes nothing: it is about other parts of Kubernetes"
-        for name in idle_gates(",".join(flags["feature_gates"]))
+        f"feature gate {name} has no effect: it is for other components of Kubernetes"
+        for name in ignored_gates(",".join(flags["feature_gates"]))
     ]
     if not flags["config_file"]:
         return gates
-    given = [f"--kube-api-{key}" for key in _PACE if flags[key] is not None]
+    given = [f"--kube-api-{key}" for key in _RATE if flags[key] is not None]
     if flags["kubeconfig"] and daemon.configured.settings.client_connection.kubeconfig:
         given.append("--kubeconfig")
-    return [*gates, *(f"{flag} is not looked at: the file of --config counts" for flag in given)]
+    return [*gates, *(f"{flag} is ignored: the file of --config wins" for flag in given)]
 
 
 def _write(document: object, file: Path) -> None:
-    text = yaml.safe_dump(written(parse_configuration(document)), sort_keys=False)
+    text = yaml.safe_dump(as_document(parse_configuration(document)), sort_keys=False)
     try:
         file.write_text(text)
     except OSError as error:
-        raise click.ClickException(f"{file} cannot be written: {error.strerror}.") from error
+        raise click.ClickException(f"cannot write {file}: {error.strerror}.") from error

@@ -1,4 +1,4 @@
-"""`reprieve status`: which clusters are up on this machine."""
+"""`reprieve status`: lists the local clusters that are running."""
 
 import json
 import time
@@ -7,8 +7,8 @@ import click
 import msgspec
 
 from reprieve.assembly.running_clusters import RegistryError, RunningCluster, entries
-from reprieve.cli.screen import show
-from reprieve.report.text import table
+from reprieve.cli.terminal import show
+from reprieve.report.text_layout import table
 
 
 @click.command()
@@ -17,17 +17,17 @@ from reprieve.report.text import table
     "--output",
     type=click.Choice(["table", "json"]),
     default="table",
-    help="For people, or for programs.",
+    help="Output format.",
 )
 def status(output: str) -> None:
-    """Show the clusters that `reprieve up` keeps on this machine."""
+    """List the clusters that `reprieve up` runs on this machine."""
     found = running_clusters()
     if output == "json":
         click.echo(json.dumps([msgspec.to_builtins(cluster) for cluster in found], indent=2))
     elif not found:
-        click.echo("No cluster is up: start one with `reprieve up`.")
+        click.echo("No cluster is running: start one with `reprieve up`.")
     else:
-        heads = ("ADDRESS", "PID", "AGE", "KEPT IN", "KUBECONFIG")
+        heads = ("ADDRESS", "PID", "AGE", "DATA", "KUBECONFIG")
         show(table(heads, [_row(cluster, time.time()) for cluster in found]))
 
 

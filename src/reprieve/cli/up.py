@@ -1,6 +1,6 @@
-"""`reprieve up`: a cluster on this machine, for as long as the command runs.
+"""`reprieve up`: a local cluster, for as long as the command runs.
 
-What a cluster is, and how it is served, is not known here.
+How the cluster works and is served is not known here.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from reprieve.assembly.mini_cluster import (
     cluster_up,
 )
 from reprieve.assembly.running_clusters import RegistryError
-from reprieve.cli.screen import note
-from reprieve.cli.signals import interruption
+from reprieve.cli.shutdown_signals import interruption
+from reprieve.cli.terminal import note
 from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import documents
 
@@ -33,52 +33,52 @@ from reprieve.cluster.api.documents import documents
 @click.option(
     "--nodes",
     type=click.IntRange(0, 20_000),
-    help="How many nodes it has: 8, or with --from none of its own.",
+    help="Number of nodes to create. Default: 8, or 0 with --from.",
 )
 @click.option(
     "--shape",
     default="gpu8",
     show_default=True,
     metavar="|".join((*SHAPES, "FILE")),
-    help="What a node is like; in FILE stand one or more Nodes, after which all are made in turn.",
+    help="The node template. A FILE has one or more Node templates, used round-robin.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="The port; otherwise any that is free."
+    "--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on. Default: any free port."
 )
 @click.option(
     "--speed",
     type=click.FloatRange(0, 1_000_000, min_open=True),
     default=1.0,
     show_default=True,
-    help="Grace periods, starts and job durations pass that much faster.",
+    help="Speed up container starts, job durations and grace periods by this factor.",
 )
 @click.option(
     "--scheduler",
     type=click.Choice(["reprieve", "none"]),
     default="reprieve",
     show_default=True,
-    help="Who schedules; with none you can bring your own.",
+    help="The scheduler to run; with none, run your own against the kubeconfig.",
 )
 @click.option(
     "--data-dir",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the cluster and the journal of its scheduler are kept; a cluster that is there goes on. "
-    "Otherwise it is in memory.",
+    help="Store the cluster and the scheduler's journal here; resume the cluster that is stored here. "
+    "Default: memory only.",
 )
 @click.option(
     "--from",
     "snapshot",
     metavar="SNAPSHOT",
-    help="A file with objects of another cluster, with which it begins; `-` is stdin.",
+    help="A file with objects of another cluster to start with; `-` for stdin.",
 )
 @click.option(
     "--user",
     "users",
     multiple=True,
     metavar="NAME[:GROUP,…]",
-    help="Somebody who gets a context of that name in the kubeconfig, and no rights but what roles give.",
+    help="Add a user, and a context of that name to the kubeconfig. Its permissions are those of its roles.",
 )
 def up(  # noqa: PLR0913, PLR0917  one for each flag
     nodes: int | None,
@@ -91,10 +91,10 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
     snapshot: str | None,
     users: tuple[str, ...],
 ) -> None:
-    """Start a cluster on this machine that kubectl can use, and keep it until Ctrl-C.
+    """Start a local cluster that kubectl can use, and run it until Ctrl-C.
 
-    Pods start, run, drain and end as on real nodes, but nothing is executed. Without --data-dir everything is
-    in memory, and gone when the command ends.
+    Nodes are simulated: pods start, run, terminate and end as on real nodes, but no container is executed.
+    Without --data-dir the cluster is in memory only, and lost when the command ends.
     """
     templates = node_templates(shape)
     count = nodes if nodes is not None else 0 if snapshot else 8
@@ -140,13 +140,13 @@ def node_templates(shape: str) -> list[dict[str, Any]]:
         )
     found = list(documents(text_of(shape)))
     if not found:
-        raise click.ClickException(f"{shape}: expected one Node or more in YAML or JSON")
+        raise click.ClickException(f"{shape}: expected one or more Nodes, as YAML or JSON")
     return [_template(shape, node) for node in found]
 
 
 def _template(shape: str, node: object) -> dict[str, Any]:
     if not isinstance(node, dict):
-        raise click.ClickException(f"{shape}: expected one Node or more in YAML or JSON")
+        raise click.ClickException(f"{shape}: expected one or more Nodes, as YAML or JSON")
     if node.get("kind") != "Node":
         raise click.ClickException(f"{shape}: kind: expected Node")
     return node
@@ -157,24 +157,28 @@ async def keep(wanted: LocalCluster, *, scheduled: bool) -> None:
         async with cluster_up(wanted, note, scheduled=scheduled) as cluster:
             welcome(wanted.kubeconfig, cluster)
             await interrupted.wait()
-    note("The cluster is gone." if wanted.data_dir is None else f"The cluster is kept in {wanted.data_dir}.")
+    note(
+        "The cluster has stopped."
+        if wanted.data_dir is None
+        else f"The cluster is stored in {wanted.data_dir}."
+    )
 
 
 def welcome(kubeconfig: Path, cluster: Up) -> None:
     count = f"{cluster.nodes} node{'' if cluster.nodes == 1 else 's'}"
-    click.echo(f"A cluster with {count} is up at {cluster.address} until Ctrl-C. Its kubeconfig:")
+    click.echo(f"A cluster with {count} is running at {cluster.address} until Ctrl-C. Its kubeconfig:")
     click.echo(f"\n  {kubeconfig}\n")
-    click.echo("Try, in another terminal:\n")
+    click.echo("In another terminal, try:\n")
     click.echo(f"  kubectl --kubeconfig {kubeconfig} get nodes\n")
     if cluster.left_out:
         kinds = ", ".join(f"{kind} ({number})" for kind, number in sorted(cluster.left_out.items()))
-        note(f"Left out, since this cluster has no such kinds: {kinds}.")
+        note(f"Skipped objects of kinds that this cluster does not have: {kinds}.")
 
 
 def unavailable(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} of {host} is in use: choose another with --port."
+        return f"port {port} on {host} is in use: choose another with --port."
     if isinstance(error, socket.gaierror):
-        return f"--host: {host} cannot be found: {str(error.strerror).lower()}."
+        return f"--host: {host} cannot be resolved: {str(error.strerror).lower()}."
     reason = os.strerror(error.errno).lower() if error.errno is not None else str(error)
-    return f"port {port} of {host} cannot be used: {reason}."
+    return f"cannot listen on port {port} of {host}: {reason}."

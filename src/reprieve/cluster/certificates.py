@@ -1,5 +1,4 @@
-"""Certificates for whoever serves TLS: those that vouch for themselves, and those that an authority of ours
-vouches for. What a certificate says of its bearer is read here, too."""
+"""TLS certificates: self-signed or signed by a CA of ours, and the subject of a client certificate."""
 
 import ipaddress
 import ssl
@@ -28,22 +27,22 @@ class Certificate:
     key: bytes
 
     def context(self, clients: bytes = b"") -> ssl.SSLContext:
-        """For a server. ``clients``: the authorities, as PEM, by whose certificates clients may show who they
-        are; a certificate of anybody else ends the connection, and none at all does not."""
+        """For a server. ``clients``: the CAs for client certificates, as PEM. A client certificate of another
+        CA ends the connection; a client without a certificate is accepted."""
         context = server_context(clients)
-        # Python reads keys from files only. The directory is ours alone, and gone at once.
+        # Python loads keys from files only. Only this process can read the directory, and only for a moment.
         with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
             both = Path(directory) / "both.pem"
             both.write_bytes(self.key + b"\n" + self.certificate)
-            context.load_cert_chain(both, password="")  # otherwise OpenSSL would ask on the terminal
+            context.load_cert_chain(both, password="")  # without one, OpenSSL prompts on the terminal
         return context
 
 
 def server_context(clients: bytes = b"") -> ssl.SSLContext:
-    """One that has still to be given a certificate. An SSLError or a ValueError if ``clients`` are none."""
+    """Without a certificate yet. SSLError or ValueError if ``clients`` is not PEM."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # Who takes up an earlier conversation is not asked again who they are, and may no longer be trusted.
+    # A resumed TLS session is not verified again, and its client certificate may have been revoked since.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     if clients:
@@ -56,7 +55,7 @@ def server_context(clients: bytes = b"") -> ssl.SSLContext:
 
 
 def new_certificate(hosts: Sequence[str]) -> Certificate:
-    """For a server; it vouches for itself."""
+    """Self-signed, for a server."""
     key = ec.generate_private_key(ec.SECP256R1())
     made = (
         _begun(_named(_NAME), key)
@@ -70,7 +69,7 @@ def new_certificate(hosts: Sequence[str]) -> Certificate:
 
 def new_authority(name: str) -> Certificate:
     key = ec.generate_private_key(ec.SECP256R1())
-    # By its key, the authority from before and one of the same name that follows it are told apart.
+    # After a rotation two CAs have the same name; clients tell them apart by the key identifier.
     made = (
         _begun(_named(name), key)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -149,17 +148,17 @@ def _alternative(host: str) -> x509.GeneralName:
 
 
 @dataclass(frozen=True, slots=True)
-class Bearer:
-    """Who a client certificate says that its bearer is."""
+class CertificateSubject:
+    """The user name and groups in a client certificate."""
 
     name: str
     groups: tuple[str, ...] = ()
 
 
-def bearer_of(shown: dict[str, Any] | None) -> Bearer | None:
-    """``shown``: what ssl tells of a certificate that was verified. One without a name is nobody's."""
+def subject_of(shown: dict[str, Any] | None) -> CertificateSubject | None:
+    """``shown``: a verified certificate as ``ssl`` returns it. None if it has no common name."""
     parts = [part for parts in (shown or {}).get("subject", ()) for part in parts]
     names = [value for kind, value in parts if kind == "commonName"]
     if not names or not names[-1]:
         return None
-    return Bearer(names[-1], tuple(value for kind, value in parts if kind == "organizationName"))
+    return CertificateSubject(names[-1], tuple(value for kind, value in parts if kind == "organizationName"))

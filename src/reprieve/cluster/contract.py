@@ -1,7 +1,7 @@
-"""What any cluster must do, as checks that run against whichever is given.
+"""What any implementation of the port must do, as checks that run against a given cluster.
 
-A check is told how to make a cluster, and is helped by an operator who creates and deletes objects behind the
-scheduler's back. It must hold on a cluster that others use, too: it looks at its own objects only.
+An administrator creates and deletes objects behind the scheduler's back. A check looks at its own objects
+only, so that it also holds on a cluster that is in use.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from reprieve.cluster.port import Answer, Cluster, Refused, Sight, Succeeded
+from reprieve.cluster.port import Answer, Cluster, ClusterEvent, Refused, Succeeded
 from reprieve.model.effects import (
     Announce,
     Bind,
@@ -30,11 +30,11 @@ from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.json import Json
 from reprieve.model.objects import Condition, KubernetesObject, Pod
 
-PATIENCE = 30.0  # seconds until something that must happen is held not to happen
+PATIENCE = 30.0  # seconds to wait for something that must happen
 
 
 class BrokenContractError(AssertionError):
-    """A cluster that does not do what every cluster must."""
+    """The cluster does not keep the contract."""
 
 
 def expect(holds: bool, sentence: str) -> None:
@@ -42,8 +42,8 @@ def expect(holds: bool, sentence: str) -> None:
         raise BrokenContractError(sentence)
 
 
-class Operator(Protocol):
-    """Somebody with rights to everything, who acts at once."""
+class ClusterAdmin(Protocol):
+    """Acts on the cluster directly, with all permissions."""
 
     async def create(self, body: Json) -> Json:
         """The object as it was stored."""
@@ -60,11 +60,11 @@ class Operator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """A cluster, its operator, and a namespace that is empty; cluster-scoped names begin with its name."""
+class ClusterFixture:
+    """A cluster, its administrator, and an empty namespace; cluster-scoped names begin with its name."""
 
     cluster: Cluster
-    operator: Operator
+    admin: ClusterAdmin
     namespace: str
 
     async def pod(self, name: str) -> Target:
@@ -99,37 +99,37 @@ class Stage:
         namespaced = kind in ("Pod", "PersistentVolumeClaim")
         meta = {"name": name, "namespace": self.namespace} if namespaced else {"name": name}
         body = {"apiVersion": api_version, "kind": kind, "metadata": meta, **rest}
-        made = await self.operator.create(body)
+        made = await self.admin.create(body)
         return Target(kind, self.namespace if namespaced else "", name, made["metadata"]["uid"])
 
     async def remove(self, target: Target) -> None:
-        await self.operator.delete(target.kind, target.namespace, target.name)
+        await self.admin.delete(target.kind, target.namespace, target.name)
 
     async def must_succeed(self, effect: Effect | WriteStatus) -> None:
         answer = await self.cluster.perform(effect)
         expect(isinstance(answer, Succeeded), f"{effect} must succeed, and ended as {answer}")
 
     async def must_be_refused(self, effect: Effect) -> None:
-        """For good: the same request cannot succeed later."""
+        """With ``again`` unset: the same request cannot succeed later."""
         answer: Answer = await self.cluster.perform(effect)
         expect(isinstance(answer, Refused), f"{effect} must be refused, and ended as {answer}")
         again = isinstance(answer, Refused) and answer.again
-        expect(not again, f"{effect} was refused as if it were worth repeating: {answer}")
+        expect(not again, f"{effect} must not be reported as retryable: {answer}")
 
     async def must_be_missing(self, effect: Effect) -> None:
         answer = await self.cluster.perform(effect)
         missing = isinstance(answer, Refused) and answer.missing and not answer.again
-        expect(missing, f"{effect} is meant for somebody who is gone, and ended as {answer}")
+        expect(missing, f"{effect} must report that its target is gone, and ended as {answer}")
 
 
-Maker = Callable[[], AbstractAsyncContextManager[Stage]]
+Maker = Callable[[], AbstractAsyncContextManager[ClusterFixture]]
 
 
-# --- looking -------------------------------------------------------------------------------------
+# --- watching ------------------------------------------------------------------------------------
 
 
-def target_of(sight: Sight) -> Target | None:
-    match sight:
+def target_of(event: ClusterEvent) -> Target | None:
+    match event:
         case Gone(target) | Unread(target, _):
             return target
         case Seen(thing):
@@ -139,18 +139,18 @@ def target_of(sight: Sight) -> Target | None:
             return None
 
 
-class Viewer:
-    """Somebody who watches and remembers."""
+class RecordingWatcher:
+    """Watches, and keeps every event."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-        self._sights: list[Sight] = []
+    def __init__(self, fixture: ClusterFixture) -> None:
+        self._fixture = fixture
+        self._events: list[ClusterEvent] = []
         self._news = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._follow())
-        await self.until(self.synced, "the watch must say when everything was seen")
+        await self.until(self.synced, "the watch must send Synced after the list")
         return self
 
     async def __aexit__(
@@ -161,9 +161,9 @@ class Viewer:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _follow(self) -> None:
-        async for sight in self._stage.cluster.watch():
+        async for event in self._fixture.cluster.watch():
             async with self._news:
-                self._sights.append(sight)
+                self._events.append(event)
                 self._news.notify_all()
 
     async def until(self, holds: Callable[[], object], sentence: str) -> None:
@@ -178,41 +178,41 @@ class Viewer:
         return self._task.exception() if self._task is not None and self._task.done() else None
 
     def synced(self) -> bool:
-        return Synced() in self._sights
+        return Synced() in self._events
 
-    def about(self, target: Target) -> list[Sight]:
-        """Everything seen of whoever had this name."""
+    def about(self, target: Target) -> list[ClusterEvent]:
+        """Every event of objects with this name, whatever their UID."""
         named = (target.kind, target.namespace, target.name)
         return [
             s
-            for s in self._sights
+            for s in self._events
             if (t := target_of(s)) is not None and (t.kind, t.namespace, t.name) == named
         ]
 
     def before_sync(self, target: Target) -> bool:
-        first = self._sights[: self._sights.index(Synced())]
-        return any(target_of(sight) == target for sight in first)
+        first = self._events[: self._events.index(Synced())]
+        return any(target_of(event) == target for event in first)
 
     def pods(self, target: Target) -> Iterator[Pod]:
-        for sight in self.about(target):
-            if isinstance(sight, Seen) and isinstance(sight.object, Pod):
-                yield sight.object
+        for event in self.about(target):
+            if isinstance(event, Seen) and isinstance(event.object, Pod):
+                yield event.object
 
     def sees(self, target: Target) -> bool:
-        return any(target_of(sight) == target for sight in self.about(target))
+        return any(target_of(event) == target for event in self.about(target))
 
     def has_lost(self, target: Target) -> bool:
-        return Gone(target) in self._sights
+        return Gone(target) in self._events
 
     def picture(self, namespace: str) -> dict[tuple[str, str], KubernetesObject]:
-        """What there is in a namespace, as far as was seen."""
+        """The objects of a namespace, according to the events so far."""
         there: dict[tuple[str, str], KubernetesObject] = {}
-        for sight in self._sights:
-            target = target_of(sight)
+        for event in self._events:
+            target = target_of(event)
             if target is None or target.namespace != namespace:
                 continue
-            if isinstance(sight, Seen):
-                there[target.kind, target.name] = sight.object
+            if isinstance(event, Seen):
+                there[target.kind, target.name] = event.object
             else:
                 there.pop((target.kind, target.name), None)
         return there
@@ -220,249 +220,271 @@ class Viewer:
     def check_order(self, target: Target) -> None:
         versions = [int(pod.metadata.resource_version) for pod in self.pods(target)]
         expect(
-            versions == sorted(set(versions)), f"{target} must never be shown as it was before: {versions}"
+            versions == sorted(set(versions)), f"{target} must never go back to an older state: {versions}"
         )
 
 
 # --- the checks ----------------------------------------------------------------------------------
 
 
-async def shows_what_there_is_then_what_changes(stage: Stage) -> None:
-    node, early = await stage.node("node"), await stage.pod("early")
-    async with Viewer(stage) as viewer:
+async def lists_then_watches(fixture: ClusterFixture) -> None:
+    node, early = await fixture.node("node"), await fixture.pod("early")
+    async with RecordingWatcher(fixture) as watcher:
         for target in (node, early):
-            expect(viewer.before_sync(target), f"{target} existed, and must be shown before Synced")
-        late = await stage.pod("late")
-        await viewer.until(lambda: viewer.sees(late), f"{late} was created, and must be shown")
-        expect(not viewer.before_sync(late), f"{late} was created after Synced")
+            expect(watcher.before_sync(target), f"{target} existed, and must be listed before Synced")
+        late = await fixture.pod("late")
+        await watcher.until(lambda: watcher.sees(late), f"{late} was created, and must be shown")
+        expect(not watcher.before_sync(late), f"{late} was created after Synced")
 
 
-async def shows_changes_in_order(stage: Stage) -> None:
-    pod = await stage.pod("pod")
-    async with Viewer(stage) as viewer:
+async def delivers_changes_in_order(fixture: ClusterFixture) -> None:
+    pod = await fixture.pod("pod")
+    async with RecordingWatcher(fixture) as watcher:
         for message in "abcde":
-            await stage.must_succeed(_unschedulable(pod, message))
-        await viewer.until(
-            lambda: _messages(viewer, pod)[-1:] == ["e"], f"the last condition of {pod} must be shown"
+            await fixture.must_succeed(_unschedulable(pod, message))
+        await watcher.until(
+            lambda: _messages(watcher, pod)[-1:] == ["e"], f"the last condition of {pod} must be shown"
         )
-        expect(_messages(viewer, pod) == sorted(_messages(viewer, pod)), "changes must be shown in order")
-        viewer.check_order(pod)
+        expect(_messages(watcher, pod) == sorted(_messages(watcher, pod)), "changes must be shown in order")
+        watcher.check_order(pod)
 
 
-async def tells_whom_it_lost(stage: Stage) -> None:
-    first = await stage.pod("pod")
-    async with Viewer(stage) as viewer:
-        await stage.remove(first)
-        second = await stage.pod("pod")
-        await viewer.until(lambda: viewer.sees(second), f"the new {second} must be shown")
-        expect(viewer.has_lost(first), f"the old {first} must be shown as gone, with its own uid")
-        seen = [target_of(sight) for sight in viewer.about(first)]
-        expect(seen.index(second) > 0 and seen[-1] == second, "a namesake is shown after the old one went")
-
-
-async def binds_a_pod(stage: Stage) -> None:
-    node, pod = await stage.node("node"), await stage.pod("pod")
-    async with Viewer(stage) as viewer:
-        await stage.must_succeed(Bind(pod, node.name))
-        await viewer.until(
-            lambda: any(p.spec.node_name == node.name for p in viewer.pods(pod)), f"{pod} must get its node"
+async def reports_deletions(fixture: ClusterFixture) -> None:
+    first = await fixture.pod("pod")
+    async with RecordingWatcher(fixture) as watcher:
+        await fixture.remove(first)
+        second = await fixture.pod("pod")
+        await watcher.until(lambda: watcher.sees(second), f"the new {second} must be shown")
+        expect(watcher.has_lost(first), f"the old {first} must be reported as Gone with its own UID")
+        seen = [target_of(event) for event in watcher.about(first)]
+        expect(
+            seen.index(second) > 0 and seen[-1] == second,
+            "the new pod must come after the old one is Gone",
         )
-        *_, bound = viewer.pods(pod)
+
+
+async def binds_a_pod(fixture: ClusterFixture) -> None:
+    node, pod = await fixture.node("node"), await fixture.pod("pod")
+    async with RecordingWatcher(fixture) as watcher:
+        await fixture.must_succeed(Bind(pod, node.name))
+        await watcher.until(
+            lambda: any(p.spec.node_name == node.name for p in watcher.pods(pod)), f"{pod} must get its node"
+        )
+        *_, bound = watcher.pods(pod)
         scheduled = any(c.type == "PodScheduled" and c.status == "True" for c in bound.status.conditions)
         expect(scheduled, f"{pod} was bound and must have the condition PodScheduled")
 
 
-async def binds_a_pod_only_once(stage: Stage) -> None:
-    node, other, pod = await stage.node("node"), await stage.node("other"), await stage.pod("pod")
-    await stage.must_succeed(Bind(pod, node.name))
-    await stage.must_be_refused(Bind(pod, other.name))
-    await stage.must_succeed(Bind(pod, node.name))
-    stored = await stage.operator.read("Pod", pod.namespace, pod.name)
-    expect(stored is not None and stored["spec"]["nodeName"] == node.name, f"{pod} must stay where it is")
+async def binds_a_pod_only_once(fixture: ClusterFixture) -> None:
+    node, other, pod = await fixture.node("node"), await fixture.node("other"), await fixture.pod("pod")
+    await fixture.must_succeed(Bind(pod, node.name))
+    await fixture.must_be_refused(Bind(pod, other.name))
+    await fixture.must_succeed(Bind(pod, node.name))
+    stored = await fixture.admin.read("Pod", pod.namespace, pod.name)
+    expect(stored is not None and stored["spec"]["nodeName"] == node.name, f"{pod} must stay on its node")
 
 
-async def binds_nobody_else(stage: Stage) -> None:
-    node, pod = await stage.node("node"), await stage.pod("pod")
+async def binds_only_the_pod_with_that_uid(fixture: ClusterFixture) -> None:
+    node, pod = await fixture.node("node"), await fixture.pod("pod")
     stranger = Target(pod.kind, pod.namespace, pod.name, "00000000-0000-0000-0000-000000000000")
-    await stage.must_be_refused(Bind(stranger, node.name))
-    stored = await stage.operator.read("Pod", pod.namespace, pod.name)
-    expect(stored is not None and not stored["spec"].get("nodeName"), f"{pod} was not meant")
+    await fixture.must_be_refused(Bind(stranger, node.name))
+    stored = await fixture.admin.read("Pod", pod.namespace, pod.name)
+    expect(
+        stored is not None and not stored["spec"].get("nodeName"),
+        f"{pod} has another UID",
+    )
 
 
-async def binds_nobody_who_is_gone(stage: Stage) -> None:
-    node, pod = await stage.node("node"), await stage.pod("pod")
-    await stage.remove(pod)
-    namesake = await stage.pod("pod")
+async def rejects_effects_on_deleted_pods(fixture: ClusterFixture) -> None:
+    node, pod = await fixture.node("node"), await fixture.pod("pod")
+    await fixture.remove(pod)
+    namesake = await fixture.pod("pod")
     for effect in (Bind(pod, node.name), _unschedulable(pod, "gone"), Nominate(pod, node.name)):
-        await stage.must_be_missing(effect)
-    await stage.remove(namesake)
-    await stage.must_be_missing(_unschedulable(pod, "gone"))
-    await stage.must_succeed(Evict(pod))
+        await fixture.must_be_missing(effect)
+    await fixture.remove(namesake)
+    await fixture.must_be_missing(_unschedulable(pod, "gone"))
+    await fixture.must_succeed(Evict(pod))
 
 
-async def writes_conditions(stage: Stage) -> None:
-    pod = await stage.pod("pod")
-    async with Viewer(stage) as viewer:
+async def writes_conditions(fixture: ClusterFixture) -> None:
+    pod = await fixture.pod("pod")
+    async with RecordingWatcher(fixture) as watcher:
         for message in ("too full", "too full", "still too full"):
-            await stage.must_succeed(_unschedulable(pod, message))
-        await viewer.until(
-            lambda: _messages(viewer, pod)[-1:] == ["still too full"], f"the condition of {pod} must be shown"
+            await fixture.must_succeed(_unschedulable(pod, message))
+        await watcher.until(
+            lambda: _messages(watcher, pod)[-1:] == ["still too full"],
+            f"{pod} must get its condition",
         )
-        *_, last = viewer.pods(pod)
+        *_, last = watcher.pods(pod)
         found = [c for c in last.status.conditions if c.type == "PodScheduled"]
         expect(len(found) == 1, f"{pod} must have one condition of a type, and has {len(found)}")
         expect(
             (found[0].status, found[0].reason) == ("False", "Unschedulable"), f"wrong condition {found[0]}"
         )
         generation = last.metadata.generation
-        expect(found[0].observed_generation == generation, f"{found[0]} must tell of generation {generation}")
+        expect(
+            found[0].observed_generation == generation,
+            f"{found[0]} must be of generation {generation}",
+        )
 
 
-async def tells_when_a_condition_turned(stage: Stage) -> None:
-    pod = await stage.pod("pod")
-    async with Viewer(stage) as viewer:
+async def sets_last_transition_time(fixture: ClusterFixture) -> None:
+    pod = await fixture.pod("pod")
+    async with RecordingWatcher(fixture) as watcher:
         times = [
-            await _time_written(stage, viewer, SetCondition(pod, "Contract", status, "Checked", message))
+            await _time_written(fixture, watcher, SetCondition(pod, "Contract", status, "Checked", message))
             for status, message in (("False", "a"), ("False", "b"), ("True", "c"))
         ]
-    expect(times[0] == times[1], f"the condition of {pod} did not turn, and must keep its time: {times}")
-    expect(times[1] != times[2], f"the condition of {pod} turned, and must tell when: {times}")
+    expect(
+        times[0] == times[1],
+        f"without a change of status, the time must stay: {times}",
+    )
+    expect(
+        times[1] != times[2],
+        f"with a change of status, the time must change: {times}",
+    )
 
 
-async def _time_written(stage: Stage, viewer: Viewer, effect: SetCondition) -> datetime | None:
-    """The time of a condition after it was written; a little later, since times are whole seconds."""
+async def _time_written(
+    fixture: ClusterFixture, watcher: RecordingWatcher, effect: SetCondition
+) -> datetime | None:
+    """lastTransitionTime after the write; then it waits, since timestamps are whole seconds."""
 
     def written() -> list[Condition]:
-        *_, last = viewer.pods(effect.target)
+        *_, last = watcher.pods(effect.target)
         return [c for c in last.status.conditions if c.message == effect.message]
 
-    await stage.must_succeed(effect)
-    await viewer.until(written, f"the condition {effect.type} of {effect.target} must be shown")
+    await fixture.must_succeed(effect)
+    await watcher.until(written, f"the condition {effect.type} of {effect.target} must be shown")
     await asyncio.sleep(1.1)
     return written()[0].last_transition_time
 
 
-async def writes_a_status_at_once(stage: Stage) -> None:
-    node, pod = await stage.node("node"), await stage.pod("pod")
-    async with Viewer(stage) as viewer:
+async def writes_a_status_in_one_request(fixture: ClusterFixture) -> None:
+    node, pod = await fixture.node("node"), await fixture.pod("pod")
+    async with RecordingWatcher(fixture) as watcher:
         parts = (Nominate(pod, node.name), _unschedulable(pod, "full"))
-        await stage.must_succeed(WriteStatus(pod, parts))
-        await viewer.until(lambda: _messages(viewer, pod) == ["full"], f"the status of {pod} must be shown")
-        *_, last = viewer.pods(pod)
+        await fixture.must_succeed(WriteStatus(pod, parts))
+        await watcher.until(lambda: _messages(watcher, pod) == ["full"], f"the status of {pod} must be shown")
+        *_, last = watcher.pods(pod)
         expect(last.status.nominated_node_name == node.name, f"{pod} must be nominated in the same write")
-        await stage.must_succeed(WriteStatus(pod, (Nominate(pod, ""), _unschedulable(pod, "fuller"))))
-        await viewer.until(lambda: _messages(viewer, pod)[-1:] == ["fuller"], f"{pod} must change")
-        *_, last = viewer.pods(pod)
+        await fixture.must_succeed(WriteStatus(pod, (Nominate(pod, ""), _unschedulable(pod, "fuller"))))
+        await watcher.until(lambda: _messages(watcher, pod)[-1:] == ["fuller"], f"{pod} must change")
+        *_, last = watcher.pods(pod)
         expect(not last.status.nominated_node_name, f"the nomination of {pod} must be cleared")
 
 
-async def stores_announcements(stage: Stage) -> None:
-    pod = await stage.pod("pod")
-    await stage.must_succeed(Announce(pod, Tone.WARNING, "FailedScheduling", "Scheduling", "no room"))
-    events = await stage.operator.list("Event", stage.namespace)
-    told = [
+async def stores_events(fixture: ClusterFixture) -> None:
+    pod = await fixture.pod("pod")
+    await fixture.must_succeed(Announce(pod, Tone.WARNING, "FailedScheduling", "Scheduling", "no room"))
+    events = await fixture.admin.list("Event", fixture.namespace)
+    stored = [
         (e["type"], e["reason"], e["action"], e["message"])
         for e in events
         if e["involvedObject"].get("uid") == pod.uid
     ]
     expected = ("Warning", "FailedScheduling", "Scheduling", "no room")
-    expect(expected in told, f"an event about {pod} must be stored; there are {told}")
+    expect(expected in stored, f"an event on {pod} must be stored; there are {stored}")
 
 
-async def promises_volumes(stage: Stage) -> None:
-    volume, claim, other = await stage.volume("v"), await stage.claim("claim"), await stage.claim("other")
-    await stage.must_succeed(BindVolume(volume, claim))
-    await stage.must_succeed(BindVolume(volume, claim))
-    await stage.must_be_refused(BindVolume(volume, other))
-    stored = await stage.operator.read("PersistentVolume", "", volume.name)
-    promised = (stored or {}).get("spec", {}).get("claimRef", {})
-    expect(promised.get("uid") == claim.uid, f"{volume} must be promised to {claim}: {promised}")
+async def reserves_volumes(fixture: ClusterFixture) -> None:
+    volume, claim, other = (
+        await fixture.volume("v"),
+        await fixture.claim("claim"),
+        await fixture.claim("other"),
+    )
+    await fixture.must_succeed(BindVolume(volume, claim))
+    await fixture.must_succeed(BindVolume(volume, claim))
+    await fixture.must_be_refused(BindVolume(volume, other))
+    stored = await fixture.admin.read("PersistentVolume", "", volume.name)
+    reserved = (stored or {}).get("spec", {}).get("claimRef", {})
+    expect(reserved.get("uid") == claim.uid, f"{volume} must be reserved for {claim}: {reserved}")
 
 
-async def asks_for_volumes(stage: Stage) -> None:
-    node, claim = await stage.node("node"), await stage.claim("claim")
-    await stage.must_succeed(SelectNode(claim, node.name))
-    await stage.must_succeed(SelectNode(claim, node.name))
-    stored = await stage.operator.read("PersistentVolumeClaim", claim.namespace, claim.name)
+async def selects_nodes_for_claims(fixture: ClusterFixture) -> None:
+    node, claim = await fixture.node("node"), await fixture.claim("claim")
+    await fixture.must_succeed(SelectNode(claim, node.name))
+    await fixture.must_succeed(SelectNode(claim, node.name))
+    stored = await fixture.admin.read("PersistentVolumeClaim", claim.namespace, claim.name)
     chosen = (stored or {})["metadata"].get("annotations", {}).get("volume.kubernetes.io/selected-node")
-    expect(chosen == node.name, f"{claim} must name its node, and names {chosen}")
+    expect(chosen == node.name, f"{claim} must have the selected node {node.name}, and has {chosen}")
 
 
-async def survives_a_broken_connection(stage: Stage) -> None:
-    kept, lost = await stage.pod("kept"), await stage.pod("lost")
-    async with Viewer(stage) as viewer:
-        await stage.must_succeed(_unschedulable(kept, "a"))
-        await stage.operator.disconnect()
-        await stage.must_succeed(_unschedulable(kept, "b"))
-        await stage.remove(lost)
-        new = await stage.pod("new")
-        await stage.must_succeed(_unschedulable(kept, "c"))
-        await viewer.until(lambda: viewer.sees(new), f"{new} must be shown after the connection broke")
-        await viewer.until(lambda: viewer.has_lost(lost), f"{lost} vanished and must be shown as gone")
-        await viewer.until(
-            lambda: _messages(viewer, kept)[-1:] == ["c"], f"{kept} must be shown as it is now"
+async def resumes_after_a_broken_connection(fixture: ClusterFixture) -> None:
+    kept, lost = await fixture.pod("kept"), await fixture.pod("lost")
+    async with RecordingWatcher(fixture) as watcher:
+        await fixture.must_succeed(_unschedulable(kept, "a"))
+        await fixture.admin.disconnect()
+        await fixture.must_succeed(_unschedulable(kept, "b"))
+        await fixture.remove(lost)
+        new = await fixture.pod("new")
+        await fixture.must_succeed(_unschedulable(kept, "c"))
+        await watcher.until(lambda: watcher.sees(new), f"{new} must be shown after the connection broke")
+        await watcher.until(lambda: watcher.has_lost(lost), f"{lost} was deleted and must be Gone")
+        await watcher.until(
+            lambda: _messages(watcher, kept)[-1:] == ["c"], f"{kept} must be shown as it is now"
         )
-        expect(_messages(viewer, kept) == sorted(_messages(viewer, kept)), "changes must be shown in order")
-        viewer.check_order(kept)
+        expect(_messages(watcher, kept) == sorted(_messages(watcher, kept)), "changes must be shown in order")
+        watcher.check_order(kept)
 
 
-async def shows_everybody_the_same(stage: Stage) -> None:
-    async with Viewer(stage) as one:
-        pods = [await stage.pod(f"pod-{i}") for i in range(5)]
-        async with Viewer(stage) as other:
-            await stage.operator.disconnect()
-            await stage.remove(pods[2])
-            await stage.must_succeed(_unschedulable(pods[3], "a"))
-            last = await stage.pod("last")
+async def shows_every_watcher_the_same(fixture: ClusterFixture) -> None:
+    async with RecordingWatcher(fixture) as one:
+        pods = [await fixture.pod(f"pod-{i}") for i in range(5)]
+        async with RecordingWatcher(fixture) as other:
+            await fixture.admin.disconnect()
+            await fixture.remove(pods[2])
+            await fixture.must_succeed(_unschedulable(pods[3], "a"))
+            last = await fixture.pod("last")
             expected = {pod.name for pod in (*pods, last)} - {pods[2].name}
-            for viewer in (one, other):
-                await _sees_the_end(viewer, pods[3], expected)
-            same = one.picture(stage.namespace) == other.picture(stage.namespace)
+            for watcher in (one, other):
+                await _sees_the_end(watcher, pods[3], expected)
+            same = one.picture(fixture.namespace) == other.picture(fixture.namespace)
             expect(same, "two watchers must end with the same picture")
 
 
-async def _sees_the_end(viewer: Viewer, changed: Target, names: set[str]) -> None:
+async def _sees_the_end(watcher: RecordingWatcher, changed: Target, names: set[str]) -> None:
     def ended() -> bool:
-        pods = {name for kind, name in viewer.picture(changed.namespace) if kind == "Pod"}
-        return pods == names and _messages(viewer, changed)[-1:] == ["a"]
+        pods = {name for kind, name in watcher.picture(changed.namespace) if kind == "Pod"}
+        return pods == names and _messages(watcher, changed)[-1:] == ["a"]
 
-    await viewer.until(ended, f"every watcher must come to see {sorted(names)}")
-    viewer.check_order(changed)
+    await watcher.until(ended, f"every watcher must see {sorted(names)} in the end")
+    watcher.check_order(changed)
 
 
 def _unschedulable(pod: Target, message: str) -> SetCondition:
     return SetCondition(pod, "PodScheduled", "False", "Unschedulable", message)
 
 
-def _messages(viewer: Viewer, pod: Target) -> list[str]:
-    """What was shown of a pod's condition, without repetitions of the same."""
-    found = [c.message for p in viewer.pods(pod) for c in p.status.conditions if c.type == "PodScheduled"]
+def _messages(watcher: RecordingWatcher, pod: Target) -> list[str]:
+    """The messages of a pod's condition in order, without repetitions."""
+    found = [c.message for p in watcher.pods(pod) for c in p.status.conditions if c.type == "PodScheduled"]
     return [message for i, message in enumerate(found) if i == 0 or found[i - 1] != message]
 
 
-Check = Callable[[Stage], Coroutine[Any, Any, None]]
+Check = Callable[[ClusterFixture], Coroutine[Any, Any, None]]
 
 CHECKS: tuple[Check, ...] = (
-    shows_what_there_is_then_what_changes,
-    shows_changes_in_order,
-    tells_whom_it_lost,
+    lists_then_watches,
+    delivers_changes_in_order,
+    reports_deletions,
     binds_a_pod,
     binds_a_pod_only_once,
-    binds_nobody_else,
-    binds_nobody_who_is_gone,
+    binds_only_the_pod_with_that_uid,
+    rejects_effects_on_deleted_pods,
     writes_conditions,
-    tells_when_a_condition_turned,
-    writes_a_status_at_once,
-    stores_announcements,
-    promises_volumes,
-    asks_for_volumes,
-    survives_a_broken_connection,
-    shows_everybody_the_same,
+    sets_last_transition_time,
+    writes_a_status_in_one_request,
+    stores_events,
+    reserves_volumes,
+    selects_nodes_for_claims,
+    resumes_after_a_broken_connection,
+    shows_every_watcher_the_same,
 )
 
 
 async def check_cluster(make: Maker) -> None:
-    """Every check, each on a stage of its own; the first promise that is broken is raised."""
+    """Every check, each on a fixture of its own; raises at the first that fails."""
     for check in CHECKS:
-        async with make() as stage:
-            await check(stage)
+        async with make() as fixture:
+            await check(fixture)

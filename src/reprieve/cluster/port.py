@@ -1,4 +1,4 @@
-"""The port between the scheduler and any cluster: what it shows, and trying one effect once."""
+"""The port between the scheduler and a cluster: watch every kind, and try one effect once."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -7,26 +7,26 @@ from typing import Protocol
 from reprieve.model.effects import Effect, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
 
-Sight = Seen | Unread | Gone | Synced
+ClusterEvent = Seen | Unread | Gone | Synced
 
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """It happened, or it had happened before."""
+    """The effect is in place, now or from an earlier attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It did not happen. ``again``: the same request may succeed later."""
+    """The effect did not happen. ``again``: the same request may succeed later."""
 
     error: str
     again: bool
-    missing: bool = False  # because what it was meant for is not there, or only a namesake of it
+    missing: bool = False  # the target is gone; an object of the same name may have another UID
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """No answer came: it may have happened."""
+    """The answer was lost: the effect may have happened."""
 
     error: str
 
@@ -35,13 +35,13 @@ Answer = Succeeded | Refused | Lost
 
 
 class Cluster(Protocol):
-    """A cluster as the scheduler needs it. What any implementation must do: ``cluster.contract``."""
+    """A cluster as the scheduler needs it; ``cluster.contract`` checks what an implementation must do."""
 
-    def watch(self) -> AsyncIterator[Sight]:
-        """Everything there is, then ``Synced``, then every change, for as long as anybody listens.
+    def watch(self) -> AsyncIterator[ClusterEvent]:
+        """Every object that exists, then ``Synced``, then every change, until the caller stops iterating.
 
-        Where the history is broken the implementation lists anew and reports what has vanished as Gone.
+        If the watch history has a gap, the implementation relists and reports deleted objects as Gone.
         """
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:
-        """Tries once. Retrying is the performer's business."""
+        """Tries once. Only the performer retries."""

@@ -1,7 +1,6 @@
-"""What can be chosen about preemption: the arguments under `pluginConfig`, name `Reprieve`.
+"""The arguments of Reprieve under `pluginConfig`, and their presets.
 
-This module says which choices there are and what each defaults to. It knows nothing of the code
-that carries them out.
+Defines the choices and their defaults; the code behind a choice is not known here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,20 +8,20 @@ from enum import StrEnum
 
 import msgspec
 
-from reprieve.config.reading import ConfigError, NonEmpty, Positive, did_you_mean, read, shown
+from reprieve.config.decoding import ConfigError, NonEmpty, Positive, did_you_mean, read, shown
 from reprieve.model.objects import Record
 
 API_VERSION = "reprieve.dev/v1alpha1"
 
 
 class Preset(StrEnum):
-    """Where the other choices come from when they are not made."""
+    """The defaults of the other arguments."""
 
     REPRIEVE = "Reprieve"
     UPSTREAM = "Upstream"
 
 
-class Search(StrEnum):
+class SearchAlgorithm(StrEnum):
     """How victims are found."""
 
     PRIORITY_CEILING = "PriorityCeiling"
@@ -45,28 +44,28 @@ class RespectBudgets(StrEnum):
 
 
 class GangPreemption(StrEnum):
-    """For how many members of a gang room is made."""
+    """For how many members of a gang it preempts."""
 
     MIN_COUNT = "MinCount"
     ALL = "All"
 
 
 class ResizeAccounting(StrEnum):
-    """Whose arithmetic says whether a resize fits."""
+    """How to compute whether a resize fits: as the kubelet does, or as kube-scheduler does."""
 
     KUBELET = "Kubelet"
     UPSTREAM = "Upstream"
 
 
 class Divergence(StrEnum):
-    """What happens to pods whose priority is not their group's."""
+    """What happens to pods whose priority differs from their group's."""
 
     REJECT = "Reject"
     REPORT = "Report"
 
 
 class BudgetSelectors(StrEnum):
-    """What an empty selector of a disruption budget means: every pod, or (upstream) none."""
+    """What an empty selector of a PodDisruptionBudget selects: every pod, or (upstream) none."""
 
     POLICY_V1 = "PolicyV1"
     UPSTREAM = "Upstream"
@@ -100,7 +99,7 @@ RANKING = (
 
 class ReprieveArgs(Record, frozen=True):
     policy: Preset = Preset.REPRIEVE
-    search: Search = Search.PRIORITY_CEILING
+    search: SearchAlgorithm = SearchAlgorithm.PRIORITY_CEILING
     budgets: Budgets = Budgets.JOINT
     respect_budgets: RespectBudgets = RespectBudgets.BEST_EFFORT
     gang_preemption: GangPreemption = GangPreemption.MIN_COUNT
@@ -121,7 +120,7 @@ class ReprieveArgs(Record, frozen=True):
 
 UPSTREAM = ReprieveArgs(
     policy=Preset.UPSTREAM,
-    search=Search.UPSTREAM,
+    search=SearchAlgorithm.UPSTREAM,
     budgets=Budgets.UPSTREAM,
     gang_preemption=GangPreemption.ALL,
     resize_accounting=ResizeAccounting.UPSTREAM,
@@ -130,7 +129,7 @@ UPSTREAM = ReprieveArgs(
 
 
 def read_reprieve_args(document: object, path: str, errors: list[ConfigError]) -> ReprieveArgs | None:
-    """The arguments: what is written wins over the preset, and that over the plain defaults."""
+    """Arguments in the document win over the preset, and the preset over the defaults."""
     if not isinstance(document, Mapping):
         return read(ReprieveArgs, document, path, errors)
     given = {key: value for key, value in document.items() if value is not None}

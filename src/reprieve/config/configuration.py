@@ -1,7 +1,6 @@
-"""What is this scheduler told to do? A `KubeSchedulerConfiguration`, read once.
+"""Parses a `KubeSchedulerConfiguration`: a loaded document in, a frozen record out, or all its errors.
 
-A document comes in, already loaded, and a frozen record comes out, or every mistake in it at once.
-Files, flags and feature gates are somebody else's.
+Files and flags are for `cli`, feature gates for `gates`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,9 +8,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from reprieve.config.plugin_args import API_VERSION
-from reprieve.config.profiles import Profile, read_profile
-from reprieve.config.reading import (
+from reprieve.config.decoding import (
     ConfigError,
     InvalidConfigurationError,
     NonEmpty,
@@ -22,11 +19,13 @@ from reprieve.config.reading import (
     read,
     shown,
 )
+from reprieve.config.plugin_args import API_VERSION
+from reprieve.config.profiles import KubeSchedulerProfile, read_profile
 from reprieve.model.objects import Record
 
 KIND = "KubeSchedulerConfiguration"
 NAME = "reprieve"
-RETRY_JITTER = 1.2  # a retry may come this much later than its period
+RETRY_JITTER = 1.2  # client-go's: a retry may come this much later than its period
 
 
 class LeaderElection(Record, frozen=True):
@@ -47,8 +46,8 @@ class ClientConnection(Record, frozen=True):
     burst: NonNegative = 100
 
 
-class Settings(Record, frozen=True):
-    """What holds for the whole scheduler."""
+class GlobalSettings(Record, frozen=True):
+    """The fields that apply to the whole scheduler, and not to one profile."""
 
     parallelism: Positive = 16
     percentage_of_nodes_to_score: Percentage = 0
@@ -61,8 +60,8 @@ class Settings(Record, frozen=True):
     enable_contention_profiling: bool = False
 
 
-class Document(Settings, frozen=True, kw_only=True):
-    """The settings as written, with the parts that are read one by one."""
+class Document(GlobalSettings, frozen=True, kw_only=True):
+    """The document; profiles and extenders are decoded one by one."""
 
     api_version: Literal["kubescheduler.config.k8s.io/v1"]
     kind: Literal["KubeSchedulerConfiguration"]
@@ -71,14 +70,14 @@ class Document(Settings, frozen=True, kw_only=True):
 
 
 class Configuration(Record, frozen=True):
-    settings: Settings
-    profiles: tuple[Profile, ...]
+    settings: GlobalSettings
+    profiles: tuple[KubeSchedulerProfile, ...]
     warnings: tuple[ConfigError, ...] = ()
-    """What was asked for, is left out, and does no harm."""
+    """What is ignored without harm."""
 
 
 def parse_configuration(document: object) -> Configuration:
-    """Read a loaded document, or raise InvalidConfigurationError with everything that is wrong."""
+    """InvalidConfigurationError, with all errors, if the document is invalid."""
     errors: list[ConfigError] = []
     warnings: list[ConfigError] = []
     written = read(Document, document, "", errors)
@@ -87,24 +86,24 @@ def parse_configuration(document: object) -> Configuration:
     errors.extend(_contradictions(written) if written is not None else ())
     if written is None or errors:
         raise InvalidConfigurationError(errors)
-    settings = Settings(**{name: getattr(written, name) for name in Settings.__struct_fields__})
+    settings = GlobalSettings(**{name: getattr(written, name) for name in GlobalSettings.__struct_fields__})
     return Configuration(settings=settings, profiles=profiles, warnings=tuple(warnings))
 
 
 def default_configuration() -> Configuration:
-    """What holds when nothing is written."""
+    """The configuration of an empty document."""
     return parse_configuration({"apiVersion": API_VERSION, "kind": KIND})
 
 
 def _items(document: object, key: str) -> list[object]:
-    """A list of the document, so that its parts are looked at even if the whole is wrong."""
+    """A list of the document, decoded separately so that its errors are found even if others come first."""
     items = document.get(key) if isinstance(document, Mapping) else None
     return list(items) if isinstance(items, list | tuple) else []
 
 
 def _read_profiles(
     documents: list[object], errors: list[ConfigError], warnings: list[ConfigError]
-) -> tuple[Profile, ...]:
+) -> tuple[KubeSchedulerProfile, ...]:
     read_ones = {
         f"profiles[{i}]": profile
         for i, document in enumerate(documents or [{}])
@@ -119,38 +118,36 @@ def _read_profiles(
     return tuple(read_ones.values())
 
 
-def _wrong_names(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
+def _wrong_names(profiles: dict[str, KubeSchedulerProfile]) -> Iterator[ConfigError]:
     seen: dict[str, str] = {}
     for path, profile in profiles.items():
         name = profile.scheduler_name
         if not name:
-            message = "required where there are several profiles: expected a non-empty string"
+            message = "required with several profiles: expected a non-empty string"
             yield ConfigError(path=f"{path}.schedulerName", message=message)
         elif name in seen:
-            message = f"expected a name of its own, got {shown(name)} as in {seen[name]}"
+            message = f"expected a unique name, got {shown(name)} as in {seen[name]}"
             yield ConfigError(path=f"{path}.schedulerName", message=message)
         seen.setdefault(name, path)
 
 
-def _differing_gang_support(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
-    """A gang's pods may name any of the profiles, so that one rule has to hold for all."""
+def _differing_gang_support(profiles: dict[str, KubeSchedulerProfile]) -> Iterator[ConfigError]:
+    """The pods of one gang may name different profiles: one rule must hold for all."""
     if len({profile.gang_scheduling for profile in profiles.values()}) > 1:
         without = [path for path, profile in profiles.items() if not profile.gang_scheduling]
-        message = (
-            f"GangScheduling has to be on in all profiles or in none, and is off only in {', '.join(without)}"
-        )
+        message = f"GangScheduling must be on in all profiles or in none, and is off in {', '.join(without)}"
         yield ConfigError(path="profiles", message=message)
 
 
-def _differing_volume_timeouts(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
+def _differing_volume_timeouts(profiles: dict[str, KubeSchedulerProfile]) -> Iterator[ConfigError]:
     """Pods of several profiles may share a claim."""
     if len({profile.args.volume_binding.bind_timeout_seconds for profile in profiles.values()}) > 1:
-        message = "the bindTimeoutSeconds of VolumeBinding has to be the same in all of them"
+        message = "bindTimeoutSeconds of VolumeBinding must be the same in all profiles"
         yield ConfigError(path="profiles", message=message)
 
 
-def _differing_rules_for_gangs(profiles: dict[str, Profile]) -> Iterator[ConfigError]:
-    """A group is one, whichever profile its pods name."""
+def _differing_rules_for_gangs(profiles: dict[str, KubeSchedulerProfile]) -> Iterator[ConfigError]:
+    """A group is one demand, whichever profiles its pods name."""
     args = [profile.args.reprieve for profile in profiles.values()]
     for key, choices in (
         ("gangPreemption", {one.gang_preemption for one in args}),
@@ -158,23 +155,23 @@ def _differing_rules_for_gangs(profiles: dict[str, Profile]) -> Iterator[ConfigE
         ("stuckVictimSeconds", {one.stuck_victim_seconds for one in args}),
     ):
         if len(choices) > 1:
-            message = f"the {key} of Reprieve has to be the same in all of them"
+            message = f"{key} of Reprieve must be the same in all profiles"
             yield ConfigError(path="profiles", message=message)
 
 
 def _refused_extenders(extenders: list[object]) -> Iterator[ConfigError]:
     for i in range(len(extenders)):
-        message = "Reprieve calls no extenders: remove it, since leaving it out would change what fits"
+        message = "extenders are not supported; remove it: ignoring it could change which nodes fit"
         yield ConfigError(path=f"extenders[{i}]", message=message)
 
 
-def _contradictions(settings: Settings) -> Iterator[ConfigError]:
+def _contradictions(settings: GlobalSettings) -> Iterator[ConfigError]:
     initial, most = settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds
     if most < initial:
         message = f"expected at least podInitialBackoffSeconds ({initial}), got {most}"
         yield ConfigError(path="podMaxBackoffSeconds", message=message)
     election = settings.leader_election
-    if int(election.lease_duration) <= election.renew_deadline:  # a lease tells it in whole seconds
+    if int(election.lease_duration) <= election.renew_deadline:  # a Lease has it in whole seconds
         message = f"expected more than renewDeadline ({election.renew_deadline:g}s), in whole seconds"
         yield ConfigError(path="leaderElection.leaseDuration", message=message)
     if election.renew_deadline <= election.retry_period * RETRY_JITTER:

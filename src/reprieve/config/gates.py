@@ -1,15 +1,11 @@
-"""Which features are on?
-
-Gates are parsed once, into plain truth values; what a gate means is known to whoever builds the
-parts, and to nobody else.
-"""
+"""Feature gates, parsed once into booleans. What a gate means is known to `assembly` alone."""
 
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from reprieve.config.foreign_gates import FOREIGN
-from reprieve.config.reading import ConfigError, InvalidConfigurationError, did_you_mean, shown
+from reprieve.config.decoding import ConfigError, InvalidConfigurationError, did_you_mean, shown
+from reprieve.config.other_component_gates import OTHER_COMPONENT_GATES
 from reprieve.model.objects import Record
 
 
@@ -25,7 +21,7 @@ class Gates(Record, frozen=True, rename="pascal"):
     in_place_pod_vertical_scaling_scheduler_preemption: bool = False
 
 
-# What a gate cannot be on without. In Gates, what is needed stands before what needs it.
+# The gates that a gate needs. In Gates, a prerequisite comes before the gates that need it.
 PREREQUISITES = {
     "GangScheduling": ("GenericWorkload",),
     "WorkloadAwarePreemption": ("GenericWorkload", "GangScheduling"),
@@ -36,7 +32,7 @@ PREREQUISITES = {
 
 ALIASES = {"SchedulerPreemptionForPodResize": "InPlacePodVerticalScalingSchedulerPreemption"}
 
-# Known to kube-scheduler, and about how it does its work: either value changes nothing here.
+# Gates of kube-scheduler about its internals: both values are accepted and have no effect.
 WITHOUT_EFFECT = frozenset(
     {
         "InterPodAffinityHostnameFastPath",
@@ -49,7 +45,7 @@ WITHOUT_EFFECT = frozenset(
     }
 )
 
-# Known to kube-scheduler, and a part of Reprieve that cannot be taken out.
+# Gates of kube-scheduler whose feature is always enabled in Reprieve.
 ALWAYS_ON = frozenset(
     {
         "InPlacePodLevelResourcesVerticalScaling",
@@ -60,9 +56,9 @@ ALWAYS_ON = frozenset(
     }
 )
 
-_COMPONENT = "kube:"  # whose gate is meant; there is only one
+_COMPONENT = "kube:"  # the component prefix of kube-scheduler's flag
 
-# Many at once. What they ask for is so, or cannot be had.
+# Groups of gates: only the value that changes nothing is accepted.
 _AT_ONCE = {"AllAlpha": False, "AllBeta": True}
 
 DEFAULTS: dict[str, bool] = {f.encode_name: f.default for f in msgspec.structs.fields(Gates)}
@@ -80,14 +76,14 @@ def parse_feature_gates(text: str) -> Gates:
         missing = [p for p in PREREQUISITES.get(name, ()) if not gates[p]]
         gates[name] = chosen.get(name, default and not missing)
         if gates[name] and missing:
-            errors.append(_error(name, f"needs {' and '.join(missing)} to be on"))
+            errors.append(_error(name, f"needs {' and '.join(missing)} to be enabled"))
     if errors:
         raise InvalidConfigurationError(errors)
     return msgspec.convert(gates, Gates)
 
 
 def _chosen(text: str, errors: list[ConfigError]) -> dict[str, bool]:
-    """The gates that were named and have a meaning here, by their own names."""
+    """The gates in the text, aliases resolved."""
     spelled: dict[str, tuple[str, bool]] = {}
     for name, value in _pairs(text, errors):
         gate = ALIASES.get(name, name)
@@ -110,17 +106,17 @@ def _pairs(text: str, errors: list[ConfigError]) -> Iterator[tuple[str, bool]]:
 
 def _refusals(name: str, gate: str, value: bool) -> Iterator[ConfigError]:
     if gate in ALWAYS_ON and not value:
-        yield _error(name, "is always on in Reprieve and cannot be turned off")
+        yield _error(name, "is always enabled in Reprieve and cannot be disabled")
     elif gate in _AT_ONCE:
         if value is not _AT_ONCE[gate]:
-            yield _error(name, f"cannot be {_word(value)}: expected the gates that are meant, by their names")
-    elif gate not in DEFAULTS.keys() | ALWAYS_ON | WITHOUT_EFFECT | FOREIGN:
+            yield _error(name, f"cannot be {_word(value)}: list the gates by name instead")
+    elif gate not in DEFAULTS.keys() | ALWAYS_ON | WITHOUT_EFFECT | OTHER_COMPONENT_GATES:
         yield _error(name, f"unknown feature gate{did_you_mean(name, _known())}")
 
 
-def idle_gates(text: str) -> list[str]:
-    """Those that were named and are about other parts of Kubernetes."""
-    return sorted({name for name, _ in _pairs(text, []) if name in FOREIGN})
+def ignored_gates(text: str) -> list[str]:
+    """The gates in the text that are for other components."""
+    return sorted({name for name, _ in _pairs(text, []) if name in OTHER_COMPONENT_GATES})
 
 
 def _known() -> Iterable[str]:

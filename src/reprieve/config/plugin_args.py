@@ -1,6 +1,6 @@
-"""What can be set about single plugins, as kube-scheduler 1.37 takes it.
+"""The arguments of kube-scheduler 1.37's plugins: records, and the rules between their fields.
 
-Records and the rules between their fields; what a plugin does with them is placement's business.
+What a plugin does with its arguments is for `placement` to know.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from reprieve.config.reading import NonEmpty, NonNegative, Percentage, shown
+from reprieve.config.decoding import NonEmpty, NonNegative, Percentage, shown
 from reprieve.model.objects import NodeAffinity, Record, Ref, TopologySpreadConstraint
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import compile_node_selector, compile_node_term
@@ -32,10 +32,10 @@ class DefaultingType(StrEnum):
 
 
 class PluginArgs(Record, frozen=True):
-    """The arguments of one plugin; a subclass names the rules that hold between its fields."""
+    """The arguments of one plugin; a subclass checks the rules between its fields."""
 
     def errors(self) -> Iterator[tuple[str, str]]:
-        """What is wrong although each field for itself is right: a path below, and a sentence."""
+        """Errors that no single field shows: a relative path, and a sentence."""
         return iter(())
 
 
@@ -47,13 +47,13 @@ class ResourceSpec(Record, frozen=True):
 CPU_AND_MEMORY = (ResourceSpec(name="cpu"), ResourceSpec(name="memory"))
 
 
-class ShapePoint(Record, frozen=True):
+class UtilizationShapePoint(Record, frozen=True):
     utilization: Percentage
     score: ShapeScore
 
 
 class RequestedToCapacityRatio(Record, frozen=True):
-    shape: tuple[ShapePoint, ...] = ()
+    shape: tuple[UtilizationShapePoint, ...] = ()
 
 
 class ScoringStrategy(Record, frozen=True):
@@ -130,7 +130,7 @@ class DefaultPreemptionArgs(PluginArgs, frozen=True):
 
 class VolumeBindingArgs(PluginArgs, frozen=True):
     bind_timeout_seconds: NonNegative = 600
-    shape: tuple[ShapePoint, ...] = ()
+    shape: tuple[UtilizationShapePoint, ...] = ()
 
     def errors(self) -> Iterator[tuple[str, str]]:
         if self.shape:
@@ -162,7 +162,7 @@ def _strategy_errors(strategy: ScoringStrategy) -> Iterator[tuple[str, str]]:
         yield from _under("requestedToCapacityRatio", _shape_errors(ratio.shape))
 
 
-def _shape_errors(shape: tuple[ShapePoint, ...]) -> Iterator[tuple[str, str]]:
+def _shape_errors(shape: tuple[UtilizationShapePoint, ...]) -> Iterator[tuple[str, str]]:
     for i in range(1, len(shape)):
         last, this = shape[i - 1].utilization, shape[i].utilization
         if this <= last:

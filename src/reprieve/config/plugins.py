@@ -1,21 +1,21 @@
-"""Which plugins does a profile leave on, and with which weight?
+"""Which plugins a profile enables, and with which weights.
 
-The names and extension points are kube-scheduler's. Reprieve has no plugins of its own kind: a name
-stands for a part of it. Which part that is, is not known here.
+Names and extension points are kube-scheduler's. Reprieve has no plugins: a name stands for a part of it, and
+`assembly` knows for which.
 """
 
 from collections.abc import Iterator
 
 import msgspec
 
-from reprieve.config.reading import ConfigError, NonEmpty, NonNegative, did_you_mean
+from reprieve.config.decoding import ConfigError, NonEmpty, NonNegative, did_you_mean
 from reprieve.model.objects import Record
 
 EVERY = "*"
 FILTER = ("preFilter", "filter")
 SCORE = ("preScore", "score")
 
-# The plugins that Reprieve has a counterpart for, and the points at which each has a say.
+# The plugins that Reprieve has a counterpart for, and their extension points.
 PLUGINS: dict[str, tuple[str, ...]] = {
     "SchedulingGates": ("preEnqueue",),
     "PrioritySort": ("queueSort",),
@@ -49,14 +49,14 @@ DEFAULT_WEIGHTS = {
     "InterPodAffinity": 2,
 }
 
-# Plugins that people may well name and that Reprieve refuses, with what to do instead.
+# Plugins that are rejected, with what to do instead.
 REFUSED = {
-    "DynamicResources": "Reprieve does not allocate resource claims: pods that have one stay pending",
-    "PreemptionToleration": "tolerations are a part of preemption here: leave DefaultPreemption on "
-    "and use the feature gate PreemptionToleration",
+    "DynamicResources": "Reprieve does not allocate ResourceClaims: pods with one stay pending",
+    "PreemptionToleration": "tolerations are a part of preemption: enable DefaultPreemption "
+    "and the feature gate PreemptionToleration instead",
 }
 
-# What no profile can do without.
+# The plugins that no profile can disable, by extension point.
 INDISPENSABLE = {
     "preEnqueue": "SchedulingGates",
     "queueSort": "PrioritySort",
@@ -104,7 +104,7 @@ class Plugins(Record, frozen=True):
 
 
 def enabled_plugins(plugins: Plugins) -> dict[str, dict[str, int]]:
-    """What is on at each point, with its weight.
+    """The plugins that are enabled at each point, with their weights.
 
     A specific point beats `multiPoint`, and that beats the defaults.
     """
@@ -122,7 +122,7 @@ def enabled_plugins(plugins: Plugins) -> dict[str, dict[str, int]]:
 
 
 def plugin_errors(plugins: Plugins, path: str) -> Iterator[ConfigError]:
-    """Plugins that Reprieve cannot take the place of, or cannot leave out."""
+    """Errors for plugins that Reprieve does not have, or cannot disable."""
     for point, plugin_set in plugins.sets().items():
         seen: set[str] = set()
         for i, plugin in enumerate(plugin_set.enabled):
@@ -135,16 +135,16 @@ def plugin_errors(plugins: Plugins, path: str) -> Iterator[ConfigError]:
     enabled = enabled_plugins(plugins)
     for point, name in INDISPENSABLE.items():
         if name not in enabled[point]:
-            message = f"{name} cannot be disabled: Reprieve does not work without it"
+            message = f"{name} cannot be disabled: Reprieve needs it"
             yield ConfigError(path=f"{path}.{point}", message=message)
 
 
 def plugin_warnings(plugins: Plugins, path: str) -> Iterator[ConfigError]:
-    """Plugins whose absence changes only which of the possible nodes is preferred."""
+    """Warnings for scoring plugins that Reprieve does not have: they only change which node is preferred."""
     for point, plugin_set in plugins.sets().items():
         for i, plugin in enumerate(plugin_set.enabled):
             if plugin.name not in PLUGINS:
-                message = f"Reprieve has no scoring plugin {plugin.name}: it is left out"
+                message = f"Reprieve has no scoring plugin {plugin.name}: it is ignored"
                 yield ConfigError(path=f"{path}.{point}.enabled[{i}].name", message=message)
         for i, plugin in enumerate(plugin_set.disabled):
             if plugin.name not in PLUGINS and plugin.name not in (EVERY, *REFUSED):
@@ -153,13 +153,13 @@ def plugin_warnings(plugins: Plugins, path: str) -> Iterator[ConfigError]:
 
 
 def unknown_scorers(plugins: Plugins) -> set[str]:
-    """The plugins that are left out with a warning."""
+    """The scoring plugins that are ignored with a warning."""
     named = (plugin.name for point in SCORE for plugin in plugins.sets()[point].enabled)
     return {name for name in named if name not in PLUGINS}
 
 
 def _weights(plugin_set: PluginSet) -> dict[str, int]:
-    """What a set enables of what there is. A weight of zero means one, as upstream."""
+    """The known plugins that a set enables. Weight 0 means 1, as upstream."""
     return {p.name: p.weight or 1 for p in plugin_set.enabled if p.name in PLUGINS}
 
 
@@ -170,9 +170,9 @@ def _extends(name: str, point: str) -> bool:
 def _refusal(name: str, point: str) -> str | None:
     if name in PLUGINS:
         wrong = point != "multiPoint" and not _extends(name, point)
-        return f"{name} has no say at {point}, only at {', '.join(PLUGINS[name])}" if wrong else None
+        return f"{name} does not extend {point}, only {', '.join(PLUGINS[name])}" if wrong else None
     if point in SCORE:
-        return None  # a preference that is left out changes no rule: a warning will do
+        return None  # ignoring a scoring plugin makes no node feasible or infeasible: a warning is enough
     return REFUSED.get(name) or f"Reprieve has no plugin {name}{_hint(name)}"
 
 

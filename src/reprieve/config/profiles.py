@@ -1,7 +1,6 @@
-"""How are the pods of one scheduler name scheduled?
+"""One profile of a `KubeSchedulerConfiguration`: which plugins are enabled, and their arguments.
 
-One profile of a `KubeSchedulerConfiguration`: which plugins are on, and their arguments. Other
-profiles, and what holds for all of them, are not known here.
+Other profiles, and what applies to all of them, are not known here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,14 @@ import msgspec
 
 from reprieve.config import args, plugin_args
 from reprieve.config.args import ReprieveArgs, read_reprieve_args
+from reprieve.config.decoding import (
+    ConfigError,
+    NonEmpty,
+    Percentage,
+    did_you_mean,
+    read,
+    shown,
+)
 from reprieve.config.plugin_args import (
     DefaultPreemptionArgs,
     InterPodAffinityArgs,
@@ -30,19 +37,11 @@ from reprieve.config.plugins import (
     plugin_warnings,
     unknown_scorers,
 )
-from reprieve.config.reading import (
-    ConfigError,
-    NonEmpty,
-    Percentage,
-    did_you_mean,
-    read,
-    shown,
-)
 from reprieve.model.objects import Record
 
 
 class ProfileArgs(Record, frozen=True, rename="pascal"):
-    """The arguments of every plugin that takes some, under the plugin's name."""
+    """The arguments of every plugin that has any, by the plugin's name."""
 
     reprieve: ReprieveArgs = ReprieveArgs()
     node_resources_fit: NodeResourcesFitArgs = NodeResourcesFitArgs()
@@ -59,15 +58,15 @@ class ProfileArgs(Record, frozen=True, rename="pascal"):
 ARGS = {field.encode_name: field for field in msgspec.structs.fields(ProfileArgs)}
 
 
-class Profile(Record, frozen=True):
+class KubeSchedulerProfile(Record, frozen=True):
     scheduler_name: str
     args: ProfileArgs
     enabled: dict[str, dict[str, int]]
-    """The plugins that are on at each extension point, with their weights."""
+    """The plugins that are enabled at each extension point, with their weights."""
 
     @property
     def preemption(self) -> bool:
-        """Whether anybody may be evicted: no, if preemption is off for pods or for groups."""
+        """Whether preemption is enabled, for pods and for groups."""
         return self._is_on("DefaultPreemption", ("postFilter", "podGroupPostFilter"))
 
     @property
@@ -100,14 +99,14 @@ class ProfileDocument(Record, frozen=True):
 
 def read_profile(
     document: object, path: str, errors: list[ConfigError], warnings: list[ConfigError]
-) -> Profile | None:
-    """One profile. Its name is empty if none is written."""
+) -> KubeSchedulerProfile | None:
+    """One profile. Its name is empty if the document has none."""
     written = read(ProfileDocument, document, path, errors)
     if written is None:
         return None
     errors.extend(plugin_errors(written.plugins, f"{path}.plugins"))
     warnings.extend(plugin_warnings(written.plugins, f"{path}.plugins"))
-    return Profile(
+    return KubeSchedulerProfile(
         scheduler_name=written.scheduler_name or "",
         args=_read_args(written, f"{path}.pluginConfig", errors),
         enabled=enabled_plugins(written.plugins),
@@ -146,7 +145,7 @@ def _read_plugin_args(
 
 
 def _wrong_type(document: Mapping[str, object], kind: type, path: str) -> Iterator[ConfigError]:
-    """Arguments may say what they are; if they do, it must be true."""
+    """apiVersion and kind are optional in arguments; if present, they must match."""
     version = args.API_VERSION if kind is ReprieveArgs else plugin_args.API_VERSION
     for key, expected in (("apiVersion", version), ("kind", kind.__name__)):
         if document.get(key) not in (None, expected):

@@ -1,1 +1,1 @@
-"""What the cluster is. Data only: no decisions, no I/O, no clock."""
+"""The state of the cluster as data: no decisions, no I/O, no clock."""

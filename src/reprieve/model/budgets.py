@@ -1,4 +1,4 @@
-"""Disruption budgets, compiled: whom they protect, and how many more may be disturbed now."""
+"""PodDisruptionBudgets, compiled: which pods they select, and how many disruptions they allow now."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from reprieve.model.selectors import Selector, compile_selector
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """In policy/v1 an empty selector means every pod of the namespace, and none means nobody."""
+    """In policy/v1 an empty selector selects every pod of the namespace, and an absent one no pod."""
 
     namespace: str
     name: str
     selector: Selector
     allowed: int
-    disrupted: frozenset[str]  # names of pods whose eviction it has been told of already
+    disrupted: frozenset[str]  # names in status.disruptedPods: evictions that it has counted already
 
 
 def budgets_table(objects: Iterable[KubernetesObject], problems: list[Problem]) -> tuple[Budget, ...]:

@@ -1,7 +1,7 @@
-"""Columns: what many rows have in common, so that a question is put to the few distinct things once.
+"""Dictionary-encoded columns: a predicate is evaluated once per distinct value, and looked up for all rows.
 
 A cluster has thousands of nodes and pods but few distinct taint lists, label sets, ports or affinity terms.
-``Column`` gives each row one of them, ``Relation`` gives each row any number of them.
+``Column`` gives each row one of them, ``Relation`` any number.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ N = TypeVar("N", bound=np.generic)
 
 
 def sealed(array: npt.NDArray[N]) -> npt.NDArray[N]:
-    """The array itself, which from now on can only be read."""
+    """The array itself, made read-only."""
     array.setflags(write=False)
     return array
 
@@ -35,7 +35,7 @@ class Column(Generic[T]):
 
     @classmethod
     def of(cls, values: Iterable[T], first: tuple[T, ...] = ()) -> "Column[T]":
-        """``first`` are things that get the lowest codes, whether a row has them or not."""
+        """``first``: things that get the lowest codes, whether or not a row has them."""
         index: dict[T, int] = {thing: code for code, thing in enumerate(first)}
         codes = np.fromiter((index.setdefault(v, len(index)) for v in values), np.int64)
         return cls(sealed(codes), tuple(index), index)
@@ -97,7 +97,7 @@ class Relation(Generic[T]):
         return self.rows[self.codes == code] if code is not None else np.zeros(0, np.int64)
 
     def weighed(self, weights: Ints) -> tuple[Ints, Ints]:
-        """The rows and weights of the pairs whose thing (by code) weighs anything."""
+        """The rows and weights of the pairs whose thing (by code) has a weight other than 0."""
         pairs = np.flatnonzero((weights != 0)[self.codes])
         return self.rows[pairs], weights[self.codes[pairs]]
 
@@ -107,7 +107,7 @@ class Relation(Generic[T]):
 
 
 def matrix(columns: Iterable[Mapping[str, int]], rows: Sequence[str]) -> Ints:
-    """Resource-major: one contiguous row for each resource, so that a comparison touches only that."""
+    """Resource-major: one contiguous row per resource, so that a comparison reads only that row."""
     columns = list(columns)
     result = np.zeros((len(rows), len(columns)), np.int64)
     numbers = {name: row for row, name in enumerate(rows)}

@@ -1,6 +1,6 @@
-"""What can be done to the cluster. Effects are orders, not deeds: the shell carries them out.
+"""What the scheduler may do to the cluster. An effect is a request; the shell performs it.
 
-Each one names its object by UID, so that a namesake that came later is never hit.
+Each one names its object by UID, so that it cannot hit a later object of the same name.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from hashlib import blake2b
 
 @dataclass(frozen=True, slots=True, order=True)
 class Target:
-    """The object an effect is meant for; cluster-scoped objects have an empty namespace."""
+    """The object of an effect; cluster-scoped objects have an empty namespace."""
 
     kind: str
     namespace: str
@@ -23,7 +23,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Give a pod its node."""
+    """Bind a pod to a node."""
 
     target: Target
     node: str
@@ -47,9 +47,10 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Tell people, as a Kubernetes event on the object.
+    """Emit a Kubernetes event on the object.
 
-    ``once``: about what it is told a single time, whoever tells it and in whatever words; empty: each time.
+    ``once``: a key; of all events with the same key only one is stored, whichever replica emits them and
+    whatever their notes. Empty: every event is stored.
     """
 
     target: Target
@@ -61,14 +62,14 @@ class Announce:
 
     @property
     def suffix(self) -> str:
-        """What is to be told once has a name that everybody would give it; this is its end."""
+        """The end of the event's name; it follows from ``once``, so that all replicas choose the same."""
         about = f"{self.target.uid}/{self.reason}/{self.once}"
         return blake2b(about.encode(), digest_size=8).hexdigest() if self.once else ""
 
 
 @dataclass(frozen=True, slots=True)
 class BindVolume:
-    """Promise an existing volume (the target) to a claim."""
+    """Reserve an existing volume (the target) for a claim."""
 
     target: Target
     claim: Target
@@ -76,7 +77,7 @@ class BindVolume:
 
 @dataclass(frozen=True, slots=True)
 class SelectNode:
-    """Ask the provisioner of a claim (the target) to make its volume reachable from a node."""
+    """Select the node for which the provisioner of a claim (the target) creates the volume."""
 
     target: Target
     node: str
@@ -84,7 +85,7 @@ class SelectNode:
 
 @dataclass(frozen=True, slots=True)
 class Nominate:
-    """Write down which node a pod waits for, so that its room is reserved; no node: it waits for none."""
+    """Set nominatedNodeName, which reserves room on the node; an empty node clears it."""
 
     target: Target
     node: str
@@ -102,9 +103,9 @@ StatusPart = SetCondition | Nominate
 
 @dataclass(frozen=True, slots=True)
 class WriteStatus:
-    """What several effects on one object write into its status, as one write.
+    """The status writes of several effects on one object, as one request.
 
-    Nobody decides this: whoever carries effects out puts together what travels together.
+    The scheduler never decides this: the performer merges what it can send together.
     """
 
     target: Target

@@ -1,4 +1,4 @@
-"""What can happen: what the cluster shows, and how effects ended."""
+"""What the scheduler observes: watch events of the cluster, and how effects ended."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from reprieve.model.objects import KubernetesObject, Problem
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An object as it is now, new or changed. ``unserved`` are fields we cannot honour."""
+    """The present state of a new or changed object. ``unserved``: fields that Reprieve does not support."""
 
     object: KubernetesObject
     unserved: tuple[str, ...] = ()
@@ -16,7 +16,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """An object that could not be decoded; what was known of it before no longer holds."""
+    """An object that could not be decoded; its previous state is outdated."""
 
     target: Target
     problem: Problem
@@ -24,7 +24,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """An object that no longer exists. ``version``: up to which whatever is shown of it is old news."""
+    """An object that was deleted. ``version``: events of it up to this resource version are outdated."""
 
     target: Target
     version: str = field(default="", compare=False)
@@ -32,7 +32,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """Everything that existed when watching began has been seen."""
+    """Every object that existed when the watch started has been seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It did not happen and will not."""
+    """The effect did not happen and will not be retried."""
 
     effect: Effect
     error: str
-    missing: bool = False  # because what it was meant for is not there any more
+    missing: bool = False  # the target no longer exists
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The answer was lost: it may have happened."""
+    """The answer was lost: the effect may have happened."""
 
     effect: Effect
     error: str

@@ -1,6 +1,6 @@
-"""What a pod weighs: what it asks for, what its node has granted, and what the node enforces now.
+"""The resources of a pod: desired by its spec, allocated by its node, and actually enforced there.
 
-The three differ only while the pod is being resized. What fits where is not known here.
+The three differ only during an in-place resize. What fits where is not known here.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -11,12 +11,12 @@ from reprieve.model.objects import ClaimedResources, Container, ContainerStatus,
 from reprieve.model.resizing import INFEASIBLE, resize_reason
 from reprieve.model.resources import CPU, MEMORY, Amounts, Problems, column_units, read_amounts, rounded
 
-# What a container without a request counts as when nodes are compared (never when they are filtered).
+# Kubernetes' default requests of containers without one, for scoring only; filtering counts them as 0.
 NONZERO_MILLI = {CPU: 100, MEMORY: 200 * 1024 * 1024 * 1000}
 
 
 class Reading(Enum):
-    """Whose word counts: the spec's, what the node has granted, or what it enforces now."""
+    """Which of the three amounts: the spec's, what the node has allocated, or what it enforces."""
 
     DESIRED = "desired"
     ALLOCATED = "allocated"
@@ -28,12 +28,11 @@ _HELD = (Reading.ALLOCATED, Reading.ACTUAL)
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a pod weighs, in column units.
+    """The resources of a pod, in column units.
 
-    ``held`` is what the kubelet counts while others want to grow: for each resource the larger of what
-    is allocated and what is enforced. ``charged`` is what a scheduler counts: the largest of all three,
-    without ``desired`` if the node can never grant that. ``nonzero_cpu`` and ``nonzero_memory`` stand
-    for it when nodes are compared.
+    ``held``: what the kubelet counts for the other pods of its node: for each resource the larger of
+    allocated and actual. ``charged``: what a scheduler counts: the largest of all three, without ``desired``
+    if the resize is infeasible. ``nonzero_cpu`` and ``nonzero_memory`` replace it for scoring.
     """
 
     desired: Amounts
@@ -45,7 +44,7 @@ class Footprint:
     nonzero_memory: int
 
 
-# Pods of one template weigh the same; a cluster has few templates for its many pods.
+# Pods of one template have equal footprints, and a cluster has few templates for its many pods.
 _MOST_REMEMBERED = 4096
 _remembered: dict[Hashable, Footprint] = {}
 
@@ -59,7 +58,7 @@ def footprint(pod: Pod, problems: Problems) -> Footprint:
     if known is None:
         found = len(problems.found)
         known = _footprint(pod, readings, problems)
-        if len(problems.found) == found:  # what is malformed has to be reported each time
+        if len(problems.found) == found:  # a malformed pod is not cached: its problems are reported each time
             if len(_remembered) >= _MOST_REMEMBERED:
                 _remembered.clear()
             _remembered[key] = known
@@ -67,7 +66,7 @@ def footprint(pod: Pod, problems: Problems) -> Footprint:
 
 
 def _written(pod: Pod) -> Hashable:
-    """Everything in the spec that a footprint is made of, as it is written."""
+    """The parts of the spec that a footprint depends on, as written."""
     spec = pod.spec
     whole = spec.resources.requests if spec.resources is not None else None
     return (
@@ -100,21 +99,21 @@ def _footprint(pod: Pod, readings: tuple[Reading, ...], problems: Problems) -> F
 
 
 def weighs_as_written(pod: Pod) -> bool:
-    """Whether the spec alone says what a pod weighs."""
+    """Whether the footprint follows from the spec alone."""
     return len(_readings_that_differ(pod)) == 1
 
 
 def _readings_that_differ(pod: Pod) -> tuple[Reading, ...]:
-    """One reading serves for a pod whose node reports nothing but what the spec asks."""
+    """One reading is enough for a pod whose status reports the same as its spec."""
     if pod.status.resources is not None or pod.status.allocated_resources is not None:
         return tuple(Reading)
     if pod.status.node_allocatable_resource_claim_statuses or resize_reason(pod) == INFEASIBLE:
         return tuple(Reading)
-    asked = {c.name: c.resources.requests for c in (*pod.spec.containers, *pod.spec.init_containers)}
+    desired = {c.name: c.resources.requests for c in (*pod.spec.containers, *pod.spec.init_containers)}
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         reported = status.resources.requests if status.resources is not None else None
         for requests in (status.allocated_resources, reported):
-            if requests is not None and requests != asked.get(status.name):
+            if requests is not None and requests != desired.get(status.name):
                 return tuple(Reading)
     return (Reading.DESIRED,)
 
@@ -126,7 +125,7 @@ def _charged_readings(pod: Pod, readings: tuple[Reading, ...]) -> tuple[Reading,
 
 
 def _floors(pod: Pod, charged: Amounts) -> Amounts:
-    """A pod with requests of its own for all containers together needs a floor only where it asks nothing."""
+    """With pod-level requests, the floor applies only to resources that the pod does not request."""
     if not _has_pod_level_requests(pod):
         return NONZERO_MILLI
     return {n: floor for n, floor in NONZERO_MILLI.items() if n not in charged}
@@ -143,7 +142,7 @@ def _is_pod_level(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Adds up one pod by one reading, in thousandths."""
+    """The requests of one pod by one reading, in thousandths."""
 
     pod: Pod
     reading: Reading
@@ -158,7 +157,7 @@ class _Reader:
         return total
 
     def _reported_for_the_pod(self) -> Amounts | None:
-        """What the status reports for the pod as a whole stands for the sum of its containers."""
+        """Pod-level amounts in the status replace the sum of the containers."""
         status = self.pod.status
         actual = status.resources.requests if status.resources is not None else None
         if self.reading is Reading.DESIRED or actual is None or status.allocated_resources is None:
@@ -168,7 +167,7 @@ class _Reader:
         return read_amounts(actual, "status.resources.requests", self.problems)
 
     def _pod_level(self) -> Amounts:
-        """What is requested for the pod as a whole overrides the sum of its containers."""
+        """Pod-level requests override the sum of the containers."""
         amounts: Amounts = {}
         if _has_pod_level_requests(self.pod):
             for path, requests in reversed(self._pod_level_sources()):
@@ -176,7 +175,7 @@ class _Reader:
         return {name: amount for name, amount in amounts.items() if _is_pod_level(name)}
 
     def _pod_level_sources(self) -> list[tuple[str, Mapping[str, Quantity] | None]]:
-        """Whom this reading believes, the one to be believed most first."""
+        """The sources of this reading, the preferred one first."""
         desired = self.pod.spec.resources.requests if self.pod.spec.resources is not None else None
         spec = ("spec.resources.requests", desired)
         status = self.pod.status
@@ -188,7 +187,7 @@ class _Reader:
         return [*reported] if resize_reason(self.pod) == INFEASIBLE else [*reported, spec]
 
     def _sum_of_containers_and_claims(self) -> Amounts:
-        """What containers are seen to have does not show what the pod was given by claims."""
+        """Claims add to what is desired and allocated; the actual amounts of containers do not show them."""
         total = self._sum_of_containers()
         if self.reading is not Reading.ACTUAL:
             for i, claim in enumerate(self.pod.status.node_allocatable_resource_claim_statuses):
@@ -222,7 +221,7 @@ class _Reader:
         return amounts
 
     def _source(self, container: Container) -> tuple[str, Mapping[str, Quantity] | None]:
-        """The list this reading believes, and the path of it where that is not the spec."""
+        """The resource list of this reading, and its path if it is not in the spec."""
         if self.reading is Reading.DESIRED:
             return "", container.resources.requests
         status = self._status(container.name)
@@ -232,7 +231,7 @@ class _Reader:
             return f"{path}.resources.requests", enforced
         if status is not None and status.allocated_resources is not None:
             return f"{path}.allocatedResources", status.allocated_resources
-        # A resize that can never be granted must not be taken for what the node holds.
+        # The spec of an infeasible resize is not what the node holds.
         infeasible = resize_reason(self.pod) == INFEASIBLE
         return "", None if infeasible else container.resources.requests
 
@@ -243,7 +242,7 @@ class _Reader:
 
 
 def _claimed(claim: ClaimedResources, path: str, problems: Problems) -> Iterator[Amounts]:
-    """The share of a claim counts once; its overhead once, and again for each container that uses it."""
+    """A claim's mapping counts once; its overhead once per pod, and once per container that uses it."""
     for i, mapped in enumerate(claim.mapping):
         yield read_amounts({mapped.name: mapped.quantity}, f"{path}.mapping[{i}]", problems)
     for i, overhead in enumerate(claim.overhead):

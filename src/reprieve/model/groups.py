@@ -1,6 +1,6 @@
-"""Groups of pods: which group a pod belongs to, which groups that one belongs to, and what they say.
+"""PodGroups, and the CompositePodGroups around them.
 
-A group that is not known says nothing: its pods then speak for themselves.
+If the group of a pod is not known, only the pod's own fields count.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,10 +22,8 @@ class Groups:
     composites: Mapping[GroupKey, CompositePodGroup] = field(default_factory=dict)
 
     def chain(self, key: GroupKey | None) -> Iterator[tuple[str, Group]]:
-        """A pod's group and the groups around it, from the inside out, as far as they are known.
-
-        Each comes with a name that tells it from a group of another kind.
-        """
+        """A pod's group and the known groups around it, from the inside out, each with a name that includes
+        its kind."""
         group: Group | None = self.pod_groups.get(key) if key is not None else None
         for _ in range(_DEEPEST):
             if group is None:
@@ -36,21 +34,21 @@ class Groups:
             group = self.composites.get((meta.namespace, parent)) if parent else None
 
     def root(self, key: GroupKey | None) -> Group | None:
-        """The outermost group: its priority is that of all pods inside."""
+        """The outermost group, whose priority applies to all pods inside."""
         chain = [group for _, group in self.chain(key)]
         return chain[-1] if chain else None
 
     def around(self, key: GroupKey | None) -> list[CompositePodGroup]:
-        """The groups around a pod's group that are known, from the inside out."""
+        """The known groups around a pod's group, from the inside out."""
         return [group for _, group in self.chain(key) if isinstance(group, CompositePodGroup)]
 
     def missing(self, key: GroupKey | None) -> str:
-        """The name of the group around the outermost known one, if that names any."""
+        """The parent of the outermost known group, if it names one that is not known."""
         root = self.root(key)
         return root.spec.parent if root is not None and len([*self.chain(key)]) < _DEEPEST else ""
 
     def beneath(self, composite: GroupKey) -> list[GroupKey]:
-        """The groups of pods that are in a composite group, whether or not that is known."""
+        """The PodGroups inside a composite group, whether or not the composite group is known."""
         namespace, name = composite
         inside = (key for key in self.pod_groups if key[0] == namespace)
         return sorted(key for key in inside if name in (*self._names_around(key), self.missing(key)))
@@ -59,7 +57,7 @@ class Groups:
         return [group.metadata.name for group in self.around(key)]
 
     def unit(self, key: GroupKey | None) -> tuple[str, Group] | None:
-        """The outermost group that can only be disturbed as a whole."""
+        """The outermost group that can only be evicted as a whole."""
         whole = [(name, group) for name, group in self.chain(key) if group.spec.disrupted_whole]
         return whole[-1] if whole else None
 

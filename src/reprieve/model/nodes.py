@@ -1,6 +1,6 @@
-"""Nodes in columns: what is known of them apart from how full they are.
+"""Nodes in columns: everything but their allocation.
 
-What is computed from labels is kept, and put right by row when a node's description changes.
+What is computed from labels is cached, and patched by row when a node changes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,23 +12,23 @@ from reprieve.model.columns import Column, Ints, Mask, sealed
 from reprieve.model.objects import Node, Taint
 from reprieve.model.selectors import NodeQuery, NodeTerm, Operator, Requirement
 
-_MOST_MASKS = 1024  # queries that take turns; more than that start over
+_MOST_MASKS = 1024  # queries; beyond that the cache starts over
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
-    """What is known of nodes apart from how full they are."""
+    """Everything about nodes but their allocation."""
 
     objects: tuple[Node, ...]
     names: tuple[str, ...]
     rows: Mapping[str, int]
-    rank: Ints  # the row's place in the order of names, for ties
+    rank: Ints  # the row's position in the order of names, for ties
     unschedulable: Mask
     taints: Column[tuple[Taint, ...]]
     features: Column[frozenset[str]]
     _labels: dict[str, Column[str | None]] = field(default_factory=dict)
     _masks: dict[NodeQuery | NodeTerm, Mask] = field(default_factory=dict)
-    _images: list[dict[str, Ints]] = field(default_factory=list)  # one index of all, once it is asked for
+    _images: list[dict[str, Ints]] = field(default_factory=list)  # an index of all images, built on first use
 
     def __len__(self) -> int:
         return len(self.names)
@@ -42,7 +42,7 @@ class Nodes:
         return column
 
     def image_sizes(self, name: str) -> Ints | None:
-        """How large an image is on each node, 0 where it is not; None if no node has it."""
+        """The size of an image on each node, 0 where it is missing; None if no node has it."""
         if not self._images:
             self._images.append(_image_sizes(self.objects))
         return self._images[0].get(name)
@@ -60,10 +60,10 @@ class Nodes:
         mask = self._all(query.selector)
         if query.terms is None:
             return mask
-        anyone = np.zeros(len(self), np.bool_)
+        any_term = np.zeros(len(self), np.bool_)
         for term in query.terms:
-            anyone |= self.matching(term)
-        return mask & anyone
+            any_term |= self.matching(term)
+        return mask & any_term
 
     def _term(self, term: NodeTerm) -> Mask:
         mask = self._all(term.labels)
@@ -81,7 +81,7 @@ class Nodes:
 
 
 def meeting(requirement: Requirement, column: Column[str | None]) -> Mask:
-    """The rows whose value of the label, or lack of it, meets the requirement."""
+    """The rows whose label value, or its absence, meets the requirement."""
     match requirement.operator:
         case Operator.IN:
             return column.where_in(requirement.values)
@@ -108,16 +108,16 @@ def nodes_table(nodes: Iterable[Node]) -> Nodes:
 
 
 def nodes_patched(nodes: Nodes, changed: Mapping[int, Node]) -> Nodes:
-    """The table with some rows described anew; the nodes and their names are the same.
+    """The table with some rows replaced; the names of the nodes stay the same.
 
-    What was computed from labels is put right for these rows; the rest of it is kept.
+    Caches that depend on labels are patched for these rows and kept for the others.
     """
     objects = list(nodes.objects)
     for row, node in changed.items():
         objects[row] = node
     fresh = nodes_table(objects)
     for key, column in nodes._labels.items():
-        # A column remembers every value it ever had; one that has too many is made anew when asked for.
+        # A patched column keeps every value it ever had; one with too many is dropped and rebuilt on use.
         if len(column.things) <= 2 * len(objects):
             fresh._labels[key] = _patched_label(key, column, changed)
     for query, mask in nodes._masks.items():

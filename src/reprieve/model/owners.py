@@ -1,4 +1,4 @@
-"""Namespaces, and what groups pods by selector: services and controllers."""
+"""Namespaces by label, and the selectors of services and controllers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,12 +28,12 @@ NAMESPACE_NAME = "kubernetes.io/metadata.name"  # a label that every namespace h
 Owner = ReplicaSet | StatefulSet | ReplicationController
 OWNER_KINDS = (Service, ReplicaSet, StatefulSet, ReplicationController)
 
-_MOST_SELECTORS = 4096  # kinds of pods that take turns; more than that start over
+_MOST_SELECTORS = 4096  # beyond that the cache starts over
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Namespaces:
-    """Namespaces by their labels: all that pods live in, and others."""
+    """The labels of every namespace, including those that only their pods show."""
 
     labels: Mapping[str, Labels] = field(default_factory=dict)
     _selected: dict[Selector, frozenset[str]] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Namespaces:
 
 
 def namespaces_table(objects: Iterable[Namespace], lived_in: Iterable[str]) -> Namespaces:
-    """``lived_in``: the namespaces of pods, which exist even if nobody has shown them to us yet."""
+    """``lived_in``: the namespaces of pods; their Namespace objects may arrive later."""
     labels: dict[str, Labels] = {name: {NAMESPACE_NAME: name} for name in lived_in}
     labels.update((n.metadata.name, n.metadata.labels) for n in objects)
     return Namespaces(labels)
@@ -55,14 +55,14 @@ def namespaces_table(objects: Iterable[Namespace], lived_in: Iterable[str]) -> N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Owners:
-    """What groups pods by selector: the default spreading keeps such pods apart."""
+    """Services and controllers: the default topology spread uses their selectors."""
 
     services: Mapping[str, Sequence[Service]] = field(default_factory=dict)  # by namespace
     controllers: Mapping[str, Owner] = field(default_factory=dict)  # by UID
     _selectors: dict[tuple[str, str, tuple[tuple[str, str], ...]], Selector] = field(default_factory=dict)
 
     def selector_for(self, shape: Shape) -> Selector:
-        """What the services and the controller of such a pod select; everything if it has none."""
+        """The combined selector of a pod's services and controller; EVERYTHING if it has none."""
         key = (shape.owner_uid, shape.namespace, shape.labels)
         selector = self._selectors.get(key)
         if selector is None:
@@ -101,7 +101,7 @@ def owners_table(objects: Iterable[KubernetesObject]) -> Owners:
         match thing:
             case Service():
                 services.setdefault(thing.metadata.namespace, []).append(thing)
-            # What has no UID cannot be meant by a pod: a pod without a controller names the empty one.
+            # Without a UID it would match every pod without a controller, whose owner UID is empty.
             case ReplicaSet() | StatefulSet() | ReplicationController() if thing.metadata.uid:
                 controllers[thing.metadata.uid] = thing
             case _:

@@ -1,28 +1,28 @@
-"""Pods in columns: what is known of them apart from where they are."""
+"""Pods in columns: everything but their nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from reprieve.model.clocks import scheduled_at
 from reprieve.model.columns import Column, Floats, Ints, Mask, Relation, matrix, sealed
 from reprieve.model.groups import GroupKey, group_key
-from reprieve.model.mentions import Mentions, keys_looked_at, weights_by_topology
+from reprieve.model.matching_terms import MatchingTerms, keys_looked_at, weights_by_topology
 from reprieve.model.nodes import meeting
 from reprieve.model.objects import ObjectMeta
+from reprieve.model.pods_by_importance import start_of
 from reprieve.model.resources import ResourceAxis
+from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.selectors import Labels, Selector
-from reprieve.model.shape import CompiledPod, Disk, HostPort, PodTerm, Shape, WeightedPodTerm
-from reprieve.model.slots import start_of
+from reprieve.model.shape import CompiledPod, HostPort, InlineDisk, PodTerm, Shape, WeightedPodTerm
 
 LabelSet = tuple[str, tuple[tuple[str, str], ...]]  # namespace, sorted labels
-MentionKey = tuple[LabelSet, tuple[tuple[str, str], ...]]  # who is mentioned, labels of the namespace
+MatchingKey = tuple[LabelSet, tuple[tuple[str, str], ...]]  # labels of the pod, labels of its namespace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pods:
-    """What is known of pods apart from where they are."""
+    """Everything about pods but their nodes."""
 
     compiled: Sequence[CompiledPod]
     rows: Mapping[tuple[str, str], int]  # (namespace, name) -> row
@@ -31,10 +31,10 @@ class Pods:
     requests: Ints  # [resource, pod]
     nonzero: Ints  # [cpu and memory, pod]
     priority: Ints
-    start: Floats  # when it began to run; never, for those that have not
-    scheduled: Floats  # when it got its node; never, for those of which the cluster does not say so
+    start: Floats  # status.startTime; infinity if it has not started
+    scheduled: Floats  # when PodScheduled became true; infinity if it is not
     terminating: Mask
-    static: Mask  # run by their kubelet for a file of its own: whoever deletes one deletes its picture
+    static: Mask  # static pods: deleting one deletes its mirror pod only, and the kubelet keeps it running
     classes: Column[str]  # priority classes, by name
     groups: Column[GroupKey | None]
     ports: Relation[HostPort]
@@ -42,11 +42,11 @@ class Pods:
     anti_affinity: Relation[PodTerm]
     preferred: Relation[WeightedPodTerm]
     claims: Relation[tuple[str, str]]  # (namespace, claim name)
-    disks: Relation[Disk]
-    looked_at: frozenset[str]  # the keys of labels that some pod's affinity terms look at
+    disks: Relation[InlineDisk]
+    looked_at: frozenset[str]  # the label keys in the selectors of affinity terms
     _labels: dict[str, Column[str | None]] = field(default_factory=dict)
     _matches: dict[tuple[Selector, frozenset[str]], Mask] = field(default_factory=dict)
-    _mentions: dict[MentionKey, Mentions] = field(default_factory=dict)
+    _terms_matching: dict[MatchingKey, MatchingTerms] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.compiled)
@@ -74,30 +74,30 @@ class Pods:
             mask.setflags(write=False)
         return mask
 
-    def mentions(self, shape: Shape, namespace: Labels) -> Mentions:
-        """The terms of all pods that mean a pod of this shape, whose namespace has these labels.
+    def terms_matching(self, shape: Shape, namespace: Labels) -> MatchingTerms:
+        """The terms of all pods that select a pod of this shape, whose namespace has these labels.
 
-        Labels that no term looks at (the index of a stateful pod, say) are left out, so that all pods of
-        one template share the answer.
+        Labels that no term looks at (the index of a StatefulSet's pod, say) are left out of the key, so that
+        all pods of one template share the result.
         """
         labels = tuple(pair for pair in shape.labels if pair[0] in self.looked_at)
         key = (shape.namespace, labels), tuple(namespace.items())
-        found = self._mentions.get(key)
+        found = self._terms_matching.get(key)
         if found is None:
             seen = dict(labels)
 
-            def means(term: PodTerm) -> bool:
-                return term.means(seen, shape.namespace, namespace)
+            def selects(term: PodTerm) -> bool:
+                return term.selects(seen, shape.namespace, namespace)
 
-            found = self._mentions[key] = Mentions(
-                affinity=weights_by_topology(((1, t) for t in self.affinity.things), means),
-                anti_affinity=weights_by_topology(((1, t) for t in self.anti_affinity.things), means),
-                preferred=weights_by_topology(((w.weight, w.term) for w in self.preferred.things), means),
+            found = self._terms_matching[key] = MatchingTerms(
+                affinity=weights_by_topology(((1, t) for t in self.affinity.things), selects),
+                anti_affinity=weights_by_topology(((1, t) for t in self.anti_affinity.things), selects),
+                preferred=weights_by_topology(((w.weight, w.term) for w in self.preferred.things), selects),
             )
         return found
 
     def copy(self) -> "Pods":
-        """With columns of its own; what was computed from them is computed anew."""
+        """With columns of its own, and empty caches."""
         return replace(
             self,
             compiled=tuple(self.compiled),
@@ -121,7 +121,7 @@ class Pods:
             disks=self.disks.copy(),
             _labels={},
             _matches={},
-            _mentions={},
+            _terms_matching={},
         )
 
 
@@ -153,7 +153,7 @@ def pods_table(compiled: Iterable[CompiledPod], axis: ResourceAxis) -> Pods:
         ports=Relation.of((row, port) for row, s in numbered for port in s.ports),
         affinity=Relation.of((row, term) for row, s in numbered for term in s.affinity),
         anti_affinity=Relation.of((row, term) for row, s in numbered for term in s.anti_affinity),
-        preferred=Relation.of((row, wish) for row, s in numbered for wish in s.preferred_pods),
+        preferred=Relation.of((row, term) for row, s in numbered for term in s.preferred_pods),
         claims=Relation.of((row, (s.namespace, c)) for row, s in numbered for c in s.claims),
         disks=Relation.of((row, disk) for row, s in numbered for disk in s.disks),
         looked_at=keys_looked_at(term for shape in shapes for term in shape.terms()),

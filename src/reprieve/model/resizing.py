@@ -1,6 +1,6 @@
-"""What the objects say of a resize in place: that it waits, why, and who forbids preemption for it.
+"""In-place resizes as objects report them: whether one is pending, why, and what disables preemption for it.
 
-How much a pod holds while it is resized is a footprint's matter; who makes room for it is not known here.
+How much a pod holds meanwhile is for ``footprint``; preemption is not known here.
 """
 
 from reprieve.model.objects import Condition, Node, Pod
@@ -11,13 +11,13 @@ PREEMPTION_DISABLED = "PodResizePreemptionDisabled"
 
 
 def resize_reason(pod: Pod) -> str:
-    """Why a resize is pending: Deferred, Infeasible, or nothing."""
+    """Why a resize is pending: Deferred or Infeasible; empty if none is."""
     condition = _first(pod, PENDING)
     return condition.reason if condition is not None else ""
 
 
 def is_deferred(pod: Pod) -> bool:
-    """Whether the node would grant the resize if it had the room. The condition's status says nothing."""
+    """Whether the node lacks only the room for the resize; the status of the condition does not matter."""
     return resize_reason(pod) == DEFERRED
 
 
@@ -28,13 +28,13 @@ def deferred_since(pod: Pod) -> float | None:
 
 
 def resize_preemption_disabled(pod: Pod) -> bool:
-    """Whether the kubelet reports that nobody is to be preempted for this resize, for whatever reason."""
+    """Whether the kubelet reports that no pod may be preempted for this resize."""
     condition = _first(pod, PREEMPTION_DISABLED)
     return condition is not None and condition.status == "True"
 
 
 def resize_preemption_opponents(node: Node) -> tuple[str, ...]:
-    """Who has disabled preemption for resizes on this node; one is enough."""
+    """The names of the controllers that disable preemption for resizes on this node; one is enough."""
     return node.spec.pod_preemption_policy.disable_resize_preemption
 
 

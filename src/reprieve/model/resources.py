@@ -1,7 +1,7 @@
-"""How much: quantities, and the axis of resource columns.
+"""Quantities, and the axis of resource columns.
 
-Text becomes exact integers here and nowhere else. Sums are made in thousandths, as the API server rounds
-quantities, and only the result is rounded up: cpu to milli-cores, everything else to whole units.
+Quantities are parsed into exact integers here and nowhere else. Sums are in thousandths, as the API server
+rounds quantities; only the result is rounded up: cpu to millicores, everything else to whole units.
 """
 
 import re
@@ -14,8 +14,8 @@ from reprieve.model.objects import Node, Problem, Quantity, Ref
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 STANDARD = (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)
 
-# No amount reaches this, so that sums over thousands of pods and products with 100 stay inside 64 bits.
-# A request is capped at it and a node's capacity just below it: what is asked beyond the bound fits nowhere.
+# No amount exceeds this, so that sums over thousands of pods and products with 100 stay within 64 bits.
+# A request is capped at it and a node's capacity just below it: a request beyond the bound fits on no node.
 BOUND = 1 << 50
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -24,15 +24,15 @@ _QUANTITY = re.compile(
     r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?)",
     re.ASCII,
 )
-_EXPONENT_LIMIT = 60  # beyond any suffix; larger exponents are as good as infinite, or as zero
-_LONGEST = 1000  # no quantity anyone means is longer, and Python refuses to read much longer numbers
+_EXPONENT_LIMIT = 60  # beyond any suffix; a larger exponent exceeds BOUND, or is 0
+_LONGEST = 1000  # characters; Python refuses to parse much longer numbers
 
 Amounts = dict[str, int]
 
 
 @lru_cache(maxsize=65536)
 def milli(quantity: Quantity) -> int | None:
-    """The quantity in thousandths, rounded up; None when it is not a quantity."""
+    """The quantity in thousandths, rounded up; None if it is malformed."""
     text = str(quantity)
     match = _QUANTITY.fullmatch(text)
     if match is None or len(text) > _LONGEST:
@@ -59,7 +59,7 @@ def rounded(name: str, thousandths: int) -> int:
 
 
 def is_counted(name: str) -> bool:
-    """Whether nodes are filled up by this resource; other names are ignored, as Kubernetes does."""
+    """Whether requests of this resource count; other names are ignored, as in Kubernetes."""
     return (
         name in STANDARD
         or ("/" in name and not name.startswith("requests."))
@@ -86,7 +86,7 @@ class ResourceAxis:
 
 @dataclass(frozen=True, slots=True)
 class Problems:
-    """What was found wrong with one object, by field path; nothing is reported twice."""
+    """The problems of one object, one per field path."""
 
     ref: Ref
     found: dict[str, Problem] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Problems:
 
 
 def read_amounts(resources: Mapping[str, Quantity] | None, path: str, problems: Problems) -> Amounts:
-    """A resource list in thousandths; what cannot be read is reported and counts as absent."""
+    """A resource list in thousandths; a malformed quantity is reported and counts as absent."""
     amounts: Amounts = {}
     for name, quantity in (resources or {}).items():
         amount = milli(quantity)
@@ -115,6 +115,6 @@ def column_units(thousandths: Mapping[str, int]) -> Amounts:
 
 
 def node_capacity(node: Node, problems: Problems) -> Amounts:
-    """What a node can give to pods, in column units."""
+    """A node's allocatable resources, in column units."""
     amounts = column_units(read_amounts(node.status.allocatable, "status.allocatable", problems))
     return {name: min(amount, BOUND - 1) for name, amount in amounts.items()}

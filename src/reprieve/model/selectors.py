@@ -1,7 +1,7 @@
-"""Which labels match: label selectors, node queries, taints and tolerations, compiled once and hashable.
+"""Label selectors, node queries, taints and tolerations, compiled once and hashable.
 
-Compiling is where malformed selectors are found; matching can no longer fail. Everything here is a plain
-reading of one object's labels; columns of many objects are the snapshot's business.
+Compiling finds malformed selectors; matching cannot fail. This module matches the labels of one object;
+columns of many objects are for ``nodes`` and ``pods``.
 """
 
 import re
@@ -69,7 +69,7 @@ class Requirement:
 
 
 def integer(text: str) -> int | None:
-    """What Go's ParseInt with base 10 and 64 bits accepts; Python's int() is laxer."""
+    """An integer as Go's ParseInt accepts it with base 10 and 64 bits; Python's int() accepts more."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None
@@ -95,7 +95,7 @@ def _requirement_order(requirement: Requirement) -> tuple[str, str, list[str]]:
 
 
 EVERYTHING = Selector()
-# `In` with no value accepts none: what an absent selector means where Kubernetes reads it as "nothing".
+# `In` without values accepts nothing: the meaning of an absent selector in Kubernetes.
 NOTHING = Selector((Requirement("", Operator.IN),))
 
 
@@ -144,7 +144,7 @@ def _wrong_values(operator: Operator, values: tuple[str, ...]) -> str:
 
 
 def _is_label_value(text: str) -> bool:
-    """What the value of a label can be; Kubernetes reads no selector that looks for anything else."""
+    """Whether it is a valid label value; Kubernetes rejects selectors with other values."""
     return len(text) <= _LONGEST_VALUE and _LABEL_VALUE.fullmatch(text) is not None
 
 
@@ -153,7 +153,7 @@ def _is_label_value(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NodeTerm:
-    """One alternative of a node query: conditions on labels and on the node's name."""
+    """One term of a node query: requirements on labels and on the node's name."""
 
     labels: tuple[Requirement, ...] = ()
     names: tuple[Requirement, ...] = ()
@@ -193,7 +193,7 @@ def compile_node_selector(
 
 
 def compile_node_term(term: NodeSelectorTerm, path: str, problems: Problems) -> NodeTerm | None:
-    """None for a term that selects nothing: an empty one, as Kubernetes has it, or a malformed one."""
+    """None for a term that selects nothing: an empty one, as in Kubernetes, or a malformed one."""
     labels = [
         compile_requirement(e, f"{path}.matchExpressions[{i}]", tuple(Operator), problems)
         for i, e in enumerate(term.match_expressions)
@@ -250,7 +250,7 @@ def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
 
 
 def first_untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> Taint | None:
-    """The first of a node's taints that keeps a pod with these tolerations out."""
+    """The first of a node's taints that rejects a pod with these tolerations."""
     keeping_out = (t for t in taints if t.effect in _KEEPS_OUT)
     return next((t for t in keeping_out if not tolerated(t, tolerations)), None)
 
@@ -258,7 +258,7 @@ def first_untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]
 def check_tolerations(
     tolerations: Iterable[Toleration], path: str, problems: Problems
 ) -> tuple[Toleration, ...]:
-    """The tolerations that can be read."""
+    """The tolerations that are well-formed."""
     kept = []
     for i, toleration in enumerate(tolerations):
         wrong = _wrong_toleration(toleration)

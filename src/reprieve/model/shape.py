@@ -1,16 +1,16 @@
-"""What a pod asks of its place: its spec compiled once into a hashable record.
+"""A pod's spec, compiled once into a hashable record.
 
-Pods made from one template have equal shapes, so whatever is computed for a shape can be kept for all of
-them. Compiling finds everything that is malformed; a shape itself is always sound, with the malformed
-parts left out, so that a running pod we can only half read still counts as the load it is.
+Pods of one template have equal shapes, so what is computed for a shape can be cached for all of them.
+Compiling finds everything that is malformed. A shape itself is always sound, with the malformed parts left
+out, so that a running pod that is malformed still counts as load.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from reprieve.model.csi_migration import Attachment, migrated_disk
 from reprieve.model.footprint import Footprint, footprint, weighs_as_written
-from reprieve.model.migration import Attachment, moved_disk
 from reprieve.model.objects import (
     Container,
     Pod,
@@ -59,15 +59,15 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True)
 class PodTerm:
-    """Pods meant by an affinity term, and the topology within which they are near."""
+    """The pods that an affinity term selects, and the topology within which they count as near."""
 
     selector: Selector
     namespaces: frozenset[str]
     namespace_selector: Selector
     topology_key: str
 
-    def means(self, labels: Labels, namespace: str, namespace_labels: Labels) -> bool:
-        """Whether a pod with these labels, in this namespace, is one of them."""
+    def selects(self, labels: Labels, namespace: str, namespace_labels: Labels) -> bool:
+        """Whether the term selects a pod with these labels in this namespace."""
         inside = namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)
         return inside and self.selector.matches(labels)
 
@@ -100,16 +100,16 @@ class SpreadRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
-    """A disk mounted without a claim, which two pods on one node may not share unless both only read."""
+class InlineDisk:
+    """A disk in the pod's spec, without a claim: pods on one node share it only if all of them read only."""
 
     kind: str
     ids: frozenset[str]
     read_only: bool
-    # GCE disks may be shared by readers, iSCSI and RBD too; EBS volumes never.
+    # Readers may share GCE, iSCSI and RBD disks, but never EBS volumes.
     shareable: bool = True
 
-    def conflicts_with(self, other: "Disk") -> bool:
+    def conflicts_with(self, other: "InlineDisk") -> bool:
         if self.kind != other.kind or not self.ids & other.ids:
             return False
         return not (self.shareable and self.read_only and other.read_only)
@@ -117,7 +117,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Everything about a pod that decides where it can be."""
+    """Everything about a pod that decides where it can run."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...]
@@ -133,23 +133,23 @@ class Shape:
     preferred_pods: tuple[WeightedPodTerm, ...] = ()
     spread: tuple[SpreadRule, ...] = ()
     claims: tuple[str, ...] = ()
-    ephemeral_claims: frozenset[str] = frozenset()  # those of the claims that are made for the pod alone
-    disks: tuple[Disk, ...] = ()
+    ephemeral_claims: frozenset[str] = frozenset()  # the claims of generic ephemeral volumes
+    disks: tuple[InlineDisk, ...] = ()
     inline_volumes: tuple[Attachment, ...] = ()
     images: tuple[str, ...] = ()
     features: frozenset[str] = frozenset()
     owner_uid: str = ""
 
     def terms(self) -> Iterator[PodTerm]:
-        """Every term by which the pod looks at other pods."""
+        """Every affinity term of the pod, required and preferred."""
         yield from self.affinity
         yield from self.anti_affinity
-        yield from (wish.term for wish in self.preferred_pods)
+        yield from (preferred.term for preferred in self.preferred_pods)
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledPod:
-    """A pod as the core knows it: the object, its weight, its shape, and what could not be read."""
+    """A pod as the core uses it: the object, its footprint, its shape, and its problems."""
 
     pod: Pod
     weight: Footprint
@@ -161,15 +161,15 @@ _remembered: dict[bytes, CompiledPod] = {}  # one pod of each template
 
 
 def compile_pod(pod: Pod) -> CompiledPod:
-    """Pods of one template have one shape, and are compiled but once."""
+    """Pods of one template share one shape, which is compiled once."""
     if not weighs_as_written(pod) or any(volume.ephemeral is not None for volume in pod.spec.volumes):
         return _compiled(pod)
     template = template_of(pod)
-    twin = _remembered.get(template)
-    if twin is not None:
-        return CompiledPod(pod, twin.weight, twin.shape, ())
+    known = _remembered.get(template)
+    if known is not None:
+        return CompiledPod(pod, known.weight, known.shape, ())
     compiled = _compiled(pod)
-    if not compiled.problems:  # what is malformed has to be reported each time
+    if not compiled.problems:  # a malformed pod is not cached: its problems are reported each time
         if len(_remembered) >= MOST_REMEMBERED:
             _remembered.clear()
         _remembered[template] = compiled
@@ -216,7 +216,7 @@ def _containers(pod: Pod) -> Iterator[Container]:
 
 
 def _images(pod: Pod) -> Iterator[str]:
-    """Every image the pod needs on its node; nodes list them with their tags."""
+    """Every image that the pod needs; nodes list images with their tags."""
     yield from (container.image for container in _containers(pod))
     yield from (v.image.reference for v in pod.spec.volumes if v.image is not None)
 
@@ -238,23 +238,23 @@ def _node_query(pod: Pod, problems: Problems) -> NodeQuery:
 def _preferred_nodes(pod: Pod, problems: Problems) -> tuple[WeightedNodeTerm, ...]:
     preferred = pod.spec.affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
     path = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
-    return compile_node_wishes(preferred, path, problems)
+    return compile_preferred_nodes(preferred, path, problems)
 
 
-def compile_node_wishes(
+def compile_preferred_nodes(
     preferred: Iterable[PreferredSchedulingTerm], path: str, problems: Problems
 ) -> tuple[WeightedNodeTerm, ...]:
     terms = []
-    for i, wish in enumerate(preferred):
-        term = compile_node_term(wish.preference, f"{path}[{i}].preference", problems)
-        # An empty preference would favour every node alike: it counts for nothing.
-        if term is not None and wish.weight:
-            terms.append(WeightedNodeTerm(wish.weight, term))
+    for i, weighted in enumerate(preferred):
+        term = compile_node_term(weighted.preference, f"{path}[{i}].preference", problems)
+        # An empty preference would match every node: it does not count.
+        if term is not None and weighted.weight:
+            terms.append(WeightedNodeTerm(weighted.weight, term))
     return tuple(terms)
 
 
 def _features(pod: Pod) -> Iterator[str]:
-    """Which declared node features the spec cannot do without."""
+    """The declared node features that the spec needs."""
     containers = list(_containers(pod))
     rules = (rule for c in containers for rule in c.restart_policy_rules)
     if any(rule.action == "RestartAllContainers" for rule in rules):
@@ -269,7 +269,7 @@ def _features(pod: Pod) -> Iterator[str]:
 
 
 def _host_ports(pod: Pod, problems: Problems) -> Iterator[HostPort]:
-    """Ports of containers that run as long as the pod does."""
+    """Host ports of containers and sidecars; those of other init containers do not count."""
     for i, container in enumerate(pod.spec.init_containers):
         if container.restart_policy == "Always":
             yield from _ports_of(container, f"spec.initContainers[{i}]", problems)
@@ -318,9 +318,9 @@ def _preferred(
     pod: Pod, affinity: PodAffinity, name: str, sign: int, problems: Problems
 ) -> Iterator[WeightedPodTerm]:
     path = f"{_AFFINITY}.{name}.preferredDuringSchedulingIgnoredDuringExecution"
-    for i, wish in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
-        term = _pod_term(pod, wish.pod_affinity_term, f"{path}[{i}].podAffinityTerm", problems)
-        yield WeightedPodTerm(sign * wish.weight, term)
+    for i, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
+        term = _pod_term(pod, weighted.pod_affinity_term, f"{path}[{i}].podAffinityTerm", problems)
+        yield WeightedPodTerm(sign * weighted.weight, term)
 
 
 def _pod_term(pod: Pod, term: PodAffinityTerm, path: str, problems: Problems) -> PodTerm:
@@ -339,10 +339,10 @@ def _pod_term(pod: Pod, term: PodAffinityTerm, path: str, problems: Problems) ->
 def _with_label_keys(
     pod: Pod, selector: Selector, same: Iterable[str], other: Iterable[str] = ()
 ) -> Selector:
-    """The pod's own values of some keys as requirements.
+    """Adds the pod's own values of matchLabelKeys and mismatchLabelKeys as requirements.
 
-    The API server writes them into the selector when a pod is created; what it wrote then stays valid
-    when the pod's labels change later.
+    The API server does the same when it creates a pod; those it wrote then stay valid when the pod's labels
+    change later.
     """
     if selector == NOTHING:
         return selector
@@ -405,7 +405,7 @@ def _spread_rule(pod: Pod, constraint: TopologySpreadConstraint, path: str, prob
 
 
 def _claims(pod: Pod) -> Iterator[str]:
-    """Names of the claims the pod mounts, in the order of its volumes."""
+    """Names of the claims that the pod mounts, in the order of its volumes."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield volume.persistent_volume_claim.claim_name
@@ -425,20 +425,20 @@ def _ephemeral_claim(pod: Pod, volume: Volume) -> str:
 
 
 def _inline_volumes(pod: Pod) -> Iterator[Attachment]:
-    """Disks that a CSI driver attaches although the pod names them without a claim."""
+    """Inline in-tree volumes that a CSI driver attaches."""
     for volume in pod.spec.volumes:
-        disk = moved_disk(volume, {})
+        disk = migrated_disk(volume, {})
         if disk is not None and disk.attachment is not None:
             yield disk.attachment
 
 
-def _disks(volume: Volume) -> Iterator[Disk]:
+def _disks(volume: Volume) -> Iterator[InlineDisk]:
     if (gce := volume.gce_persistent_disk) is not None:
-        yield Disk("gce", frozenset({gce.pd_name}), gce.read_only)
+        yield InlineDisk("gce", frozenset({gce.pd_name}), gce.read_only)
     if (ebs := volume.aws_elastic_block_store) is not None:
-        yield Disk("ebs", frozenset({ebs.volume_id}), ebs.read_only, shareable=False)
+        yield InlineDisk("ebs", frozenset({ebs.volume_id}), ebs.read_only, shareable=False)
     if (iscsi := volume.iscsi) is not None:
-        yield Disk("iscsi", frozenset({iscsi.iqn}), iscsi.read_only)
+        yield InlineDisk("iscsi", frozenset({iscsi.iqn}), iscsi.read_only)
     if (rbd := volume.rbd) is not None:
         ids = frozenset(f"{m}/{rbd.pool}/{rbd.image}" for m in rbd.monitors)
-        yield Disk("rbd", ids, rbd.read_only)
+        yield InlineDisk("rbd", ids, rbd.read_only)

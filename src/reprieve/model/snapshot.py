@@ -1,8 +1,8 @@
 """The cluster at one instant, in read-only columns.
 
-``Snapshot`` knows nodes by row and pods by row. Pods that wait are rows too, with nowhere as their place,
-so that asking "what if this pod ran there" only changes where it is. What does not depend on where pods
-are (labels, taints, selectors' matches) is computed on first use and shared by all what-ifs.
+``Snapshot`` has a row for each node and each pod. Pending pods are rows too, with NOWHERE as their node, so
+that "what if this pod ran there" changes only ``where``. What does not depend on ``where`` (labels, taints,
+selectors' matches) is computed on first use and shared by all what-ifs.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -13,13 +13,13 @@ import numpy as np
 from reprieve.model.budgets import Budget
 from reprieve.model.columns import Ints, Mask, sealed
 from reprieve.model.groups import Groups
-from reprieve.model.kept import ALL, KeptScores, Rows
-from reprieve.model.mentions import Mentions
+from reprieve.model.matching_terms import MatchingTerms
 from reprieve.model.nodes import Nodes
 from reprieve.model.objects import PriorityClass
 from reprieve.model.owners import Namespaces, Owners
 from reprieve.model.pods import Pods
 from reprieve.model.resources import ResourceAxis
+from reprieve.model.score_cache import ALL, Rows, ScoreCache
 from reprieve.model.selectors import NOTHING
 from reprieve.model.shape import PodTerm
 from reprieve.model.storage import InUse, Storage
@@ -28,10 +28,10 @@ NOWHERE = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
-    """Where scores are kept, and when the numbers of each node last changed."""
+class CachedScores:
+    """The score cache, and for each node the number of its last change."""
 
-    scores: KeptScores
+    scores: ScoreCache
     touched: Ints
 
 
@@ -45,9 +45,9 @@ class Snapshot:
     pods: Pods
     allocatable: Ints  # [resource, node]
     requested: Ints  # [resource, node]
-    nonzero: Ints  # [cpu and memory, node]: requests, with a floor for pods that ask nothing
+    nonzero: Ints  # [cpu and memory, node]: requests, with a floor for containers without a request
     where: Ints  # [pod] the row of its node, or NOWHERE
-    slots: Ints  # [slot, node] its pods, the most important first; a what-if moves pods but keeps slots
+    slots: Ints  # [slot, node] its pods, the most important first; a what-if does not update it
     namespaces: Namespaces = field(default_factory=Namespaces)
     storage: Storage = field(default_factory=Storage)
     volumes_in_use: InUse = field(default_factory=dict)
@@ -55,28 +55,28 @@ class Snapshot:
     groups: Groups = field(default_factory=Groups)
     budgets: Sequence[Budget] = ()
     priority_classes: Mapping[str, PriorityClass] = field(default_factory=dict)
-    kept: Kept | None = None
+    cached_scores: CachedScores | None = None
 
     def scores_by_row(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
-        """Scores that depend on a node's own numbers only, so that they can be kept while those last."""
-        if self.kept is None:
+        """Scores that depend on a node's own numbers only, so that they can be cached per row."""
+        if self.cached_scores is None:
             return compute(ALL)
-        return self.kept.scores.refreshed(key, self.kept.touched, compute)
+        return self.cached_scores.scores.refreshed(key, self.cached_scores.touched, compute)
 
-    def pods_meant(self, term: PodTerm) -> Mask:
-        """The pods a term means, wherever they are."""
+    def pods_matching(self, term: PodTerm) -> Mask:
+        """The pods that a term selects, wherever they are."""
         namespaces = term.namespaces
         if term.namespace_selector != NOTHING:
             namespaces |= self.namespaces.selected(term.namespace_selector)
         return self.pods.matching(term.selector, namespaces)
 
-    def mentions(self, pod: int) -> Mentions:
-        """The terms of all pods that mean this one."""
+    def terms_matching(self, pod: int) -> MatchingTerms:
+        """The terms of all pods that select this one."""
         shape = self.pods.shape(pod)
-        return self.pods.mentions(shape, self.namespaces.labels[shape.namespace])
+        return self.pods.terms_matching(shape, self.namespaces.labels[shape.namespace])
 
     def copy(self) -> "Snapshot":
-        """For whoever keeps a snapshot beyond the next change of the world it came from."""
+        """With columns of its own: the originals change with the next event that the scheduler observes."""
         return replace(
             self,
             pods=self.pods.copy(),
@@ -86,7 +86,7 @@ class Snapshot:
             where=sealed(self.where.copy()),
             slots=sealed(self.slots.copy()),
             priority_classes=dict(self.priority_classes),
-            kept=None,
+            cached_scores=None,
         )
 
 

@@ -1,7 +1,7 @@
-"""All storage at one instant: claims, volumes and classes by name, and columns of them over the nodes.
+"""All storage objects at one instant, by name, and columns of them over the nodes.
 
-The columns are made on first use and kept. They are in the order of one table of nodes, so whoever makes
-a new table makes a new ``Storage`` too. Which volume a claim gets is not decided here.
+The columns are computed on first use and cached. They are in the order of one table of nodes, so a new table
+of nodes needs a new ``Storage``. Which volume a claim gets is not decided here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from reprieve.model.columns import Column, Ints, Mask, Relation, sealed
-from reprieve.model.migration import Attachment
+from reprieve.model.csi_migration import Attachment
 from reprieve.model.objects import (
     CSIDriver,
     CsiDriverSpec,
@@ -30,41 +30,41 @@ from reprieve.model.shape import Shape
 from reprieve.model.volumes import (
     NO_FACTS,
     ClaimKey,
+    ClaimRequirements,
+    CompiledCapacity,
     CompiledClaim,
     CompiledClass,
     CompiledCsiNode,
     CompiledVolume,
     CsiFacts,
     Offer,
-    Room,
-    Wish,
+    compile_capacity,
     compile_claim,
     compile_class,
-    compile_room,
     compile_volume,
     csi_facts,
 )
 
 Matching = Callable[[NodeQuery], Mask]
 
-NO_ROOM = -1
+NO_CAPACITY = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shelf:
-    """The free volumes of one class, smallest first, then by name; a volume is known by its place."""
+class FreeVolumes:
+    """The free volumes of one class, smallest first, then by name; a volume is identified by its position."""
 
     volumes: tuple[CompiledVolume, ...]
     sizes: tuple[int, ...]
     offers: Column[Offer]
     reach: Column[NodeQuery]
-    # Which nodes are reached, as pairs: node ``reached_rows[i]`` by volumes with reach ``reached_codes[i]``.
+    # Pairs: node ``reached_rows[i]`` reaches the volumes with reach ``reached_codes[i]``.
     reached_codes: Ints
     reached_rows: Ints
-    _suiting: dict[Wish, Ints] = field(default_factory=dict)
+    _by_requirements: dict[ClaimRequirements, Ints] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, volumes: Iterable[CompiledVolume], matching: Matching) -> "Shelf":
+    def of(cls, volumes: Iterable[CompiledVolume], matching: Matching) -> "FreeVolumes":
         ordered = sorted(volumes, key=lambda volume: (volume.size or 0, volume.name))
         reach = Column.of(volume.nodes for volume in ordered)
         reached = [np.flatnonzero(matching(query)) for query in reach.things]
@@ -78,11 +78,12 @@ class Shelf:
             reached_rows=sealed(np.concatenate([np.zeros(0, np.int64), *reached])),
         )
 
-    def suiting(self, wish: Wish) -> Ints:
-        """The places of the volumes that grant a wish, in order; size is not looked at."""
-        places = self._suiting.get(wish)
+    def satisfying(self, requirements: ClaimRequirements) -> Ints:
+        """The positions of the volumes that satisfy the requirements, in order; size does not count."""
+        places = self._by_requirements.get(requirements)
         if places is None:
-            places = self._suiting[wish] = sealed(np.flatnonzero(self.offers.where(wish.accepts)))
+            accepted = np.flatnonzero(self.offers.where(requirements.accepts))
+            places = self._by_requirements[requirements] = sealed(accepted)
         return places
 
 
@@ -93,18 +94,18 @@ class Storage:
     claims: Mapping[ClaimKey, CompiledClaim] = field(default_factory=dict)
     volumes: Mapping[str, CompiledVolume] = field(default_factory=dict)
     free: Mapping[str, Sequence[CompiledVolume]] = field(default_factory=dict)  # by class
-    held: Mapping[ClaimKey, Sequence[CompiledVolume]] = field(default_factory=dict)  # set aside for a claim
+    held: Mapping[ClaimKey, Sequence[CompiledVolume]] = field(default_factory=dict)  # reserved for a claim
     classes: Mapping[str, CompiledClass] = field(default_factory=dict)
     drivers: Mapping[str, CsiDriverSpec] = field(default_factory=dict)
     csi_nodes: Mapping[str, CsiFacts] = field(default_factory=dict)
-    rooms: Mapping[str, Sequence[Room]] = field(default_factory=dict)  # by class
+    capacities: Mapping[str, Sequence[CompiledCapacity]] = field(default_factory=dict)  # by class
     attachments: Sequence[tuple[str, Attachment]] = ()  # node name, volume
     _csi: list[Column[CsiFacts]] = field(default_factory=list)
-    _shelves: dict[str, Shelf] = field(default_factory=dict)
+    _free_volumes: dict[str, FreeVolumes] = field(default_factory=dict)
     _largest: dict[str, Ints] = field(default_factory=dict)
 
     def attachment(self, key: ClaimKey) -> Attachment | None:
-        """What a node attaches for a claim; for a volume yet to be made, what its class makes."""
+        """What a node attaches for a claim; without a volume yet, what its class will provision."""
         claim = self.claims.get(key)
         if claim is None:
             return None
@@ -115,30 +116,30 @@ class Storage:
         if storage_class is None or not storage_class.driver:
             return None
         handle = f"claim {claim.key[0]}/{claim.key[1]}"
-        return Attachment(storage_class.driver, handle, migrated=storage_class.driver_moved)
+        return Attachment(storage_class.driver, handle, migrated=storage_class.driver_migrated)
 
     def attachments_of(self, shape: Shape) -> Iterator[Attachment]:
-        """What a node attaches for a pod, each volume once."""
+        """The volumes that a node attaches for a pod, each once."""
         of_claims = (self.attachment((shape.namespace, name)) for name in shape.claims)
         found = [*shape.inline_volumes, *(volume for volume in of_claims if volume is not None)]
         return iter(dict.fromkeys(found))
 
     def csi(self, nodes: Iterable[str]) -> Column[CsiFacts]:
-        """What each node says of its drivers."""
+        """The CSI facts of each node."""
         if not self._csi:
             self._csi.append(Column.of(self.csi_nodes.get(name, NO_FACTS) for name in nodes))
         return self._csi[0]
 
-    def shelf(self, class_name: str, matching: Matching) -> Shelf:
-        shelf = self._shelves.get(class_name)
-        if shelf is None:
-            shelf = self._shelves[class_name] = Shelf.of(self.free.get(class_name, ()), matching)
-        return shelf
+    def free_volumes(self, class_name: str, matching: Matching) -> FreeVolumes:
+        found = self._free_volumes.get(class_name)
+        if found is None:
+            found = self._free_volumes[class_name] = FreeVolumes.of(self.free.get(class_name, ()), matching)
+        return found
 
     def reserving(
         self, bound: Sequence[tuple[ClaimKey, str]], made: Iterable[ClaimKey], node: str
     ) -> "Storage":
-        """With free volumes set aside for claims, and others being made for claims on a node."""
+        """With free volumes reserved for claims, and volumes being provisioned for other claims on a node."""
         claims, volumes = dict(self.claims), dict(self.volumes)
         for key in made:
             claims[key] = replace(claims[key], selected_node=node)
@@ -146,32 +147,32 @@ class Storage:
             volumes[name] = replace(volumes[name], claimed_by=key, claimed_by_uid=claims[key].uid)
         free, held = _free_and_held(volumes.values())
         fewer = {volumes[name].class_name for _, name in bound}
-        shelves = {name: shelf for name, shelf in self._shelves.items() if name not in fewer}
-        return replace(self, claims=claims, volumes=volumes, free=free, held=held, _shelves=shelves)
+        others = {name: found for name, found in self._free_volumes.items() if name not in fewer}
+        return replace(self, claims=claims, volumes=volumes, free=free, held=held, _free_volumes=others)
 
     def largest(self, class_name: str, matching: Matching) -> Ints | None:
-        """The largest volume of a class that can be made for each node, in bytes; None if for no node."""
-        rooms = self.rooms.get(class_name)
-        if not rooms:
+        """The largest volume of a class that can be provisioned for each node, in bytes; None if for none."""
+        capacities = self.capacities.get(class_name)
+        if not capacities:
             return None
         largest = self._largest.get(class_name)
         if largest is None:
-            largest = self._largest[class_name] = _largest(rooms, matching)
+            largest = self._largest[class_name] = _largest(capacities, matching)
         return largest
 
 
-def _largest(rooms: Sequence[Room], matching: Matching) -> Ints:
-    masks = [matching(room.nodes) for room in rooms]
-    largest = np.full(len(masks[0]), NO_ROOM, np.int64)
-    for room, mask in zip(rooms, masks, strict=True):
-        largest[mask] = np.maximum(largest[mask], room.largest)
+def _largest(capacities: Sequence[CompiledCapacity], matching: Matching) -> Ints:
+    masks = [matching(capacity.nodes) for capacity in capacities]
+    largest = np.full(len(masks[0]), NO_CAPACITY, np.int64)
+    for capacity, mask in zip(capacities, masks, strict=True):
+        largest[mask] = np.maximum(largest[mask], capacity.largest)
     return sealed(largest)
 
 
 # --- volumes in use ------------------------------------------------------------------------------
 
-# For each driver, the handles of the volumes in use. A row is that of a pod that uses the volume, or, for a
-# volume that is attached to node n, whoever may use it, ~n: that is negative and thus no pod's.
+# For each driver, the handles of the volumes in use. A row is that of a pod that uses the volume. For a
+# volume that is attached to node n, with or without a pod, it is ~n: that is negative, and so no pod's row.
 InUse = Mapping[str, Relation[str]]
 
 
@@ -202,12 +203,18 @@ KINDS = (
 
 
 Compiled = (
-    CompiledClaim | CompiledVolume | CompiledClass | CompiledCsiNode | Room | CSIDriver | VolumeAttachment
+    CompiledClaim
+    | CompiledVolume
+    | CompiledClass
+    | CompiledCsiNode
+    | CompiledCapacity
+    | CSIDriver
+    | VolumeAttachment
 )
 
 
 def build_storage(objects: Iterable[KubernetesObject], problems: list[Problem]) -> Storage:
-    """Everything about storage among the objects; what cannot be read is added to the problems."""
+    """The storage objects among the objects; malformed ones are added to the problems."""
     compiled = []
     for thing in objects:
         found = Problems(ref_of(thing))
@@ -217,7 +224,7 @@ def build_storage(objects: Iterable[KubernetesObject], problems: list[Problem]) 
 
 
 def compile_storage(thing: KubernetesObject, problems: Problems) -> Compiled | None:
-    """None for what has nothing to say about storage. This is the dear part, and depends on nothing else."""
+    """None for other kinds, and for objects without effect. This is the expensive part: results are kept."""
     match thing:
         case PersistentVolumeClaim():
             return compile_claim(thing, problems)
@@ -226,7 +233,7 @@ def compile_storage(thing: KubernetesObject, problems: Problems) -> Compiled | N
         case StorageClass():
             return compile_class(thing, problems)
         case CSIStorageCapacity():
-            return compile_room(thing, problems)
+            return compile_capacity(thing, problems)
         case CSINode():
             return CompiledCsiNode(thing.metadata.name, csi_facts(thing))
         case CSIDriver() | VolumeAttachment():
@@ -240,7 +247,7 @@ def assembled(things: Iterable[Compiled]) -> Storage:
     classes: dict[str, CompiledClass] = {}
     drivers: dict[str, CsiDriverSpec] = {}
     csi_nodes: dict[str, CsiFacts] = {}
-    rooms: dict[str, list[Room]] = {}
+    capacities: dict[str, list[CompiledCapacity]] = {}
     attached: list[VolumeAttachment] = []
     for thing in things:
         match thing:
@@ -252,21 +259,21 @@ def assembled(things: Iterable[Compiled]) -> Storage:
                 classes[thing.name] = thing
             case CompiledCsiNode():
                 csi_nodes[thing.name] = thing.facts
-            case Room():
-                rooms.setdefault(thing.class_name, []).append(thing)
+            case CompiledCapacity():
+                capacities.setdefault(thing.class_name, []).append(thing)
             case CSIDriver():
                 drivers[thing.metadata.name] = thing.spec
             case VolumeAttachment():
                 attached.append(thing)
     free, held = _free_and_held(volumes.values())
     attachments = _attachments(attached, volumes)
-    return Storage(claims, volumes, free, held, classes, drivers, csi_nodes, rooms, attachments)
+    return Storage(claims, volumes, free, held, classes, drivers, csi_nodes, capacities, attachments)
 
 
 def _free_and_held(
     volumes: Iterable[CompiledVolume],
 ) -> tuple[dict[str, list[CompiledVolume]], dict[ClaimKey, list[CompiledVolume]]]:
-    """Those that a claim could still get."""
+    """The volumes that a claim could still be bound to."""
     free: dict[str, list[CompiledVolume]] = {}
     held: dict[ClaimKey, list[CompiledVolume]] = {}
     for volume in volumes:
@@ -280,7 +287,7 @@ def _free_and_held(
 def _attachments(
     attached: Iterable[VolumeAttachment], volumes: Mapping[str, CompiledVolume]
 ) -> list[tuple[str, Attachment]]:
-    """By the name of the driver that attached them. Kubernetes leaves out volumes named the old way."""
+    """With the driver that attached them. Volumes with in-tree fields are left out, as in Kubernetes."""
     found = []
     for thing in attached:
         spec = thing.spec

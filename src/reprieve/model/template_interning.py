@@ -1,6 +1,6 @@
-"""What pods of one template have in common, and keep but once: most of a spec, and their labels.
+"""Interning: pods of one template share one copy of most of their spec, and of their labels.
 
-A cluster has few templates for its many pods. What is made of a template is not known here.
+A cluster has few templates for its many pods.
 """
 
 from msgspec.msgpack import Encoder
@@ -8,14 +8,17 @@ from msgspec.structs import replace
 
 from reprieve.model.objects import Pod
 
-MOST_REMEMBERED = 4096  # templates that take turns; more than that start over
+MOST_REMEMBERED = 4096  # templates; beyond that the cache starts over
 
 _encode = Encoder().encode
 _remembered: dict[bytes, Pod] = {}
 
 
 def template_of(pod: Pod) -> bytes:
-    """All that a pod says of what it wants, as it is written; volumes are named anew for every pod."""
+    """The key of a pod's template: its encoded spec without what differs from pod to pod.
+
+    Volume names are left out: the API server generates one for each pod's service account token.
+    """
     meta, spec = pod.metadata, pod.spec
     volumes = tuple([replace(volume, name="") for volume in spec.volumes])
     common = replace(spec, node_name="", volumes=volumes)
@@ -23,17 +26,17 @@ def template_of(pod: Pod) -> bytes:
 
 
 def controller_of(pod: Pod) -> str:
-    """The UID of whoever made the pod, if it has an owner that looks after it."""
+    """The UID of the controller that owns the pod, or empty."""
     return next((owner.uid for owner in pod.metadata.owner_references if owner.controller), "")
 
 
 def sharing(pod: Pod) -> Pod:
-    """The same pod, with parts of the first of its template instead of equal ones of its own."""
+    """An equal pod that shares its parts with the first pod of its template."""
     if len(_remembered) >= MOST_REMEMBERED:
         _remembered.clear()
-    twin = _remembered.setdefault(template_of(pod), pod)
-    if twin is pod:
+    first = _remembered.setdefault(template_of(pod), pod)
+    if first is pod:
         return pod
-    meta = replace(pod.metadata, labels=twin.metadata.labels)
-    spec = replace(twin.spec, node_name=pod.spec.node_name, volumes=pod.spec.volumes)
+    meta = replace(pod.metadata, labels=first.metadata.labels)
+    spec = replace(first.spec, node_name=pod.spec.node_name, volumes=pod.spec.volumes)
     return replace(pod, metadata=meta, spec=spec)

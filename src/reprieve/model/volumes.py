@@ -1,23 +1,23 @@
-"""Storage objects compiled once: what a claim wants, what a volume offers, what a class can make.
+"""Storage objects, compiled once: what a claim requires, what a volume offers, what a class can provision.
 
-Quantities and selectors are read here and nowhere else. What is malformed is reported and offers nothing,
-is reached from nowhere or can be had by nobody; reading it later cannot fail.
+Quantities and selectors are parsed here and nowhere else. A malformed object is reported; its volume matches
+no claim, or is reachable from no node.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reprieve.model.migration import (
+from reprieve.model.csi_migration import (
     BETA_REGION,
     BETA_ZONE,
-    PLUGINS,
+    IN_TREE_PLUGINS,
     REGION,
     UNCOUNTED_PROVISIONERS,
     ZONE,
     Attachment,
-    MovedDisk,
-    moved_affinity,
-    moved_disk,
+    MigratedDisk,
+    migrated_affinity,
+    migrated_disk,
     zones_in,
 )
 from reprieve.model.objects import (
@@ -49,7 +49,7 @@ ClaimKey = tuple[str, str]  # namespace, name
 
 BOUND_MARK = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-_CLASS = "volume.beta.kubernetes.io/storage-class"  # an old annotation that still goes before the field
+_CLASS = "volume.beta.kubernetes.io/storage-class"  # a deprecated annotation that wins over the field
 _MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _ZONE_LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
@@ -62,7 +62,7 @@ NOWHERE_REACHED = NodeQuery(terms=())
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What decides, apart from size, whether a free volume suits a claim."""
+    """The properties of a free volume, apart from size, that a claim is matched against."""
 
     mode: str
     attributes_class: str
@@ -83,42 +83,42 @@ class CompiledVolume:
     name: str
     uid: str
     class_name: str
-    size: int | None  # thousandths of a byte; None if it cannot be read
+    size: int | None  # thousandths of a byte; None if it is malformed
     offer: Offer
     claimed_by: ClaimKey | None
     claimed_by_uid: str
     available: bool
     deleting: bool
     nodes: NodeQuery
-    plugin: str  # the built-in plugin it names, or empty
-    moved_nodes: NodeQuery  # in place of ``nodes`` where that plugin has moved to its driver
+    plugin: str  # its in-tree plugin, or empty
+    migrated_nodes: NodeQuery  # replaces ``nodes`` on nodes where that plugin is migrated
     attachment: Attachment | None
     zones: tuple[ZoneRule, ...]
 
     @property
     def is_free(self) -> bool:
-        """Whether a claim that it suits can have it."""
+        """Whether a claim that matches can be bound to it."""
         return self.available and not self.deleting and self.claimed_by is None and self.size is not None
 
     def can_serve(self, claim: "CompiledClaim") -> bool:
-        """What is asked even of a volume that was set aside for the claim."""
+        """What even a volume that is reserved for the claim must fulfil."""
         return (
             self.class_name == claim.class_name
             and not self.deleting
             and self.size is not None
             and self.size >= claim.size
-            and self.offer.mode == claim.wish.mode
-            and self.offer.attributes_class == claim.wish.attributes_class
+            and self.offer.mode == claim.requirements.mode
+            and self.offer.attributes_class == claim.requirements.attributes_class
         )
 
     def is_held_for(self, claim: "CompiledClaim") -> bool:
-        """Whether it was set aside for this very claim; a claim made anew has another UID."""
+        """Whether it is reserved for this very claim; a claim that was created again has another UID."""
         return self.claimed_by == claim.key and self.claimed_by_uid in ("", claim.uid)
 
 
 def compile_volume(volume: PersistentVolume, problems: Problems) -> CompiledVolume:
     meta, spec = volume.metadata, volume.spec
-    disk = moved_disk(spec, meta.labels) if spec.csi is None else None
+    disk = migrated_disk(spec, meta.labels) if spec.csi is None else None
     claim = spec.claim_ref
     return CompiledVolume(
         name=meta.name,
@@ -137,36 +137,38 @@ def compile_volume(volume: PersistentVolume, problems: Problems) -> CompiledVolu
         deleting=meta.deletion_timestamp is not None,
         nodes=_reached(spec.node_affinity.required, problems),
         plugin=disk.plugin.name if disk is not None else "",
-        moved_nodes=_reached_when_moved(volume, disk, problems),
+        migrated_nodes=_reached_when_migrated(volume, disk, problems),
         attachment=_attachment(volume, disk),
         zones=_zone_rules(volume, problems),
     )
 
 
 def _storage_amount(amounts: Mapping[str, Quantity] | None, path: str, problems: Problems) -> int | None:
-    """In thousandths; zero if nothing is said, None if what is said cannot be read."""
+    """In thousandths; 0 if absent, None if malformed."""
     if not amounts or "storage" not in amounts:
         return 0
     return read_amounts({"storage": amounts["storage"]}, path, problems).get("storage")
 
 
 def _reached(affinity: NodeSelector | None, problems: Problems) -> NodeQuery:
-    """Only labels are looked at, never the node's name, as Kubernetes does."""
+    """Only label expressions count, never matchFields, as in Kubernetes."""
     terms = compile_node_selector(affinity, "spec.nodeAffinity.required", problems)
     return ANYWHERE if terms is None else NodeQuery(terms=tuple(NodeTerm(term.labels) for term in terms))
 
 
-def _reached_when_moved(volume: PersistentVolume, disk: MovedDisk | None, problems: Problems) -> NodeQuery:
+def _reached_when_migrated(
+    volume: PersistentVolume, disk: MigratedDisk | None, problems: Problems
+) -> NodeQuery:
     if disk is None:
         return ANYWHERE
     return (
-        _reached(moved_affinity(volume, disk.plugin), problems)
+        _reached(migrated_affinity(volume, disk.plugin), problems)
         if disk.handle is not None
         else NOWHERE_REACHED
     )
 
 
-def _attachment(volume: PersistentVolume, disk: MovedDisk | None) -> Attachment | None:
+def _attachment(volume: PersistentVolume, disk: MigratedDisk | None) -> Attachment | None:
     csi = volume.spec.csi
     if csi is None:
         return disk.attachment if disk is not None else None
@@ -174,7 +176,7 @@ def _attachment(volume: PersistentVolume, disk: MovedDisk | None) -> Attachment 
 
 
 def _zone_rules(volume: PersistentVolume, problems: Problems) -> tuple[ZoneRule, ...]:
-    """A label that cannot be read is no rule: the volume's node affinity still is."""
+    """A malformed label is reported and ignored: the volume's node affinity still holds."""
     rules = []
     for key in _ZONE_LABELS:
         label = volume.metadata.labels.get(key)
@@ -191,8 +193,8 @@ def _zone_rules(volume: PersistentVolume, problems: Problems) -> tuple[ZoneRule,
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a claim asks of a free volume, apart from size."""
+class ClaimRequirements:
+    """What a claim requires of a free volume, apart from size."""
 
     mode: str
     attributes_class: str
@@ -212,7 +214,7 @@ class Wish:
 class CompiledClaim:
     key: ClaimKey
     uid: str
-    owner_uid: str  # of the pod it was made for, if it was
+    owner_uid: str  # the pod that owns it, for a generic ephemeral volume
     class_name: str
     volume_name: str
     bound: bool
@@ -221,8 +223,8 @@ class CompiledClaim:
     for_one_pod: bool
     selected_node: str | None
     size: int  # thousandths of a byte
-    asks_for_size: bool
-    wish: Wish
+    requests_size: bool
+    requirements: ClaimRequirements
     readable: bool
 
 
@@ -242,8 +244,8 @@ def compile_claim(claim: PersistentVolumeClaim, problems: Problems) -> CompiledC
         for_one_pod="ReadWriteOncePod" in spec.access_modes,
         selected_node=meta.annotations.get(SELECTED_NODE),
         size=size or 0,
-        asks_for_size="storage" in (spec.resources.requests or {}),
-        wish=Wish(
+        requests_size="storage" in (spec.resources.requests or {}),
+        requirements=ClaimRequirements(
             mode=spec.volume_mode,
             attributes_class=spec.volume_attributes_class_name or "",
             access_modes=frozenset(spec.access_modes),
@@ -262,23 +264,23 @@ def _claim_selector(claim: PersistentVolumeClaim, problems: Problems) -> Selecto
     return EVERYTHING if selector is None else compile_selector(selector, "spec.selector", problems)
 
 
-# --- classes and the room for new volumes --------------------------------------------------------
+# --- storage classes and capacities --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledClass:
     name: str
-    provisioner: str  # empty if the class makes no volumes
-    waits: bool  # for a pod, before it binds or makes a volume
-    nodes: NodeQuery  # where volumes can be made
-    # What a volume yet to be made will be attached by.
+    provisioner: str  # empty if the class provisions no volumes
+    waits: bool  # volumeBindingMode is WaitForFirstConsumer
+    nodes: NodeQuery  # where volumes can be provisioned
+    # The driver that will attach a volume that is not provisioned yet.
     driver: str
-    driver_moved: bool
+    driver_migrated: bool
 
 
 def compile_class(storage_class: StorageClass, problems: Problems) -> CompiledClass:
     provisioner = storage_class.provisioner
-    plugin = PLUGINS.get(provisioner)
+    plugin = IN_TREE_PLUGINS.get(provisioner)
     uncounted = provisioner in UNCOUNTED_PROVISIONERS or provisioner == _NO_PROVISIONER
     driver = "" if uncounted else provisioner
     return CompiledClass(
@@ -287,7 +289,7 @@ def compile_class(storage_class: StorageClass, problems: Problems) -> CompiledCl
         waits=storage_class.volume_binding_mode == "WaitForFirstConsumer",
         nodes=_allowed_topologies(storage_class, problems),
         driver=plugin.driver if plugin is not None else driver,
-        driver_moved=plugin is not None,
+        driver_migrated=plugin is not None,
     )
 
 
@@ -302,7 +304,7 @@ def _allowed_topologies(storage_class: StorageClass, problems: Problems) -> Node
 
 
 def _topology_term(term: TopologySelectorTerm, path: str, problems: Problems) -> NodeTerm | None:
-    """None for a term that selects nothing: an empty one, or one that leaves a key without values."""
+    """None for a term that selects nothing: an empty one, or one with a key without values."""
     expressions = term.match_label_expressions
     for i, expression in enumerate(expressions):
         if not expression.values:
@@ -313,23 +315,23 @@ def _topology_term(term: TopologySelectorTerm, path: str, problems: Problems) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """How large a volume of a class can still be made for some nodes."""
+class CompiledCapacity:
+    """A CSIStorageCapacity: the largest volume of a class that can be provisioned for some nodes."""
 
     class_name: str
     nodes: NodeQuery
     largest: int  # bytes
 
 
-def compile_room(capacity: CSIStorageCapacity, problems: Problems) -> Room | None:
-    """None if nothing can be made: no size is known, no node is meant, or the object is malformed."""
+def compile_capacity(capacity: CSIStorageCapacity, problems: Problems) -> CompiledCapacity | None:
+    """None if nothing can be provisioned: no size, no node, or a malformed object."""
     largest = _whole_bytes(capacity.maximum_volume_size, "maximumVolumeSize", problems)
     if capacity.maximum_volume_size is None:
         largest = _whole_bytes(capacity.capacity, "capacity", problems)
     selector = compile_selector(capacity.node_topology, "nodeTopology", problems)
     if largest is None or selector == NOTHING:
         return None
-    return Room(capacity.storage_class_name, NodeQuery(selector.requirements), largest)
+    return CompiledCapacity(capacity.storage_class_name, NodeQuery(selector.requirements), largest)
 
 
 def _whole_bytes(quantity: Quantity | None, path: str, problems: Problems) -> int | None:
@@ -352,10 +354,10 @@ def whole(thousandths: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CsiFacts:
-    """What a node says of the CSI drivers on it. Many nodes say the same."""
+    """A CSINode: the CSI drivers of a node, and its migrated plugins. Many nodes are equal."""
 
     migrated: frozenset[str] = frozenset()
-    drivers: tuple[tuple[str, int | None], ...] = ()  # name, and how many volumes it can attach
+    drivers: tuple[tuple[str, int | None], ...] = ()  # name, and its attach limit
     known: bool = True
 
     def has(self, driver: str) -> bool:

@@ -1,7 +1,7 @@
-"""What if some pods were gone, or ran elsewhere: the same snapshot with pods moved.
+"""What-ifs: a snapshot with some pods gone, or on other nodes.
 
-A what-if is a snapshot like any other: it shares every column it does not change, and its base never
-changes. Nothing is undone; whoever is done with it drops it.
+A what-if is a snapshot like any other. It shares every column that it does not change with its base, and the
+base never changes: nothing has to be undone.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 
 
 def without(view: Snapshot, pods: Sequence[int] | Ints) -> Snapshot:
-    """The cluster without these pods (rows); pods that are nowhere make no difference."""
+    """The cluster without these pods (rows); pods without a node make no difference."""
     return moved(view, np.asarray(pods, np.int64), np.full(len(pods), NOWHERE, np.int64))
 
 
 def with_pod(view: Snapshot, pod: int, node: int) -> Snapshot:
-    """The cluster with this pod (row) running on this node (row). Gangs do it many times, so it is short."""
+    """The cluster with this pod (row) on this node (row). A fast path: gangs call it once per pod."""
     where = view.where.copy()
     before, where[pod] = int(where[pod]), node
     return replace(
@@ -27,7 +27,7 @@ def with_pod(view: Snapshot, pod: int, node: int) -> Snapshot:
         where=sealed(where),
         requested=_carried(view.requested, view.pods.requests[:, pod], before, node),
         nonzero=_carried(view.nonzero, view.pods.nonzero[:, pod], before, node),
-        kept=None,
+        cached_scores=None,
     )
 
 
@@ -41,7 +41,7 @@ def _carried(totals: Ints, amounts: Ints, before: int, after: int) -> Ints:
 
 
 def moved(view: Snapshot, pods: Ints, nodes: Ints) -> Snapshot:
-    """The cluster with each of the pods on its new node, or nowhere. No pod may be named twice."""
+    """The cluster with each of the pods on its new node, or NOWHERE. Pods must be distinct."""
     where = view.where.copy()
     before = where[pods]
     where[pods] = nodes
@@ -51,7 +51,7 @@ def moved(view: Snapshot, pods: Ints, nodes: Ints) -> Snapshot:
         where=sealed(where),
         requested=_shifted(view.requested, requests, before, nodes),
         nonzero=_shifted(view.nonzero, nonzero, before, nodes),
-        kept=None,
+        cached_scores=None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Why a node was refused: a code for programs, a sentence for people, and whether eviction could help."""
+"""Why a node was rejected: a code for programs, a sentence for people, and whether preemption could help."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from reprieve.model.columns import Mask
 
 
 class Code(StrEnum):
-    """What a node was refused for. The values are part of the output and never change."""
+    """Why a node was rejected. The values are part of the output and never change."""
 
     NODE_NAME = "NodeName"
     NODE_UNSCHEDULABLE = "NodeUnschedulable"
@@ -44,36 +44,36 @@ class Code(StrEnum):
 NO_CODES: frozenset[Code] = frozenset()
 
 _SENTENCES = {
-    Code.NODE_NAME: "is not the node the pod asks for",
+    Code.NODE_NAME: "is not the node that the pod requests",
     Code.NODE_UNSCHEDULABLE: "is marked unschedulable",
     Code.UNTOLERATED_TAINT: "has the taint {detail}, which the pod does not tolerate",
     Code.NODE_AFFINITY: "does not match the pod's node selector or affinity",
-    Code.NODE_FEATURE: "does not declare a feature the pod needs: {detail}",
+    Code.NODE_FEATURE: "does not declare a feature that the pod needs: {detail}",
     Code.HOST_PORT: "has the host port {detail} in use",
     Code.INSUFFICIENT_RESOURCE: "has insufficient {detail} left",
-    Code.EXCEEDS_CAPACITY: "is too small: the pod alone needs more {detail} than there is",
-    Code.TOO_MANY_PODS: "runs as many pods as allowed",
-    Code.POD_AFFINITY: "is not near the pods the pod wants to be with",
-    Code.POD_ANTI_AFFINITY: "is near pods the pod must be apart from",
-    Code.EXISTING_ANTI_AFFINITY: "is near pods that must be apart from this one",
-    Code.SPREAD_LABEL_MISSING: "lacks the label {detail}, over which the pod must be spread",
-    Code.SPREAD_SKEW: "would leave pods spread too unevenly over {detail}",
-    Code.CLAIM_NOT_FOUND: "cannot be used: the volume claim {detail} does not exist",
-    Code.CLAIM_LOST: "cannot be used: the volume claim {detail} has lost its volume",
-    Code.CLAIM_DELETED: "cannot be used: the volume claim {detail} is being deleted",
-    Code.CLAIM_UNBOUND: "cannot be used: the volume claim {detail} is to be bound at once and is not yet",
-    Code.CLAIM_OF_ANOTHER: "cannot be used: the volume claim {detail} was not made for this pod",
-    Code.VOLUME_NOT_FOUND: "cannot be used: the volume {detail} does not exist",
-    Code.VOLUME_NODE_AFFINITY: "cannot reach the volume {detail}",
-    Code.VOLUME_ZONE: "is in another zone than the volume {detail}",
-    Code.VOLUME_LIMIT: "has as many volumes of {detail} attached as possible",
-    Code.DRIVER_MISSING: "does not have the volume driver {detail}",
-    Code.NO_VOLUME_TO_BIND: "has no volume for the claim {detail}, and none can be made there",
-    Code.STORAGE_CAPACITY: "has too little free storage for the claim {detail}",
-    Code.DISK_CONFLICT: "has a disk mounted that the pod cannot share",
-    Code.CLAIM_IN_USE: "cannot be used: another pod holds the claim {detail} for itself",
+    Code.EXCEEDS_CAPACITY: "is too small: the pod needs more {detail} than its capacity",
+    Code.TOO_MANY_PODS: "runs as many pods as it allows",
+    Code.POD_AFFINITY: "does not match the pod's pod affinity",
+    Code.POD_ANTI_AFFINITY: "does not match the pod's pod anti-affinity",
+    Code.EXISTING_ANTI_AFFINITY: "does not match the anti-affinity of pods that run there",
+    Code.SPREAD_LABEL_MISSING: "lacks the label {detail} of the pod's topology spread constraint",
+    Code.SPREAD_SKEW: "does not match the pod's topology spread constraint for {detail}",
+    Code.CLAIM_NOT_FOUND: "cannot be used: PersistentVolumeClaim {detail} does not exist",
+    Code.CLAIM_LOST: "cannot be used: PersistentVolumeClaim {detail} has lost its volume",
+    Code.CLAIM_DELETED: "cannot be used: PersistentVolumeClaim {detail} is being deleted",
+    Code.CLAIM_UNBOUND: "cannot be used: PersistentVolumeClaim {detail}",
+    Code.CLAIM_OF_ANOTHER: "cannot be used: PersistentVolumeClaim {detail} was not created for this pod",
+    Code.VOLUME_NOT_FOUND: "cannot be used: PersistentVolume {detail} does not exist",
+    Code.VOLUME_NODE_AFFINITY: "does not match the node affinity of PersistentVolume {detail}",
+    Code.VOLUME_ZONE: "is in another zone than PersistentVolume {detail}",
+    Code.VOLUME_LIMIT: "has reached the volume limit of the CSI driver {detail}",
+    Code.DRIVER_MISSING: "does not have the CSI driver {detail}",
+    Code.NO_VOLUME_TO_BIND: "has no volume for PersistentVolumeClaim {detail} and cannot get one",
+    Code.STORAGE_CAPACITY: "has too little free storage for PersistentVolumeClaim {detail}",
+    Code.DISK_CONFLICT: "has a disk mounted that pods cannot share",
+    Code.CLAIM_IN_USE: "cannot be used: another pod has the ReadWriteOncePod claim {detail}",
     Code.OUTSIDE_DOMAIN: "is outside {detail}",
-    Code.DOMAIN_LABEL_MISSING: "lacks the label {detail}, by which the group is kept together",
+    Code.DOMAIN_LABEL_MISSING: "lacks the label {detail} of the group's topology constraint",
 }
 
 _PLURALS = {"is": "are", "has": "have", "does": "do", "runs": "run", "lacks": "lack"}
@@ -86,7 +86,7 @@ class Reason:
 
     @property
     def text(self) -> str:
-        """A predicate: what is said of the node."""
+        """A predicate about the node."""
         return _SENTENCES[self.code].format(detail=self.detail)
 
     def said_of(self, nodes: int) -> str:
@@ -99,7 +99,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rejection:
-    """Nodes refused for one reason. ``curable``: it might pass if some pods were gone."""
+    """Nodes rejected for one reason. ``curable``: they might be feasible if some pods were gone."""
 
     rows: Mask
     reason: Reason

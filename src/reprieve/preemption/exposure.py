@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprieve.model.clocks import NEVER
 from reprieve.model.columns import Floats
+from reprieve.model.scheduled_times import NEVER
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.preemption.eligibility import tolerating
 from reprieve.preemption.policy import Policy

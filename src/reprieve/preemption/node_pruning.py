@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.model.slots import NOBODY
+from reprieve.model.pods_by_importance import NO_POD
 from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import kept_apart, pod_affinity
@@ -121,7 +121,7 @@ def _tenants(ask: Ask, units: Units, taken: Mask, nodes: Ints, blocking: Mask) -
     if (taken & (view.pods.groups.codes != 0)).any():
         return _tenants_of_groups(ask, units, taken, nodes, blocking)
     slots = view.slots[:, nodes]
-    table = np.where((slots != NOBODY) & taken[slots] & (units.view.where[slots] == nodes), slots, NOBODY)
+    table = np.where((slots != NO_POD) & taken[slots] & (units.view.where[slots] == nodes), slots, NO_POD)
     return _Tenants(nodes, table, np.arange(len(view.pods)), requests, blocking)
 
 
@@ -142,7 +142,7 @@ def _table(node: Ints, place: Ints, nodes: int) -> Ints:
     order = np.lexsort((place, node))
     counts = np.bincount(node, minlength=nodes)
     slot = np.arange(len(node)) - np.repeat(np.cumsum(counts) - counts, counts)
-    table = np.full((int(counts.max(initial=0)), nodes), NOBODY, np.int64)
+    table = np.full((int(counts.max(initial=0)), nodes), NO_POD, np.int64)
     table[slot, node[order]] = order
     return table
 
@@ -197,7 +197,7 @@ def _going(tenants: _Tenants, takeable: Takeable) -> tuple[Ints, Ints, Ints]:
     unit = units.of_pod[accounts.pods]
     running = unit != NOWHERE
     share, pods = np.unique(unit[running] * width + accounts.paying[running], return_counts=True)
-    slot, node = np.nonzero(tenants.table != NOBODY)
+    slot, node = np.nonzero(tenants.table != NO_POD)
     there = tenants.unit[tenants.table[slot, node]]
     order = np.argsort(there, kind="stable")
     first, last = (np.searchsorted(there[order], share // width, side) for side in ("left", "right"))
@@ -215,7 +215,7 @@ def _contested(tenants: _Tenants, takeable: Takeable) -> Mask:
     if takeable.rival is None:
         return np.zeros(len(tenants.nodes), np.bool_)
     otherwise = takeable.rival.units.kind != takeable.units.kind
-    contested: Mask = ((tenants.table != NOBODY) & otherwise[tenants.unit[tenants.table]]).any(axis=0)
+    contested: Mask = ((tenants.table != NO_POD) & otherwise[tenants.unit[tenants.table]]).any(axis=0)
     return contested
 
 
@@ -225,10 +225,10 @@ def _contested(tenants: _Tenants, takeable: Takeable) -> Mask:
 def _exact(ask: Ask, units: Units, tenants: _Tenants) -> Candidates:
     """Where only room and ports matter: slot by slot, units that fit are reprieved, on all nodes at once."""
     left = _left(ask, units, tenants)
-    left += (tenants.room[:, tenants.table] * (tenants.table != NOBODY)).sum(axis=1)
+    left += (tenants.room[:, tenants.table] * (tenants.table != NO_POD)).sum(axis=1)
     victims = np.zeros(tenants.table.shape, np.bool_)
     for slot, tenant in enumerate(tenants.table):
-        room, there = tenants.room[:, tenant], tenant != NOBODY
+        room, there = tenants.room[:, tenant], tenant != NO_POD
         stays = there & ~tenants.blocks[tenant] & (left >= room).all(axis=0)
         left -= room * stays
         victims[slot] = there & ~stays
@@ -248,7 +248,7 @@ def _exact(ask: Ask, units: Units, tenants: _Tenants) -> Candidates:
 
 def _bounded(ask: Ask, units: Units, tenants: _Tenants, guarded: _Guarded) -> Candidates:
     """Which units are reprieved is open: so much room is missing, and so few units may go by the budgets."""
-    there, unit = tenants.table != NOBODY, tenants.unit[tenants.table]
+    there, unit = tenants.table != NO_POD, tenants.unit[tenants.table]
     blocks = there & tenants.blocks[tenants.table]
     room = tenants.room[:, tenants.table] * there
     left = _left(ask, units, tenants)

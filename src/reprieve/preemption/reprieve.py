@@ -67,10 +67,10 @@ def pods_that_matter(demand: Demand, view: Snapshot, profile: Profile) -> Mask:
         ask = Ask(view, pod, profile)
         shape = ask.shape
         for term in (*shape.affinity, *shape.anti_affinity):
-            mask |= view.pods_meant(term)
+            mask |= view.pods_matching(term)
         for rule in rules_of(ask, required=True):
             mask |= view.pods.matching(rule.selector, frozenset((shape.namespace,)))
-        for weights in view.mentions(pod).anti_affinity.values():
+        for weights in view.terms_matching(pod).anti_affinity.values():
             mask[view.pods.anti_affinity.weighed(weights)[0]] = True
         if shape.claims or shape.disks or shape.inline_volumes:
             mask[_users_of_volumes(view)] = True

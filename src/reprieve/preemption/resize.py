@@ -11,6 +11,7 @@ from enum import StrEnum
 import numpy as np
 
 from reprieve.model.columns import Ints, sealed
+from reprieve.model.formatting import listed
 from reprieve.model.objects import Node, Pod
 from reprieve.model.resizing import (
     INFEASIBLE,
@@ -23,7 +24,6 @@ from reprieve.model.resizing import (
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
-from reprieve.model.words import listed
 from reprieve.placement.constraints.resources import resources
 from reprieve.placement.demand import Demand
 
@@ -53,7 +53,7 @@ class DeferredResizes:
             by = listed(sorted(opponents))
             return f"preemption for resizes on node {node.metadata.name} is disabled by {by}"
         if resize_preemption_disabled(pod):
-            return f"node {node.metadata.name} reports that nobody is preempted for a resize there"
+            return f"node {node.metadata.name} reports that no pod is preempted for a resize there"
         text = pod.metadata.annotations.get(DEADLINE)
         if text is not None and _seconds(text) is None:
             return f"annotation {DEADLINE}: expected a positive number of seconds, got {text!r}"
@@ -99,7 +99,7 @@ def _as_the_kubelet_counts(view: Snapshot, row: int) -> Snapshot:
     requests[:, rows] -= amounts
     requested[:, view.where[row]] -= amounts.sum(axis=1)
     pods = replace(view.pods, requests=sealed(requests))
-    return replace(view, pods=pods, requested=sealed(requested), kept=None)
+    return replace(view, pods=pods, requested=sealed(requested), cached_scores=None)
 
 
 def _served_later(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:

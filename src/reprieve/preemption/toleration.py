@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprieve.model.clocks import NEVER, first_scheduled_at
 from reprieve.model.columns import Floats, Mask
 from reprieve.model.groups import GroupKey, Groups
 from reprieve.model.objects import PriorityClass
+from reprieve.model.scheduled_times import NEVER, first_scheduled_at
 from reprieve.model.snapshot import NOWHERE, Snapshot
 
 _PREFIX = "preemption-toleration.scheduling.x-k8s.io/"

@@ -1,1 +1,1 @@
-"""What people read: decisions as text and as JSON."""
+"""Output for people and programs: decisions and tables, as text and as JSON."""

@@ -1,13 +1,13 @@
-"""What was decided, and why: a decision as lines for people and as JSON for programs.
+"""A decision as lines for people and as JSON for programs.
 
-Made from the decision alone, so that it reads the same when everything it speaks of is gone.
+Made from the decision alone, so that it reads the same when the objects it names are gone.
 """
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from reprieve.model.json import Json
-from reprieve.report.text import BLANK, Line, Tone, amount, counted, indented, listed, table
+from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
 from reprieve.scheduler.decision import (
     Because,
     Decision,
@@ -21,7 +21,7 @@ from reprieve.scheduler.decision import (
     Spared,
     Tolerating,
     Victim,
-    giving_way_text,
+    preempting_text,
 )
 
 API_VERSION = "reprieve.dev/v1alpha1"
@@ -39,58 +39,60 @@ _OUTCOMES = {
 # --- for people ----------------------------------------------------------------------------------
 
 
-def decision_lines(decision: Decision) -> list[Line]:
-    """What happens, to whom and why; who is spared and why; what else was considered."""
+def decision_lines(decision: Decision) -> list[TextLine]:
+    """The outcome; the victims and spared units with reasons; the plans that were not chosen."""
     pods = f", {decision.pods} pods" if decision.pods > 1 else ""
     heading = f"{decision.demand} (priority {decision.priority}{pods}): decision {decision.id}"
-    return [Line(heading, Tone.HEADING), *indented(_outcome(decision))]
+    return [TextLine(heading, LineStyle.HEADING), *indented(_outcome(decision))]
 
 
-def _outcome(decision: Decision) -> Iterator[Line]:
+def _outcome(decision: Decision) -> Iterator[TextLine]:
     room = decision.preemption or Preemption()
     match decision.outcome:
         case Outcome.PLACED:
-            yield Line(f"It fits, and nobody has to go: {_places(decision)}.", Tone.GOOD)
+            yield TextLine(f"It fits without preemption: {_places(decision)}.", LineStyle.GOOD)
             if len(decision.places) < decision.pods:
-                yield Line(f"{counted(decision.pods - len(decision.places), 'pod')} of it did not fit yet.")
+                yield TextLine(f"{counted(decision.pods - len(decision.places), 'pod')} of it did not fit.")
         case Outcome.PREEMPTS | Outcome.WAITING:
-            yield Line(_price(room), Tone.GOOD)
-            yield Line(f"Then {_places(decision)}.", Tone.GOOD)
+            yield TextLine(_price(room), LineStyle.GOOD)
+            yield TextLine(f"Then {_places(decision)}.", LineStyle.GOOD)
             yield from _preemption_lines(room)
         case Outcome.UNSCHEDULABLE:
             yield from _refusal_lines(decision)
         case Outcome.FITS:
-            yield Line(
-                f"It fits, and nobody has to go: {_places(decision)}, once the kubelet acts.", Tone.GOOD
+            yield TextLine(
+                f"It fits without preemption: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD
             )
     if decision.retry_at is not None:
-        yield Line(f"Somebody may be taken from {_stamp(decision.retry_at)} on; it is tried again then.")
+        yield TextLine(f"A toleration ends at {_stamp(decision.retry_at)}; it is retried then.")
 
 
 def _places(decision: Decision) -> str:
     if decision.growth is not None:
-        return f"{decision.demand.name} has {decision.growth.text} on {decision.growth.node}"
+        return f"{decision.demand.name} gets {decision.growth.text} on {decision.growth.node}"
     placed = [f"{pod.name} goes to {node}" for pod, node in decision.places]
     return listed(placed, _PODS_SHOWN)
 
 
 def _price(room: Preemption) -> str:
-    parts = [giving_way_text(room.giving_way)] if room.pods else []
-    if room.leaving:
-        parts.append(f"{counted(room.leaving, 'pod')} {'leaves' if room.leaving == 1 else 'leave'} anyway")
-    return f"It fits when room is made: {', '.join(parts)}." if parts else "It fits as soon as room is kept."
+    verb = "is" if room.leaving == 1 else "are"
+    if not room.pods:
+        gone = f"It fits once {counted(room.leaving, 'terminating pod')} {verb} gone."
+        return gone if room.leaving else "It fits in the room that is reserved for it."
+    also = f"; {counted(room.leaving, 'pod')} {verb} terminating already" if room.leaving else ""
+    return f"It fits after preemption: {preempting_text(room.giving_way)}{also}."
 
 
-def _preemption_lines(room: Preemption) -> Iterator[Line]:
+def _preemption_lines(room: Preemption) -> Iterator[TextLine]:
     if room.victims:
         yield BLANK
         rows = [_victim_row(victim) for victim in room.victims]
-        yield from table(["GIVES WAY", "NODE", "PRIORITY", "GOES WITH", "BECAUSE"], rows, [2])
+        yield from table(["VICTIM", "NODE", "PRIORITY", "EVICTED WITH", "BECAUSE"], rows, [2])
         yield from _more(room.pods - len(room.victims), "pod")
     for budget in room.exceeded:
         allowed = counted(budget.allowed, "eviction")
-        text = f"Disruption budget {budget.budget} allows {allowed}; this takes {budget.going}."
-        yield Line(text, Tone.BAD)
+        text = f"PodDisruptionBudget {budget.budget} allows {allowed}; this plan has {budget.going}."
+        yield TextLine(text, LineStyle.BAD)
     if room.spared:
         yield BLANK
         rows = [_spared_row(spared) for spared in room.spared]
@@ -99,11 +101,11 @@ def _preemption_lines(room: Preemption) -> Iterator[Line]:
     yield from _competition(room)
 
 
-def _competition(room: Preemption) -> Iterator[Line]:
+def _competition(room: Preemption) -> Iterator[TextLine]:
     if room.losers and room.decided_by is not None:
         yield BLANK
         text = f"{room.domain} won over {counted(room.plans - 1, 'other plan')} by: {room.decided_by.text}."
-        yield Line(text)
+        yield TextLine(text)
         rows = list(map(_loser_row, room.losers))
         yield from table(["NOT CHOSEN", "VICTIMS", "HIGHEST", "BEYOND BUDGETS", "LOST BY"], rows, [1, 2, 3])
 
@@ -123,23 +125,23 @@ def _loser_row(loser: Loser) -> list[str]:
     return [loser.domain, str(loser.pods), highest, str(loser.broken), loser.lost_by.text]
 
 
-def _more(count: int, noun: str) -> Iterator[Line]:
+def _more(count: int, noun: str) -> Iterator[TextLine]:
     if count > 0:
-        yield Line(f"and {counted(count, f'more {noun}')}", Tone.FAINT)
+        yield TextLine(f"and {counted(count, f'more {noun}')}", LineStyle.FAINT)
 
 
-def _refusal_lines(decision: Decision) -> Iterator[Line]:
+def _refusal_lines(decision: Decision) -> Iterator[TextLine]:
     if decision.growth is not None:
-        yield Line(f"{decision.growth.node} has no room for {decision.growth.text}.", Tone.BAD)
+        yield TextLine(f"{decision.growth.node} has no room for {decision.growth.text}.", LineStyle.BAD)
     else:
-        yield Line(_nowhere(decision.considered), Tone.BAD)
+        yield TextLine(_nowhere(decision.considered), LineStyle.BAD)
     if decision.miss is not None and decision.considered:
-        yield Line(_miss_text(decision.miss, one=decision.demand.kind == "Pod"))
+        yield TextLine(_miss_text(decision.miss, one=decision.demand.kind == "Pod"))
     if decision.eviction is not None and decision.considered:
-        yield Line(f"Nobody gives way: {decision.eviction.because.text}.")
+        yield TextLine(f"Preemption cannot help: {decision.eviction.because.text}.")
     if decision.findings:
         yield BLANK
-        yield from table(["NODES", "EVICTION", "WHY NOT"], list(map(_finding_row, decision.findings)), [0])
+        yield from table(["NODES", "PREEMPTION", "WHY NOT"], list(map(_finding_row, decision.findings)), [0])
 
 
 def _nowhere(nodes: int) -> str:
@@ -149,26 +151,26 @@ def _nowhere(nodes: int) -> str:
 
 
 def _miss_text(miss: Miss, *, one: bool) -> str:
-    who = "It" if one else f"Pod {miss.pod.name}"
+    subject = "It" if one else f"Pod {miss.pod.name}"
     if miss.placed:
-        who = f"{miss.placed} of the {miss.needed} pods it needs found a node; pod {miss.pod.name}"
+        subject = f"{miss.placed} of the {miss.needed} pods that must start together fit; pod {miss.pod.name}"
     if not miss.resource:
-        return f"{who} found no node: {miss.because.text}."
+        return f"{subject} fits on no node: {miss.because.text}."
     lack = f"{amount(miss.resource, miss.short)} {miss.resource}"
     spread = f", the nearest of {counted(miss.nodes, 'node')} that lack it" if miss.nodes > 1 else ""
-    kept = f", where {amount(miss.resource, miss.kept)} is kept for others who wait" if miss.kept else ""
-    return f"{who} lacks {lack} on {miss.node}{spread}{kept}."
+    kept = f", where {amount(miss.resource, miss.kept)} is reserved for nominated pods" if miss.kept else ""
+    return f"{subject} lacks {lack} on {miss.node}{spread}{kept}."
 
 
 def _finding_row(finding: Finding) -> list[str]:
-    return [str(finding.nodes), "may help" if finding.curable else "no use", finding.reason.text]
+    return [str(finding.nodes), "may help" if finding.curable else "cannot help", finding.reason.text]
 
 
 # --- for programs --------------------------------------------------------------------------------
 
 
 def decision_json(decision: Decision) -> Json:
-    """A stable document, with the fields of a what-if report and those that only a decision has."""
+    """A document whose fields are stable: those of a what-if report, and those of a decision."""
     room = decision.preemption or Preemption()
     demand = decision.demand
     return {

@@ -1,4 +1,4 @@
-"""How full is each node? A table of them."""
+"""A table of nodes: zone, allocation of each resource, taints."""
 
 from collections.abc import Collection, Iterator
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from reprieve.model.resources import PODS
 from reprieve.model.snapshot import Snapshot
-from reprieve.report.text import Line, amount, table
+from reprieve.report.text_layout import TextLine, amount, table
 
 ZONE = "topology.kubernetes.io/zone"
 
 Titled = tuple[str, list[str]]
 
 
-def node_table(view: Snapshot, only: Collection[int] | None = None) -> list[Line]:
+def node_table(view: Snapshot, only: Collection[int] | None = None) -> list[TextLine]:
     """A row for each node, or for some, by name; a column for each resource that any node has."""
     columns: list[Titled] = [
         ("NODE", list(view.nodes.names)),
@@ -33,7 +33,7 @@ def _zones(view: Snapshot) -> Iterator[Titled]:
 
 
 def _fillings(view: Snapshot) -> Iterator[Titled]:
-    """The number of pods, which seldom matters, comes last."""
+    """One column for each resource; the number of pods, which seldom matters, is the last."""
     for name in sorted(view.axis.names, key=lambda name: name == PODS):
         row = view.axis.names.index(name)
         if view.allocatable[row].any():

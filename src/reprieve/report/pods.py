@@ -1,12 +1,12 @@
-"""Which pods are there, and where? A table of them."""
+"""A table of pods: priority, group, node and state."""
 
 from collections.abc import Iterable
 
 from reprieve.model.objects import Pod, group_of
-from reprieve.report.text import Line, table
+from reprieve.report.text_layout import TextLine, table
 
 
-def pod_table(pods: Iterable[Pod]) -> list[Line]:
+def pod_table(pods: Iterable[Pod]) -> list[TextLine]:
     return table(["POD", "PRIORITY", "GROUP", "NODE", "STATE"], list(map(_row, pods)), [1])
 
 
@@ -23,7 +23,7 @@ def _row(pod: Pod) -> list[str]:
 
 def _state(pod: Pod) -> str:
     if pod.metadata.deletion_timestamp is not None:
-        return "leaving"
+        return "terminating"
     if pod.status.nominated_node_name and not pod.spec.node_name:
-        return f"waits for {pod.status.nominated_node_name}"
+        return f"nominated to {pod.status.nominated_node_name}"
     return (pod.status.phase or "Pending").lower()

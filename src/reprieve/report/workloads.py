@@ -1,12 +1,12 @@
-"""How far have Deployments and Jobs come? A table of them, from the objects as the API has them."""
+"""A table of Deployments and Jobs with their progress, from the objects as JSON."""
 
 from collections.abc import Iterable
 
 from reprieve.model.json import Json
-from reprieve.report.text import Line, table
+from reprieve.report.text_layout import TextLine, table
 
 
-def workload_table(workloads: Iterable[Json]) -> list[Line]:
+def workload_table(workloads: Iterable[Json]) -> list[TextLine]:
     return table(["WORKLOAD", "PODS", "STATE"], [_row(workload) for workload in workloads])
 
 
@@ -15,8 +15,8 @@ def _row(workload: Json) -> list[str]:
     name = f"{workload['kind']} {meta['namespace']}/{meta['name']}"
     if workload["kind"] == "Job":
         return [name, f"{status.get('succeeded', 0)}/{spec.get('completions', 1)} done", _job_state(status)]
-    ready, asked = status.get("readyReplicas", 0), spec.get("replicas", 1)
-    return [name, f"{ready}/{asked} ready", "available" if ready >= asked else "progressing"]
+    ready, desired = status.get("readyReplicas", 0), spec.get("replicas", 1)
+    return [name, f"{ready}/{desired} ready", "available" if ready >= desired else "progressing"]
 
 
 def _job_state(status: Json) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event, Failed, Synced, Unknown
-from reprieve.model.words import counted
+from reprieve.model.formatting import counted
 from reprieve.runtime.logs import DECISIONS
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.plan_records import (

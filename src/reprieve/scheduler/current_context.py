@@ -1,5 +1,7 @@
 """The context of a demand as things stand now: from all that the scheduler remembers, what matters for it."""
 
+from collections.abc import Mapping
+
 from reprieve.model.effects import Target
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Demand, Promised
@@ -9,6 +11,7 @@ from reprieve.scheduler.decision_context import DecisionContext
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import NotYet, Requester, WaitingGroup, demand_of, priority_of
 from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.ledger.nominations import Nomination
 from reprieve.scheduler.plan_feasibility import still_feasible
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.state import State
@@ -16,10 +19,12 @@ from reprieve.scheduler.targets import pod_target, rows_of
 
 
 def context_of(state: State, requester: Requester, now: float) -> DecisionContext:
+    own = _own(state, requester)
     if isinstance(requester, WaitingGroup):
-        requester = requester.beginning_with(state.nominated)
+        requester = requester.beginning_with(own)
     profile = state.settings.profiles[requester.pods[0].pod.spec.scheduler_name]
-    demand, view = demand_of(requester, state.world.snapshot(), profile, state.nominated, now)
+    reserved = {pod: nomination.node for pod, nomination in own.items()}
+    demand, view = demand_of(requester, state.world.snapshot(), profile, reserved, now)
     return DecisionContext(
         requester,
         demand,
@@ -29,7 +34,7 @@ def context_of(state: State, requester: Requester, now: float) -> DecisionContex
         in_flight=_in_flight(state, view),
         stuck=_stuck(state, view),
         staying=tuple(rows_of(view, state.preemption_backoff.staying(now))),
-        later=_later(state, view, demand),
+        later=_later(state, view, demand, own),
         restrained=state.preemption_backoff.until((pod_target(pod.pod) for pod in requester.pods), now),
     )
 
@@ -54,8 +59,9 @@ def reason_not_to_evict(state: State, key: DemandKey, handover: Handover, now: f
 def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:
     """Room that is reserved for other demands of equal or higher priority."""
     pods, nodes = [], []
-    for target, name in state.nominated.items():
-        row, node = view.pods.rows[target.namespace, target.name], view.nodes.rows.get(name)
+    for nomination in state.ledger.nominations:
+        target = nomination.pod
+        row, node = view.pods.rows[target.namespace, target.name], view.nodes.rows.get(nomination.node)
         if node is not None and row not in demand.pods and _priority(state, target) >= demand.priority:
             pods.append(row)
             nodes.append(node)
@@ -64,27 +70,35 @@ def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:
 
 def _priority(state: State, pod: Target) -> int:
     """The priority of the demand that a waiting pod is part of."""
-    return priority_of(state.world, state.parts[pod], state.settings.group_rules)
+    return priority_of(state.world, state.ledger.parts[pod], state.settings.group_rules)
 
 
-def _later(state: State, view: Snapshot, demand: Demand) -> frozenset[int]:
+def _own(state: State, requester: Requester) -> dict[Target, Nomination]:
+    """The nominations of a demand's own pods."""
+    found = (state.ledger.nominations.of(pod_target(pod.pod)) for pod in requester.pods)
+    return {nomination.pod: nomination for nomination in found if nomination is not None}
+
+
+def _later(state: State, view: Snapshot, demand: Demand, own: Mapping[Target, Nomination]) -> frozenset[int]:
     """Pods of equal priority with room on the demand's nodes that was reserved after the demand's own."""
-    own: set[str] = set()
-    later = set()
-    for target, name in state.nominated.items():
-        row = view.pods.rows[target.namespace, target.name]
-        if row in demand.pods:
-            own.add(name)
-        elif name in own and _priority(state, target) == demand.priority:
-            later.add(row)
-    return frozenset(later)
+    first: dict[str, int] = {}
+    for nomination in own.values():
+        first[nomination.node] = min(nomination.since, first.get(nomination.node, nomination.since))
+    others = (
+        nomination.pod
+        for node, since in first.items()
+        for nomination in state.ledger.nominations.on(node)
+        if nomination.since > since and nomination.pod not in own
+    )
+    equals = (pod for pod in others if _priority(state, pod) == demand.priority)
+    return frozenset(view.pods.rows[pod.namespace, pod.name] for pod in equals)
 
 
 def _stuck(state: State, view: Snapshot) -> tuple[int, ...]:
-    return tuple(rows_of(view, sorted(state.terminating.stuck)))
+    return tuple(rows_of(view, sorted(state.ledger.terminating.stuck)))
 
 
 def _in_flight(state: State, view: Snapshot) -> tuple[int, ...]:
-    """Victims that are not seen leaving yet."""
+    """Victims whose deletion the cluster does not show yet."""
     rows = sorted(rows_of(view, state.plans.victims_in_flight()))
     return tuple(r for r in rows if view.where[r] != NOWHERE and not view.pods.terminating[r])

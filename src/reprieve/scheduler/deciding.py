@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from reprieve.model.effects import Effect, Nominate, Target
+from reprieve.model.formatting import counted
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
-from reprieve.model.words import counted
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
@@ -24,7 +24,6 @@ from reprieve.scheduler.decision import (
     Decided,
     Decision,
     Eviction,
-    Finding,
     Outcome,
     Preemption,
     decision_id,
@@ -42,6 +41,7 @@ from reprieve.scheduler.demands import (
 from reprieve.scheduler.equivalence import RememberedRefusal, equivalence_key_of
 from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of, victim_nodes
 from reprieve.scheduler.handover import Handover, opened
+from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.plan_driver import call_off, plan_anew
 from reprieve.scheduler.plan_feasibility import awaited, still_feasible
 from reprieve.scheduler.plan_records import EndReason
@@ -82,7 +82,7 @@ def _is_victim(state: State, requester: Requester) -> bool:
 def _gives_way(state: State, requester: Requester, now: float) -> Decided:
     """No pod is evicted for a victim. If the victim is reprieved after all, it is decided again."""
     state.queue.retry(requester.key, now)
-    because = Because("GivesWayItself", "it has to give way to others itself")
+    because = Because("GivesWayItself", "the pod itself is about to be evicted")
     decision = _decision(state, requester, Outcome.UNSCHEDULABLE, now)
     decision = replace(decision, eviction=Eviction(because))
     withdrawn = call_off(state, requester.key, EndReason.PREEMPTOR_IS_VICTIM, now)
@@ -91,7 +91,8 @@ def _gives_way(state: State, requester: Requester, now: float) -> Decided:
 
 def _is_equivalent(state: State, requester: Requester, refused: RememberedRefusal) -> bool:
     """A demand with a plan, or with reserved room, is not like one that has neither."""
-    is_new = state.plans.of(requester.key) is None and requester.target not in state.nominated
+    nominated = requester.target in state.ledger.nominations
+    is_new = state.plans.of(requester.key) is None and not nominated
     return is_new and equivalence_key_of(requester) == refused.equivalence_key
 
 
@@ -160,8 +161,7 @@ def _use_of(handover: Handover | None, places: Iterable[tuple[Target, str]]) -> 
 def _placed_pods(state: State, requester: Requester) -> frozenset[Target]:
     """Pods of a demand that have a node, and are not seen there yet."""
     waiting = {pod_target(pod.pod) for pod in requester.pods}
-    placed = (pod for pod, key in state.parts.items() if key == requester.key and pod not in waiting)
-    return frozenset(placed)
+    return state.ledger.parts.pods(requester.key) - waiting
 
 
 def _fits_in_place(state: State, resize: WaitingResize, now: float) -> Decided:
@@ -179,7 +179,8 @@ def _rest_of_plan(state: State, requester: Requester) -> Handover | None:
     handover = state.plans.of(requester.key)
     if handover is None or not handover.is_open or requester.is_starting:
         return None
-    places = tuple((pod, node) for pod, node in handover.places if pod in state.nominated)
+    nominated = state.ledger.nominations
+    places = tuple((pod, node) for pod, node in handover.places if pod in nominated)
     return replace(handover, places=places) if places else None
 
 
@@ -196,7 +197,7 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
         waits = _decision(state, requester, Outcome.WAITING, now)
         return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
     withdrawn = call_off(state, requester.key, EndReason.NO_LONGER_FITS, now)
-    if _forbidden(requester):
+    if requester.forbidden:
         weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
         weighed = make_room(context, policy, state.settings.gangs, now)
@@ -210,11 +211,6 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
     refused = RememberedRefusal(key, _refused(state, context, found, weighed, now), helps, held)
     decided = _reported(state, requester, refused, now)
     return replace(decided, effects=(*withdrawn, *decided.effects))
-
-
-def _forbidden(requester: Requester) -> str:
-    """Why no pod may be evicted for the demand, whichever pods there are."""
-    return requester.forbidden if isinstance(requester, WaitingResize) else ""
 
 
 def _helping(requester: Requester, codes: Collection[Code], policy: Policy | None) -> frozenset[Change]:
@@ -231,16 +227,6 @@ def _not_renewed(withdrawn: Iterable[Effect], effects: Iterable[Effect]) -> Iter
     return (e for e in withdrawn if not isinstance(e, Nominate) or e.target not in waiting)
 
 
-def _findings(requester: Requester, found: Unplaceable) -> tuple[Finding, ...]:
-    """A pod that runs could not grow on other nodes anyway, so these are not reported."""
-    findings = findings_of(found.survey)
-    match requester:
-        case WaitingPod() | WaitingGroup():
-            return findings
-        case WaitingResize():
-            return tuple(finding for finding in findings if finding.reason.code is not Code.OUTSIDE_DOMAIN)
-
-
 # --- and no room is made -------------------------------------------------------------------------
 
 
@@ -249,7 +235,7 @@ def _refused(
 ) -> Decision:
     return replace(
         _decision(state, context.requester, Outcome.UNSCHEDULABLE, now),
-        findings=_findings(context.requester, found),
+        findings=context.requester.relevant(findings_of(found.survey)),
         miss=miss_of(found, context.demand, context.profile, context.view),
         eviction=_eviction(context.requester, weighed, now),
         retry_at=weighed.refusal.retry_at if weighed.refusal else None,
@@ -258,7 +244,7 @@ def _refused(
 
 def _eviction(requester: Requester, weighed: Weighed, now: float) -> Eviction | None:
     if weighed.refusal is not None and weighed.refusal.why is Why.FORBIDDEN:
-        return Eviction(Because(Why.FORBIDDEN, _forbidden(requester)))
+        return Eviction(Because(Why.FORBIDDEN, requester.forbidden))
     return eviction_of(weighed.refusal, weighed.question, now) if weighed.refusal is not None else None
 
 
@@ -291,7 +277,7 @@ def _opened(
     decision = replace(
         _decision(state, requester, Outcome.PREEMPTS, now),
         places=places,
-        findings=_findings(requester, found),
+        findings=requester.relevant(findings_of(found.survey)),
         preemption=price,
     )
     handover = Handover(
@@ -304,18 +290,19 @@ def _opened(
         victim_nodes=victim_nodes(plan, view),
         price=price,
         marks=tuple(_groups_of(state, plan, view)),
-        nominates=not isinstance(requester, WaitingResize),
+        nominates=requester.nominates,
         apart=len(places) > 1 and not requester.is_starting,
     )
     effects: list[Effect] = [*orphans(state, plan, view)]
     for pod in filter(state.is_preparing, going):
-        why = f"it gives way to others (decision {decision.id})"
+        why = f"it is preempted before it started (decision {decision.id})"
         effects.extend(give_up(state, pod, why, now, has_room=False))
     for key in [DemandKey(DemandKind.RESIZE, pod.namespace, pod.name) for pod in going]:
         if state.plans.of(key) is not None:
             effects.extend(plan_anew(state, key, EndReason.PREEMPTOR_IS_VICTIM, now))
     if handover.nominates:
-        state.nominated.update(places)
+        for pod, node in places:
+            state.ledger.nominations.nominate(pod, node, NominationReason.PLAN)
     handover, first = opened(handover)
     state.plans.keep(requester.key, handover)
     state.plan_log.opened(requester.key, handover, units, _placed_pods(state, requester), now)
@@ -365,14 +352,14 @@ def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[Target]:
 
 
 def _decision(state: State, requester: Requester, outcome: Outcome, now: float) -> Decision:
-    target, resize = requester.target, requester if isinstance(requester, WaitingResize) else None
+    target = requester.target
     return Decision(
         id=decision_id(target.uid, state.world.version, now),
         demand=target,
         priority=requester.priority,
         at=now,
         outcome=outcome,
-        considered=1 if resize is not None else state.world.node_count(),
+        considered=requester.considered(state.world.node_count()),
         pods=len(requester.pods),
-        growth=resize.growth if resize is not None else None,
+        growth=requester.growth,
     )

@@ -11,7 +11,7 @@ from enum import StrEnum
 from hashlib import blake2b
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.words import amount, counted, listed
+from reprieve.model.formatting import amount, counted, listed
 from reprieve.placement.place import Survey
 from reprieve.placement.reasons import Reason
 
@@ -230,20 +230,21 @@ def findings_of(survey: Survey) -> tuple[Finding, ...]:
 def waiting_text(decision: Decision) -> str:
     """Says how many pods leave which nodes, and no names: readers may not see their namespaces."""
     room = decision.preemption or Preemption()
-    parts = [giving_way_text(room.giving_way)] if room.giving_way else []
+    parts = [preempting_text(room.giving_way)] if room.giving_way else []
     if room.leaving:
-        parts.append(f"{counted(room.leaving, 'pod')} {'leaves' if room.leaving == 1 else 'leave'} anyway")
+        verb = "terminates" if room.leaving == 1 else "terminate"
+        parts.append(f"{counted(room.leaving, 'pod')} {verb} anyway")
     nodes = sorted(set(decision.nodes))
     where = ", ".join(nodes) if len(nodes) <= _NODES_NAMED else counted(len(nodes), "node")
-    return f"waits for room on {where}: {', '.join(parts) or 'nobody has to go'}"
+    return f"waits for room on {where}: {', '.join(parts) or 'no eviction is needed'}"
 
 
-def giving_way_text(nodes: Sequence[tuple[str, int]]) -> str:
+def preempting_text(nodes: Sequence[tuple[str, int]]) -> str:
+    """Of nothing, nothing is said."""
     if len(nodes) > _NODES_NAMED:
-        return f"{counted(sum(n for _, n in nodes), 'pod')} on {counted(len(nodes), 'node')} give way"
-    return ", ".join(
-        f"{counted(n, 'pod')} on {node} {'gives' if n == 1 else 'give'} way" for node, n in nodes
-    )
+        return f"preempting {counted(sum(n for _, n in nodes), 'pod')} on {counted(len(nodes), 'node')}"
+    where = ", ".join(f"{counted(n, 'pod')} on {node}" for node, n in nodes)
+    return f"preempting {where}" if where else ""
 
 
 def by_node(nodes: Iterable[str]) -> tuple[tuple[str, int], ...]:
@@ -266,7 +267,8 @@ def unschedulable_text(decision: Decision) -> str:
     if miss is not None and miss.resource:
         sentences.append(f"nearest miss: {miss.because.text}")
     if eviction is not None:
-        sentences.append(f"nobody gives way: {eviction.because.text}")
+        yet = " yet" if decision.retry_at is not None else ""
+        sentences.append(f"preemption cannot help{yet}: {eviction.because.text}")
     return "; ".join(sentences)
 
 

@@ -14,7 +14,7 @@ from enum import Enum
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.objects import Condition, Pod, PodGroup
-from reprieve.scheduler.decision import Preemption, by_node, giving_way_text
+from reprieve.scheduler.decision import Preemption, by_node, preempting_text
 
 MARK = "DisruptionTarget"
 MARK_REASON = "PreemptionByScheduler"
@@ -254,6 +254,6 @@ def reported_again(pod: Pod) -> Announce | None:
 def _reported_on_preemptor(handover: Handover) -> tuple[Effect, ...]:
     nodes = dict(handover.victim_nodes)
     victims = [victim for victim in handover.victims if victim not in handover.gone]
-    text = giving_way_text(by_node(nodes[victim] for victim in victims if victim in nodes))
+    text = preempting_text(by_node(nodes[victim] for victim in victims if victim in nodes))
     note = f"{text} (decision {handover.id})"
     return (Announce(handover.preemptor, Tone.NORMAL, "Preempting", "Preempting", note),) if text else ()

@@ -5,12 +5,12 @@ from bisect import insort
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.kept import KeptScores
 from reprieve.model.nodes import Nodes, nodes_patched, nodes_table
 from reprieve.model.objects import Node
+from reprieve.model.pods_by_importance import NO_POD, Importance
 from reprieve.model.resources import Amounts, ResourceAxis
-from reprieve.model.slots import NOBODY, Importance
-from reprieve.model.snapshot import Kept
+from reprieve.model.score_cache import ScoreCache
+from reprieve.model.snapshot import CachedScores
 from reprieve.scheduler.growable_columns import grown, published
 
 Weight = tuple[Ints, Ints]  # what a pod requests, and what it counts as when nodes are compared
@@ -26,11 +26,11 @@ class NodeRows:
         self._allocatable = np.zeros((0, 0), np.int64)
         self._requested = np.zeros((0, 0), np.int64)
         self._nonzero = np.zeros((2, 0), np.int64)
-        self._slots = np.full((0, 0), NOBODY, np.int64)
+        self._slots = np.full((0, 0), NO_POD, np.int64)
         self._height = 0  # of the fullest node, or more
         self._touched = np.zeros(0, np.int64)  # when the numbers of a row last changed
         self._touches = 0
-        self._scores = KeptScores()
+        self._scores = ScoreCache()
         self._table: Nodes | None = None
         self._changed: dict[int, Node] = {}
 
@@ -61,7 +61,7 @@ class NodeRows:
         self._allocatable = grown(self._allocatable, row + 1)
         self._requested = grown(self._requested, row + 1)
         self._nonzero = grown(self._nonzero, row + 1)
-        self._slots = grown(self._slots, row + 1, NOBODY)
+        self._slots = grown(self._slots, row + 1, NO_POD)
         self._touched = grown(self._touched, row + 1)
         self._set_capacity(row, capacity, axis)
         self._table = None
@@ -87,7 +87,7 @@ class NodeRows:
         row, last = self.rows.pop(name), len(self.objects) - 1
         for matrix in (self._allocatable, self._requested, self._nonzero, self._slots):
             matrix[:, row] = matrix[:, last]
-            matrix[:, last] = NOBODY if matrix is self._slots else 0
+            matrix[:, last] = NO_POD if matrix is self._slots else 0
         self.objects[row], self.on_node[row] = self.objects[last], self.on_node[last]
         self.objects.pop()
         self.on_node.pop()
@@ -123,12 +123,12 @@ class NodeRows:
         pods = self.on_node[row]
         height, width = self._slots.shape
         if len(pods) > height:
-            taller = np.full((max(len(pods), 2 * height), width), NOBODY, np.int64)
+            taller = np.full((max(len(pods), 2 * height), width), NO_POD, np.int64)
             taller[:height] = self._slots
             self._slots = taller
         self._height = max(self._height, len(pods))
         self._slots[: len(pods), row] = [pod for _, pod in pods]
-        self._slots[len(pods) :, row] = NOBODY
+        self._slots[len(pods) :, row] = NO_POD
 
     # --- looking at them ---
 
@@ -149,11 +149,11 @@ class NodeRows:
     def nonzero(self) -> Ints:
         return published(self._nonzero, len(self))
 
-    def kept(self) -> Kept:
-        return Kept(self._scores, published(self._touched, len(self)))
+    def kept(self) -> CachedScores:
+        return CachedScores(self._scores, published(self._touched, len(self)))
 
     def slots(self) -> Ints:
         """Without the rows below the fullest node."""
-        while self._height and (self._slots[self._height - 1] == NOBODY).all():
+        while self._height and (self._slots[self._height - 1] == NO_POD).all():
             self._height -= 1
         return published(self._slots[: self._height], len(self))

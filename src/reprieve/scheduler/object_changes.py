@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-from reprieve.model.clocks import scheduled_at
 from reprieve.model.footprint import Footprint
 from reprieve.model.objects import (
     KubernetesObject,
@@ -19,6 +18,7 @@ from reprieve.model.objects import (
 )
 from reprieve.model.resizing import resize_reason
 from reprieve.model.resources import Amounts, Problems, node_capacity
+from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod, compile_pod
 from reprieve.scheduler.changes import Change
 

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from reprieve.model.clocks import scheduled_at
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.groups import GroupKey, group_key
-from reprieve.model.mentions import Mentions, keys_looked_at
+from reprieve.model.matching_terms import MatchingTerms, keys_looked_at
 from reprieve.model.objects import Pod
-from reprieve.model.pods import LabelSet, MentionKey, Pods, is_static
+from reprieve.model.pods import LabelSet, MatchingKey, Pods, is_static
+from reprieve.model.pods_by_importance import start_of
 from reprieve.model.resources import ResourceAxis
-from reprieve.model.shape import CompiledPod, Disk, HostPort, PodTerm, WeightedPodTerm
-from reprieve.model.slots import start_of
+from reprieve.model.scheduled_times import scheduled_at
+from reprieve.model.shape import CompiledPod, HostPort, InlineDisk, PodTerm, WeightedPodTerm
 from reprieve.scheduler.growable_columns import GrowingColumn, GrowingRelation, grown, published
 
 PodKey = tuple[str, str]  # namespace, name
@@ -45,10 +45,10 @@ class PodRows:
         self._anti_affinity: GrowingRelation[PodTerm] = GrowingRelation()
         self._preferred: GrowingRelation[WeightedPodTerm] = GrowingRelation()
         self._claims: GrowingRelation[tuple[str, str]] = GrowingRelation()
-        self._disks: GrowingRelation[Disk] = GrowingRelation()
+        self._disks: GrowingRelation[InlineDisk] = GrowingRelation()
         self._edition: tuple[object, ...] = ()  # of all terms
         self._looked_at: frozenset[str] = frozenset()
-        self._mentioned: dict[MentionKey, Mentions] = {}
+        self._mentioned: dict[MatchingKey, MatchingTerms] = {}
         self._table: Pods | None = None
 
     def __len__(self) -> int:
@@ -176,7 +176,7 @@ class PodRows:
             claims=self._claims.view(),
             disks=self._disks.view(),
             looked_at=self._looked_at,
-            _mentions=self._mentioned,
+            _terms_matching=self._mentioned,
         )
 
     def _note_terms(self) -> None:

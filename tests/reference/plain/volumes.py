@@ -99,10 +99,22 @@ def claim_trouble(cluster: Cluster, pod: Pod, name: str, ephemeral: bool) -> lis
     if is_bound(claim):
         missing = named(cluster, PersistentVolume, claim.spec.volume_name) is None
         return [Reason(Code.VOLUME_NOT_FOUND, claim.spec.volume_name)] if missing else []
-    return [] if waits(cluster, claim) else [Reason(Code.CLAIM_UNBOUND, name)]
+    unbound = Reason(Code.CLAIM_UNBOUND, f"{name} is not bound ({why_unbound(cluster, claim)})")
+    return [] if waits(cluster, claim) else [unbound]
 
 
-# --- who is in the way ---------------------------------------------------------------------------
+def why_unbound(cluster: Cluster, claim: PersistentVolumeClaim) -> str:
+    storage_class = class_name(claim)
+    if claim.spec.volume_name != "":
+        return f"waiting for PersistentVolume {claim.spec.volume_name}"
+    if storage_class == "":
+        return "Immediate binding, no StorageClass"
+    if named(cluster, StorageClass, storage_class) is None:
+        return f"StorageClass {storage_class} does not exist"
+    return f"Immediate binding, StorageClass {storage_class}"
+
+
+# --- pods in the way -----------------------------------------------------------------------------
 
 
 def exclusive(cluster: Cluster, node: Node) -> Refusals:

@@ -3,10 +3,10 @@
 import numpy as np
 
 from reprieve.assembly.placement_profiles import profile_of
-from reprieve.model.build import build
 from reprieve.model.objects import Node, NodeSpec, NodeStatus, ObjectMeta, Pod
 from reprieve.model.selectors import NodeQuery, NodeTerm, Operator, Requirement
 from reprieve.model.shape import WeightedNodeTerm
+from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import Placement, Unplaceable, place, pod_demand, rate
 from reprieve.placement.profile import (

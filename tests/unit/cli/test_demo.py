@@ -62,7 +62,7 @@ def test_the_pods_of_ones_own_file_in_ones_own_cluster(files: Path) -> None:
     assert result.exit_code == 0
     assert result.stderr == ""
     assert headings(result) == ["default/one", "default/two"]
-    assert "2 of 2 pods found a place." in result.stdout
+    assert "2 of 2 pods placed." in result.stdout
 
 
 def test_each_pod_takes_the_room_that_it_gets(files: Path) -> None:
@@ -70,7 +70,7 @@ def test_each_pod_takes_the_room_that_it_gets(files: Path) -> None:
     write(files, "pods.yaml", pod("one", 3), pod("two", 3))
     result = run("--cluster", "cluster.yaml", "-f", "pods.yaml")
     assert result.exit_code == 20
-    assert "1 of 2 pods found a place." in result.stdout
+    assert "1 of 2 pods placed." in result.stdout
     assert "has insufficient cpu left" in result.stdout
 
 
@@ -78,7 +78,7 @@ def test_what_limits_alone_were_given_for_is_asked_for_too(files: Path) -> None:
     write(files, "cluster.yaml", node("a"))
     result = run("--cluster", "cluster.yaml", "-f", "-", stdin=pod("big", 5).replace("requests", "limits"))
     assert result.exit_code == 20
-    assert "Pod default/big asks for cpu 5" in result.stdout
+    assert "Pod default/big requests cpu 5" in result.stdout
 
 
 def test_without_pods_of_ones_own_those_that_wait_in_the_cluster_ask(files: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_pod_given_again_is_asked_about_as_it_is_given(files: Path) -> None:
     write(files, "pods.yaml", pod("one", 2))
     result = run("--cluster", "cluster.yaml", "-f", "pods.yaml")
     assert result.exit_code == 0
-    assert "Pod default/one asks for cpu 2" in result.stdout
+    assert "Pod default/one requests cpu 2" in result.stdout
 
 
 def test_a_list_as_kubectl_prints_it(files: Path) -> None:
@@ -143,7 +143,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(files: Path, broken: 
     assert result.stderr.startswith(sentence)
     assert result.stderr.count("\n") == 1
     assert headings(result) == ["default/good"]
-    assert "1 of 1 pod found a place." in result.stdout
+    assert "1 of 1 pod placed." in result.stdout
 
 
 def test_other_kinds_in_a_cluster_do_not_matter(files: Path) -> None:
@@ -180,11 +180,11 @@ def test_a_file_without_pods_that_wait(files: Path) -> None:
     assert result.stderr == "Error: pods.yaml: expected at least one pod without a node\n"
 
 
-def test_a_cluster_in_which_nobody_waits(files: Path) -> None:
+def test_a_cluster_without_pending_pods(files: Path) -> None:
     write(files, "cluster.yaml", node("a"))
     result = run("--cluster", "cluster.yaml")
     assert result.exit_code == 0
-    assert "0 of 0 pods found a place." in result.stdout
+    assert "0 of 0 pods placed." in result.stdout
 
 
 def test_wrong_usage() -> None:
@@ -195,8 +195,8 @@ def test_wrong_usage() -> None:
 @pytest.mark.parametrize(
     ("extra", "why"),
     [
-        ("schedulingGates: [{name: quota}],", "its scheduling gate quota is still there"),
-        ("resourceClaims: [{name: gpu}],", "it uses spec.resourceClaims, which Reprieve does not serve"),
+        ("schedulingGates: [{name: quota}],", "its scheduling gate quota has not been removed"),
+        ("resourceClaims: [{name: gpu}],", "it uses spec.resourceClaims, which Reprieve does not support"),
     ],
 )
 def test_a_pod_that_may_not_be_placed(files: Path, extra: str, why: str) -> None:

@@ -1,4 +1,4 @@
-"""`reprieve replay` as somebody sees it who types it."""
+"""`reprieve replay`: its output and exit codes."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -58,7 +58,7 @@ def test_a_decision_that_differs(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'"uid":"uid-p0"', b'"uid":"uid-p7"', 1))
     done = replay(tmp_path)
     first, was, now = done.output.splitlines()
-    assert first == "run 1: a decision differs, of 1970-01-01 00:00:00 UTC"
+    assert first == "run 1: a decision differs, at 1970-01-01 00:00:00 UTC"
     assert '"uid":"uid-p0"' in was
     assert '"uid":"uid-p7"' in now
     assert done.exit_code == 1
@@ -68,7 +68,7 @@ def test_a_run_without_its_beginning(tmp_path: Path) -> None:
     with headless(tmp_path):
         done = replay(tmp_path)
     assert done.stdout == ""
-    assert done.stderr.endswith("cannot be repeated: its beginning is not kept any more\n")
+    assert done.stderr.endswith("cannot be replayed: the journal no longer has its beginning\n")
     assert done.exit_code == 1
 
 

@@ -12,14 +12,14 @@ from click.testing import CliRunner, Result
 from reprieve.assembly.daemon import DaemonError, Wanted, daemon_of
 from reprieve.assembly.endpoints import Judging
 from reprieve.assembly.trust import Files
-from reprieve.cli.idle_flags import told_of
+from reprieve.cli.ignored_flags import ignored_flag_warnings
 from reprieve.cli.scheduler import document_of, scheduler, wanted_of
-from reprieve.cli.serving import passed_over
+from reprieve.cli.serving_flags import serving_flag_warnings
 from reprieve.model.json import Json
 from tests.architecture.source import ROOT
 
 # Every flag of kube-scheduler 1.37 with a value that it takes, and whether that sets something here.
-SETS, IDLE, REFUSED = "sets something", "changes nothing", "is refused"
+SETS, IDLE, REFUSED = "sets something", "has no effect", "is refused"
 FLAGS = {
     "allow-metric-labels": ("m,l='v1,v2'", IDLE),
     "allow-metric-labels-manifest": ("/etc/labels.yaml", IDLE),
@@ -110,12 +110,12 @@ def test_every_flag_of_kube_scheduler(name: str, value: str, meaning: str) -> No
         with pytest.raises(click.UsageError, match=f"--{name} is not supported: "):
             parsed(f"--{name}={value}")
         return
-    told = told_of(parsed(f"--{name}={value}"))
+    told = ignored_flag_warnings(parsed(f"--{name}={value}"))
     assert [sentence.partition(":")[0] for sentence in told] == (
-        [f"--{name} changes nothing"] if meaning == IDLE else []
+        [f"--{name} has no effect"] if meaning == IDLE else []
     )
-    assert told_of(parsed(f"--{name}", value)) == told or name in SWITCHES
-    assert told_of(parsed(f"--{name.replace('-', '_')}={value}")) == told
+    assert ignored_flag_warnings(parsed(f"--{name}", value)) == told or name in SWITCHES
+    assert ignored_flag_warnings(parsed(f"--{name.replace('-', '_')}={value}")) == told
 
 
 @pytest.mark.parametrize("name", sorted(SWITCHES))
@@ -124,7 +124,7 @@ def test_switches_may_stand_alone(name: str) -> None:
 
 
 def test_every_flag_is_on_the_page() -> None:
-    page = (ROOT / "docs" / "real-cluster.md").read_text()
+    page = (ROOT / "docs" / "reference" / "real-cluster.md").read_text()
     spelled = {option for param in scheduler.params for option in param.opts if option.startswith("--")}
     assert sorted(option for option in spelled - {"--v"} if f"`{option}`" not in page) == []
 
@@ -166,7 +166,7 @@ def test_command_lines_of_others_are_good_as_they_are(line: tuple[str, ...]) -> 
     found = wanted(*line)
     assert found.who == found.may != ""
     assert found.endpoint is not None
-    assert told_of(parsed(*line)) == []
+    assert ignored_flag_warnings(parsed(*line)) == []
 
 
 def test_what_they_set() -> None:
@@ -249,7 +249,7 @@ def test_suites_by_their_names_in_go(suites: str, minimum: str, ciphers: list[st
 
 def test_nothing_older_than_1_2_is_spoken() -> None:
     flags = parsed("--tls-min-version=VersionTLS10").params
-    assert list(passed_over(flags)) == ["--tls-min-version: nothing older than TLS 1.2 is spoken"]
+    assert list(serving_flag_warnings(flags)) == ["--tls-min-version: the minimum is TLS 1.2"]
     endpoint = wanted_of(flags).endpoint
     assert endpoint is not None
     assert endpoint.manners.minimum is ssl.TLSVersion.TLSv1_2
@@ -257,14 +257,14 @@ def test_nothing_older_than_1_2_is_spoken() -> None:
 
 def test_a_folder_with_certificates(tmp_path: Path) -> None:
     flags = parsed("--cert-dir", str(tmp_path)).params
-    (told,) = passed_over(flags)
+    (told,) = serving_flag_warnings(flags)
     assert "has no kube-scheduler.crt and kube-scheduler.key" in told
     for name in ("kube-scheduler.crt", "kube-scheduler.key"):
         (tmp_path / name).touch()
     endpoint = wanted_of(flags).endpoint
     assert endpoint is not None
     assert endpoint.files.own == (tmp_path / "kube-scheduler.crt", tmp_path / "kube-scheduler.key")
-    assert list(passed_over(flags)) == []
+    assert list(serving_flag_warnings(flags)) == []
 
 
 # --- what counts more ------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def test_the_kubeconfig_of_a_file_counts_before_the_flag(tmp_path: Path) -> None
     )
 
 
-def test_others_may_be_asked_who_somebody_is_and_what_they_may(tmp_path: Path) -> None:
+def test_separate_kubeconfigs_for_authentication_and_authorization(tmp_path: Path) -> None:
     for name in ("ours", "who", "may"):
         cluster = {"name": name, "cluster": {"server": f"https://{name}:6443"}}
         context = {"name": name, "context": {"cluster": name}}
@@ -342,11 +342,11 @@ def test_the_configuration_is_written_down(tmp_path: Path) -> None:
         ("--secure-port=many", "--secure-port"),
         ("--bind-address=localhost", "expected an IP address, got 'localhost'"),
         ("--tls-min-version=VersionSSL30", "--tls-min-version"),
-        ("--tls-cipher-suites=TLS_ROT13", "--tls-cipher-suites: TLS_ROT13 is none that OpenSSL has here"),
+        ("--tls-cipher-suites=TLS_ROT13", "--tls-cipher-suites: OpenSSL has no TLS_ROT13 here"),
         ("--tls-cert-file=x", "expected both or none"),
-        ("--authentication-token-webhook-cache-ttl=soon", "expected a length of time such as 10s"),
-        ("--master=10.0.0.1", "the server: expected an address with http or https, got '10.0.0.1'"),
-        ("--feature-gates=AllAlpha=true", "feature gate AllAlpha: cannot be true: expected the gates"),
+        ("--authentication-token-webhook-cache-ttl=soon", "expected a duration such as 10s"),
+        ("--master=10.0.0.1", "--master: expected an http or https URL, got '10.0.0.1'"),
+        ("--feature-gates=AllAlpha=true", "feature gate AllAlpha: cannot be true: list the gates"),
         ("--feature-gates=Gangs=true", "unknown feature gate"),
         ("--port=10251", "No such option"),
     ],

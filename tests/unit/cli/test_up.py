@@ -8,8 +8,8 @@ from reprieve.cli.up import unavailable
 
 def test_each_reason_has_its_sentence() -> None:
     taken, unknown = OSError(errno.EADDRINUSE, "in use"), socket.gaierror(-2, "Name or service not known")
-    assert unavailable(taken, "h", 7) == "port 7 of h is in use: choose another with --port."
-    assert unavailable(unknown, "h", 7) == "--host: h cannot be found: name or service not known."
+    assert unavailable(taken, "h", 7) == "port 7 on h is in use: choose another with --port."
+    assert unavailable(unknown, "h", 7) == "--host: h cannot be resolved: name or service not known."
     assert (
-        unavailable(OSError(errno.EACCES, "no"), "h", 7) == "port 7 of h cannot be used: permission denied."
+        unavailable(OSError(errno.EACCES, "no"), "h", 7) == "cannot listen on port 7 of h: permission denied."
     )

@@ -4,7 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from reprieve.config import Configuration, InvalidConfigurationError, Profile, parse_configuration
+from reprieve.config import (
+    Configuration,
+    InvalidConfigurationError,
+    KubeSchedulerProfile,
+    parse_configuration,
+)
 
 
 def complaints(call: Callable[[], object]) -> list[str]:
@@ -20,12 +25,12 @@ def configuration(**keys: object) -> Configuration:
     return parse_configuration({**head, **keys})
 
 
-def profile(**keys: object) -> Profile:
+def profile(**keys: object) -> KubeSchedulerProfile:
     """The only profile of a configuration, with these keys."""
     (only,) = configuration(profiles=[keys]).profiles
     return only
 
 
-def with_args(plugin: str, **args: object) -> Profile:
+def with_args(plugin: str, **args: object) -> KubeSchedulerProfile:
     """A profile in which one plugin has arguments."""
     return profile(pluginConfig=[{"name": plugin, "args": args}])

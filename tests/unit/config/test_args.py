@@ -11,7 +11,7 @@ from reprieve.config.args import (
     Preset,
     ReprieveArgs,
     ResizeAccounting,
-    Search,
+    SearchAlgorithm,
 )
 from tests.unit.config import complaints, with_args
 
@@ -19,14 +19,14 @@ from tests.unit.config import complaints, with_args
 def test_without_a_word_the_choices_are_reprieves_own() -> None:
     args = with_args("Reprieve").args.reprieve
     assert args == ReprieveArgs()
-    assert args.search is Search.PRIORITY_CEILING
+    assert args.search is SearchAlgorithm.PRIORITY_CEILING
     assert args.budget_selectors is BudgetSelectors.POLICY_V1
 
 
 def test_one_word_chooses_what_kube_scheduler_does() -> None:
     args = with_args("Reprieve", policy="Upstream").args.reprieve
     assert args.policy is Preset.UPSTREAM
-    assert args.search is Search.UPSTREAM
+    assert args.search is SearchAlgorithm.UPSTREAM
     assert args.budgets is Budgets.UPSTREAM
     assert args.gang_preemption is GangPreemption.ALL
     assert args.resize_accounting is ResizeAccounting.UPSTREAM
@@ -37,7 +37,7 @@ def test_one_word_chooses_what_kube_scheduler_does() -> None:
 def test_a_written_key_wins_over_the_preset_and_a_null_does_not() -> None:
     args = with_args("Reprieve", policy="Upstream", budgets="Joint", search=None).args.reprieve
     assert args.budgets is Budgets.JOINT
-    assert args.search is Search.UPSTREAM
+    assert args.search is SearchAlgorithm.UPSTREAM
 
 
 @pytest.mark.parametrize("order", [("Pods",), RANKING[::-1], RANKING[:-1]])

@@ -3,7 +3,7 @@
 import pytest
 
 from reprieve.config import default_configuration, parse_configuration
-from reprieve.config.reading import Seconds
+from reprieve.config.decoding import Seconds
 from tests.unit.config import complaints, configuration
 
 
@@ -68,7 +68,7 @@ def test_what_is_no_length_of_time(text: str) -> None:
         ),
         (
             {"leaderElection": {"leaseDuration": 15}},
-            'leaderElection.leaseDuration: expected a length of time such as "15s", got 15',
+            'leaderElection.leaseDuration: expected a duration such as "15s", got 15',
         ),
         (
             {"leaderElection": {"leaseDuration": "10s"}},
@@ -92,7 +92,7 @@ def test_what_is_no_length_of_time(text: str) -> None:
         ({"delayCacheUntilActive": 1}, "delayCacheUntilActive: expected true or false, got 1"),
         ({"profiles": {}}, "profiles: expected a list, got a mapping"),
         ({"profiles": [None]}, "profiles[0]: expected a mapping, got null"),
-        ({"extenders": [{"urlPrefix": "x"}]}, "extenders[0]: Reprieve calls no extenders"),
+        ({"extenders": [{"urlPrefix": "x"}]}, "extenders[0]: extenders are not supported"),
     ],
 )
 def test_a_mistake_is_named_with_its_path(keys: dict[str, object], complaint: str) -> None:
@@ -108,7 +108,7 @@ def test_the_document_must_say_what_it_is() -> None:
     assert complaints(lambda: parse_configuration("x")) == ['expected a mapping, got "x"']
 
 
-def test_mistakes_in_all_parts_are_told_at_once() -> None:
+def test_errors_in_all_parts_are_reported_at_once() -> None:
     said = complaints(
         lambda: configuration(
             parallelism=0,
@@ -133,7 +133,7 @@ def test_several_profiles_need_names_of_their_own() -> None:
     two = configuration(profiles=[{"schedulerName": "a"}, {"schedulerName": "b"}])
     assert [p.scheduler_name for p in two.profiles] == ["a", "b"]
     assert complaints(lambda: configuration(profiles=[{"schedulerName": "a"}, {}])) == [
-        "profiles[1].schedulerName: required where there are several profiles: expected a non-empty string"
+        "profiles[1].schedulerName: required with several profiles: expected a non-empty string"
     ]
 
 
@@ -142,7 +142,7 @@ def test_profiles_that_differ_in_gang_support_are_refused() -> None:
     profiles: list[dict[str, object]]
     profiles = [{"schedulerName": "a"}, {"schedulerName": "b", "plugins": off}]
     assert complaints(lambda: configuration(profiles=profiles)) == [
-        "profiles: GangScheduling has to be on in all profiles or in none, and is off only in profiles[1]"
+        "profiles: GangScheduling must be on in all profiles or in none, and is off in profiles[1]"
     ]
     profiles[0]["plugins"] = off
     assert not any(p.gang_scheduling for p in configuration(profiles=profiles).profiles)
@@ -152,5 +152,5 @@ def test_profiles_that_differ_in_how_long_volumes_may_take_are_refused() -> None
     slow = [{"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 30}}]
     profiles = [{"schedulerName": "a"}, {"schedulerName": "b", "pluginConfig": slow}]
     assert complaints(lambda: configuration(profiles=profiles)) == [
-        "profiles: the bindTimeoutSeconds of VolumeBinding has to be the same in all of them"
+        "profiles: bindTimeoutSeconds of VolumeBinding must be the same in all profiles"
     ]

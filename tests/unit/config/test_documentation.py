@@ -6,15 +6,15 @@ import msgspec
 import pytest
 import yaml
 
-from reprieve.config import Gates, ReprieveArgs, Settings, parse_configuration
+from reprieve.config import Gates, GlobalSettings, ReprieveArgs, parse_configuration
 from reprieve.config.configuration import ClientConnection, Document, LeaderElection
+from reprieve.config.decoding import Seconds
 from reprieve.config.gates import PREREQUISITES
 from reprieve.config.profiles import ARGS, ProfileDocument
-from reprieve.config.reading import Seconds
 from tests.architecture.source import ROOT, code_blocks
 from tests.unit.config import complaints
 
-PAGE = ROOT / "docs" / "configuration.md"
+PAGE = ROOT / "docs" / "reference" / "configuration.md"
 
 # Described by a section of their own, or not something to choose.
 ELSEWHERE = {"leaderElection", "clientConnection"}
@@ -68,7 +68,7 @@ def defaults(record: type[msgspec.Struct]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("heading", "record"),
     [
-        ("KubeSchedulerConfiguration", Settings),
+        ("KubeSchedulerConfiguration", GlobalSettings),
         ("leaderElection", LeaderElection),
         ("clientConnection", ClientConnection),
         *((field.type.__name__, field.type) for field in ARGS.values()),

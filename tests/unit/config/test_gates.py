@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from reprieve.config import Gates, idle_gates, parse_feature_gates
+from reprieve.config import Gates, ignored_gates, parse_feature_gates
 from reprieve.config.gates import PREREQUISITES
 from tests.unit.config import complaints
 
@@ -40,7 +40,7 @@ def test_a_gate_that_is_named_is_refused_without_its_prerequisites(name: str) ->
     off = [f"{needed}=false" for needed in PREREQUISITES[name]]
     said = complaints(lambda: parse_feature_gates(",".join([*off, f"{name}=true"])))
     needed = " and ".join(PREREQUISITES[name])
-    assert said == [f"feature gate {name}: needs {needed} to be on"]
+    assert said == [f"feature gate {name}: needs {needed} to be enabled"]
 
 
 def test_the_older_name_of_the_resize_gate_means_the_same() -> None:
@@ -65,18 +65,18 @@ def test_the_older_name_of_the_resize_gate_means_the_same() -> None:
         ),
         (
             "AllAlpha=true",
-            "feature gate AllAlpha: cannot be true: expected the gates that are meant, by their names",
+            "feature gate AllAlpha: cannot be true: list the gates by name instead",
         ),
         (
             "AllBeta=false",
-            "feature gate AllBeta: cannot be false: expected the gates that are meant, by their names",
+            "feature gate AllBeta: cannot be false: list the gates by name instead",
         ),
         ("Frobnicate=true", "feature gate Frobnicate: unknown feature gate"),
         ("GangScheduling", 'feature gate GangScheduling: expected true or false, got ""'),
         ("GangScheduling=on", 'feature gate GangScheduling: expected true or false, got "on"'),
         (
             "PodLevelResources=false",
-            "feature gate PodLevelResources: is always on in Reprieve and cannot be turned off",
+            "feature gate PodLevelResources: is always enabled in Reprieve and cannot be disabled",
         ),
     ],
 )
@@ -89,15 +89,15 @@ def test_optimisations_of_kube_scheduler_are_accepted_and_change_nothing() -> No
     assert parse_feature_gates(names) == Gates()
 
 
-def test_gates_of_others_are_accepted_and_told() -> None:
+def test_gates_of_other_components_are_accepted_and_reported() -> None:
     names = (
         "NodeSwap=true,kube:DynamicResourceAllocation=false,AllAlpha=false,AllBeta=true,GangScheduling=true"
     )
     assert parse_feature_gates(names) == Gates()
-    assert idle_gates(names) == ["DynamicResourceAllocation", "NodeSwap"]
+    assert ignored_gates(names) == ["DynamicResourceAllocation", "NodeSwap"]
     assert parse_feature_gates("kube:GangScheduling=false").gang_scheduling is False
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     said = complaints(lambda: parse_feature_gates("Foo=true,GangScheduling=maybe"))
     assert len(said) == 2

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reprieve.config import Profile
+from reprieve.config import KubeSchedulerProfile
 from tests.unit.config import complaints, configuration, profile
 
 
@@ -13,7 +13,7 @@ def sets(point: str, on: Sequence[str] = (), off: Sequence[str] = ()) -> dict[st
     return {point: {"enabled": enabled, "disabled": [{"name": name} for name in off]}}
 
 
-def with_plugins(*parts: dict[str, object]) -> Profile:
+def with_plugins(*parts: dict[str, object]) -> KubeSchedulerProfile:
     return profile(plugins={point: s for part in parts for point, s in part.items()})
 
 
@@ -78,12 +78,12 @@ def test_a_profile_that_disables_preemption_never_evicts(point: str) -> None:
         (sets("multiPoint", on=["Zap"]), ".multiPoint.enabled[0].name: Reprieve has no plugin Zap"),
         (
             sets("multiPoint", on=["DynamicResources"]),
-            ".multiPoint.enabled[0].name: Reprieve does not allocate resource claims: "
-            "pods that have one stay pending",
+            ".multiPoint.enabled[0].name: Reprieve does not allocate ResourceClaims: "
+            "pods with one stay pending",
         ),
         (
             sets("score", on=["NodePorts"]),
-            ".score.enabled[0].name: NodePorts has no say at score, only at preFilter, filter",
+            ".score.enabled[0].name: NodePorts does not extend score, only preFilter, filter",
         ),
         (
             sets("score", on=["ImageLocality", "ImageLocality"]),
@@ -91,15 +91,15 @@ def test_a_profile_that_disables_preemption_never_evicts(point: str) -> None:
         ),
         (
             sets("queueSort", off=["*"]),
-            ".queueSort: PrioritySort cannot be disabled: Reprieve does not work without it",
+            ".queueSort: PrioritySort cannot be disabled: Reprieve needs it",
         ),
         (
             sets("multiPoint", off=["DefaultBinder"]),
-            ".bind: DefaultBinder cannot be disabled: Reprieve does not work without it",
+            ".bind: DefaultBinder cannot be disabled: Reprieve needs it",
         ),
         (
             sets("filter", off=["VolumeBinding"]),
-            ".filter: VolumeBinding cannot be disabled: Reprieve does not work without it",
+            ".filter: VolumeBinding cannot be disabled: Reprieve needs it",
         ),
         (
             {"score": {"enabled": [{"name": "NodeAffinity", "weight": -1}]}},
@@ -124,7 +124,7 @@ def test_a_scoring_plugin_that_is_missing_is_a_warning() -> None:
     )
     assert read.profiles[0].score_weights == {}
     assert [str(warning) for warning in read.warnings] == [
-        "profiles[0].plugins.score.enabled[0].name: Reprieve has no scoring plugin Trimaran: it is left out",
+        "profiles[0].plugins.score.enabled[0].name: Reprieve has no scoring plugin Trimaran: it is ignored",
         "profiles[0].plugins.score.disabled[0].name: there is no plugin Nod to disable",
     ]
 

@@ -34,14 +34,14 @@ def test_the_first_condition_says_why_a_resize_waits(conditions: list[Json], rea
 
 
 @pytest.mark.parametrize("reason", ["PreemptionDisabledByNodePolicy", "PreemptionDisabled", ""])
-def test_a_pod_says_that_nobody_is_to_be_preempted_for_it(reason: str) -> None:
+def test_the_pod_condition_that_disables_preemption(reason: str) -> None:
     condition = {"type": "PodResizePreemptionDisabled", "status": "True", "reason": reason}
     assert resize_preemption_disabled(a_pod(status={"conditions": [condition]}))
     assert not resize_preemption_disabled(a_pod(status={"conditions": [condition | {"status": "False"}]}))
     assert not resize_preemption_disabled(a_pod())
 
 
-def test_a_node_names_who_has_disabled_preemption_for_resizes() -> None:
+def test_the_node_field_that_disables_preemption_for_resizes() -> None:
     policy = {"disableResizePreemption": ["example.com/a", "b"]}
     assert resize_preemption_opponents(a_node(spec={"podPreemptionPolicy": policy})) == ("example.com/a", "b")
     assert resize_preemption_opponents(a_node()) == ()

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from reprieve.model.build import build
 from reprieve.model.footprint import footprint
 from reprieve.model.resources import (
     BOUND,
@@ -14,6 +13,7 @@ from reprieve.model.resources import (
     read_amounts,
     rounded,
 )
+from reprieve.model.snapshot_builder import build
 from tests.unit.model.things import a_node, a_pod, container, no_problems, paths
 
 # --- quantities ----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from reprieve.model.json import Json
 from reprieve.model.selectors import NOTHING, Operator, Requirement, Selector
-from reprieve.model.shape import ANY_ADDRESS, Disk, HostPort, Shape, compile_pod
+from reprieve.model.shape import ANY_ADDRESS, HostPort, InlineDisk, Shape, compile_pod
 from tests.unit.model.things import a_pod, container, sidecar
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -41,7 +41,7 @@ def test_pods_of_one_template_have_one_shape() -> None:
     ],
     ids=["labels", "requests", "a claim", "a claim of its own", "nodes"],
 )
-def test_who_differs_in_what_is_compiled_has_another_shape(other: Json) -> None:
+def test_pods_that_differ_in_what_is_compiled_have_different_shapes(other: Json) -> None:
     usual: Json = {"labels": {"a": "1"}, "containers": [container(cpu="1234m")]}
     one, two = compile_pod(a_pod("p1", **usual)), compile_pod(a_pod("p2", **{**usual, **other}))
     assert one.shape != two.shape
@@ -68,7 +68,7 @@ def test_host_ports_of_containers_and_sidecars_count() -> None:
     assert shape.ports == (HostPort("TCP", ANY_ADDRESS, 81), HostPort("UDP", "10.0.0.1", 80))
 
 
-def test_a_port_that_is_not_a_host_port_is_nobodys_business() -> None:
+def test_only_host_ports_count() -> None:
     assert shape_of(containers=[with_port(container())]).ports == ()
 
 
@@ -174,14 +174,18 @@ def test_images_carry_their_tag() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "conflicts"),
     [
-        (Disk("gce", frozenset("a"), True), Disk("gce", frozenset("a"), True), False),
-        (Disk("gce", frozenset("a"), True), Disk("gce", frozenset("a"), False), True),
-        (Disk("gce", frozenset("a"), False), Disk("gce", frozenset("b"), False), False),
-        (Disk("gce", frozenset("a"), False), Disk("rbd", frozenset("a"), False), False),
-        (Disk("ebs", frozenset("a"), True, False), Disk("ebs", frozenset("a"), True, False), True),
+        (InlineDisk("gce", frozenset("a"), True), InlineDisk("gce", frozenset("a"), True), False),
+        (InlineDisk("gce", frozenset("a"), True), InlineDisk("gce", frozenset("a"), False), True),
+        (InlineDisk("gce", frozenset("a"), False), InlineDisk("gce", frozenset("b"), False), False),
+        (InlineDisk("gce", frozenset("a"), False), InlineDisk("rbd", frozenset("a"), False), False),
+        (
+            InlineDisk("ebs", frozenset("a"), True, False),
+            InlineDisk("ebs", frozenset("a"), True, False),
+            True,
+        ),
     ],
 )
-def test_when_disks_conflict(one: Disk, other: Disk, conflicts: bool) -> None:
+def test_when_disks_conflict(one: InlineDisk, other: InlineDisk, conflicts: bool) -> None:
     assert one.conflicts_with(other) is conflicts
 
 

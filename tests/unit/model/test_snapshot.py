@@ -1,13 +1,13 @@
-"""A snapshot of a few objects: who is where, how full nodes are, what matches."""
+"""A snapshot of a few objects: where pods are, how full nodes are, what matches."""
 
 import msgspec
 import numpy as np
 import pytest
 
-from reprieve.model.build import build
 from reprieve.model.objects import Namespace, ObjectMeta
 from reprieve.model.selectors import NodeQuery, NodeTerm, Operator, Requirement, Selector
 from reprieve.model.snapshot import NOWHERE
+from reprieve.model.snapshot_builder import build
 from tests.unit.model.things import a_node, a_pod, container
 
 WEB = Selector((Requirement("app", Operator.IN, frozenset({"web"})),))

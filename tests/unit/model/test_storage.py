@@ -5,8 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reprieve.model.build import build
-from reprieve.model.migration import moved_affinity, moved_disk
+from reprieve.model.csi_migration import migrated_affinity, migrated_disk
 from reprieve.model.objects import (
     CSIStorageCapacity,
     KubernetesObject,
@@ -14,6 +13,7 @@ from reprieve.model.objects import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from reprieve.model.snapshot_builder import build
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
@@ -116,13 +116,13 @@ def test_the_driver_and_its_name_for_a_disk(
     disk: dict[str, Any], labels: dict[str, str], driver: str, handle: str | None
 ) -> None:
     volume = disk_volume(labels, **disk)
-    moved = moved_disk(volume.spec, labels)
+    moved = migrated_disk(volume.spec, labels)
     assert moved is not None
     assert (moved.plugin.driver, moved.handle) == (driver, handle)
 
 
 def test_other_volumes_did_not_move() -> None:
-    assert moved_disk(disk_volume(nfs={"server": "s"}).spec, {}) is None
+    assert migrated_disk(disk_volume(nfs={"server": "s"}).spec, {}) is None
 
 
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"
@@ -143,9 +143,9 @@ def moved_terms(labels: dict[str, str], *terms: Term) -> list[Term]:
     ]
     affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": selector}}} if terms else {}
     volume = disk_volume(labels, awsElasticBlockStore={"volumeID": "vol-1"}, **affinity)
-    disk = moved_disk(volume.spec, labels)
+    disk = migrated_disk(volume.spec, labels)
     assert disk is not None
-    moved = moved_affinity(volume, disk.plugin)
+    moved = migrated_affinity(volume, disk.plugin)
     found = moved.node_selector_terms if moved is not None else ()
     return [{e.key: e.values for e in term.match_expressions} for term in found]
 

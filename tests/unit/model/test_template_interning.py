@@ -16,7 +16,7 @@ def of_template(number: int, **others: Any) -> Pod:
     return a_pod(f"p{number}", on=f"n{number}", **{**usual, **others})
 
 
-def test_they_share_what_is_alike_and_stay_who_they_are() -> None:
+def test_pods_of_one_template_share_parts_and_keep_their_identity() -> None:
     pods = [of_template(number) for number in (1, 2)]
     one, two = map(sharing, pods)
     assert [one, two] == pods
@@ -29,7 +29,7 @@ def test_they_share_what_is_alike_and_stay_who_they_are() -> None:
     [{"labels": {"a": "2"}}, {"containers": [container(cpu="2345m")]}, {"priority": 7}],
     ids=["labels", "requests", "priority"],
 )
-def test_who_is_of_another_template_shares_nothing(other: dict[str, Any]) -> None:
+def test_pods_of_another_template_share_nothing(other: dict[str, Any]) -> None:
     one, two = sharing(of_template(1)), sharing(different := of_template(2, **other))
     assert two == different
     assert two.spec.containers is not one.spec.containers

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from reprieve.model.build import build
 from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.snapshot_builder import build
 from reprieve.model.whatif import moved, with_pod, without
 from tests.unit.model.things import a_node, a_pod, container
 
@@ -42,7 +42,7 @@ def test_pods_that_are_nowhere_make_no_difference() -> None:
     assert np.array_equal(without(base, [2]).requested, base.requested)
 
 
-def test_nobody_moves() -> None:
+def test_no_pods_to_move() -> None:
     base = two_nodes()
     view = without(base, [])
     assert np.array_equal(view.where, base.where)

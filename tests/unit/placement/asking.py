@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from reprieve.model.build import build
 from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Ask, Constraint, Scorer
 from reprieve.placement.place import survey
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile

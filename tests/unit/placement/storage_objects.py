@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from reprieve.model import objects as kubernetes
-from reprieve.model.build import build
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Ask, Constraint
 from reprieve.placement.reasons import Code
 

@@ -4,8 +4,8 @@ from collections import Counter
 
 import numpy as np
 
-from reprieve.model.build import build
 from reprieve.model.snapshot import NOWHERE
+from reprieve.model.snapshot_builder import build
 from reprieve.placement.constraints import CONSTRAINTS
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import Placement, Unplaceable, best, place, pod_demand, rate, survey

@@ -1,4 +1,4 @@
-"""Affinity between pods: who must or would rather be near whom, and who must not."""
+"""Pod affinity and anti-affinity, required and preferred."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,11 +7,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from reprieve.model.build import build
 from reprieve.model.json import Json
 from reprieve.model.objects import Namespace, Node, Pod
 from reprieve.model.owners import Namespaces
 from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot_builder import build
 from reprieve.model.whatif import with_pod, without
 from reprieve.placement.constraints.pods import pod_affinity
 from reprieve.placement.demand import Ask
@@ -151,7 +151,7 @@ def test_a_pod_keeps_away_from_those_that_must_be_apart_from_it() -> None:
     assert refusals(ask_for(pod("new", app="batch"), shunning, other)) == {}
 
 
-def test_whoever_waits_or_lacks_the_topology_keeps_nobody_away() -> None:
+def test_pending_pods_and_nodes_without_the_topology_repel_no_pod() -> None:
     waiting = pod("waiting", app="web", apart=[term("zone")])
     elsewhere = pod("elsewhere", "bare", app="web", apart=[term("zone")])
     assert refusals(ask_for(pod("new", app="web", apart=[term("zone")]), waiting, elsewhere)) == {}
@@ -181,7 +181,7 @@ def test_moving_pods_moves_what_they_refuse() -> None:
     assert refusals(Ask(with_pod(view, 1, view.nodes.rows["b1"]), 0)).keys() == {"b1"}
 
 
-# --- whom a term means ---------------------------------------------------------------------------
+# --- which pods a term matches ------------------------------------------------------------------
 
 SPACES = [
     msgspec.convert({"metadata": {"name": name, "labels": {"team": team}}}, Namespace)
@@ -215,7 +215,7 @@ def test_a_term_looks_into_its_namespaces_from_both_sides(
     assert refusals(Ask(with_pod(view, 0, a1), 1)).keys() == expected
 
 
-def test_new_labels_of_a_namespace_change_whom_terms_mean() -> None:
+def test_new_labels_of_a_namespace_change_which_pods_a_term_matches() -> None:
     shunning = pod("shunning", "a1", apart=[term("host", namespaceSelector={"matchLabels": {"team": "x"}})])
     view = view_of(pod("new", namespace="blue", app="web"), shunning, *SPACES)
     assert refusals(Ask(view, 0)) == {"a1": SHUNNED}
@@ -223,7 +223,7 @@ def test_new_labels_of_a_namespace_change_whom_terms_mean() -> None:
     assert refusals(Ask(replace(view, namespaces=handed_over), 0)) == {}
 
 
-def test_a_term_without_selector_means_nobody_and_an_empty_selector_everybody() -> None:
+def test_a_term_without_selector_matches_no_pod_and_an_empty_selector_all() -> None:
     bare, empty = {"topologyKey": "host"}, {"topologyKey": "host", "labelSelector": {}}
     assert refusals(ask_for(pod("new", apart=[bare]), pod("other", "a1"))) == {}
     assert refusals(ask_for(pod("new", apart=[empty]), pod("other", "a1"))) == {"a1": FOE}
@@ -237,11 +237,11 @@ def test_label_keys_compare_with_the_labels_of_the_carrier() -> None:
     assert refusals(ask_for(other, old, new)).keys() == {"b1"}
 
 
-def test_labels_that_no_term_looks_at_are_not_told_apart() -> None:
+def test_labels_that_no_term_uses_are_ignored() -> None:
     replicas = [pod(f"web-{i}", app="web", index=str(i)) for i in range(3)]
     view = view_of(*replicas, pod("shunning", "a1", apart=[term("host")]))
-    assert view.mentions(0) is view.mentions(2)
-    assert view.mentions(0) is not view.mentions(3)
+    assert view.terms_matching(0) is view.terms_matching(2)
+    assert view.terms_matching(0) is not view.terms_matching(3)
 
 
 # --- preferences ---------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def test_wishes_of_others_count_as_much_as_own_ones() -> None:
 
 
 @pytest.mark.parametrize(("hard", "expected"), [(1, 10), (10, 100), (0, 0)])
-def test_who_requires_the_newcomer_attracts_it_by_the_hard_weight(hard: int, expected: int) -> None:
+def test_pods_that_require_the_incoming_pod_attract_it_by_the_hard_weight(hard: int, expected: int) -> None:
     dependent = pod("dependent", "a1", near=[term("host")])
     fan = pod("fan", "b1", likes=[(10, term("host"))])
     ask = ask_for(pod("new", app="web"), dependent, fan, profile=Profile(hard_pod_affinity_weight=hard))

@@ -1,4 +1,4 @@
-"""Host ports: who holds which on which node."""
+"""Host ports: which pod holds which on which node."""
 
 from typing import Any
 
@@ -41,6 +41,6 @@ def test_every_address_includes_any_one() -> None:
     }
 
 
-def test_pods_that_wait_hold_no_port_and_nobody_stands_in_their_own_way() -> None:
+def test_pending_pods_hold_no_port_and_a_pod_does_not_block_itself() -> None:
     waiting = with_ports("waiting", 80)
     assert refused(ports.host_ports, ask_about(with_ports("new", 80, on="n"), [*NODES, waiting])) == {}

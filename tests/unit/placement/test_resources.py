@@ -51,7 +51,7 @@ def test_an_overcommitted_node_takes_pods_that_ask_nothing_of_what_is_short() ->
     assert refused(resources.resources, ask) == {}
 
 
-def test_devices_that_somebody_else_looks_after_are_not_counted() -> None:
+def test_ignored_resources_are_not_counted() -> None:
     pod = a_pod(containers=[container(**GPU)])
     for profile in (
         Profile(ignored_resources=frozenset({"example.com/gpu"})),

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from reprieve.model.build import build
 from reprieve.model.objects import (
     KubernetesObject,
     Node,
@@ -15,6 +14,7 @@ from reprieve.model.objects import (
     Service,
     StatefulSet,
 )
+from reprieve.model.snapshot_builder import build
 from reprieve.model.whatif import with_pod, without
 from reprieve.placement.constraints.spread import spread
 from reprieve.placement.demand import Ask
@@ -149,7 +149,7 @@ def test_match_label_keys_compare_with_the_newcomers_own_values() -> None:
     assert refused(asked(TWO_ZONES, [old, new], who)) == {"b1": SKEW}
 
 
-def test_an_empty_selector_counts_nobody_and_an_absent_one_selects_nobody() -> None:
+def test_an_empty_selector_counts_no_pod_and_an_absent_one_selects_none() -> None:
     crowd = webs("a1", "a1")
     assert refused(asked(TWO_ZONES, crowd, newcomer(rule(labelSelector={})))) == {}
     assert refused(asked(TWO_ZONES, crowd, newcomer(rule(labelSelector=None)))) == {}
@@ -236,7 +236,7 @@ def test_max_skew_waters_differences_down() -> None:
     assert found == {"a1": 80, "a2": 80, "b1": 100}
 
 
-def test_where_nobody_is_all_are_best() -> None:
+def test_without_matching_pods_all_nodes_score_best() -> None:
     assert scores(asked(TWO_ZONES, [], newcomer(soft()))) == {"a1": 100, "a2": 100, "b1": 100}
 
 
@@ -318,7 +318,7 @@ def test_services_of_other_namespaces_or_other_pods_do_not_matter() -> None:
     assert scores(asked(TWO_ZONES, webs("a1"), newcomer(labels={"app": "db"}), SERVICE)) is None
 
 
-def test_a_controller_without_a_uid_is_nobodys() -> None:
+def test_a_controller_without_a_uid_owns_nothing() -> None:
     anonymous = msgspec.convert({"metadata": {"name": "rs"}, "spec": {"selector": WEB}}, ReplicaSet)
     assert scores(asked(TWO_ZONES, webs("a1"), newcomer(), anonymous)) is None
 

@@ -77,7 +77,7 @@ def test_where_a_disk_has_moved_to_its_driver_the_drivers_zone_label_counts(said
 # --- claims that wait: volumes that exist --------------------------------------------------------
 
 
-def test_the_smallest_volume_that_is_large_enough_is_taken_then_the_first_by_name() -> None:
+def test_the_smallest_sufficient_volume_wins_then_the_first_by_name() -> None:
     stock = [volume("big", "local", "9Gi"), volume("tiny", "local", "1Gi")]
     stock += [volume("fit2", "local", "5Gi"), volume("fit1", "local", "5Gi")]
     assert bound_on(0, LOCAL, claim("c", "local", "3Gi"), *stock) == Bindings(bound=((KEY, "fit1"),))
@@ -98,7 +98,7 @@ def test_the_smallest_volume_that_is_large_enough_is_taken_then_the_first_by_nam
         ({"claimRef": {"namespace": "default", "name": "c", "uid": "of-one-before"}}, {}),
     ],
 )
-def test_volumes_that_do_not_suit_are_not_taken(offered: Json, wanted: Json) -> None:
+def test_volumes_that_do_not_match_are_not_bound(offered: Json, wanted: Json) -> None:
     described: Json = {"of": "local"} | offered
     stock = volume("pv", **described)
     assert refused(binding, ask(pod(*mount("c")), LOCAL, stock, claim("c", "local", **wanted))) == NOWHERE
@@ -133,7 +133,7 @@ def test_the_claims_of_a_pod_get_different_volumes_and_the_small_one_chooses_fir
     assert refused(binding, only_one) == {"a": missing, "b": missing}
 
 
-def test_a_volume_taken_on_one_node_is_free_on_another() -> None:
+def test_a_volume_chosen_on_one_node_is_free_on_another() -> None:
     claims = [claim("c1", "local"), claim("c2", "local"), LOCAL]
     stock = [volume("shared", "local", "1Gi"), volume("at-a", "local", "2Gi", nodeAffinity=on_host("a"))]
     stock.append(volume("at-b", "local", "3Gi", nodeAffinity=on_host("b")))
@@ -229,5 +229,5 @@ LIKE = {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "k", "o
 @pytest.mark.parametrize(
     "spoilt", [volume("pv", "local", size="much"), volume("pv", "local", nodeAffinity=LIKE)]
 )
-def test_a_volume_that_cannot_be_read_is_given_to_nobody(spoilt: PersistentVolume) -> None:
+def test_a_malformed_volume_is_never_bound(spoilt: PersistentVolume) -> None:
     assert refused(binding, ask(pod(*mount("c")), LOCAL, claim("c", "local"), spoilt)) == NOWHERE

@@ -1,4 +1,4 @@
-"""A pod's volumes: claims as such, who is in the way, limits, and zones."""
+"""A pod's volumes: claim checks, exclusive access, limits, and zones."""
 
 from typing import Any
 
@@ -58,9 +58,22 @@ DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
         ([], Code.CLAIM_NOT_FOUND, "c"),
         ([claim("c", phase="Lost")], Code.CLAIM_LOST, "c"),
         ([claim("c", metadata=DELETED)], Code.CLAIM_DELETED, "c"),
-        ([claim("c", of="at-once")], Code.CLAIM_UNBOUND, "c"),
-        ([claim("c", of="no-such-class")], Code.CLAIM_UNBOUND, "c"),
-        ([claim("c", volumeName="pv"), volume("pv")], Code.CLAIM_UNBOUND, "c"),
+        (
+            [claim("c", of="at-once")],
+            Code.CLAIM_UNBOUND,
+            "c is not bound (Immediate binding, StorageClass at-once)",
+        ),
+        ([claim("c", of="")], Code.CLAIM_UNBOUND, "c is not bound (Immediate binding, no StorageClass)"),
+        (
+            [claim("c", of="no-such-class")],
+            Code.CLAIM_UNBOUND,
+            "c is not bound (StorageClass no-such-class does not exist)",
+        ),
+        (
+            [claim("c", volumeName="pv"), volume("pv")],
+            Code.CLAIM_UNBOUND,
+            "c is not bound (waiting for PersistentVolume pv)",
+        ),
         ([bound("c", to="pv")], Code.VOLUME_NOT_FOUND, "pv"),
     ],
 )
@@ -89,7 +102,7 @@ def test_an_ephemeral_volume_needs_a_claim_made_for_the_pod(owner: str, usable: 
     assert refused(volumes.claims, asked) == expected
 
 
-# --- who is in the way ---------------------------------------------------------------------------
+# --- exclusive access ----------------------------------------------------------------------------
 
 
 def gce(read_only: bool) -> Json:

@@ -5,14 +5,14 @@ from typing import Any
 
 import msgspec
 
-from reprieve.model.build import build
 from reprieve.model.objects import Node, Pod
 from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot_builder import build
 from reprieve.report.nodes import ZONE
-from reprieve.report.text import Line
+from reprieve.report.text_layout import TextLine
 
 
-def texts(lines: Iterable[Line]) -> list[str]:
+def texts(lines: Iterable[TextLine]) -> list[str]:
     return [line.text for line in lines]
 
 

@@ -10,7 +10,7 @@ from tests.unit.scheduler.making import a_node, a_pod, leaving
 
 
 def preempting() -> Decision:
-    """A gang of two on two nodes: a group goes whole, somebody dear stays."""
+    """A gang of two on two nodes: a group is evicted as a whole, a more important pod is spared."""
     return only_decision(
         a_node("n1"),
         a_node("n2"),
@@ -51,21 +51,21 @@ def refused() -> Decision:
 # --- for people ----------------------------------------------------------------------------------
 
 
-def test_who_goes_who_stays_and_why() -> None:
+def test_victims_and_spared_units_and_why() -> None:
     decision = preempting()
     assert texts(decision_lines(decision)) == [
         f"PodGroup default/urgent (priority 9, 2 pods): decision {decision.id}",
-        "  It fits when room is made: 1 pod on n1 gives way, 2 pods on n2 give way.",
+        "  It fits after preemption: preempting 1 pod on n1, 2 pods on n2.",
         "  Then urgent-0 goes to n2, urgent-1 goes to n1.",
         "",
-        "  GIVES WAY    NODE  PRIORITY  GOES WITH               BECAUSE",
+        "  VICTIM       NODE  PRIORITY  EVICTED WITH            BECAUSE",
         "  default/t-0  n1           1  PodGroup/default/train  n1 is short of cpu by 3",
         "  default/t-1  n2           1  PodGroup/default/train  n2 is short of cpu by 2",
         "  default/web  n2           0  -                       n2 is short of cpu by 2",
-        "  Disruption budget default/web allows 0 evictions; this takes 1.",
+        "  PodDisruptionBudget default/web allows 0 evictions; this plan has 1.",
         "",
         "  SPARED            PODS  PRIORITY  BECAUSE",
-        "  Pod/default/dear     1         5  nobody above priority 1 has to go",
+        "  Pod/default/dear     1         5  no unit above priority 1 has to be evicted",
     ]
 
 
@@ -75,33 +75,33 @@ def test_by_which_criterion_others_lost() -> None:
     assert "  n2                1        5               0  lowest highest victim priority" in lines
 
 
-def test_why_nobody_gives_way_and_what_is_missing() -> None:
+def test_why_preemption_cannot_help_and_what_is_missing() -> None:
     decision = refused()
     assert texts(decision_lines(decision)) == [
         f"PodGroup default/g (priority 9, 2 pods): decision {decision.id}",
         "  It fits on none of 2 nodes.",
         "  Pod g-0 lacks 1 cpu on n1, the nearest of 2 nodes that lack it.",
-        "  Nobody gives way: even if the only pod of lower priority went, pod g-1 would not fit: "
-        "n1 is short of cpu by 1 (2 nodes are short of it).",
+        "  Preemption cannot help: even if the only pod of lower priority were evicted, "
+        "pod g-1 would not fit: n1 is short of cpu by 1 (2 nodes are short of it).",
         "",
-        "  NODES  EVICTION  WHY NOT",
-        "      2  may help  has insufficient cpu left",
+        "  NODES  PREEMPTION  WHY NOT",
+        "      2  may help    has insufficient cpu left",
     ]
 
 
-def test_somebody_fits() -> None:
+def test_a_pod_that_fits() -> None:
     decision = only_decision(a_node("n1"), a_pod("new"))
     assert texts(decision_lines(decision)) == [
         f"Pod default/new (priority 0): decision {decision.id}",
-        "  It fits, and nobody has to go: new goes to n1.",
+        "  It fits without preemption: new goes to n1.",
     ]
 
 
-def test_somebody_fits_when_others_have_left() -> None:
+def test_a_pod_that_fits_when_victims_have_terminated() -> None:
     old = leaving(a_pod("old", cpu="4", on="n1"))
     decision = only_decision(a_node("n1"), old, a_pod("new", cpu="1"))
     assert texts(decision_lines(decision))[1:] == [
-        "  It fits when room is made: 1 pod leaves anyway.",
+        "  It fits once 1 terminating pod is gone.",
         "  Then new goes to n1.",
     ]
 

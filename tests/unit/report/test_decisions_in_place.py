@@ -5,7 +5,7 @@ from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.report.decisions import decision_json, decision_lines
-from reprieve.report.happenings import decided
+from reprieve.report.timeline import decision_line
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
@@ -23,12 +23,12 @@ def decision(*others: Pod) -> Decision:
     return found
 
 
-def test_somebody_gives_way() -> None:
+def test_a_resize_that_preempts() -> None:
     found = decision(a_pod("low", cpu="2", on="n1"))
     heading, price, then, *_ = texts(decision_lines(found))
     assert heading == f"Pod default/db (priority 9): decision {found.id}"
-    assert price == "  It fits when room is made: 1 pod on n1 gives way."
-    assert then == "  Then db has 3 cpu on n1."
+    assert price == "  It fits after preemption: preempting 1 pod on n1."
+    assert then == "  Then db gets 3 cpu on n1."
     told = decision_json(found)
     assert told["growth"] == {"node": "n1", "resources": {"cpu": {"has": "2", "wants": "3"}}}
     assert told["victims"][0]["name"] == "low"
@@ -36,18 +36,18 @@ def test_somebody_gives_way() -> None:
 
 def test_it_fits() -> None:
     found = decision()
-    fits = "It fits, and nobody has to go: db has 3 cpu on n1, once the kubelet acts."
+    fits = "It fits without preemption: db gets 3 cpu on n1, once the kubelet acts."
     assert texts(decision_lines(found))[1:] == [f"  {fits}"]
     assert decision_json(found)["outcome"] == "FitsInPlace"
     text = "Pod default/db: there is room for 3 cpu on n1: waits for the kubelet"
-    assert decided(found).text == text
+    assert decision_line(found).text == text
 
 
-def test_nobody_gives_way() -> None:
+def test_a_resize_that_cannot_preempt() -> None:
     lines = texts(decision_lines(decision(a_pod("dear", cpu="2", priority=20, on="n1"))))
     assert lines[1:4] == [
         "  n1 has no room for 3 cpu.",
         "  It lacks 1 cpu on n1.",
-        "  Nobody gives way: nobody with a priority below 9 may be taken.",
+        "  Preemption cannot help: no running pod has a priority below 9.",
     ]
     assert lines[-1].split() == ["1", "may", "help", "has", "insufficient", "cpu", "left"]

@@ -17,7 +17,7 @@ def test_where_pods_are_and_what_they_do() -> None:
     assert texts(pod_table(pods)) == [
         "POD              PRIORITY  GROUP  NODE  STATE",
         "default/g-0             9  g      n1    pending",
-        "default/old             0  -      n1    leaving",
+        "default/old             0  -      n1    terminating",
         "default/waiting         0  -      -     pending",
-        "default/waiting         0  -      -     waits for n2",
+        "default/waiting         0  -      -     nominated to n2",
     ]

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 
-from reprieve.cluster.port import Answer, Sight, Succeeded
+from reprieve.cluster.port import Answer, ClusterEvent, Succeeded
 from reprieve.model.effects import Announce, Bind, Effect, Target, Tone, WriteStatus
 
 Order = Effect | WriteStatus
@@ -41,13 +41,13 @@ class FakeCluster:
     tried: list[tuple[float, Order]] = field(default_factory=list)
     most_at_once: int = 0
     _under_way: int = 0
-    _sights: asyncio.Queue[Sight] = field(default_factory=asyncio.Queue)
+    _sights: asyncio.Queue[ClusterEvent] = field(default_factory=asyncio.Queue)
 
-    def show(self, sights: Iterable[Sight]) -> None:
+    def show(self, sights: Iterable[ClusterEvent]) -> None:
         for sight in sights:
             self._sights.put_nowait(sight)
 
-    async def watch(self) -> AsyncIterator[Sight]:
+    async def watch(self) -> AsyncIterator[ClusterEvent]:
         while True:
             yield await self._sights.get()
 

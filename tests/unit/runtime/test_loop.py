@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from reprieve.cluster.port import Lost, Refused, Sight, Succeeded
+from reprieve.cluster.port import ClusterEvent, Lost, Refused, Succeeded
 from reprieve.model.effects import Announce, Bind, Effect, SetCondition
 from reprieve.model.events import Gone, Seen, Synced
 from reprieve.runtime.loop import Loop
@@ -34,7 +34,7 @@ def decisions_of(cluster: FakeCluster, story: Story, limits: PerformerLimits | N
     return decisions
 
 
-def shows(*sights: Sight) -> Story:
+def shows(*sights: ClusterEvent) -> Story:
     async def story(cluster: FakeCluster) -> None:
         cluster.show(sights)
 

@@ -11,7 +11,7 @@ ENDS = (Stage.READY, Stage.ABANDONED)
 
 
 def test_the_page_has_the_same_table() -> None:
-    page = (ROOT / "docs" / "handover.md").read_text()
+    page = (ROOT / "docs" / "concepts" / "handover.md").read_text()
     (block,) = re.findall(r"```life\n(.*?)```", page, re.DOTALL)
     rows = [re.split(r" +-> | {2,}", re.sub(r" +->", " ->", line)) for line in block.splitlines()]
     told = {(before, turn): after for before, after, turn in rows}

@@ -1,7 +1,6 @@
-"""The scenes of `reprieve demo`, in the order in which they are played: a module each.
+"""The scenes of `reprieve demo`, in the order in which they are played, a module for each.
 
-A scene is a function ``play`` that shows something to somebody who reads along. A further scene is a module
-and a line here.
+The function ``play`` of the module shows the scene. A new scene is a module and a line here.
 """
 
 from collections.abc import Callable
@@ -13,21 +12,21 @@ ListObjects = Callable[[str], list[Json]]  # those of a kind
 
 # Name: what it shows.
 SCENES = {
-    "placing": "pods ask for a place, one after another, and each answer is explained",
-    "cluster": "a cluster in one process: a Deployment and a Job are placed, run and end",
-    "gang": "a gang makes room for all its pods, or disturbs nobody",
-    "groups": "a group is spared whole, or goes whole",
-    "budgets": "a disruption budget is respected",
-    "toleration": "who may not be taken yet is waited for, to the second",
-    "handover": "others are scheduled while victims drain, and nobody takes the room that is being made",
-    "resize": "a pod gets more where it runs, and others give way",
+    "placement": "pods are placed one by one, and each result is explained",
+    "workloads": "a cluster in one process: the pods of a Deployment and a Job are scheduled, run and end",
+    "gang": "a gang preempts for all of its pods, or not at all",
+    "groups": "a group is evicted as a whole, or not at all",
+    "budgets": "a PodDisruptionBudget is respected",
+    "toleration": "a preemptor waits until a toleration ends, to the second",
+    "handover": "other pods are scheduled while victims terminate, and none takes the reserved room",
+    "resize": "a running pod gets more cpu in place, and another is preempted for it",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How a scene waits for its reader: until he wants to go on, and for a moment after a line."""
+class ScenePacing:
+    """How a scene is paced: a pause before each step, and a short one after each line."""
 
-    wait: Callable[[str], None]  # is told what comes next
+    wait: Callable[[str], None]  # its argument: what comes next
     breathe: Callable[[], None]
-    speed: float | None = None  # how many seconds of a story pass in one of his; None: any number
+    speed: float | None = None  # simulated seconds per second; None: as fast as possible

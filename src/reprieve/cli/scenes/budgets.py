@@ -1,38 +1,38 @@
-"""A disruption budget is respected: others give way, or nobody does."""
+"""A PodDisruptionBudget is respected: other pods are preempted, or none."""
 
-from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Apply, tell
+from reprieve.cli.scenes import ScenePacing
+from reprieve.cli.scenes.scripted import Apply, play_script
 
 BEFORE = Apply(
     "budgets-before.yaml",
     (
-        "A Deployment of four, of which its disruption budget lets one go, and batch pods that are more",
-        "important on another node. What runs:",
+        "A Deployment of four pods, whose PodDisruptionBudget allows one disruption; on another node, batch",
+        "pods with a higher priority. What runs:",
     ),
 )
 CHOICE = Apply(
-    "budgets-asks.yaml",
+    "budgets-preemptor.yaml",
     (
-        "A pod comes that fits on either node if somebody goes: two web pods, or one batch pod. The web",
-        "pods are the less important, but the budget allows one of them to go and not two.",
+        "A pod is created that fits on one node if two web pods are preempted, or on the other if one batch",
+        "pod is. The web pods have the lower priority, but the budget allows one disruption and not two.",
     ),
 )
 AGAIN = Apply(
     "budgets-before.yaml",
     (
         "",
-        "The same cluster once more, and Reprieve is configured with respectBudgets: Always. What runs:",
+        "The same cluster again, with Reprieve configured with respectBudgets: Always. What runs:",
     ),
 )
 NO_CHOICE = Apply(
     "budgets-no-choice.yaml",
     (
-        "A pod comes that can only go where the web pods are. By default, as in Kubernetes, a budget is",
-        "broken if nothing else helps. Here it must hold.",
+        "A pod is created that fits only where the web pods run. By default, as in Kubernetes, preemption",
+        "exceeds a budget if nothing else helps. With Always, it does not.",
     ),
 )
 
 
-def play(pace: Pace, command: str) -> None:
-    tell(pace, BEFORE, [CHOICE])
-    tell(pace, AGAIN, [NO_CHOICE], {"respectBudgets": "Always"})
+def play(pace: ScenePacing, command: str) -> None:
+    play_script(pace, BEFORE, [CHOICE])
+    play_script(pace, AGAIN, [NO_CHOICE], {"respectBudgets": "Always"})

@@ -1,28 +1,28 @@
-"""A gang preempts as a whole: room for all who must start together, or nobody is disturbed."""
+"""A gang preempts as a whole: for all pods that must start together, or not at all."""
 
-from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Apply, tell
+from reprieve.cli.scenes import ScenePacing
+from reprieve.cli.scenes.scripted import Apply, play_script
 
 BEFORE = Apply(
-    "gang-before.yaml", ("Two nodes with 8 accelerators each run a sweep of cheap pods. What runs there:",)
+    "gang-before.yaml", ("Two nodes with 8 accelerators each run a sweep of low-priority pods. What runs:",)
 )
-ACTS = (
+STEPS = (
     Apply(
-        "gang-asks.yaml",
+        "gang-preemptor.yaml",
         (
-            "A training job comes: three pods with 4 accelerators each, useless unless all start. Nobody is",
-            "evicted before there is a complete plan; then only those go without whom it works.",
+            "A training job is created: three pods with 4 accelerators each, which must all start. No pod is",
+            "evicted before there is a plan for all three; then only as many are as the plan needs.",
         ),
     ),
     Apply(
         "gang-too-large.yaml",
         (
-            "Another comes that nothing can make room for, although it is more important than the others.",
-            "Nobody is disturbed in vain, and the answer names the pod that it fails with.",
+            "Another gang is created that does not fit even with preemption, although its priority is the",
+            "highest. No pod is evicted in vain, and the answer names the pod that does not fit.",
         ),
     ),
 )
 
 
-def play(pace: Pace, command: str) -> None:
-    tell(pace, BEFORE, ACTS)
+def play(pace: ScenePacing, command: str) -> None:
+    play_script(pace, BEFORE, STEPS)

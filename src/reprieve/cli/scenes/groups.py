@@ -1,32 +1,32 @@
-"""A group that is of use only as a whole is spared whole, or goes whole."""
+"""A group with disruptionMode all is evicted as a whole, or not at all."""
 
-from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Apply, tell
+from reprieve.cli.scenes import ScenePacing
+from reprieve.cli.scenes.scripted import Apply, play_script
 
 BEFORE = Apply(
     "groups-before.yaml",
     (
-        "A group of three pods runs on three nodes. Its disruptionMode is all: it stays or goes whole.",
-        "Beside it run single pods. What runs:",
+        "A group of three pods runs on three nodes. Its disruptionMode is all: it is evicted as a whole, or",
+        "not at all. Beside it run single pods. What runs:",
     ),
 )
-ACTS = (
+STEPS = (
     Apply(
         "groups-small.yaml",
         (
-            "A service comes that needs half a node. All pods there have the same priority; what is taken is",
-            "a single pod, because it would cost three to disturb the group.",
+            "A service is created that needs half a node. All running pods have the same priority. The",
+            "victim is a single pod: preempting the group would evict three.",
         ),
     ),
     Apply(
         "groups-large.yaml",
         (
-            "Another needs a whole node, and each has a pod of the group. One of its pods is in the way, and",
-            "all three go: two that stayed would hold their room for nothing.",
+            "Another service needs a whole node, and every node has a pod of the group. One of its pods is",
+            "in the way, and all three are evicted: the other two alone would hold their room for nothing.",
         ),
     ),
 )
 
 
-def play(pace: Pace, command: str) -> None:
-    tell(pace, BEFORE, ACTS)
+def play(pace: ScenePacing, command: str) -> None:
+    play_script(pace, BEFORE, STEPS)

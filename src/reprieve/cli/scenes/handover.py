@@ -1,26 +1,26 @@
-"""Others are scheduled while victims drain, and nobody takes the room that is being made."""
+"""Other pods are scheduled while victims terminate, and none takes the room that is reserved."""
 
-from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Apply, tell
+from reprieve.cli.scenes import ScenePacing
+from reprieve.cli.scenes.scripted import Apply, play_script
 
 BEFORE = Apply(
     "handover-before.yaml",
-    ("A batch job has all accelerators of the cluster, and takes half a minute to leave. What runs:",),
+    ("A batch job has all accelerators, and its pods take half a minute to terminate. What runs:",),
 )
-ACTS = (
+STEPS = (
     Apply(
-        "handover-asks.yaml",
+        "handover-preemptor.yaml",
         (
-            "Somebody urgent comes and needs them all. Who gives way is decided at once; what follows goes",
-            "on in the background: marking, evicting, waiting. The first three seconds:",
+            "An urgent pod is created that needs them all. Reprieve chooses the victims at once; the rest",
+            "runs in the background: marking, evicting, waiting. The first three seconds:",
         ),
         seconds=3.0,
     ),
     Apply(
         "handover-others.yaml",
         (
-            "While the batch job is still leaving, others come. Who finds room is placed at once. The room",
-            "that is being made is reserved: whoever is less important does not get it.",
+            "While the victims terminate, other pods are created. Those that fit are placed at once. The",
+            "room of the victims is reserved: a pod of lower priority does not get it.",
         ),
     ),
 )
@@ -31,5 +31,5 @@ METRICS = (
 )
 
 
-def play(pace: Pace, command: str) -> None:
-    tell(pace, BEFORE, ACTS, metrics=METRICS)
+def play(pace: ScenePacing, command: str) -> None:
+    play_script(pace, BEFORE, STEPS, metrics=METRICS)

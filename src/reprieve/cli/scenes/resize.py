@@ -1,13 +1,13 @@
-"""A pod gets more where it runs: others on its node give way, unless the node says that they need not."""
+"""An in-place resize preempts pods on its node, unless the node forbids it."""
 
 from typing import Any
 
-from reprieve.cli.scenes import Pace
-from reprieve.cli.scenes.story import Apply, Patch, tell
+from reprieve.cli.scenes import ScenePacing
+from reprieve.cli.scenes.scripted import Apply, Patch, play_script
 
 BEFORE = Apply(
     "resize-before.yaml",
-    ("A database, a web server and reports share a node, and have all of it. What runs:",),
+    ("A database, a web server and reports use all cpu of a node. What runs:",),
 )
 DATABASE = ("shop", "db-0")
 
@@ -17,15 +17,15 @@ def _cpu(cpu: str) -> dict[str, Any]:
 
 
 POLICY = {"spec": {"podPreemptionPolicy": {"disableResizePreemption": ["example.com/node-autoscaler"]}}}
-ACTS = (
+STEPS = (
     Patch(
         "Pod",
         DATABASE,
         _cpu("5"),
         (
-            "The database is to have 5 cpu instead of 3, without a restart. Its node has no room for that,",
-            "and the kubelet puts it off. Who gives way is decided as for a newcomer, but on this node",
-            "alone, and by the kubelet's own arithmetic: one report of 2 cpu is enough.",
+            "The database is resized in place from 3 to 5 cpu. Its node has no room for that, and the",
+            "kubelet defers the resize. Reprieve chooses victims as for a new pod, but on this node only,",
+            "and counts as the kubelet does: one report of 2 cpu is enough.",
         ),
         "resize",
     ),
@@ -33,18 +33,18 @@ ACTS = (
         "Node",
         ("", "node-1"),
         POLICY,
-        ("An autoscaler would rather make the node larger: it forbids preemption for resizes there.",),
+        ("A node autoscaler wants to enlarge the node instead: it disables preemption for resizes there.",),
         seconds=5.0,
     ),
     Patch(
         "Pod",
         DATABASE,
         _cpu("6"),
-        ("The database is to have still more. Nobody is disturbed; its events say who does not want it.",),
+        ("The database is resized again. No pod is evicted; its events name what disabled preemption.",),
         "resize",
     ),
 )
 
 
-def play(pace: Pace, command: str) -> None:
-    tell(pace, BEFORE, ACTS)
+def play(pace: ScenePacing, command: str) -> None:
+    play_script(pace, BEFORE, STEPS)

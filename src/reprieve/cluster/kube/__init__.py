@@ -1,1 +1,1 @@
-"""The side of a real Kubernetes API server, spoken to over HTTP."""
+"""A real Kubernetes API server as the port, over HTTP."""

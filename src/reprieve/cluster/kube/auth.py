@@ -1,7 +1,7 @@
-"""Who we are to an API server, and whether it is the one that we mean: headers and TLS for each request.
+"""Credentials and TLS for requests to an API server.
 
-Whatever comes from files or from a plugin is looked at again from time to time, so that it can be rotated.
-Nothing is ever less than verified unless the kubeconfig says so.
+Files and exec plugins are read again from time to time, so that credentials can be rotated. The server's
+certificate is verified unless the kubeconfig says insecure-skip-tls-verify.
 """
 
 import asyncio
@@ -16,29 +16,29 @@ from math import inf
 from pathlib import Path
 from urllib.parse import quote
 
+from reprieve.cluster.kube.exec_credentials import Credential, run_plugin
 from reprieve.cluster.kube.kubeconfig import (
     AccessError,
-    Cluster,
+    KubeconfigCluster,
+    KubeconfigUser,
     Login,
-    User,
     authority_of,
     content,
     find_login,
     given,
 )
-from reprieve.cluster.kube.plugins import Credential, ask_plugin
-from reprieve.cluster.kube.proxies import proxy_for
+from reprieve.cluster.kube.proxy_lookup import proxy_for
 
 _log = logging.getLogger(__name__)
 
-_LOOK_AGAIN_SECONDS = 60.0  # at files
-_RENEW_SECONDS = 10.0  # at least between two attempts to get better credentials
+_REREAD_SECONDS = 60.0  # between reads of files
+_RENEW_SECONDS = 10.0  # at least, between attempts to get better credentials
 _NOTHING = Credential()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grant:
-    """What goes with a request: headers, and the TLS settings if there is TLS."""
+    """Headers for a request, and the TLS context if the server has TLS."""
 
     headers: tuple[tuple[str, str], ...] = ()
     tls: ssl.SSLContext | None = None
@@ -46,24 +46,24 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class _Certificates:
-    """As PEM; what is empty is not there."""
+    """As PEM; empty if there is none."""
 
     authority: bytes = b""
     certificate: bytes = b""
     key: bytes = b""
 
 
-# Is told of every request: the host, the method, the code of the answer if there was one, and the seconds.
-Onlooker = Callable[[str, str, int | None, float], None]
+# Called for every request: host, method, status code of the response if there was one, seconds.
+RequestObserver = Callable[[str, str, int | None, float], None]
 
 
 class Access:
-    """``clock``: the time of day, in seconds since 1970. ``onlooker``: learns how the server answers."""
+    """``clock``: Unix time. ``observer``: is called for every request."""
 
     def __init__(
         self, login: Login, environ: Mapping[str, str] | None = None, clock: Callable[[], float] = time.time
     ) -> None:
-        self.onlooker: Onlooker = lambda host, method, code, seconds: None
+        self.observer: RequestObserver = lambda host, method, code, seconds: None
         self.server = login.cluster.server.rstrip("/")
         self.server_name = login.cluster.tls_server_name
         self.proxy = proxy_for(login.cluster.server, login.cluster.proxy_url, environ or {})
@@ -72,35 +72,35 @@ class Access:
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
         self._credential = _NOTHING
-        self._asked = False  # whether a plugin gave the credential
-        self._failure: AccessError | None = None  # of a plugin, and when
+        self._from_plugin = False
+        self._failure: AccessError | None = None  # the plugin's last
         self._failed_at = 0.0
         self._grant: Grant | None = None
-        self._looked_at = 0.0
+        self._read_at = 0.0
         self._renewed_at = -_RENEW_SECONDS
         self._certificates: _Certificates | None = None
         self._tls: ssl.SSLContext | None = None
 
     async def grant(self) -> Grant:
-        """An AccessError if nothing can be granted."""
+        """AccessError if there are no usable credentials."""
         async with self._one_at_a_time:
             if self._grant is None or self._is_stale():
-                self._grant = await self._granted_anew()
+                self._grant = await self._new_grant()
             return self._grant
 
     def renew(self, refused: Grant) -> bool:
-        """Told that a server did not accept a grant; whether another try may end better."""
+        """Called when the server answers 401 to a grant; returns whether another attempt may succeed."""
         if refused is not self._grant:
-            return True
+            return True  # a concurrent request has renewed it already
         if not self._can_change or self._clock() - self._renewed_at < _RENEW_SECONDS:
             return False
         self._renewed_at = self._clock()
-        self._grant, self._asked = None, False
+        self._grant, self._from_plugin = None, False
         return True
 
-    def doubt(self) -> None:
-        """Told that a connection broke: perhaps somebody has another certificate, and so the files, too."""
-        self._looked_at = -inf
+    def recheck_files(self) -> None:
+        """Called when a connection failed: the server's certificate or ours may have been rotated."""
+        self._read_at = -inf
 
     @property
     def _can_change(self) -> bool:
@@ -109,39 +109,39 @@ class Access:
 
     def _is_stale(self) -> bool:
         now = self._clock()
-        return now - self._looked_at >= _LOOK_AGAIN_SECONDS or not self._credential.is_valid(now)
+        return now - self._read_at >= _REREAD_SECONDS or not self._credential.is_valid(now)
 
-    async def _granted_anew(self) -> Grant:
-        await self._ask()
-        self._looked_at = self._clock()
+    async def _new_grant(self) -> Grant:
+        await self._refresh_credential()
+        self._read_at = self._clock()
         try:
-            return self._made()
+            return self._build_grant()
         except AccessError as error:
             if self._grant is None:
                 raise
-            # Perhaps somebody is writing these files right now. What was good a minute ago may still be.
-            _log.warning("going on with the credentials from before: %s", error)
+            # A rotation may be half done: the old credentials are likely to work until it is.
+            _log.warning("keeping the previous credentials: %s", error)
             return self._grant
 
-    async def _ask(self) -> None:
-        plugin = None if _has_more(self._login.user) else self._login.user.exec
-        if plugin is None or (self._asked and self._credential.is_valid(self._clock())):
+    async def _refresh_credential(self) -> None:
+        plugin = None if _has_static_credentials(self._login.user) else self._login.user.exec
+        if plugin is None or (self._from_plugin and self._credential.is_valid(self._clock())):
             return
         if self._failure is not None and self._clock() - self._failed_at < _RENEW_SECONDS:
-            raise self._failure  # many want to get in, and one attempt is enough
+            raise self._failure  # the reflectors of all kinds come here; one run of the plugin is enough
         try:
-            self._credential = await ask_plugin(plugin, self._login.cluster, self._environ)
+            self._credential = await run_plugin(plugin, self._login.cluster, self._environ)
         except AccessError as error:
             self._failure, self._failed_at = error, self._clock()
             raise
-        self._asked, self._failure = True, None
+        self._from_plugin, self._failure = True, None
 
-    def _made(self) -> Grant:
+    def _build_grant(self) -> Grant:
         headers = tuple(_headers(self._login.user, self._credential, is_first=self._grant is None))
         return Grant(headers, self._context() if self.server.startswith("https://") else None)
 
     def _context(self) -> ssl.SSLContext:
-        """The same one for as long as certificates are the same: connections depend on it."""
+        """The same context while the certificates are the same: open connections are pooled by it."""
         cluster = self._login.cluster
         certificates = _certificates(cluster, self._login.user, self._credential)
         if self._tls is None or certificates != self._certificates:
@@ -151,14 +151,14 @@ class Access:
 
 
 def find_access(explicit: str, context: str, environ: Mapping[str, str], server: str = "") -> Access:
-    """``explicit``: the kubeconfig that was named, if any; likewise the context, and the server."""
+    """``explicit``: the kubeconfig named by a flag, or empty; likewise the context and the server."""
     return Access(find_login(explicit, context, environ, server), environ)
 
 
 # --- headers -------------------------------------------------------------------------------------
 
 
-def _headers(user: User, credential: Credential, *, is_first: bool) -> Iterator[tuple[str, str]]:
+def _headers(user: KubeconfigUser, credential: Credential, *, is_first: bool) -> Iterator[tuple[str, str]]:
     if token := _token(user, credential, is_first=is_first):
         yield "Authorization", f"Bearer {token}"
     elif user.username or user.password:
@@ -175,15 +175,15 @@ def _headers(user: User, credential: Credential, *, is_first: bool) -> Iterator[
             yield f"Impersonate-Extra-{quote(name, safe='')}", value
 
 
-def _has_more(user: User) -> bool:
-    """Whoever has something of his own to show does not ask a plugin."""
+def _has_static_credentials(user: KubeconfigUser) -> bool:
+    """Then the exec plugin is not run, as with kubectl."""
     return bool(user.token or user.token_file or user.username or user.password) or bool(
         user.client_certificate or user.client_certificate_data
     )
 
 
-def _token(user: User, credential: Credential, *, is_first: bool) -> str:
-    """A file counts before what was written down when it was made, unless it was never there."""
+def _token(user: KubeconfigUser, credential: Credential, *, is_first: bool) -> str:
+    """tokenFile wins over token; if it cannot be read at the start, token is used."""
     if not user.token_file:
         return user.token or credential.token
     try:
@@ -200,7 +200,7 @@ def _token(user: User, credential: Credential, *, is_first: bool) -> str:
 # --- TLS -----------------------------------------------------------------------------------------
 
 
-def _certificates(cluster: Cluster, user: User, credential: Credential) -> _Certificates:
+def _certificates(cluster: KubeconfigCluster, user: KubeconfigUser, credential: Credential) -> _Certificates:
     certificate = given(user.client_certificate_data, user.client_certificate, "client-certificate")
     key = given(user.client_key_data, user.client_key, "client-key")
     if bool(certificate) != bool(key):
@@ -214,7 +214,7 @@ def _context(certificates: _Certificates, *, verify: bool) -> ssl.SSLContext:
         context = ssl.create_default_context(cadata=authority)
     except (ssl.SSLError, ValueError) as error:
         raise AccessError("certificate-authority: expected certificates as PEM") from error
-    # Authorities that clusters make for themselves often lack what the strict reading of the rules wants.
+    # CAs that clusters create for themselves often lack extensions that RFC 5280 in the strict reading needs.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not verify:
         context.check_hostname = False
@@ -225,7 +225,7 @@ def _context(certificates: _Certificates, *, verify: bool) -> ssl.SSLContext:
 
 
 def _load(context: ssl.SSLContext, certificates: _Certificates) -> None:
-    # Python reads keys from files only. The directory is ours alone, and gone at once.
+    # Python loads keys from files only. Only this process can read the directory, and only for a moment.
     with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
         both = Path(directory) / "both.pem"
         both.touch(mode=0o600)
@@ -238,5 +238,5 @@ def _load(context: ssl.SSLContext, certificates: _Certificates) -> None:
 
 
 def _no_password() -> str:
-    """Otherwise OpenSSL would ask for one on the terminal."""
+    """Without this, OpenSSL prompts for one on the terminal."""
     return ""

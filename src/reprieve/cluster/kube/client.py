@@ -1,6 +1,6 @@
-"""One connection to an API server: requests out, responses in, at a bounded pace and within bounded time.
+"""One connection to an API server: rate limit, timeouts, credentials, and fencing of writes.
 
-What a request is about is not known here; of a failure, only whether the server may have acted on it.
+The content of requests is not known here; of a failure, only whether the server may have acted on it.
 """
 
 import asyncio
@@ -15,22 +15,22 @@ from typing import Protocol, TypeVar
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
-from reprieve.cluster.kube.auth import Access, Grant, Onlooker
+from reprieve.cluster.kube.auth import Access, Grant, RequestObserver
+from reprieve.cluster.kube.flow_control import TokenBucket
 from reprieve.cluster.kube.kubeconfig import AccessError
-from reprieve.cluster.kube.pace import TokenBucket
-from reprieve.cluster.kube.requests import Conversation, Request, Response
+from reprieve.cluster.kube.requests import ApiCall, KubeRequest, KubeResponse
 from reprieve.cluster.port import Answer, Lost, Refused
 
 _USER_AGENT = f"reprieve/{version('reprieve')}"
 _BUSY, _UNAVAILABLE, _UNAUTHORIZED = 429, 503, 401
-_TOO_LATE = "nothing is written any more: somebody else may lead"
-_LONGEST_REST = 60.0  # however long a server asks us to stay away
+_TOO_LATE = "not sent: the leader lease has expired, and another replica may lead"
+_LONGEST_REST = 60.0  # seconds; a longer Retry-After is cut to this
 
 
 class NoAnswerError(Exception):
-    """The server was not reached, the connection broke, or the time was over.
+    """There is no response: no connection, a connection that broke, or a timeout.
 
-    ``harmless``: whatever was asked cannot have happened, or would have changed nothing.
+    ``harmless``: the server cannot have acted on the request, or the request was a read.
     """
 
     def __init__(self, message: str, *, harmless: bool = True) -> None:
@@ -39,19 +39,19 @@ class NoAnswerError(Exception):
 
 
 class RefusedError(Exception):
-    """A stream was asked for and something else was the answer."""
+    """The server rejected a list or a watch."""
 
-    def __init__(self, response: Response) -> None:
+    def __init__(self, response: KubeResponse) -> None:
         super().__init__(response.message)
         self.response = response
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """``rate``, ``burst``: of requests, per second and at once. The rest are seconds.
+class ClientLimits:
+    """``rate``, ``burst``: requests per second, and at once. The others are seconds.
 
-    ``turn``: for which a write waits to be sent. ``silence``: after which a stream is held to be dead, though
-    nobody closed it; servers say something about every minute.
+    ``turn``: how long a write may wait for the rate limiter. ``silence``: after so long without a byte a
+    watch counts as dead even though the connection is open; servers send a bookmark about every minute.
     """
 
     rate: float = 50.0
@@ -62,7 +62,7 @@ class Limits:
     silence_seconds: float = 150.0
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ClientLimits()
 
 
 T = TypeVar("T")
@@ -74,18 +74,18 @@ def for_ever() -> float:
 
 
 class Channel(Protocol):
-    """What those who read need of a connection; ``Connection`` tells what may be raised."""
+    """The part of ``Connection`` that discovery and reflectors use."""
 
-    async def send(self, request: Request) -> Response: ...
+    async def send(self, request: KubeRequest) -> KubeResponse: ...
 
-    def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]: ...
+    def lines(self, request: KubeRequest) -> AsyncGenerator[list[bytes], None]: ...
 
 
 class Connection:
-    """Made by ``connected``; requests may be made side by side."""
+    """Made by ``connected``. Requests may run concurrently."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, access: Access, limits: Limits, may_write_for: Seconds
+        self, session: aiohttp.ClientSession, access: Access, limits: ClientLimits, may_write_for: Seconds
     ) -> None:
         self._session = session
         self._access = access
@@ -93,27 +93,28 @@ class Connection:
         self._may_write_for = may_write_for
         self._bucket = TokenBucket(limits.rate, limits.burst)
 
-    async def converse(self, conversation: Conversation) -> Answer:
-        """Carries on a conversation until it has ended."""
+    async def perform(self, call: ApiCall) -> Answer:
+        """Runs an API call; a lost response becomes an answer."""
         try:
-            return await self.ask(conversation)
+            return await self.run(call)
         except NoAnswerError as error:
             return Refused(str(error), again=True) if error.harmless else Lost(str(error))
 
-    async def ask(self, dialogue: Generator[Request, Response, T]) -> T:
-        """The same for whatever is to be learned; NoAnswerError if there is no response."""
+    async def run(self, call: Generator[KubeRequest, KubeResponse, T]) -> T:
+        """Sends the requests that a generator yields; NoAnswerError if there is no response."""
         try:
-            request = next(dialogue)
+            request = next(call)
             while True:
-                request = dialogue.send(await self.send(request))
+                request = call.send(await self.send(request))
         except StopIteration as end:
-            learned: T = end.value
-            return learned
+            result: T = end.value
+            return result
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: KubeRequest) -> KubeResponse:
         """NoAnswerError if there is no response."""
         grant = await self._granted()
         response = await self._send(request, grant)
+        # Once per request: a token may have been rotated since it was read. A second 401 goes to the caller.
         if response.status == _UNAUTHORIZED and self._access.renew(grant):
             return await self._send(request, await self._granted())
         return response
@@ -124,13 +125,16 @@ class Connection:
         except AccessError as error:
             raise NoAnswerError(str(error)) from error
 
-    async def _send(self, request: Request, grant: Grant) -> Response:
+    async def _send(self, request: KubeRequest, grant: Grant) -> KubeResponse:
         await self._wait_for_turn(request)
         async with self._opened(request, grant, self._time_for(request)) as response:
             return await self._read(response)
 
-    def _time_for(self, request: Request) -> aiohttp.ClientTimeout:
-        """A long list may take as long as something of it arrives; a write ends with the right to write."""
+    def _time_for(self, request: KubeRequest) -> aiohttp.ClientTimeout:
+        """A list may take any time while bytes arrive; a write must end before the lease may expire.
+
+        A write that outlives the lease could take effect while another replica leads.
+        """
         seconds, total = self._limits.request_seconds, None
         if request.writes:
             total = min(seconds, self._may_write_for())
@@ -140,10 +144,10 @@ class Connection:
             total=total, sock_connect=self._limits.connect_seconds, sock_read=seconds
         )
 
-    async def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]:
-        """Whole lines as they come, until the server ends the stream.
+    async def lines(self, request: KubeRequest) -> AsyncGenerator[list[bytes], None]:
+        """Batches of whole lines as they arrive, until the server ends the stream.
 
-        NoAnswerError if it does not begin or breaks off, RefusedError if it is none.
+        NoAnswerError if the stream does not start or breaks, RefusedError if the server rejects it.
         """
         limits = self._limits
         timeout = aiohttp.ClientTimeout(
@@ -163,7 +167,7 @@ class Connection:
 
     @asynccontextmanager
     async def _opened(
-        self, request: Request, grant: Grant, timeout: aiohttp.ClientTimeout
+        self, request: KubeRequest, grant: Grant, timeout: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         access, body = self._access, self._body(request)
         try:
@@ -185,49 +189,55 @@ class Connection:
             aiohttp.ClientHttpProxyError,
             aiohttp.ConnectionTimeoutError,
         ) as error:
-            access.doubt()
+            # A failed TLS handshake looks like this, too: certificates may have been rotated.
+            access.recheck_files()
             raise NoAnswerError(f"{access.server} cannot be reached: {_reason(error)}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            # aiohttp wraps what the body raises: that must not pass for a broken connection.
             if body is not None and body.too_late:
-                raise NoAnswerError(_TOO_LATE, harmless=not body.said) from error
-            access.doubt()
+                raise NoAnswerError(_TOO_LATE, harmless=not body.sent) from error
+            access.recheck_files()
             sentence = f"{request.method} {request.path}: {_reason(error)}"
             raise NoAnswerError(sentence, harmless=not request.writes) from error
 
-    def _body(self, request: Request) -> "_Body | None":
+    def _body(self, request: KubeRequest) -> "_Body | None":
         may = self._may_write_for if request.writes else for_ever
         return _Body(request.body, may) if request.body else None
 
-    async def _wait_for_turn(self, request: Request) -> None:
-        """Who wants to write does not wait for long, so that he learns in time that nothing has happened."""
+    async def _wait_for_turn(self, request: KubeRequest) -> None:
+        """Waits for the rate limiter. A write waits briefly, so that its caller learns in time that nothing
+        was sent and may decide anew; a read waits as long as it takes."""
         longest = self._limits.turn_seconds if request.writes else inf
         pause = self._bucket.take(asyncio.get_running_loop().time(), longest)
         await asyncio.sleep(max(0.0, min(pause, longest)))
         if pause > longest:
-            why = f"so many requests are waiting, or {self._access.server} asked to be left alone"
-            raise NoAnswerError(f"nothing was sent for {longest:g} s: {why}")
+            why = f"the rate limit is reached, or {self._access.server} sent Retry-After"
+            raise NoAnswerError(f"not sent within {longest:g} s: {why}")
 
-    async def _read(self, response: aiohttp.ClientResponse) -> Response:
+    async def _read(self, response: aiohttp.ClientResponse) -> KubeResponse:
         body = await response.read()
         if response.status in (_BUSY, _UNAVAILABLE):
             self._rest(response.headers.get("Retry-After", ""))
-        return Response(response.status, body)
+        return KubeResponse(response.status, body)
 
     def _rest(self, retry_after: str) -> None:
-        """A server that asks to be left alone for a while is left alone, by everybody here."""
+        """Retry-After holds back every request on this connection, and not only the one that was rejected."""
         if retry_after.isascii() and retry_after.isdigit():
             seconds = min(float(retry_after), _LONGEST_REST)
             self._bucket.rest(asyncio.get_running_loop().time() + seconds)
 
 
 class _Body(aiohttp.BytesPayload):
-    """What a request says. Whether it may be said is asked when it is, for much may have come between: turns,
-    new connections, and a process that stood still."""
+    """A body that checks the lease at the moment it is sent, and not when the request is made.
+
+    Between the two lie the rate limiter, a TCP and TLS handshake, and perhaps a suspended process: the lease
+    may have expired on the way.
+    """
 
     def __init__(self, body: bytes, may_write_for: Seconds) -> None:
         super().__init__(body)
         self._may_write_for = may_write_for
-        self.said = False
+        self.sent = False
         self.too_late = False
 
     async def write(self, writer: AbstractStreamWriter) -> None:
@@ -242,22 +252,22 @@ class _Body(aiohttp.BytesPayload):
         self.too_late = self._may_write_for() <= 0
         if self.too_late:
             raise NoAnswerError(_TOO_LATE)
-        self.said = True
+        self.sent = True
 
 
-def _headers(request: Request, grant: Grant) -> list[tuple[str, str]]:
+def _headers(request: KubeRequest, grant: Grant) -> list[tuple[str, str]]:
     headers = [("Accept", "application/json"), ("User-Agent", _USER_AGENT), *grant.headers]
     return [*headers, ("Content-Type", request.content_type)] if request.body else headers
 
 
 def _reason(error: Exception) -> str:
-    """Of a connection that was not made, what the system says: the rest is about the program."""
-    told = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-    return str(told) or type(error).__name__
+    """For a connection that failed, the system's error: aiohttp's own text describes its internals."""
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    return str(cause) or type(error).__name__
 
 
 class LineSplitter:
-    """Bytes in, whole lines out. A line may come in any number of pieces."""
+    """Bytes in, whole lines out. A line may arrive in any number of chunks."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -274,25 +284,25 @@ class LineSplitter:
 
 @asynccontextmanager
 async def connected(
-    access: Access, limits: Limits = DEFAULT_LIMITS, may_write_for: Seconds = for_ever
+    access: Access, limits: ClientLimits = DEFAULT_LIMITS, may_write_for: Seconds = for_ever
 ) -> AsyncIterator[Connection]:
-    """Connections are kept and used again; each watch has one of its own.
+    """TCP connections are reused; each watch occupies one.
 
-    ``may_write_for``: for how long something may be written from now on.
+    ``may_write_for``: for how many seconds from now this process may write; 0 or less if it does not lead.
     """
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=90.0)
-    # Nothing is compressed, as with kube-scheduler: a network is faster than that.
+    # No compression, as in kube-scheduler: decompression costs more than the network does.
     async with aiohttp.ClientSession(
         connector=connector,
         skip_auto_headers=("Accept-Encoding",),
         cookie_jar=aiohttp.DummyCookieJar(),
-        trace_configs=[_shown_to(access.onlooker)],
+        trace_configs=[_reporting_to(access.observer)],
     ) as session:
         yield Connection(session, access, limits, may_write_for)
 
 
-def _shown_to(onlooker: Onlooker) -> aiohttp.TraceConfig:
-    """A stream is told of when it begins."""
+def _reporting_to(observer: RequestObserver) -> aiohttp.TraceConfig:
+    """A watch is reported when its response begins."""
 
     async def begin(_: aiohttp.ClientSession, about: SimpleNamespace, __: object) -> None:
         about.since = asyncio.get_running_loop().time()
@@ -300,10 +310,10 @@ def _shown_to(onlooker: Onlooker) -> aiohttp.TraceConfig:
     async def end(
         _: aiohttp.ClientSession,
         about: SimpleNamespace,
-        told: aiohttp.TraceRequestEndParams | aiohttp.TraceRequestExceptionParams,
+        params: aiohttp.TraceRequestEndParams | aiohttp.TraceRequestExceptionParams,
     ) -> None:
-        code = told.response.status if isinstance(told, aiohttp.TraceRequestEndParams) else None
-        onlooker(told.url.authority, told.method, code, asyncio.get_running_loop().time() - about.since)
+        code = params.response.status if isinstance(params, aiohttp.TraceRequestEndParams) else None
+        observer(params.url.authority, params.method, code, asyncio.get_running_loop().time() - about.since)
 
     config = aiohttp.TraceConfig()
     config.on_request_start.append(begin)

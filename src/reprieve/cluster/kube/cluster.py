@@ -1,4 +1,4 @@
-"""A real cluster as the scheduler's port: every kind is followed, every effect is a conversation."""
+"""A real cluster as the scheduler's port: informers for every kind, and an API call for every effect."""
 
 import asyncio
 import logging
@@ -7,12 +7,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.kube.announcing import Recorder
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import (
     DEFAULT_LIMITS,
+    ClientLimits,
     Connection,
-    Limits,
     NoAnswerError,
     RefusedError,
     Seconds,
@@ -20,109 +19,113 @@ from reprieve.cluster.kube.client import (
     for_ever,
 )
 from reprieve.cluster.kube.discovery import Discovery
-from reprieve.cluster.kube.informers import Following
-from reprieve.cluster.kube.mirror import Known
-from reprieve.cluster.kube.requests import Conversation, Moment, conversation, ended
-from reprieve.cluster.kube.rest_mapping import Place
-from reprieve.cluster.port import Answer, Refused, Sight
+from reprieve.cluster.kube.event_recorder import EventSeriesRecorder
+from reprieve.cluster.kube.informers import Informers
+from reprieve.cluster.kube.known_objects import KnownObject
+from reprieve.cluster.kube.requests import ApiCall, Moment, api_call, ended
+from reprieve.cluster.kube.rest_mapping import RestMapping
+from reprieve.cluster.port import Answer, ClusterEvent, Refused
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, WriteStatus
 from reprieve.model.objects import Condition
 
 _log = logging.getLogger(__name__)
 
 REPORTER = "reprieve"
-_LONGEST_INSTANCE = 128  # characters, for who reports an event
-_SERIES_EVERY = 60.0  # seconds between looks at what is overdue
+_LONGEST_INSTANCE = 128  # characters in an event's reportingInstance
+_SERIES_EVERY = 60.0  # seconds between checks for overdue series
 
 
 class KubeCluster:
-    """``telling``: the connection for events, which so often follow a deed, at a pace of their own."""
+    """``event_connection``: for Kubernetes events, with a rate limit of its own: they outnumber other writes,
+    and must not delay them."""
 
     def __init__(
         self,
         connection: Connection,
-        telling: Connection,
+        event_connection: Connection,
         clock: Callable[[], float],
         instance: str = REPORTER,
     ) -> None:
         self._connection = connection
-        self._telling = telling
+        self._event_connection = event_connection
         self._clock = clock
         self._discovery = Discovery(connection)
-        self._recorder = Recorder(REPORTER, instance)
-        self._standing_by: Following | None = None
-        self._latest: Following | None = None
+        self._recorder = EventSeriesRecorder(REPORTER, instance)
+        self._standing_by: Informers | None = None
+        self._latest: Informers | None = None
 
-    # --- what there is ---------------------------------------------------------------------------
+    # --- watching --------------------------------------------------------------------------------
 
     async def stand_by(self) -> None:
-        """Begins to follow everything, for who will watch later; returns when all is known."""
-        self._standing_by = self._begun()
-        await self._standing_by.until_all_is_known()
+        """Starts the informers of a replica that does not lead yet; returns when they have synced."""
+        self._standing_by = self._start_informers()
+        await self._standing_by.until_synced()
 
     async def until_it_fails(self) -> None:
-        """Raises what goes wrong with that, if something does before somebody watches."""
+        """Raises the error of an informer that crashes before ``watch`` is called."""
         if self._standing_by is not None:
             await self._standing_by.until_it_fails()
 
-    async def watch(self) -> AsyncIterator[Sight]:
-        following, self._standing_by = self._standing_by or self._begun(), None
+    async def watch(self) -> AsyncIterator[ClusterEvent]:
+        informers, self._standing_by = self._standing_by or self._start_informers(), None
         try:
-            async with aclosing(following.shown()) as sights:
-                async for sight in sights:
-                    yield sight
+            async with aclosing(informers.events()) as events:
+                async for event in events:
+                    yield event
         finally:
-            await following.end()
+            await informers.end()
 
     async def end(self) -> None:
-        """Nobody will watch any more."""
+        """Ends informers whose events were never watched."""
         if self._standing_by is not None:
             await self._standing_by.end()
 
-    def _begun(self) -> Following:
-        self._latest = Following(self._connection, self._discovery)
+    def _start_informers(self) -> Informers:
+        self._latest = Informers(self._connection, self._discovery)
         return self._latest
 
-    # --- what is done ----------------------------------------------------------------------------
+    # --- effects ---------------------------------------------------------------------------------
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:
-        place = await self._place(effect.target.kind)
-        if not isinstance(place, Place):
-            return place
-        connection = self._telling if isinstance(effect, Announce) else self._connection
-        return await connection.converse(self._conversation(effect, place))
+        mapping = await self._mapping(effect.target.kind)
+        if not isinstance(mapping, RestMapping):
+            return mapping
+        connection = self._event_connection if isinstance(effect, Announce) else self._connection
+        return await connection.perform(self._api_call(effect, mapping))
 
-    async def _place(self, kind: str) -> Place | Answer:
+    async def _mapping(self, kind: str) -> RestMapping | Answer:
         try:
-            place = await self._discovery.find(kind)
+            mapping = await self._discovery.find(kind)
         except NoAnswerError as error:
             return Refused(str(error), again=True)
         except RefusedError as error:
             return ended(error.response)
-        return place or Refused(f"the server has no {kind}", again=False)
+        return mapping or Refused(f"the server has no {kind}", again=False)
 
-    def _conversation(self, effect: Effect | WriteStatus, place: Place) -> Conversation:
+    def _api_call(self, effect: Effect | WriteStatus, mapping: RestMapping) -> ApiCall:
         now = self._clock()
         if isinstance(effect, Announce):
-            return self._recorder.announce(effect, place.api_version, now)
+            return self._recorder.announce(effect, mapping.api_version, now)
         known = self._known(effect.target)
         moment = Moment(stamp(now), dict(_kept_times(effect, known.conditions)), known.generation)
-        return conversation(effect, place, moment)
+        return api_call(effect, mapping, moment)
 
-    def _known(self, target: Target) -> Known:
-        return (self._latest.find(target) if self._latest is not None else None) or Known(target.uid, "")
+    def _known(self, target: Target) -> KnownObject:
+        return (self._latest.find(target) if self._latest is not None else None) or KnownObject(
+            target.uid, ""
+        )
 
     async def keep_series(self) -> None:
-        """Tells how often events came that came again and again, until cancelled."""
+        """Writes the counts of event series, until cancelled."""
         while True:
             await asyncio.sleep(_SERIES_EVERY)
             for overdue in self._recorder.overdue(self._clock()):
-                answer = await self._telling.converse(overdue)
-                _log.debug("a series of events was told: %s", answer)
+                answer = await self._event_connection.perform(overdue)
+                _log.debug("wrote a series of events: %s", answer)
 
 
 def _kept_times(effect: Effect | WriteStatus, conditions: Sequence[Condition]) -> Iterator[tuple[str, str]]:
-    """Since when conditions have had the status that is to be written, of those that have it already."""
+    """lastTransitionTime of the conditions that already have the status that is to be written."""
     parts = effect.parts if isinstance(effect, WriteStatus) else (effect,)
     statuses = {part.type: part.status for part in parts if isinstance(part, SetCondition)}
     for condition in conditions if statuses else ():
@@ -135,16 +138,16 @@ def _kept_times(effect: Effect | WriteStatus, conditions: Sequence[Condition]) -
 async def kube_cluster(
     access: Access,
     clock: Callable[[], float],
-    limits: Limits = DEFAULT_LIMITS,
+    limits: ClientLimits = DEFAULT_LIMITS,
     may_write_for: Seconds = for_ever,
 ) -> AsyncIterator[KubeCluster]:
-    """For as long as the context is open. ``may_write_for``: as a connection is told."""
+    """For as long as the context is open. ``may_write_for``: as for ``connected``."""
     async with (
         connected(access, limits, may_write_for) as connection,
-        connected(access, limits, may_write_for) as telling,
+        connected(access, limits, may_write_for) as event_connection,
     ):
         instance = f"{REPORTER}-{platform.node()}"[:_LONGEST_INSTANCE]
-        cluster = KubeCluster(connection, telling, clock, instance)
+        cluster = KubeCluster(connection, event_connection, clock, instance)
         series = asyncio.create_task(cluster.keep_series())
         try:
             yield cluster

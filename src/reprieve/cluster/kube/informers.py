@@ -1,8 +1,7 @@
-"""Every kind of a cluster followed at once, whether somebody listens already or not.
+"""A reflector for every kind, running whether or not there is a listener yet.
 
-Who begins to listen is shown everything that is known by then, and from then on whatever changes. Nobody is
-shown anything of what was before: so it is the same for one who listens from the beginning and one who
-takes over from another after days.
+A listener first receives the latest state of every object, and then every change. It receives nothing of the
+past, so a replica that takes over after days sees the same as one that listens from the start.
 """
 
 import asyncio
@@ -11,107 +10,107 @@ from functools import partial
 
 from reprieve.cluster.kube.client import Connection
 from reprieve.cluster.kube.discovery import Discovery
-from reprieve.cluster.kube.mirror import Known
+from reprieve.cluster.kube.known_objects import KnownObject
 from reprieve.cluster.kube.rest_mapping import CANDIDATES
-from reprieve.cluster.kube.watch import Portion, Reflector, Ways
-from reprieve.cluster.port import Sight
+from reprieve.cluster.kube.watch import Reflector, ServerAbilities, WatchBatch
+from reprieve.cluster.port import ClusterEvent
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Synced, Unread
 
-_PORTIONS_AHEAD = 16  # that wait to be taken; then the server has to wait
+_BATCHES_AHEAD = 16  # queued for the listener; beyond that the reflectors, and so the server, have to wait
 
-Arrival = tuple[str, Portion | Exception]
+Arrival = tuple[str, WatchBatch | Exception]
 
 
-class Following:
-    """Begins on the running event loop, and goes on until it is ended."""
+class Informers:
+    """Starts on the running event loop, and runs until ``end``."""
 
     def __init__(self, connection: Connection, discovery: Discovery) -> None:
-        ways = Ways()
-        self._followers = {
-            kind: Reflector(kind, connection, discovery, ways, partial(self._deliver, kind))
+        abilities = ServerAbilities()
+        self._reflectors = {
+            kind: Reflector(kind, connection, discovery, abilities, partial(self._deliver, kind))
             for kind in CANDIDATES
         }
-        self._incomplete = set(self._followers)
+        self._incomplete = set(self._reflectors)
         self._listener: asyncio.Queue[Arrival] | None = None
-        self._kept: dict[tuple[str, str, str], Sight] = {}  # for one who listens later
-        self._mistake: Exception | None = None
-        self._failed, self._all_known = asyncio.Event(), asyncio.Event()
-        self._tasks = [asyncio.create_task(self._guarded(*item)) for item in self._followers.items()]
+        self._kept: dict[tuple[str, str, str], ClusterEvent] = {}  # latest state, until there is a listener
+        self._error: Exception | None = None
+        self._failed, self._all_synced = asyncio.Event(), asyncio.Event()
+        self._tasks = [asyncio.create_task(self._guarded(*item)) for item in self._reflectors.items()]
 
     async def end(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def find(self, target: Target) -> Known | None:
-        """What is known of an object as it was shown last."""
-        follower = self._followers.get(target.kind)
-        return follower.mirror.find(target) if follower is not None else None
+    def find(self, target: Target) -> KnownObject | None:
+        """What is known of an object from its latest event."""
+        reflector = self._reflectors.get(target.kind)
+        return reflector.known.find(target) if reflector is not None else None
 
-    async def until_all_is_known(self) -> None:
-        await self._all_known.wait()
+    async def until_synced(self) -> None:
+        await self._all_synced.wait()
         self._check()
 
     async def until_it_fails(self) -> None:
         await self._failed.wait()
         self._check()
 
-    async def shown(self) -> AsyncGenerator[Sight, None]:
-        """For one listener: what there is, Synced, and then every change."""
+    async def events(self) -> AsyncGenerator[ClusterEvent, None]:
+        """For one listener: every object, Synced, and then every change."""
         self._check()
-        # Nothing comes between what is known now and what arrives from now on.
-        arrived = self._listener = asyncio.Queue(_PORTIONS_AHEAD)
+        # No await between these two lines: every batch goes either to ``_kept`` or to the queue.
+        arrived = self._listener = asyncio.Queue(_BATCHES_AHEAD)
         (kept, self._kept), incomplete = (self._kept, {}), set(self._incomplete)
-        for sight in kept.values():
-            yield sight
+        for event in kept.values():
+            yield event
         kept.clear()
         if not incomplete:
             yield Synced()
         while True:
-            kind, portion = await arrived.get()
-            if isinstance(portion, Exception):
-                raise portion
-            for sight in portion.sights:
-                yield sight
-            if portion.complete and kind in incomplete:
+            kind, batch = await arrived.get()
+            if isinstance(batch, Exception):
+                raise batch
+            for event in batch.events:
+                yield event
+            if batch.complete and kind in incomplete:
                 incomplete.remove(kind)
                 if not incomplete:
                     yield Synced()
 
-    async def _deliver(self, kind: str, portion: Portion) -> None:
-        """While nobody listens nobody is held up here: so nothing is on its way when somebody begins to."""
-        if portion.complete:
+    async def _deliver(self, kind: str, batch: WatchBatch) -> None:
+        """Without a listener this never waits: no batch is in flight at the moment when a listener comes."""
+        if batch.complete:
             self._incomplete.discard(kind)
             if not self._incomplete:
-                self._all_known.set()
+                self._all_synced.set()
         if self._listener is not None:
-            await self._listener.put((kind, portion))
+            await self._listener.put((kind, batch))
         else:
-            for sight in portion.sights:
-                self._keep(sight)
+            for event in batch.events:
+                self._keep(event)
 
-    def _keep(self, sight: Sight) -> None:
-        """The last that was seen of everything that is there; who listens keeps it himself."""
-        match sight:
+    def _keep(self, event: ClusterEvent) -> None:
+        """The latest event of every object; a listener keeps its own state, so this ends with it."""
+        match event:
             case Seen(thing):
-                self._kept[type(thing).__name__, thing.metadata.namespace, thing.metadata.name] = sight
+                self._kept[type(thing).__name__, thing.metadata.namespace, thing.metadata.name] = event
             case Unread(target):
-                self._kept[target.kind, target.namespace, target.name] = sight
+                self._kept[target.kind, target.namespace, target.name] = event
             case Gone(target):
                 self._kept.pop((target.kind, target.namespace, target.name), None)
 
-    async def _guarded(self, kind: str, follower: Reflector) -> None:
-        """A mistake of ours must not pass for a quiet cluster."""
+    async def _guarded(self, kind: str, reflector: Reflector) -> None:
+        """A reflector that crashes must not look like a kind without changes."""
         try:
-            await follower.run()
+            await reflector.run()
         except Exception as error:
-            self._mistake = error
+            self._error = error
             self._failed.set()
-            self._all_known.set()
+            self._all_synced.set()  # wakes until_synced, which then raises
             if self._listener is not None:
                 await self._listener.put((kind, error))
 
     def _check(self) -> None:
-        if self._mistake is not None:
-            raise self._mistake
+        if self._error is not None:
+            raise self._error

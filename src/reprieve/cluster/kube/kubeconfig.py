@@ -1,7 +1,7 @@
-"""Which cluster, and as whom: kubeconfig files as kubectl reads them, and what a pod finds in itself.
+"""Which server, with which credentials: kubeconfig files as kubectl reads them, and a pod's service account.
 
-Several files are one: of things with the same name, the first one counts. Paths in a file are meant from
-where the file is. Files that it names are read only when somebody asks for what is in them.
+Several files are merged: of entries with the same name the first one counts. Paths in a file are relative to
+it. Files that an entry names are read only when their content is needed.
 """
 
 import base64
@@ -22,11 +22,11 @@ _LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class AccessError(Exception):
-    """There is no way in, for the reason that it says."""
+    """There are no usable credentials, or no server; the message says why."""
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
-    """What kubectl knows more of is passed over."""
+    """Fields of kubectl that have no meaning here are ignored."""
 
 
 class Extension(_Entry, frozen=True):
@@ -34,7 +34,7 @@ class Extension(_Entry, frozen=True):
     extension: Any = None
 
 
-class Cluster(_Entry, frozen=True):
+class KubeconfigCluster(_Entry, frozen=True):
     server: str = ""
     tls_server_name: str = ""
     insecure_skip_tls_verify: bool = False
@@ -45,26 +45,26 @@ class Cluster(_Entry, frozen=True):
     extensions: tuple[Extension, ...] | None = None
 
     def exec_config(self) -> object:
-        """What is meant for the plugin of whoever uses this cluster."""
+        """The extension that is passed to exec plugins."""
         return next((e.extension for e in self.extensions or () if e.name == _EXEC_EXTENSION), None)
 
 
-class Variable(msgspec.Struct, frozen=True):
+class EnvVar(msgspec.Struct, frozen=True):
     name: str
     value: str = ""
 
 
-class Exec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     command: str
     api_version: str
     args: tuple[str, ...] | None = None
-    env: tuple[Variable, ...] | None = None
+    env: tuple[EnvVar, ...] | None = None
     install_hint: str = ""
     provide_cluster_info: bool = False
     interactive_mode: str = "IfAvailable"
 
 
-class User(_Entry, frozen=True):
+class KubeconfigUser(_Entry, frozen=True):
     client_certificate: str = ""
     client_certificate_data: str = ""
     client_key: str = ""
@@ -77,11 +77,11 @@ class User(_Entry, frozen=True):
     as_uid: str = ""
     as_groups: tuple[str, ...] | None = None
     as_user_extra: dict[str, tuple[str, ...]] | None = None
-    exec: Exec | None = None
+    exec: ExecPlugin | None = None
     auth_provider: Any = None
 
 
-class Context(_Entry, frozen=True):
+class KubeconfigContext(_Entry, frozen=True):
     cluster: str = ""
     user: str = ""
     namespace: str = ""
@@ -89,17 +89,17 @@ class Context(_Entry, frozen=True):
 
 class _NamedCluster(_Entry, frozen=True):
     name: str
-    cluster: Cluster = Cluster()
+    cluster: KubeconfigCluster = KubeconfigCluster()
 
 
 class _NamedUser(_Entry, frozen=True):
     name: str
-    user: User = User()
+    user: KubeconfigUser = KubeconfigUser()
 
 
 class _NamedContext(_Entry, frozen=True):
     name: str
-    context: Context = Context()
+    context: KubeconfigContext = KubeconfigContext()
 
 
 class _File(_Entry, frozen=True):
@@ -111,10 +111,10 @@ class _File(_Entry, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """One cluster, and one user of it."""
+    """A cluster, and a user for it."""
 
-    cluster: Cluster
-    user: User
+    cluster: KubeconfigCluster
+    user: KubeconfigUser
     namespace: str = "default"
 
 
@@ -122,27 +122,28 @@ class Login:
 
 
 def find_login(explicit: str, context: str, environ: Mapping[str, str], server: str = "") -> Login:
-    """As kubectl finds it: the file that was named, those of $KUBECONFIG, the one in the home directory, and
-    last what a pod finds in itself. An AccessError if there is nothing.
+    """Looks where kubectl looks: the file named by a flag, $KUBECONFIG, ~/.kube/config, and last the service
+    account of a pod. AccessError if there is nothing.
 
-    ``server``: counts more than that of a file that was named, and without one it is all there is.
+    ``server``: overrides the one of a file that a flag names; without such a file, no kubeconfig is read.
     """
     if server and not _is_address(server):
-        raise AccessError(f"the server: expected an address with http or https, got {server!r}")
+        raise AccessError(f"--master: expected an http or https URL, got {server!r}")
     if server and not explicit:
-        return Login(Cluster(server=server), User())
+        return Login(KubeconfigCluster(server=server), KubeconfigUser())
     files = [Path(explicit)] if explicit else _usual_files(environ)
     read = [_read(file, needed=bool(explicit)) for file in files]
     merged = _merged([file for file in read if file is not None])
     if merged.current_context or context:
         return _login(merged, context or merged.current_context, server)
     if explicit:
-        raise AccessError(f"{explicit}: current-context is not set: expected the name of a context")
+        raise AccessError(f"{explicit}: current-context is not set; set it or name a context")
     inside = in_cluster(environ)
     if inside is None:
         looked = ", ".join(map(str, files))
         raise AccessError(
-            f"no kubeconfig says which cluster is meant; looked at {looked}, and this is no pod"
+            f"no cluster is configured: there is no current-context in {looked}, and this is not a pod; "
+            "name a kubeconfig with --kubeconfig or KUBECONFIG"
         )
     return inside
 
@@ -155,24 +156,24 @@ def _usual_files(environ: Mapping[str, str]) -> list[Path]:
 
 
 def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Login | None:
-    """What a pod that runs in the cluster is given; None if this is none."""
+    """The service account of the pod that this process runs in; None if it runs in none."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
     token, authority, namespace = folder / "token", folder / "ca.crt", folder / "namespace"
     if not host or not port or not token.exists():
         return None
-    cluster = Cluster(
+    cluster = KubeconfigCluster(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         certificate_authority=str(authority) if authority.exists() else "",
     )
     name = namespace.read_text().strip() if namespace.exists() else "default"
-    return Login(cluster, User(token_file=str(token)), name)
+    return Login(cluster, KubeconfigUser(token_file=str(token)), name)
 
 
-# --- what they say -------------------------------------------------------------------------------
+# --- what they contain ---------------------------------------------------------------------------
 
 
 def _read(path: Path, *, needed: bool) -> _File | None:
-    """None if it is not there, and need not be."""
+    """None if the file is optional and does not exist."""
     try:
         found = yaml.load(path.read_text(), Loader=_LOADER)
         file = msgspec.convert(_without_nulls(found) or {}, _File)
@@ -189,15 +190,15 @@ def _read(path: Path, *, needed: bool) -> _File | None:
     except msgspec.ValidationError as error:
         raise AccessError(f"{path}: {_sentence(error)}") from error
     return _File(
-        clusters=tuple(_replace(c, cluster=_placed(c.cluster, path)) for c in file.clusters or ()),
-        users=tuple(_replace(u, user=_with_command(_placed(u.user, path), path)) for u in file.users or ()),
+        clusters=tuple(_replace(c, cluster=_absolute(c.cluster, path)) for c in file.clusters or ()),
+        users=tuple(_replace(u, user=_with_command(_absolute(u.user, path), path)) for u in file.users or ()),
         contexts=file.contexts,
         current_context=file.current_context,
     )
 
 
 def _without_nulls(value: object) -> object:
-    """What is null is not there."""
+    """A null field is an absent field."""
     match value:
         case dict():
             return {key: _without_nulls(part) for key, part in value.items() if part is not None}
@@ -208,32 +209,32 @@ def _without_nulls(value: object) -> object:
 
 
 def _sentence(error: msgspec.ValidationError) -> str:
-    """msgspec tells what was expected, and then where: people want to know where first."""
+    """msgspec names the expected type first and the path last; a reader looks for the path first."""
     expected, _, path = str(error).partition(" - at `")
     where = path.rstrip("`").removeprefix("$.").removeprefix("$")
-    said = expected[:1].lower() + expected[1:]
-    return f"{where}: {said}" if where else "expected a kubeconfig, a mapping"
+    sentence = expected[:1].lower() + expected[1:]
+    return f"{where}: {sentence}" if where else "expected a kubeconfig, which is a mapping"
 
 
-_Place = TypeVar("_Place", Cluster, User)
+_EntryT = TypeVar("_EntryT", KubeconfigCluster, KubeconfigUser)
 _PATHS = ("certificate_authority", "client_certificate", "client_key", "token_file")
 
 
-def _placed(entry: _Place, file: Path) -> _Place:
-    """With paths from the root."""
+def _absolute(entry: _EntryT, file: Path) -> _EntryT:
+    """With absolute paths."""
     paths = {name: getattr(entry, name, "") for name in _PATHS}
     return _replace(entry, **{name: str(file.parent / path) for name, path in paths.items() if path})
 
 
-def _with_command(user: User, file: Path) -> User:
-    """A command is found on the PATH, unless it says where it is."""
+def _with_command(user: KubeconfigUser, file: Path) -> KubeconfigUser:
+    """A command without a slash is looked up in PATH."""
     if user.exec is None or "/" not in user.exec.command:
         return user
     return _replace(user, exec=_replace(user.exec, command=str(file.parent / user.exec.command)))
 
 
 def _merged(files: Sequence[_File]) -> _File:
-    """Whoever looks for a name finds the first."""
+    """Lookups by name take the first match, so that earlier files win."""
     return _File(
         clusters=tuple(entry for file in files for entry in file.clusters or ()),
         users=tuple(entry for file in files for entry in file.users or ()),
@@ -246,7 +247,7 @@ def _login(config: _File, name: str, server: str) -> Login:
     context = next((c.context for c in config.contexts or () if c.name == name), None)
     if context is None:
         known = ", ".join(c.name for c in config.contexts or ()) or "none"
-        raise AccessError(f"there is no context {name!r} in the kubeconfig; it has {known}")
+        raise AccessError(f"there is no context {name!r} in the kubeconfig; its contexts: {known}")
     cluster = next((c.cluster for c in config.clusters or () if c.name == context.cluster), None)
     if cluster is None:
         raise AccessError(f"context {name!r}: there is no cluster {context.cluster!r} in the kubeconfig")
@@ -255,56 +256,56 @@ def _login(config: _File, name: str, server: str) -> Login:
     user = next((u.user for u in config.users or () if u.name == context.user), None)
     if user is None and context.user:
         raise AccessError(f"context {name!r}: there is no user {context.user!r} in the kubeconfig")
-    _check(cluster, user or User(), name)
-    login = Login(cluster, user or User(), context.namespace or "default")
+    _check(cluster, user or KubeconfigUser(), name)
+    login = Login(cluster, user or KubeconfigUser(), context.namespace or "default")
     return login if cluster.server.startswith("https://") else _without_secrets(login)
 
 
 def _without_secrets(login: Login) -> Login:
-    """Where everybody could listen, nothing secret is said; kubectl does the same."""
+    """Secrets are never sent over plain http; kubectl does the same."""
     user = login.user
-    as_whom = User(
+    impersonating = KubeconfigUser(
         impersonate=user.impersonate,
         as_uid=user.as_uid,
         as_groups=user.as_groups,
         as_user_extra=user.as_user_extra,
     )
-    return replace(login, user=as_whom)
+    return replace(login, user=impersonating)
 
 
-def _check(cluster: Cluster, user: User, context: str) -> None:
+def _check(cluster: KubeconfigCluster, user: KubeconfigUser, context: str) -> None:
     where = f"context {context!r}"
     if not _is_address(cluster.server):
-        raise AccessError(f"{where}: server: expected an address with http or https, got {cluster.server!r}")
+        raise AccessError(f"{where}: server: expected an http or https URL, got {cluster.server!r}")
     authority = cluster.certificate_authority or cluster.certificate_authority_data
     if cluster.insecure_skip_tls_verify and authority:
-        raise AccessError(f"{where}: insecure-skip-tls-verify excludes a certificate-authority")
+        raise AccessError(f"{where}: insecure-skip-tls-verify and certificate-authority exclude each other")
     if user.auth_provider is not None:
-        raise AccessError(f"{where}: auth-provider is not supported: expected an exec plugin in its place")
+        raise AccessError(f"{where}: auth-provider is not supported: use an exec plugin instead")
     if user.token and (user.username or user.password):
-        raise AccessError(f"{where}: token excludes username and password")
+        raise AccessError(f"{where}: token and username/password exclude each other")
     if not user.impersonate and (user.as_uid or user.as_groups or user.as_user_extra):
-        raise AccessError(f"{where}: as-uid, as-groups and as-user-extra: expected as, too")
+        raise AccessError(f"{where}: as-uid, as-groups and as-user-extra need as")
 
 
 def _is_address(server: str) -> bool:
     try:
         parts = urlsplit(server)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # the port is no number, or the brackets are not in order
+    except ValueError:  # an invalid port, or unbalanced brackets
         return False
 
 
-# --- what stands in it, or in a file that it names -------------------------------------------------
+# --- certificates and keys, inline or in files -----------------------------------------------------
 
 
-def authority_of(cluster: Cluster) -> bytes:
-    """As PEM; nothing if it is whom the system trusts."""
+def authority_of(cluster: KubeconfigCluster) -> bytes:
+    """As PEM; empty for the system's CAs."""
     return given(cluster.certificate_authority_data, cluster.certificate_authority, "certificate-authority")
 
 
 def given(data: str, path: str, field: str) -> bytes:
-    """What stands in the kubeconfig itself counts before a file."""
+    """Inline data wins over a file."""
     if data:
         return _decoded(data, f"{field}-data")
     return content(path, field) if path else b""

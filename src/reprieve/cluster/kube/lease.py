@@ -1,8 +1,9 @@
-"""Who of several replicas leads: the one whose name is on a Lease, for as long as it renews it in time.
+"""Leader election: the replica whose identity is on a Lease leads while it renews the Lease in time.
 
-As client-go does it, so that both can stand beside each other. Nobody trusts the clocks of others: a lease is
-free when it has not changed for its duration by our own clock. Whoever leads stops earlier than that, and by
-whichever of his clocks is ahead: one of them may have stood still while the machine slept.
+The protocol is client-go's, so that replicas of both kinds can compete for one Lease. No replica trusts the
+clock of another: a candidate takes the Lease when it has not changed for its duration by the candidate's own
+clock. The leader stops earlier than that (``deadline`` < ``duration``), by whichever of its two clocks is
+ahead: the monotonic clock may stop while the machine is suspended, and the wall clock may be set back.
 """
 
 import asyncio
@@ -17,23 +18,23 @@ import msgspec
 
 from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.kube.client import Connection, NoAnswerError
-from reprieve.cluster.kube.requests import Request, Response
-from reprieve.cluster.kube.rest_mapping import Place
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
+from reprieve.cluster.kube.rest_mapping import RestMapping
 from reprieve.model.json import Json
 
 _log = logging.getLogger(__name__)
 
 
-_SEEN_AFTER = 1.0  # seconds, at most, until others who watch have seen what we wrote last
-_LEASES = Place("Lease", "leases", "coordination.k8s.io/v1")
+_SEEN_AFTER = 1.0  # seconds, at most, until the watches of other replicas have shown our last write
+_LEASES = RestMapping("Lease", "leases", "coordination.k8s.io/v1")
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """Whose name is put on which lease, and how many seconds each thing takes.
+class LeaseTerms:
+    """Which Lease, the identity of this replica, and times in seconds.
 
-    ``duration``: that others wait after the last sign of life. ``deadline``: within which the leader has to
-    renew, or stop. ``retry``: between two attempts.
+    ``duration``: how long the Lease must be unchanged before another replica takes it. ``deadline``: the
+    leader stops if it has not renewed for so long. ``retry``: between two attempts.
     """
 
     namespace: str
@@ -44,46 +45,49 @@ class Terms:
     retry: float = 2.0
 
 
-class Holder(Enum):
-    WE = "the lease is ours"
-    OTHERS = "it is somebody else's"
-    UNCLEAR = "the server did not say"
+class LeaseHolder(Enum):
+    SELF = "this replica"
+    OTHER = "another replica"
+    UNKNOWN = "the server did not say"
 
 
-Attempt = Generator[Request, Response, Holder]
+Attempt = Generator[KubeRequest, KubeResponse, LeaseHolder]
 
 
-class Claim:
-    """What one who wants a lease knows of it. Nothing is sent here; time is an argument."""
+class LeaseClaim:
+    """What one candidate knows of the Lease. Nothing is sent here; time is an argument."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: LeaseTerms) -> None:
         self._terms = terms
         self._path = _LEASES.path(terms.namespace, terms.name)
-        self._ours: Json | None = None  # the lease as we wrote it last
+        self._ours: Json | None = None  # the Lease as the server stored our last write
         self._version = ""
-        self._changed_at = -inf  # by our clock, when that version was seen first
-        self.refusal = ""  # why it is unclear whose it is, in the server's words
+        self._changed_at = -inf  # when that version was first seen, by our clock
+        self.refusal = ""  # why the holder is unknown: the server's message
 
     def attempt(self, now: float, today: float) -> Attempt:
-        """Takes the lease, or renews it. ``now`` is a clock that only goes on, ``today`` the time of day."""
+        """Acquires or renews the Lease. ``now``: a monotonic clock. ``today``: Unix time."""
+        # The holder writes without reading first. The resource version of its last write guards the update:
+        # if another replica has taken the Lease since, the update conflicts and the Lease is read after all.
         if self._ours is not None:
             response = yield self._put(self._renewed(self._ours, today))
             if response.is_success:
                 return self._noted(response)
-        current = yield Request("GET", self._path)
+        current = yield KubeRequest("GET", self._path)
         if current.status == HTTPStatus.NOT_FOUND:
             return (yield from self._created(today))
         if not current.is_success:
-            return self._unclear(current)
+            return self._unknown(current)
         lease = current.object
         self._see(lease, now)
         if self._is_taken(lease, now):
             self._ours = None
-            return Holder.OTHERS
+            return LeaseHolder.OTHER
+        # Two candidates may get here together: the resource version lets only one of the updates through.
         return self._noted((yield self._put(self._renewed(lease, today))))
 
-    def release(self, today: float) -> Generator[Request, Response, None]:
-        """So that nobody has to wait until it is free."""
+    def release(self, today: float) -> Generator[KubeRequest, KubeResponse, None]:
+        """Clears the holder, so that another replica can take over without waiting for ``duration``."""
         if self._ours is not None:
             lease = self._renewed(self._ours, today)
             lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
@@ -94,19 +98,19 @@ class Claim:
         meta = {"namespace": self._terms.namespace, "name": self._terms.name}
         lease = self._renewed({"metadata": meta, "spec": {}}, today)
         path = _LEASES.path(self._terms.namespace)
-        return self._noted((yield Request("POST", path, (), msgspec.json.encode(lease))))
+        return self._noted((yield KubeRequest("POST", path, (), msgspec.json.encode(lease))))
 
-    def _noted(self, response: Response) -> Holder:
+    def _noted(self, response: KubeResponse) -> LeaseHolder:
         if not response.is_success:
             self._ours = None
-            return self._unclear(response)
+            return self._unknown(response)
         self._ours, self.refusal = response.object, ""
-        return Holder.WE
+        return LeaseHolder.SELF
 
-    def _unclear(self, response: Response) -> Holder:
-        if response.status != HTTPStatus.CONFLICT:  # somebody was quicker, which is nothing unusual
+    def _unknown(self, response: KubeResponse) -> LeaseHolder:
+        if response.status != HTTPStatus.CONFLICT:  # another replica was faster, which is normal
             self.refusal = response.message
-        return Holder.UNCLEAR
+        return LeaseHolder.UNKNOWN
 
     def _see(self, lease: Json, now: float) -> None:
         version = lease["metadata"]["resourceVersion"]
@@ -133,39 +137,43 @@ class Claim:
         head = {"apiVersion": _LEASES.api_version, "kind": _LEASES.kind}
         return {**head, "metadata": lease["metadata"], "spec": spec}
 
-    def _put(self, lease: Json) -> Request:
-        return Request("PUT", self._path, (), msgspec.json.encode(lease))
+    def _put(self, lease: Json) -> KubeRequest:
+        return KubeRequest("PUT", self._path, (), msgspec.json.encode(lease))
 
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """By a clock that only goes on, and by the time of day."""
+    """One moment by both clocks: monotonic, and Unix time."""
 
     steady: float
     today: float
 
     def since(self, other: "_Moment") -> float:
-        """How many seconds have passed for certain, or more."""
+        """Seconds passed: never less than really passed, as long as one of the clocks went on."""
         return max(self.steady - other.steady, self.today - other.today)
 
 
 class Election:
-    """Attempts, one after the other, and for how long the last good one counts."""
+    """Attempts, one after another, and how long the last successful one counts."""
 
-    def __init__(self, connection: Connection, terms: Terms, clock: Callable[[], float]) -> None:
+    def __init__(self, connection: Connection, terms: LeaseTerms, clock: Callable[[], float]) -> None:
         self._connection = connection
         self._terms = terms
         self._clock = clock
-        self._claim = Claim(terms)
-        self._renewed: _Moment | None = None  # when we began to ask for it, and it was ours
+        self._claim = LeaseClaim(terms)
+        self._renewed: _Moment | None = None  # the start of the last successful attempt
         self._released = False
 
     def seconds_left(self) -> float:
-        """For how long we lead for certain if nothing more is heard; no more than nothing if we do not."""
+        """For how long this replica certainly leads without a renewal; 0 or less if it does not lead."""
         return -inf if self._renewed is None or self._released else self._terms.deadline - self._age()
 
-    def may_ask_for(self) -> float:
-        """For how long the lease may be written: whoever led has to renew it in time, or to let it be."""
+    def may_write_lease_for(self) -> float:
+        """For how long this replica may write the Lease: a former leader must renew in time, or not at all.
+
+        A candidate that has never led may always try. A leader past its deadline may not: its late write
+        could overtake that of the next leader.
+        """
         return inf if self._renewed is None else self._terms.deadline - self._age()
 
     def _age(self) -> float:
@@ -175,13 +183,13 @@ class Election:
         return _Moment(asyncio.get_running_loop().time(), self._clock())
 
     async def win(self) -> None:
-        """Returns when we lead."""
+        """Returns when this replica leads."""
         while not await self._try():
             await asyncio.sleep(self._terms.retry)
-        _log.info("%s leads", self._terms.identity)
+        _log.info("%s acquired the lease and leads", self._terms.identity)
 
     async def keep(self) -> None:
-        """Renews the lease; returns when it is lost."""
+        """Renews the Lease; returns when leadership is lost."""
         while (left := self.seconds_left()) > 0:
             await asyncio.sleep(min(self._terms.retry, left))
             try:
@@ -189,33 +197,39 @@ class Election:
                     await self._try()
             except TimeoutError:
                 break
-        _log.warning("%s leads no longer", self._terms.identity)
+        _log.warning("%s lost the lease and no longer leads", self._terms.identity)
 
     async def release(self) -> None:
-        """Whatever was to be written must have been written before. A lease that was lost is left alone."""
+        """Hands leadership over. All other writes must have ended; a Lease that was lost is left alone.
+
+        The order matters: first ``seconds_left`` turns negative, which stops further writes. Then the watches
+        of the other replicas catch up with our last writes. Only then may the next leader begin: it would
+        otherwise decide on a state without them.
+        """
         if self.seconds_left() <= 0:
             return
         self._released = True
-        await asyncio.sleep(min(_SEEN_AFTER, self.may_ask_for()))
+        await asyncio.sleep(min(_SEEN_AFTER, self.may_write_lease_for()))
         try:
-            async with asyncio.timeout(max(min(self._terms.retry, self.may_ask_for()), 0.0)):
-                await self._connection.ask(self._claim.release(self._clock()))
+            async with asyncio.timeout(max(min(self._terms.retry, self.may_write_lease_for()), 0.0)):
+                await self._connection.run(self._claim.release(self._clock()))
         except (NoAnswerError, TimeoutError) as error:
-            _log.info("the lease could not be released: %s", str(error) or "no answer in time")
+            _log.info("the lease was not released: %s", str(error) or "no answer in time")
 
     async def _try(self) -> bool:
         began, known = self._now(), self._claim.refusal
         try:
-            holder = await self._connection.ask(self._claim.attempt(began.steady, began.today))
+            holder = await self._connection.run(self._claim.attempt(began.steady, began.today))
         except NoAnswerError as error:
-            _log.info("the lease could not be asked for: %s", error)
+            _log.info("the attempt to get or renew the lease failed: %s", error)
             return False
-        if holder is Holder.WE:
-            # Others begin to count when the lease has changed, which was after we began to ask.
+        if holder is LeaseHolder.SELF:
+            # Counted from the start of the attempt: other replicas count from the moment they see the write,
+            # which is later. So our deadline passes first, whatever the request took.
             self._renewed = began
-        elif holder is Holder.OTHERS:
+        elif holder is LeaseHolder.OTHER:
             self._renewed = None
-        elif self._claim.refusal not in ("", known):  # the same every few seconds would be too much
+        elif self._claim.refusal not in ("", known):  # once, and not at every retry
             name = f"{self._terms.namespace}/{self._terms.name}"
-            _log.warning("lease %s cannot be had: %s", name, self._claim.refusal)
-        return holder is Holder.WE
+            _log.warning("lease %s cannot be acquired: %s", name, self._claim.refusal)
+        return holder is LeaseHolder.SELF

@@ -1,8 +1,9 @@
-"""What is said to an API server to carry out an effect, and what its answers mean. Nothing is sent here.
+"""Effects as requests to an API server, and what its responses mean. Nothing is sent here.
 
-An effect is a conversation: a generator that yields requests, is sent the responses, and returns how it
-ended. Most need one request; a second one is made only where the first was answered in an unusual way, or
-where something must be read before it may be written. Every write says by UID whom it means.
+An effect is an ``ApiCall``: a generator that yields requests, receives the responses, and returns the answer.
+Most need one request. A second one follows only after an unusual response, or where the object must be read
+before it may be written. Every write names its object by UID, so that it cannot hit an object that was
+deleted and created again under the same name.
 """
 
 from collections.abc import Generator, Mapping
@@ -12,7 +13,7 @@ from http import HTTPStatus
 import msgspec
 
 from reprieve.cluster.api.groups import spelled_condition
-from reprieve.cluster.kube.rest_mapping import Place
+from reprieve.cluster.kube.rest_mapping import RestMapping
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
 from reprieve.model.effects import (
     Bind,
@@ -36,7 +37,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class KubeRequest:
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
@@ -49,7 +50,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class KubeResponse:
     status: int
     body: bytes = b""
 
@@ -59,7 +60,7 @@ class Response:
 
     @property
     def message(self) -> str:
-        """Why it was refused, in the server's words."""
+        """The server's reason for rejecting the request."""
         try:
             said = msgspec.json.decode(self.body, type=_Status).message
         except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -68,7 +69,7 @@ class Response:
 
     @property
     def object(self) -> Json:
-        """What was read; empty if it is no object."""
+        """The body as JSON; empty if it is not a JSON object."""
         try:
             found = msgspec.json.decode(self.body)
         except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -84,15 +85,15 @@ def _phrase(status: int) -> str:
     return next((known.phrase for known in HTTPStatus if known == status), "")
 
 
-Conversation = Generator[Request, Response, Answer]
+ApiCall = Generator[KubeRequest, KubeResponse, Answer]
 StoredEffect = Bind | SetCondition | BindVolume | SelectNode | Nominate | Evict | WriteStatus
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The time as conditions write it; by type of condition, since when one has had its status.
+    """Timestamps for conditions: the present time, and by type since when a condition has its status.
 
-    ``generation``: that of the object, as far as it is known: of that one its conditions speak.
+    ``generation``: the object's generation as last seen, for observedGeneration; 0 if unknown.
     """
 
     now: str
@@ -100,44 +101,44 @@ class Moment:
     generation: int = 0
 
 
-def conversation(effect: StoredEffect, place: Place, moment: Moment) -> Conversation:
-    """``place`` is that of the target's kind."""
+def api_call(effect: StoredEffect, mapping: RestMapping, moment: Moment) -> ApiCall:
+    """``mapping``: that of the target's kind."""
     match effect:
         case Bind():
-            return _bind(effect, place)
+            return _bind(effect, mapping)
         case SetCondition() | Nominate():
-            return _write_status(WriteStatus(effect.target, (effect,)), place, moment)
+            return _write_status(WriteStatus(effect.target, (effect,)), mapping, moment)
         case WriteStatus():
-            return _write_status(effect, place, moment)
+            return _write_status(effect, mapping, moment)
         case Evict():
-            return _evict(effect, place)
+            return _evict(effect, mapping)
         case BindVolume():
-            return _promise_volume(effect, place)
+            return _reserve_volume(effect, mapping)
         case SelectNode():
-            return _select_node(effect, place)
+            return _select_node(effect, mapping)
 
 
 # --- what an answer means ------------------------------------------------------------------------
 
 
-def ended(response: Response) -> Answer:
-    """An error of the server may come after the deed; a refusal comes before it."""
+def ended(response: KubeResponse) -> Answer:
+    """A 5xx may come after the server has acted; a 4xx comes before."""
     status = response.status
     if response.is_success:
         return Succeeded()
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.REQUEST_TIMEOUT:
         return Lost(response.message)
-    # Tokens are renewed, and a busy server becomes less busy.
+    # 401: tokens are rotated. 429: the server is overloaded for a while.
     again = status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.UNAUTHORIZED)
     return Refused(response.message, again=again, missing=status == HTTPStatus.NOT_FOUND)
 
 
-def _read(target: Target, place: Place) -> Request:
-    return Request("GET", place.path(target.namespace, target.name))
+def _read(target: Target, mapping: RestMapping) -> KubeRequest:
+    return KubeRequest("GET", mapping.path(target.namespace, target.name))
 
 
-def _patch(target: Target, place: Place, change: Json, media: str, part: str = "") -> Request:
-    return Request("PATCH", place.path(target.namespace, target.name, part), (), _encode(change), media)
+def _patch(target: Target, mapping: RestMapping, change: Json, media: str, part: str = "") -> KubeRequest:
+    return KubeRequest("PATCH", mapping.path(target.namespace, target.name, part), (), _encode(change), media)
 
 
 def _uid(body: Json) -> object:
@@ -149,17 +150,17 @@ def _part(body: Json, name: str) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def _is_doubtful(response: Response) -> bool:
-    """Whether it was refused because somebody was quicker, or perhaps because it is another object now.
+def _is_doubtful(response: KubeResponse) -> bool:
+    """Whether another write may have come first, or the name may belong to a new object.
 
-    Some servers answer with a conflict to a UID that is not the object's; to others it is invalid.
+    Servers reject a UID that is not the object's either as a conflict or as invalid.
     """
     return response.status in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
-def _looked_at(target: Target, place: Place, refused: Response) -> Conversation:
-    """A conflict is worth another try if it is still the same object."""
-    current = yield _read(target, place)
+def _looked_at(target: Target, mapping: RestMapping, refused: KubeResponse) -> ApiCall:
+    """Reads the object: a conflict may be retried only if the object still has the same UID."""
+    current = yield _read(target, mapping)
     other = current.is_success and _uid(current.object) != target.uid
     gone = other or current.status == HTTPStatus.NOT_FOUND
     again = not gone and refused.status == HTTPStatus.CONFLICT
@@ -169,7 +170,7 @@ def _looked_at(target: Target, place: Place, refused: Response) -> Conversation:
 # --- pods and groups -----------------------------------------------------------------------------
 
 
-def _bind(effect: Bind, place: Place) -> Conversation:
+def _bind(effect: Bind, mapping: RestMapping) -> ApiCall:
     pod = effect.target
     body = {
         "apiVersion": "v1",
@@ -177,12 +178,12 @@ def _bind(effect: Bind, place: Place) -> Conversation:
         "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
         "target": {"apiVersion": "v1", "kind": "Node", "name": effect.node},
     }
-    path = place.path(pod.namespace, pod.name, "binding")
-    response = yield Request("POST", path, (), _encode(body))
+    path = mapping.path(pod.namespace, pod.name, "binding")
+    response = yield KubeRequest("POST", path, (), _encode(body))
     if response.status != HTTPStatus.CONFLICT:
         return ended(response)
-    # An earlier attempt of ours, whose answer was lost, may be what stands in the way.
-    current = yield _read(pod, place)
+    # An earlier attempt of ours may have bound the pod, with its answer lost: then this one has succeeded.
+    current = yield _read(pod, mapping)
     if current.is_success and _uid(current.object) == pod.uid:
         there = _part(current.object, "spec").get("nodeName")
         return Succeeded() if there == effect.node else Refused(response.message, again=False)
@@ -190,32 +191,32 @@ def _bind(effect: Bind, place: Place) -> Conversation:
     return Refused(response.message, again=not gone, missing=gone)
 
 
-def _write_status(effect: WriteStatus, place: Place, moment: Moment) -> Conversation:
+def _write_status(effect: WriteStatus, mapping: RestMapping, moment: Moment) -> ApiCall:
     conditions = [part for part in effect.parts if isinstance(part, SetCondition)]
-    if place.is_custom:
-        return _conditions_read_first(effect.target, conditions, place, moment)
+    if mapping.is_custom:
+        return _conditions_read_first(effect.target, conditions, mapping, moment)
     status: Json = {}
     for part in effect.parts:
         if isinstance(part, Nominate):
             status["nominatedNodeName"] = part.node or None
     if conditions:
         since = moment.since
-        written = [_as_written(c, place, since.get(c.type, moment.now)) for c in conditions]
+        written = [_as_written(c, mapping, since.get(c.type, moment.now)) for c in conditions]
         seen = {"observedGeneration": moment.generation} if moment.generation else {}
         status["conditions"] = [{**condition, **seen} for condition in written]
-    return _patch_status(effect.target, place, status)
+    return _patch_status(effect.target, mapping, status)
 
 
-def _patch_status(target: Target, place: Place, status: Json) -> Conversation:
-    """The server finds conditions by their types, and leaves the others alone."""
+def _patch_status(target: Target, mapping: RestMapping, status: Json) -> ApiCall:
+    """A strategic merge patch merges conditions by type and keeps those of other writers."""
     change = {"metadata": {"uid": target.uid}, "status": status}
-    response = yield _patch(target, place, change, STRATEGIC, "status")
-    return (yield from _looked_at(target, place, response)) if _is_doubtful(response) else ended(response)
+    response = yield _patch(target, mapping, change, STRATEGIC, "status")
+    return (yield from _looked_at(target, mapping, response)) if _is_doubtful(response) else ended(response)
 
 
-def _as_written(effect: SetCondition, place: Place, since: str) -> Json:
+def _as_written(effect: SetCondition, mapping: RestMapping, since: str) -> Json:
     return {
-        "type": spelled_condition(place.api_version, effect.type),
+        "type": spelled_condition(mapping.api_version, effect.type),
         "status": effect.status,
         "reason": effect.reason,
         "message": effect.message,
@@ -224,45 +225,45 @@ def _as_written(effect: SetCondition, place: Place, since: str) -> Json:
 
 
 def _conditions_read_first(
-    target: Target, conditions: list[SetCondition], place: Place, moment: Moment
-) -> Conversation:
-    """Of kinds that are made from definitions the server can replace only the whole list."""
-    current = yield _read(target, place)
+    target: Target, conditions: list[SetCondition], mapping: RestMapping, moment: Moment
+) -> ApiCall:
+    """Custom resources have no strategic merge: a patch replaces the whole list, so it is read first."""
+    current = yield _read(target, mapping)
     if not current.is_success:
         return ended(current)
     if _uid(current.object) != target.uid:
-        return Refused(f"{target} is another one now", again=False, missing=True)
+        return Refused(f"{target} was deleted and created again", again=False, missing=True)
     found = _part(current.object, "status").get("conditions")
     there = {c.get("type"): c for c in found if isinstance(c, dict)} if isinstance(found, list) else {}
     for condition in conditions:
         old = there.get(condition.type, {})
         kept = old.get("lastTransitionTime") if old.get("status") == condition.status else None
-        there[condition.type] = _as_written(condition, place, kept or moment.now)
+        there[condition.type] = _as_written(condition, mapping, kept or moment.now)
     change = {"metadata": _same(current.object), "status": {"conditions": list(there.values())}}
-    return _ended_if_unchanged((yield _patch(target, place, change, MERGE, "status")))
+    return _ended_if_unchanged((yield _patch(target, mapping, change, MERGE, "status")))
 
 
 def _same(body: Json) -> Json:
-    """Says that an object must be as it was read, or not be touched."""
+    """Preconditions: the server rejects the write if the object changed since it was read."""
     return {"uid": _uid(body), "resourceVersion": _part(body, "metadata").get("resourceVersion")}
 
 
-def _ended_if_unchanged(response: Response) -> Answer:
+def _ended_if_unchanged(response: KubeResponse) -> Answer:
     if response.status == HTTPStatus.CONFLICT:
         return Refused(response.message, again=True)
     return ended(response)
 
 
-def _evict(effect: Evict, place: Place) -> Conversation:
-    """With the grace that the pod asks for. One that is gone, or has a namesake, has been evicted."""
+def _evict(effect: Evict, mapping: RestMapping) -> ApiCall:
+    """Deletes the pod with its own grace period. If it is gone, the eviction has succeeded."""
     pod = effect.target
     options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
-    response = yield Request("DELETE", place.path(pod.namespace, pod.name), (), _encode(options))
+    response = yield KubeRequest("DELETE", mapping.path(pod.namespace, pod.name), (), _encode(options))
     if response.status == HTTPStatus.NOT_FOUND:
         return Succeeded()
     if response.status != HTTPStatus.CONFLICT:
         return ended(response)
-    answer = yield from _looked_at(pod, place, response)
+    answer = yield from _looked_at(pod, mapping, response)
     match answer:
         case Refused(again=False):
             return Succeeded()
@@ -273,18 +274,18 @@ def _evict(effect: Evict, place: Place) -> Conversation:
 # --- volumes -------------------------------------------------------------------------------------
 
 
-def _promise_volume(effect: BindVolume, place: Place) -> Conversation:
-    """Read first: a promise to another claim must not be overwritten. The volume controller does the rest."""
+def _reserve_volume(effect: BindVolume, mapping: RestMapping) -> ApiCall:
+    """Writes claimRef unless another claim holds the volume; the volume controller does the rest."""
     volume, claim = effect.target, effect.claim
-    current = yield _read(volume, place)
+    current = yield _read(volume, mapping)
     if not current.is_success:
         return ended(current)
     if _uid(current.object) != volume.uid:
-        return Refused(f"{volume} is another one now", again=False, missing=True)
+        return Refused(f"{volume} was deleted and created again", again=False, missing=True)
     owner = _part(_part(current.object, "spec"), "claimRef")
     if owner and not _is_for(owner, claim):
-        taken = f"{volume} is reserved for {owner.get('namespace')}/{owner.get('name')} already"
-        return Refused(taken, again=False)
+        other = f"{owner.get('namespace')}/{owner.get('name')}"
+        return Refused(f"{volume} is already reserved for PersistentVolumeClaim {other}", again=False)
     if owner.get("uid") == claim.uid:
         return Succeeded()
     reference = {
@@ -295,7 +296,7 @@ def _promise_volume(effect: BindVolume, place: Place) -> Conversation:
         "uid": claim.uid,
     }
     meta = {**_same(current.object), "annotations": {BOUND_BY_CONTROLLER: "yes"}}
-    response = yield _patch(volume, place, {"metadata": meta, "spec": {"claimRef": reference}}, MERGE)
+    response = yield _patch(volume, mapping, {"metadata": meta, "spec": {"claimRef": reference}}, MERGE)
     return _ended_if_unchanged(response)
 
 
@@ -304,17 +305,17 @@ def _is_for(owner: Json, claim: Target) -> bool:
     return same_name and owner.get("uid", claim.uid) == claim.uid
 
 
-def _select_node(effect: SelectNode, place: Place) -> Conversation:
+def _select_node(effect: SelectNode, mapping: RestMapping) -> ApiCall:
     claim = effect.target
-    current = yield _read(claim, place)
+    current = yield _read(claim, mapping)
     if not current.is_success:
         return ended(current)
     if _uid(current.object) != claim.uid:
-        return Refused(f"{claim} is another one now", again=False, missing=True)
+        return Refused(f"{claim} was deleted and created again", again=False, missing=True)
     if _part(_part(current.object, "metadata"), "annotations").get(SELECTED_NODE) == effect.node:
         return Succeeded()
     if bound := _part(current.object, "spec").get("volumeName"):
-        return Refused(f"{claim} is bound to volume {bound} already", again=False)
+        return Refused(f"{claim} is already bound to PersistentVolume {bound}", again=False)
     meta = {**_same(current.object), "annotations": {SELECTED_NODE: effect.node}}
-    response = yield _patch(claim, place, {"metadata": meta}, MERGE)
+    response = yield _patch(claim, mapping, {"metadata": meta}, MERGE)
     return _ended_if_unchanged(response)

@@ -1,6 +1,6 @@
-"""Where objects of a kind are found on an API server, and which kinds there are for us to look for.
+"""The API paths of the kinds that the scheduler reads, in each version it can decode.
 
-What a server really has is not known here.
+Which of them a server has is for ``discovery`` to find out.
 """
 
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ EVENTS = "events.k8s.io/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A kind, in a version of the API."""
+class RestMapping:
+    """A kind in one API version, and its path."""
 
     kind: str
     plural: str
@@ -26,7 +26,7 @@ class Place:
 
     @property
     def is_custom(self) -> bool:
-        """Whether it is made from a definition of ours; a server knows of such kinds less than of its own."""
+        """Whether it is a custom resource of ours: for those a server supports fewer kinds of patches."""
         return self.api_version.rpartition("/")[0] == OWN_GROUP
 
     @property
@@ -45,7 +45,7 @@ def root_of(api_version: str) -> str:
 
 
 def _spoken(kind: str) -> tuple[str, ...]:
-    """The versions in which we can read a kind, the best first; our own is for servers that have none."""
+    """The versions in which a kind can be decoded, preferred first; our CRD is the last resort."""
     versions = [version for version, name in READERS if name == kind]
     return tuple(sorted(versions, key=lambda version: version == GroupApi.REPRIEVE))
 
@@ -57,14 +57,14 @@ def _plural(kind: str) -> str:
     return f"{name}es" if name.endswith("s") else f"{name}s"
 
 
-def _place(kind: str, version: str) -> Place:
-    return Place(kind, _plural(kind), version, namespaced=READERS[version, kind].namespaced)
+def _mapping(kind: str, version: str) -> RestMapping:
+    return RestMapping(kind, _plural(kind), version, namespaced=READERS[version, kind].namespaced)
 
 
-# What the scheduler reads. Groups say themselves what their Workload would say.
-CANDIDATES: Mapping[str, tuple[Place, ...]] = {
-    kind.__name__: tuple(_place(kind.__name__, version) for version in _spoken(kind.__name__))
+# The kinds that the scheduler watches. Not Workload: a PodGroup repeats what it needs from its Workload.
+CANDIDATES: Mapping[str, tuple[RestMapping, ...]] = {
+    kind.__name__: tuple(_mapping(kind.__name__, version) for version in _spoken(kind.__name__))
     for kind in get_args(KubernetesObject)
     if kind is not Workload
 }
-EVENT = Place("Event", "events", EVENTS)
+EVENT = RestMapping("Event", "events", EVENTS)

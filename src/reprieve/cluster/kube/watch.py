@@ -1,8 +1,8 @@
-"""Following one kind of object on an API server, without a gap: list, watch, and begin again where need be.
+"""A reflector: lists one kind and watches it without a gap, and relists where the watch cannot resume.
 
-Where the server can, the list comes as the beginning of the watch; otherwise in portions. A watch that
-breaks goes on where it was. If the server no longer knows what happened since, everything is listed anew, and
-what is missing then is told to be gone.
+A server that supports it streams the list as the start of the watch (WatchList); otherwise the list comes in
+pages. A watch that breaks resumes at the last resource version. If the server has compacted that version,
+the reflector relists, and reports as gone whatever the new list lacks.
 """
 
 import asyncio
@@ -18,33 +18,33 @@ from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.api.reader import Decoded
 from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery
-from reprieve.cluster.kube.mirror import Mirror, Result
-from reprieve.cluster.kube.pace import Pauses, spread
-from reprieve.cluster.kube.requests import Request, Response
-from reprieve.cluster.kube.rest_mapping import Place
-from reprieve.cluster.port import Sight
+from reprieve.cluster.kube.flow_control import RetryBackoff, spread
+from reprieve.cluster.kube.known_objects import KnownObjects, Result
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
+from reprieve.cluster.kube.rest_mapping import RestMapping
+from reprieve.cluster.port import ClusterEvent
 from reprieve.model.objects import ObjectMeta, Record
 
 _log = logging.getLogger(__name__)
 
-_PORTION = 500  # objects in one answer, where a list has to be taken in portions
-_WATCH_SECONDS = 300.0  # then the server ends it, and we go on where we were
-_LIST_SILENCE_SECONDS = 20.0  # without a word in the middle of a list, for which everybody waits
-_LOOK_AGAIN_SECONDS = 60.0  # for a kind that the server does not have
-# Pods that have ended need no room any more; of Jobs there can be a great many.
+_PAGE_SIZE = 500  # objects in one response to a paged list
+_WATCH_SECONDS = 300.0  # after which the server ends the watch; it is resumed
+_LIST_SILENCE_SECONDS = 20.0  # without a line in the middle of a list; scheduling waits for the list to end
+_LOOK_AGAIN_SECONDS = 60.0  # between discoveries of a kind that the server does not have
+# Pods that have ended need no resources, and finished Jobs may leave a great many.
 _NOT_ENDED = (("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed"),)
 _END_OF_LIST = "k8s.io/initial-events-end"
 
 
 class ExpiredError(Exception):
-    """The server no longer knows what happened since the version that we have seen."""
+    """410 Gone: the server has compacted the resource version at which we wanted to resume."""
 
 
 class VanishedError(Exception):
-    """The server no longer has the kind, in the version in which we asked for it."""
+    """404: the server no longer has the kind in this API version."""
 
 
-# --- what the server says ------------------------------------------------------------------------
+# --- what the server sends -----------------------------------------------------------------------
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -78,37 +78,42 @@ _PAGE = msgspec.json.Decoder(_Page)
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """Some sights of a kind; ``complete``: with them, everything that there is has been shown."""
+class WatchBatch:
+    """Events of one kind, in order. ``complete``: with them, the list is complete."""
 
-    sights: tuple[Sight, ...]
+    events: tuple[ClusterEvent, ...]
     complete: bool = False
 
 
 @dataclass(slots=True)
-class Ways:
-    """What was learned about a server by all who follow it."""
+class ServerAbilities:
+    """What the reflectors of all kinds have found out about the server."""
 
     streams_lists: bool = True
 
 
-Deliver = Callable[[Portion], Awaitable[None]]
+Deliver = Callable[[WatchBatch], Awaitable[None]]
 
 
 class Reflector:
-    """Follows one kind until cancelled."""
+    """Lists and watches one kind until cancelled."""
 
     def __init__(
-        self, kind: str, connection: Channel, discovery: Discovery, ways: Ways, deliver: Deliver
+        self,
+        kind: str,
+        connection: Channel,
+        discovery: Discovery,
+        abilities: ServerAbilities,
+        deliver: Deliver,
     ) -> None:
-        self.mirror = Mirror(kind)
+        self.known = KnownObjects(kind)
         self._kind = kind
         self._connection = connection
         self._discovery = discovery
-        self._ways = ways
+        self._abilities = abilities
         self._deliver = deliver
-        self._pauses = Pauses(kind)
-        self._version = ""  # up to which everything was shown; empty: list first
+        self._backoff = RetryBackoff(kind)
+        self._version = ""  # everything up to this resource version was delivered; empty: list first
         self._failures = 0
 
     async def run(self) -> None:
@@ -118,19 +123,20 @@ class Reflector:
                 await asyncio.sleep(pause)
 
     async def _step(self) -> float:
-        """Lists or watches until that ends; how long to wait before going on."""
+        """Lists or watches until that ends; returns how many seconds to wait before the next step."""
         try:
-            place = await self._discovery.find(self._kind)
-            if place is None:
+            mapping = await self._discovery.find(self._kind)
+            if mapping is None:
                 return await self._absent()
             began = asyncio.get_running_loop().time()
-            await self._follow(place)
-            # A server that ends every watch at once must not be asked all the time.
+            await self._follow(mapping)
+            # A watch that ended normally is resumed at once, unless it was so short that this would spin.
             lasted = asyncio.get_running_loop().time() - began
-            return 0.0 if lasted >= self._pauses.first else self._pauses.first
+            return 0.0 if lasted >= self._backoff.first else self._backoff.first
         except ExpiredError:
             return self._expired()
         except VanishedError as error:
+            # The CRD was deleted, or an upgrade removed this version: discover again, then relist.
             self._version = ""
             self._discovery.forget(self._kind)
             return self._failed(str(error))
@@ -139,167 +145,182 @@ class Reflector:
 
     def _failed(self, why: str) -> float:
         self._failures += 1
-        pause = self._pauses.after(self._failures)
+        pause = self._backoff.after(self._failures)
+        # One failure is routine, e.g. when an API server restarts behind a load balancer.
         level = logging.INFO if self._failures == 1 else logging.WARNING
-        _log.log(level, "%s cannot be followed, trying again in %.1f s: %s", self._kind, pause, why)
+        _log.log(level, "watching %s failed, retrying in %.1f s: %s", self._kind, pause, why)
         return pause
 
     def _expired(self) -> float:
-        """Usual after a restart of the server, which answers again now, while what we know is old."""
-        why = "its history no longer reaches back to what was seen"
+        """Relist. This is routine after a server restart: the new server has no history for our version.
+
+        It counts as a failure only in the middle of a list, where it could repeat forever.
+        """
+        why = "the server no longer has the resource version that was seen last"
         if not self._version:
             return self._failed(why)
         self._version = ""
         self._failures = 0
-        _log.info("%s is listed anew: %s", self._kind, why)
-        return self._pauses.after(1)
+        _log.info("relisting %s: %s", self._kind, why)
+        # All kinds expire at the same moment: the backoff of each kind spreads the relists.
+        return self._backoff.after(1)
 
     async def _absent(self) -> float:
-        """The server has no such kind. It may get it, by an upgrade or a definition."""
+        """The server has no such kind: it has no objects either, until an upgrade or a CRD adds the kind."""
         self._version = ""
-        self.mirror.begin_list()
-        await self._deliver(Portion(tuple(self.mirror.end_list()), complete=True))
+        self.known.begin_list()
+        await self._deliver(WatchBatch(tuple(self.known.end_list()), complete=True))
         await asyncio.sleep(spread(self._kind, _LOOK_AGAIN_SECONDS))
         self._discovery.forget(self._kind)
         return 0.0
 
-    async def _follow(self, place: Place) -> None:
+    async def _follow(self, mapping: RestMapping) -> None:
         if self._version:
-            await self._watch(place, (("resourceVersion", self._version),))
-        elif self._ways.streams_lists:
-            await self._stream_list(place)
+            await self._watch(mapping, (("resourceVersion", self._version),))
+        elif self._abilities.streams_lists:
+            await self._stream_list(mapping)
         else:
-            await self._list_and_watch(place)
+            await self._list_and_watch(mapping)
 
     # --- lists -----------------------------------------------------------------------------------
 
-    async def _stream_list(self, place: Place) -> None:
-        self.mirror.begin_list()
+    async def _stream_list(self, mapping: RestMapping) -> None:
+        self.known.begin_list()
         whole = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
         try:
-            await self._watch(place, whole)
+            await self._watch(mapping, whole)
         except RefusedError as error:
             if error.response.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
                 raise
-            self._ways.streams_lists = False
-            await self._list_and_watch(place)
+            self._abilities.streams_lists = False
+            await self._list_and_watch(mapping)
 
-    async def _list_and_watch(self, place: Place) -> None:
-        await self._list(place)
-        await self._watch(place, (("resourceVersion", self._version),))
+    async def _list_and_watch(self, mapping: RestMapping) -> None:
+        await self._list(mapping)
+        await self._watch(mapping, (("resourceVersion", self._version),))
 
-    async def _list(self, place: Place) -> None:
-        """In portions; where the list gets too old on the way, once more and all at once."""
-        self.mirror.begin_list()
-        token, limit = "", _PORTION
+    async def _list(self, mapping: RestMapping) -> None:
+        """In pages. If the continue token expires on the way, once more without a limit, as client-go does:
+        on a busy server every paged attempt could expire."""
+        self.known.begin_list()
+        token, limit = "", _PAGE_SIZE
         while True:
-            response = await self._connection.send(_list_request(place, token, limit))
+            response = await self._connection.send(_list_request(mapping, token, limit))
             if response.status == HTTPStatus.GONE and token:
-                self.mirror.begin_list()
+                self.known.begin_list()
                 token, limit = "", 0
                 continue
             page = _page(response)
             self._failures = 0
-            await self._deliver(Portion(tuple(self._shown(place, page.items or ()))))
+            await self._deliver(WatchBatch(tuple(self._shown(mapping, page.items or ()))))
             token = page.metadata.continue_
             if not token:
                 break
         self._version = page.metadata.resource_version
-        await self._deliver(Portion(tuple(self.mirror.end_list()), complete=True))
+        await self._deliver(WatchBatch(tuple(self.known.end_list()), complete=True))
 
-    def _shown(self, place: Place, items: Iterable[msgspec.Raw]) -> Iterator[Sight]:
+    def _shown(self, mapping: RestMapping, items: Iterable[msgspec.Raw]) -> Iterator[ClusterEvent]:
         for item in items:
-            yield from self._show(place, item)
+            yield from self._show(mapping, item)
 
-    def _show(self, place: Place, raw: msgspec.Raw) -> Iterator[Sight]:
-        result = place.reader.read(raw)
-        meta = _metadata_of(place, result, raw)
+    def _show(self, mapping: RestMapping, raw: msgspec.Raw) -> Iterator[ClusterEvent]:
+        result = mapping.reader.read(raw)
+        meta = _metadata_of(mapping, result, raw)
         if meta is None:
-            _log.warning("a %s without a readable name was passed over", self._kind)
+            _log.warning("skipped a %s whose metadata.name cannot be read", self._kind)
             return
         self._advance(meta.resource_version)
-        yield from self.mirror.show(meta, result)
+        yield from self.known.show(meta, result)
 
     # --- watches ---------------------------------------------------------------------------------
 
-    async def _watch(self, place: Place, start: tuple[tuple[str, str], ...]) -> None:
-        """Until the server ends it."""
-        seconds = int(spread(self._kind, _WATCH_SECONDS))
+    async def _watch(self, mapping: RestMapping, start: tuple[tuple[str, str], ...]) -> None:
+        """Delivers events until the server ends the watch."""
+        seconds = int(spread(self._kind, _WATCH_SECONDS))  # kinds differ, so that they do not resume together
         query = (
             *(("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds))),
-            *_selection(place),
+            *_selection(mapping),
             *start,
         )
-        request = Request("GET", place.path(), query)
+        request = KubeRequest("GET", mapping.path(), query)
         try:
             async with aclosing(self._connection.lines(request)) as batches:
                 while (lines := await self._next(batches)) is not None:
-                    await self._take(place, lines)
+                    await self._deliver_lines(mapping, lines)
         except RefusedError as error:
-            raise _judged(error) from error
+            raise _specific(error) from error
 
     async def _next(self, batches: AsyncGenerator[list[bytes], None]) -> list[bytes] | None:
-        """In the middle of a list somebody must say something; afterwards it may be quiet for long."""
+        """The next lines. A streamed list must not stall; after its end a quiet watch is normal."""
         try:
             async with asyncio.timeout(None if self._version else _LIST_SILENCE_SECONDS):
                 return await anext(batches, None)
         except TimeoutError as error:
-            raise NoAnswerError(f"the list of {self._kind} does not go on") from error
+            raise NoAnswerError(
+                f"the list of {self._kind} stalled for {_LIST_SILENCE_SECONDS:g} s"
+            ) from error
 
-    async def _take(self, place: Place, lines: list[bytes]) -> None:
-        """Tells what the lines say. What is taken note of must be told: it will not come again."""
-        sights: list[Sight] = []
+    async def _deliver_lines(self, mapping: RestMapping, lines: list[bytes]) -> None:
+        """Delivers what the lines say, also if a later line is an error.
+
+        By then ``_version`` and ``known`` have moved past the earlier lines: the server will not send those
+        again, so dropping them would leave a gap.
+        """
+        events: list[ClusterEvent] = []
         try:
             for line in lines:
-                ends_list = self._understood(place, line, sights)
+                ends_list = self._read_line(mapping, line, events)
                 self._failures = 0
                 if ends_list:
-                    await self._deliver(Portion((*sights, *self.mirror.end_list()), complete=True))
-                    sights.clear()
+                    await self._deliver(WatchBatch((*events, *self.known.end_list()), complete=True))
+                    events.clear()
         except Exception:
-            await self._tell(sights)
+            await self._deliver_events(events)
             raise
-        await self._tell(sights)
+        await self._deliver_events(events)
 
-    async def _tell(self, sights: list[Sight]) -> None:
-        if sights:
-            await self._deliver(Portion(tuple(sights)))
+    async def _deliver_events(self, events: list[ClusterEvent]) -> None:
+        if events:
+            await self._deliver(WatchBatch(tuple(events)))
 
-    def _understood(self, place: Place, raw: bytes, sights: list[Sight]) -> bool:
-        """Takes note of a line; whether it is the end of the list."""
+    def _read_line(self, mapping: RestMapping, raw: bytes, events: list[ClusterEvent]) -> bool:
+        """Appends the events of a line; returns whether it ends the list."""
         try:
             line = _LINE.decode(raw)
         except UNDECODABLE as error:
-            raise NoAnswerError(f"the watch of {place.plural} said what is no event") from error
+            raise NoAnswerError(
+                f"the watch of {mapping.plural} sent a line that is not a watch event"
+            ) from error
         match line.type:
             case "ADDED" | "MODIFIED":
-                sights += self._show(place, line.object)
+                events += self._show(mapping, line.object)
             case "DELETED":
-                sights += self._removed(place, line.object)
+                events += self._removed(mapping, line.object)
             case "BOOKMARK":
                 return self._marked(line.object)
             case "ERROR":
                 raise _error(line.object)
         return False
 
-    def _removed(self, place: Place, raw: msgspec.Raw) -> Iterator[Sight]:
-        result = place.reader.read(raw)
-        meta = _metadata_of(place, result, raw)
+    def _removed(self, mapping: RestMapping, raw: msgspec.Raw) -> Iterator[ClusterEvent]:
+        result = mapping.reader.read(raw)
+        meta = _metadata_of(mapping, result, raw)
         if meta is not None:
             self._advance(meta.resource_version)
-            yield from self.mirror.remove(meta)
+            yield from self.known.remove(meta)
 
     def _marked(self, raw: msgspec.Raw) -> bool:
         meta = _metadata_in(raw) or ObjectMeta()
         if not self._version and _END_OF_LIST not in meta.annotations:
-            return False  # in the middle of a list nothing can be taken up again
+            # Within a streamed list a bookmark is no place to resume: objects of lower versions may follow.
+            return False
         ends_list = not self._version
         self._version = self._version or meta.resource_version
         self._advance(meta.resource_version)
         return ends_list
 
     def _advance(self, version: str) -> None:
-        """Never back: what was shown must not be shown again as it was before."""
+        """Moves forward only: resuming at an older version would deliver outdated states again."""
         if self._version and _is_later(version, self._version):
             self._version = version
 
@@ -308,14 +329,14 @@ def _is_later(one: str, other: str) -> bool:
     return (len(one), one) > (len(other), other)
 
 
-def _metadata_of(place: Place, result: Result, raw: msgspec.Raw) -> ObjectMeta | None:
-    """Also of an object that cannot be read otherwise; None if not even its name can be."""
+def _metadata_of(mapping: RestMapping, result: Result, raw: msgspec.Raw) -> ObjectMeta | None:
+    """Also of an object that cannot be decoded; None if not even its name can be read."""
     if isinstance(result, Decoded):
         return result.object.metadata
     meta = _metadata_in(raw)
     if meta is None or not meta.name:
         return None
-    return msgspec.structs.replace(meta, namespace=meta.namespace if place.namespaced else "")
+    return msgspec.structs.replace(meta, namespace=meta.namespace if mapping.namespaced else "")
 
 
 def _metadata_in(raw: msgspec.Raw) -> ObjectMeta | None:
@@ -325,29 +346,29 @@ def _metadata_in(raw: msgspec.Raw) -> ObjectMeta | None:
         return None
 
 
-# --- what the server refuses ---------------------------------------------------------------------
+# --- requests and errors -------------------------------------------------------------------------
 
 
-def _selection(place: Place) -> tuple[tuple[str, str], ...]:
-    return _NOT_ENDED if place.kind == "Pod" else ()
+def _selection(mapping: RestMapping) -> tuple[tuple[str, str], ...]:
+    return _NOT_ENDED if mapping.kind == "Pod" else ()
 
 
-def _list_request(place: Place, token: str, limit: int) -> Request:
-    portion = {"limit": str(limit) if limit else "", "continue": token}
-    query = (pair for pair in portion.items() if pair[1])
-    return Request("GET", place.path(), (*_selection(place), *query))
+def _list_request(mapping: RestMapping, token: str, limit: int) -> KubeRequest:
+    paging = {"limit": str(limit) if limit else "", "continue": token}
+    query = (pair for pair in paging.items() if pair[1])
+    return KubeRequest("GET", mapping.path(), (*_selection(mapping), *query))
 
 
-def _page(response: Response) -> _Page:
+def _page(response: KubeResponse) -> _Page:
     if not response.is_success:
-        raise _judged(RefusedError(response))
+        raise _specific(RefusedError(response))
     try:
         return _PAGE.decode(response.body)
     except UNDECODABLE as error:
-        raise NoAnswerError("the server answered with what is no list") from error
+        raise NoAnswerError("the server's response is not a list") from error
 
 
-def _judged(error: RefusedError) -> Exception:
+def _specific(error: RefusedError) -> Exception:
     match error.response.status:
         case HTTPStatus.GONE:
             return ExpiredError()
@@ -364,4 +385,4 @@ def _error(raw: msgspec.Raw) -> Exception:
         status = _Status()
     if status.code == HTTPStatus.GONE:
         return ExpiredError()
-    return NoAnswerError(f"the server ended the watch: {status.message or 'it did not say why'}")
+    return NoAnswerError(f"the server ended the watch: {status.message or 'it gave no reason'}")

@@ -29,7 +29,7 @@ from reprieve.cluster.mini.sqlite_backend import SqliteBackend, StorageError
 from reprieve.cluster.mini.store import Part, Store, parsed, without_status
 from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
-from reprieve.cluster.port import Answer, Lost, Refused, Sight, Succeeded
+from reprieve.cluster.port import Answer, ClusterEvent, Lost, Refused, Succeeded
 from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.json import Json
@@ -60,7 +60,7 @@ class MiniCluster:
 
     # --- the port --------------------------------------------------------------------------------
 
-    async def watch(self) -> AsyncIterator[Sight]:
+    async def watch(self) -> AsyncIterator[ClusterEvent]:
         self._opened += 1
         watch = FaultyWatch(self.store, WATCHED, self.clock, self._faults, self._opened)
         self._watches.append(watch)
@@ -166,7 +166,7 @@ def _kind(name: str) -> ResourceKind:
     return kind
 
 
-def sight_of(change: WatchEvent) -> Sight:
+def sight_of(change: WatchEvent) -> ClusterEvent:
     target = target_of(change.object)
     if change.type is EventType.DELETED:
         return Gone(target, str(change.version))

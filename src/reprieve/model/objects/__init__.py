@@ -1,30 +1,33 @@
 """The Kubernetes objects, as far as placement and preemption read them.
 
-These records say what the API server holds, field by field, and nothing of what it means: quantities and
-selectors are still text here. Fields nobody reads are not declared, so decoding skips them.
+These records mirror the API, field by field: quantities and selectors are still text here. Fields that are
+not read are not declared, so decoding skips them.
 """
 
-from reprieve.model.objects.disks import (
-    AwsElasticBlockStore,
-    AzureDisk,
-    Cinder,
-    ClaimSource,
-    CloudDisk,
-    CsiSource,
-    GcePersistentDisk,
-    ImageSource,
-    Iscsi,
-    PortworxVolume,
-    Rbd,
-    Volume,
+from reprieve.model.objects.meta import (
+    Condition,
+    Count,
+    Ignored,
+    Int32,
+    Int64,
+    LabelSelector,
+    LabelSelectorRequirement,
+    Named,
+    NodeSelector,
+    NodeSelectorTerm,
+    ObjectMeta,
+    OwnerReference,
+    Problem,
+    Quantity,
+    Record,
+    Ref,
+    ResourceRequirements,
+    Time,
 )
 from reprieve.model.objects.node import ContainerImage, Node, NodeSpec, NodeStatus, PodPreemptionPolicy, Taint
-from reprieve.model.objects.others import (
-    DisruptionBudgetSpec,
-    DisruptionBudgetStatus,
+from reprieve.model.objects.owners import (
     Namespace,
     OwnerSpec,
-    PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
     Service,
@@ -53,6 +56,25 @@ from reprieve.model.objects.pod import (
     VolumeMount,
     WeightedPodAffinityTerm,
 )
+from reprieve.model.objects.pod_volumes import (
+    AwsElasticBlockStore,
+    AzureDisk,
+    Cinder,
+    ClaimSource,
+    CloudDisk,
+    CsiSource,
+    GcePersistentDisk,
+    ImageSource,
+    Iscsi,
+    PortworxVolume,
+    Rbd,
+    Volume,
+)
+from reprieve.model.objects.policy import (
+    DisruptionBudgetSpec,
+    DisruptionBudgetStatus,
+    PodDisruptionBudget,
+)
 from reprieve.model.objects.scheduling import (
     CompositePodGroup,
     CompositePodGroupTemplate,
@@ -64,26 +86,6 @@ from reprieve.model.objects.scheduling import (
     PriorityClass,
     Workload,
     WorkloadRef,
-)
-from reprieve.model.objects.shared import (
-    Condition,
-    Count,
-    Ignored,
-    Int32,
-    Int64,
-    LabelSelector,
-    LabelSelectorRequirement,
-    Named,
-    NodeSelector,
-    NodeSelectorTerm,
-    ObjectMeta,
-    OwnerReference,
-    Problem,
-    Quantity,
-    Record,
-    Ref,
-    ResourceRequirements,
-    Time,
 )
 from reprieve.model.objects.storage import (
     AttachedSource,
@@ -241,9 +243,9 @@ POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 
 
 def group_of(pod: Pod) -> str:
-    """The name of the pod's PodGroup, or nothing.
+    """The name of the pod's PodGroup, or empty.
 
-    The label is the link where the API has no field for it: the API server drops what it does not know.
+    The label is for API servers without the field: they drop fields that they do not know.
     """
     group = pod.spec.scheduling_group
     if group is not None and group.pod_group_name:
@@ -257,5 +259,5 @@ def ref_of(thing: KubernetesObject) -> Ref:
 
 
 def runs(pod: Pod) -> bool:
-    """Whether a pod still needs or will need room; finished ones are not part of the picture."""
+    """Whether a pod uses or will use resources; finished pods do not count."""
     return pod.status.phase not in ("Succeeded", "Failed")

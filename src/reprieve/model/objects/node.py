@@ -1,6 +1,6 @@
-"""A node: what it has, and whom it takes."""
+"""A node: its capacity, taints, images and features."""
 
-from reprieve.model.objects.shared import Condition, Int64, ObjectMeta, Quantity, Record
+from reprieve.model.objects.meta import Condition, Int64, ObjectMeta, Quantity, Record
 
 
 class Taint(Record, frozen=True):

@@ -1,9 +1,8 @@
-"""A pod: what it asks of its place, and what is reported of it."""
+"""A pod: its spec, and its status."""
 
 import msgspec
 
-from reprieve.model.objects.disks import Volume
-from reprieve.model.objects.shared import (
+from reprieve.model.objects.meta import (
     Condition,
     Ignored,
     Int32,
@@ -18,6 +17,7 @@ from reprieve.model.objects.shared import (
     ResourceRequirements,
     Time,
 )
+from reprieve.model.objects.pod_volumes import Volume
 
 
 class ContainerPort(Record, frozen=True):
@@ -70,7 +70,7 @@ class WeightedPodAffinityTerm(Record, frozen=True):
 
 
 class PodAffinity(Record, frozen=True):
-    """Also what podAntiAffinity looks like."""
+    """Also the type of podAntiAffinity."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
     preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
@@ -126,7 +126,7 @@ class PodSpec(Record, frozen=True):
     scheduling_gates: tuple[Named, ...] = ()
     scheduling_group: SchedulingGroup | None = None
     termination_grace_period_seconds: Int64 | None = None
-    # Decoded only to be refused.
+    # Decoded only to reject pods that use them.
     resource_claims: tuple[Ignored, ...] = ()
     workload_ref: Ignored | None = None
 
@@ -149,7 +149,7 @@ class OverheadResource(Record, frozen=True):
 
 
 class ClaimedResources(Record, frozen=True):
-    """What of the node's own resources a pod was given through a claim."""
+    """The node's own resources that a pod was given through a ResourceClaim."""
 
     containers: tuple[str, ...] = ()
     mapping: tuple[MappedResource, ...] = ()

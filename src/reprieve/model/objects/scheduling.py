@@ -1,6 +1,6 @@
-"""Groups of pods, the Workloads they are made for, and priority classes."""
+"""PodGroups, CompositePodGroups, their Workloads, and PriorityClasses."""
 
-from reprieve.model.objects.shared import Condition, Count, Int32, ObjectMeta, Record
+from reprieve.model.objects.meta import Condition, Count, Int32, ObjectMeta, Record
 
 
 class GangPolicy(Record, frozen=True):
@@ -15,7 +15,7 @@ class WorkloadRef(Record, frozen=True):
 
 
 class PodGroupSpec(Record, frozen=True):
-    """One stored form for every spelling of the API; ``gang`` is None for the basic policy."""
+    """One form for all API versions; ``gang`` is None for the basic policy."""
 
     gang: GangPolicy | None = None
     disrupted_whole: bool = False

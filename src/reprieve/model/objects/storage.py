@@ -1,9 +1,8 @@
-"""Volumes with their claims, classes, drivers and attachments."""
+"""PersistentVolumes, their claims, StorageClasses, and the CSI objects."""
 
 import msgspec
 
-from reprieve.model.objects.disks import CloudDisk
-from reprieve.model.objects.shared import (
+from reprieve.model.objects.meta import (
     Int32,
     LabelSelector,
     NodeSelector,
@@ -12,6 +11,7 @@ from reprieve.model.objects.shared import (
     Record,
     ResourceRequirements,
 )
+from reprieve.model.objects.pod_volumes import CloudDisk
 
 
 class VolumeNodeAffinity(Record, frozen=True):

@@ -1,14 +1,14 @@
-"""What a node must fulfil, one module per family; ``CONSTRAINTS`` is their order.
+"""The constraints on nodes, one module per family; ``CONSTRAINTS`` is their order.
 
-The first constraint that refuses a node gives its reason. The order is kube-scheduler's, so that the
-reasons people know come first: what holds for every node, then what differs from node to node.
+The first constraint that rejects a node gives its reason. The order is kube-scheduler's, so that the reasons
+that people know come first: those that hold for every node, then those that differ from node to node.
 """
 
 from reprieve.placement.constraints import node, pods, ports, resources, spread, volumes
 from reprieve.placement.demand import Constraint
 from reprieve.placement.profile import Profile
 
-# With the names that people know: a profile leaves a constraint out by the name of its plugin.
+# By the name of kube-scheduler's plugin, with which a profile disables them.
 BY_PLUGIN: tuple[tuple[str, Constraint], ...] = (
     ("VolumeBinding", volumes.claims),
     ("NodeUnschedulable", node.unschedulable),

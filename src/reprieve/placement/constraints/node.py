@@ -1,4 +1,4 @@
-"""Does the node itself suit: cordons, taints, selectors and affinity, declared features."""
+"""Constraints on the node itself: cordons, taints, node selectors and affinity, declared features."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ def unschedulable(ask: Ask) -> Iterator[Rejection]:
 
 
 def taints(ask: Ask) -> Iterator[Rejection]:
-    """The first taint that is not tolerated is the reason, as kubectl describe lists them."""
+    """The first taint that is not tolerated is the reason, in the order of kubectl describe."""
     column = ask.view.nodes.taints
     offending = [first_untolerated(taints, ask.shape.tolerations) for taints in column.things]
     for taint in dict.fromkeys(offending):

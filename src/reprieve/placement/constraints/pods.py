@@ -1,6 +1,6 @@
-"""Is the node near the pods that the new pod must be with, and apart from pods that it must not meet?
+"""Required pod affinity and anti-affinity.
 
-Near means within one topology domain: see ``near``. Preferences are not looked at here.
+Near means within one topology domain: see ``near``. Preferred terms are for ``scoring``.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from reprieve.placement.topology import near
 
 
 def pod_affinity(ask: Ask) -> Iterator[Rejection]:
-    """A node is refused for the first of the reasons only, as kube-scheduler does."""
+    """A node is rejected for the first of the reasons only, as in kube-scheduler."""
     refused = np.zeros(len(ask.view.nodes), np.bool_)
     for rejection in _rejections(ask):
         yield Rejection(rejection.rows & ~refused, rejection.reason, rejection.curable)
@@ -34,10 +34,10 @@ def _rejections(ask: Ask) -> Iterator[Rejection]:
 def _in_company(ask: Ask, terms: tuple[PodTerm, ...]) -> Mask:
     """Nodes near pods that match *all* terms, by the topology of each term.
 
-    If there are no such pods and the newcomer would be one, it is the first of its kind and may start
-    wherever all the topologies exist.
+    If there are no such pods and the incoming pod matches its own terms, it is the first of its kind and may
+    run wherever all the topologies exist.
     """
-    wanted: Mask = np.logical_and.reduce([ask.view.pods_meant(term) for term in terms])
+    wanted: Mask = np.logical_and.reduce([ask.view.pods_matching(term) for term in terms])
     keys = dict.fromkeys(term.topology_key for term in terms)
     company = np.flatnonzero(wanted)
     counts = [near(ask, key, company) for key in keys]
@@ -48,19 +48,19 @@ def _in_company(ask: Ask, terms: tuple[PodTerm, ...]) -> Mask:
 
 
 def kept_apart(ask: Ask) -> Iterator[tuple[str, Ints]]:
-    """Pods (rows) that the new pod may not be near, by its own terms or by theirs, and by which topology."""
+    """Pods (rows) that the incoming pod may not be near, by its own terms or by theirs, and the topology."""
     yield from _avoided(ask)
     yield from _avoiding(ask)
 
 
 def _avoided(ask: Ask) -> Iterator[tuple[str, Ints]]:
-    """Pods from which the newcomer's own terms keep it apart."""
+    """Pods that the anti-affinity of the incoming pod excludes."""
     for term in ask.shape.anti_affinity:
-        yield term.topology_key, np.flatnonzero(ask.view.pods_meant(term))
+        yield term.topology_key, np.flatnonzero(ask.view.pods_matching(term))
 
 
 def _avoiding(ask: Ask) -> Iterator[tuple[str, Ints]]:
-    """Pods whose terms keep the newcomer away."""
+    """Pods whose anti-affinity excludes the incoming pod."""
     carried = ask.view.pods.anti_affinity
-    for topology_key, weights in ask.view.mentions(ask.pod).anti_affinity.items():
+    for topology_key, weights in ask.view.terms_matching(ask.pod).anti_affinity.items():
         yield topology_key, carried.weighed(weights)[0]

@@ -1,4 +1,4 @@
-"""Is a host port free: by protocol, number and address."""
+"""Free host ports: by protocol, number and address."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Is there room: every resource the pod requests, and one more pod."""
+"""Free resources: every resource that the pod requests, and one more pod."""
 
 from collections.abc import Iterator
 
@@ -12,12 +12,12 @@ from reprieve.placement.reasons import Code, Reason, Rejection
 
 def resources(ask: Ask) -> Iterator[Rejection]:
     view = ask.view
-    asked = view.pods.requests[:, ask.pod]
-    for row in np.flatnonzero(asked):
+    requests = view.pods.requests[:, ask.pod]
+    for row in np.flatnonzero(requests):
         name = view.axis.names[row]
         if is_ignored(name, ask.profile):
             continue
-        amount, capacity = asked[row], view.allocatable[row]
+        amount, capacity = requests[row], view.allocatable[row]
         short = capacity - view.requested[row] < amount
         if not short.any():
             continue
@@ -33,7 +33,7 @@ def resources(ask: Ask) -> Iterator[Rejection]:
 
 
 def is_ignored(name: str, profile: Profile) -> bool:
-    """Extended resources that another component manages, by name or by the part before the slash."""
+    """Extended resources that the profile ignores, by name or by the group before the slash."""
     return name in profile.ignored_resources or (
         "/" in name and name.split("/", maxsplit=1)[0] in profile.ignored_resource_groups
     )

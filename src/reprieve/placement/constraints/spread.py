@@ -1,4 +1,4 @@
-"""Would the pod leave its kind spread too unevenly over zones, hosts or the like."""
+"""Required topology spread constraints."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from reprieve.placement.spread_rules import fully_labelled, homes, included, rul
 
 
 def spread(ask: Ask) -> Iterator[Rejection]:
-    """The first rule that refuses a node is its reason, and says whether evictions could help."""
+    """The first rule that rejects a node gives its reason."""
     rules = rules_of(ask, required=True)
     if not rules:
         return
@@ -34,7 +34,7 @@ def spread(ask: Ask) -> Iterator[Rejection]:
 
 
 def _overfull(ask: Ask, rule: SpreadRule, matches: Ints, counting: Mask) -> Mask:
-    """The topology values (codes) that have so many more pods than the emptiest that one more is too many."""
+    """The topology values (codes) whose skew would exceed maxSkew with one more pod."""
     column = ask.view.nodes.label(rule.topology_key)
     domains = np.bincount(column.codes[counting], minlength=len(column.things)) > 0
     counts = np.bincount(column.codes[matches[counting[matches]]], minlength=len(column.things))

@@ -1,4 +1,4 @@
-"""Which node is in better company: near pods that attract the newcomer, far from those that repel it."""
+"""Preferred pod affinity and anti-affinity, of the incoming pod and of the pods that run."""
 
 from collections.abc import Iterator
 
@@ -18,23 +18,23 @@ def pod_affinity(ask: Ask, feasible: Mask) -> Ints | None:
 
 
 def _own_pulls(ask: Ask) -> Iterator[Ints]:
-    for wish in ask.shape.preferred_pods:
-        meant = np.flatnonzero(ask.view.pods_meant(wish.term))
-        yield wish.weight * near(ask, wish.term.topology_key, meant)
+    for preferred in ask.shape.preferred_pods:
+        pods = np.flatnonzero(ask.view.pods_matching(preferred.term))
+        yield preferred.weight * near(ask, preferred.term.topology_key, pods)
 
 
 def _pulls_of_others(ask: Ask) -> Iterator[Ints]:
-    """What other pods prefer pulls too, and so does what they require."""
-    pods, mentions = ask.view.pods, ask.view.mentions(ask.pod)
-    for topology_key, weights in mentions.preferred.items():
+    """Preferred terms of other pods count, and their required affinity, too, by hardPodAffinityWeight."""
+    pods, terms = ask.view.pods, ask.view.terms_matching(ask.pod)
+    for topology_key, weights in terms.preferred.items():
         yield near(ask, topology_key, *pods.preferred.weighed(weights))
-    for topology_key, weights in mentions.affinity.items():
+    for topology_key, weights in terms.affinity.items():
         pull = ask.profile.hard_pod_affinity_weight * weights
         yield near(ask, topology_key, *pods.affinity.weighed(pull))
 
 
 def _stretched(raw: Ints, feasible: Mask) -> Ints:
-    """The lowest feasible score becomes 0 and the highest 100; if all are equal, none is preferred."""
+    """Scales the lowest feasible score to 0 and the highest to 100; if all are equal, to 0."""
     scores = np.zeros(len(raw), np.int64)
     values = raw[feasible]
     lowest, highest = values.min(), values.max()

@@ -1,4 +1,4 @@
-"""Which node has the better use of its room: how full it gets, and how evenly."""
+"""Scores of resources: how full a node gets, and how evenly."""
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from functools import partial
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.model.kept import Rows
 from reprieve.model.resources import CPU, MEMORY, PODS, STANDARD
+from reprieve.model.score_cache import Rows
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import ResourceWeight, ShapePoint, Strategy
 from reprieve.placement.scoring.scale import HIGHEST
 
 _FLOORED = {CPU: 0, MEMORY: 1}  # row in the nonzero matrices
-_POINT = HIGHEST // 10  # what one of the ten points of a configured shape is worth
+_POINT = HIGHEST // 10  # a configured shape scores from 0 to 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Filling:
-    """One resource on every node: before the pod comes, with it, and how much there is."""
+    """One resource on every node: requested without the pod, with the pod, and the capacity."""
 
     weight: int
     before: Ints
@@ -30,7 +30,7 @@ class _Filling:
 def _fillings(
     ask: Ask, weights: tuple[ResourceWeight, ...], rows: Rows, *, floored: bool
 ) -> Iterator[_Filling]:
-    """Extended resources count only where the pod asks for them, and the number of pods never."""
+    """Extended resources count only if the pod requests them, and the number of pods never."""
     view = ask.view
     for resource in weights:
         row = view.axis.row(resource.name)
@@ -39,21 +39,21 @@ def _fillings(
         capacity = view.allocatable[row][rows]
         if floored and resource.name in _FLOORED:
             kind = _FLOORED[resource.name]
-            asked, before = view.pods.nonzero[kind, ask.pod], view.nonzero[kind][rows]
+            request, before = view.pods.nonzero[kind, ask.pod], view.nonzero[kind][rows]
         else:
-            asked, before = view.pods.requests[row, ask.pod], view.requested[row][rows]
-            if not asked and resource.name not in STANDARD:
+            request, before = view.pods.requests[row, ask.pod], view.requested[row][rows]
+            if not request and resource.name not in STANDARD:
                 continue
-        yield _Filling(resource.weight, before, before + asked, capacity)
+        yield _Filling(resource.weight, before, before + request, capacity)
 
 
 def allocation(ask: Ask, _: Mask) -> Ints:
-    """The profile's strategy: emptier nodes, fuller nodes, or a shape of one's own."""
-    return ask.view.scores_by_row(("allocation", *_asked(ask)), partial(_allocation, ask))
+    """The profile's strategy: LeastAllocated, MostAllocated or RequestedToCapacityRatio."""
+    return ask.view.scores_by_row(("allocation", *_cache_key(ask)), partial(_allocation, ask))
 
 
-def _asked(ask: Ask) -> tuple[Hashable, ...]:
-    """All that scores of resources know of a pod."""
+def _cache_key(ask: Ask) -> tuple[Hashable, ...]:
+    """Everything about a pod that these scores depend on."""
     shape = ask.shape
     return shape.requests, shape.nonzero_cpu, shape.nonzero_memory, ask.profile
 
@@ -83,7 +83,7 @@ def _most_allocated(filling: _Filling, capacity: Ints) -> Ints:
 
 
 def _weighted(fillings: list[_Filling], score: Callable[[_Filling, Ints], Ints]) -> Ints:
-    """The weighted mean; a resource a node does not have at all is left out for it."""
+    """The weighted mean over the resources that a node has."""
     total = np.zeros_like(fillings[0].before)
     weights = np.zeros_like(total)
     for filling in fillings:
@@ -94,7 +94,7 @@ def _weighted(fillings: list[_Filling], score: Callable[[_Filling, Ints], Ints])
 
 
 def _by_shape(fillings: list[_Filling], shape: tuple[ShapePoint, ...]) -> Ints:
-    """A broken line over utilisation; resources that score nothing are left out of the mean."""
+    """A piecewise linear function of utilization; resources that score 0 are left out of the mean."""
     by_percent = np.array([_on_line(shape, percent) for percent in range(101)], np.int64)
     total = np.zeros_like(fillings[0].before)
     weights = np.zeros_like(total)
@@ -104,7 +104,7 @@ def _by_shape(fillings: list[_Filling], shape: tuple[ShapePoint, ...]) -> Ints:
         scores = np.where(filling.capacity > 0, by_percent[percent], 0)
         total += scores * filling.weight
         weights += np.where(scores > 0, filling.weight, 0)
-    # Halves are rounded away from zero, and no score is negative.
+    # Rounded half up, as Go's math.Round does for scores, which are never negative.
     return np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
 
 
@@ -115,17 +115,17 @@ def _on_line(shape: tuple[ShapePoint, ...], percent: int) -> int:
                 return right.score * _POINT
             left = shape[i - 1]
             rise = (right.score - left.score) * _POINT * (percent - left.utilization)
-            # Toward zero, also on a falling line.
+            # Truncated toward zero, also on a falling line, as integer division in Go.
             return left.score * _POINT + int(rise / (right.utilization - left.utilization))
     return shape[-1].score * _POINT if shape else 0
 
 
 def balance(ask: Ask, _: Mask) -> Ints | None:
-    """Whether the pod evens out the use of resources or makes it more lopsided."""
-    asked = dict(ask.shape.requests)
-    if not any(asked.get(resource.name) for resource in ask.profile.balanced_resources):
+    """Whether the pod makes the use of resources more balanced or less."""
+    requests = dict(ask.shape.requests)
+    if not any(requests.get(resource.name) for resource in ask.profile.balanced_resources):
         return None
-    return ask.view.scores_by_row(("balance", *_asked(ask)), partial(_balance, ask))
+    return ask.view.scores_by_row(("balance", *_cache_key(ask)), partial(_balance, ask))
 
 
 def _balance(ask: Ask, rows: Rows) -> Ints:
@@ -137,7 +137,7 @@ def _balance(ask: Ask, rows: Rows) -> Ints:
 
 
 def _evenness(uses: list[tuple[Ints, Ints]]) -> Ints:
-    """100 when all resources are used to the same fraction, less the further apart they are."""
+    """100 if all resources are used to the same fraction, less the further the fractions are apart."""
     fractions = [_fraction(used, capacity) for used, capacity in uses]
     if len(uses) == 2 and all(capacity.all() for _, capacity in uses):
         spread: Floats = np.abs((fractions[0] - fractions[1]) / 2)
@@ -151,7 +151,7 @@ def _fraction(used: Ints, capacity: Ints) -> Floats:
 
 
 def _spread(fractions: list[Floats], present: list[Mask]) -> Floats:
-    """The standard deviation over the resources a node has; of two, half their distance."""
+    """The standard deviation over the resources that a node has; for two, half their distance."""
     count = np.maximum(sum(p.astype(np.float64) for p in present), 1.0)
     mean = sum(np.where(p, f, 0.0) for f, p in zip(fractions, present, strict=True)) / count
     squares = sum(np.where(p, (f - mean) * (f - mean), 0.0) for f, p in zip(fractions, present, strict=True))

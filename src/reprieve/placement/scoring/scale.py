@@ -1,4 +1,4 @@
-"""Bringing raw scores to the common range of 0 to 100."""
+"""Scales raw scores to the range 0 to 100."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ HIGHEST = 100
 
 
 def to_highest(raw: Ints, feasible: Mask, *, reverse: bool = False) -> Ints:
-    """In proportion to the largest feasible score; reversed, fewer is better."""
+    """In proportion to the largest feasible score; with ``reverse``, less is better."""
     largest = int(raw[feasible].max(initial=0))
     if largest == 0:
         return np.full(len(raw), HIGHEST if reverse else 0, np.int64)

@@ -1,4 +1,4 @@
-"""Where would the pod be most evenly spread among its kind."""
+"""Preferred topology spread constraints, and the default ones."""
 
 import math
 
@@ -18,7 +18,7 @@ def spread(ask: Ask, feasible: Mask) -> Ints | None:
     if not rules:
         return None
     counting = np.ones(len(feasible), np.bool_)
-    # Only the built-in defaults rate nodes that lack a label: without zones they still spread over hosts.
+    # Only the built-in defaults score nodes that lack a label: without zones they still spread over hosts.
     if ask.shape.spread or not ask.profile.system_default_spread:
         counting = fully_labelled(ask, rules)
     scored = feasible & counting
@@ -31,12 +31,12 @@ def spread(ask: Ask, feasible: Mask) -> Ints | None:
         else:
             eligible = included(ask, rule, counting)
             crowding += _in_domain(ask, rule, alike[eligible[alike]], scored)
-    rounded = (crowding + 0.5).astype(np.int64)  # halves go up, unlike with numpy's own rounding
+    rounded = (crowding + 0.5).astype(np.int64)  # half up, unlike np.round
     return _fewest_best(rounded, scored)
 
 
 def _on_host(ask: Ask, rule: SpreadRule, matches: Ints, scored: Mask) -> Floats:
-    """Each node is a domain of its own, whatever name it bears."""
+    """Each node is a domain of its own, whatever the value of its label."""
     counts = np.bincount(matches, minlength=len(scored))
     crowding = _weighed(counts, rule, int(np.count_nonzero(scored)))
     crowding[ask.view.nodes.label(_HOSTNAME).codes == 0] = 0
@@ -49,24 +49,24 @@ def _in_domain(ask: Ask, rule: SpreadRule, matches: Ints, scored: Mask) -> Float
     counts = np.bincount(codes[matches], minlength=len(column.things))
     domains = np.count_nonzero(np.bincount(codes[scored]))
     crowding = _weighed(counts, rule, int(domains))
-    crowding[0] = 0  # the rule does not speak of nodes without its label
+    crowding[0] = 0  # nodes without the label do not count
     return crowding[column.codes]
 
 
 def _domains(column: Column[str | None]) -> Ints:
-    """A node without the label is in one domain with those that have it empty."""
+    """Nodes without the label share a domain with those whose label is empty."""
     if "" not in column.index:
         return column.codes
     return np.where(column.codes > 0, column.codes, column.index[""])
 
 
 def _weighed(counts: Ints, rule: SpreadRule, domains: int) -> Floats:
-    """The more domains there are, the more one pod weighs in its own; the skew waters differences down."""
+    """Weighted by the logarithm of the number of domains; a larger maxSkew makes differences matter less."""
     return counts.astype(np.float64) * math.log(domains + 2) + (rule.max_skew - 1)
 
 
 def _fewest_best(crowding: Ints, scored: Mask) -> Ints:
-    """The least crowded get 100, the others less in proportion to the most crowded, unscored ones nothing."""
+    """100 for the least crowded, 0 for unscored nodes, the others in proportion to the most crowded."""
     scores = np.zeros(len(scored), np.int64)
     values = crowding[scored]
     most = int(values.max(initial=0))

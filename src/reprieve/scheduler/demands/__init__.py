@@ -1,6 +1,14 @@
 """The kinds of demand: a pod, a group of pods, a resize. What a kind does differently stands in its module.
 
 A requester is a demand in words of the cluster; ``placement.demand`` has the same in rows of a snapshot.
+Every kind has these in common:
+
+- ``key``, ``pods`` (those that wait), ``priority``, ``may_preempt``, ``target`` (which decisions name);
+- ``needed``: how many pods must find a node for any to get one; ``is_starting``: its pods need each other;
+- ``nominates``: its pods are nominated to the nodes they wait for;
+- ``forbidden``: why no pod may be evicted for it, whichever pods there are; empty if pods may be;
+- ``growth``: what a resize adds; ``helped_by``, ``considered`` and ``relevant``: which changes deserve
+  another decision, how many nodes there were to choose from, and which findings are worth reporting.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

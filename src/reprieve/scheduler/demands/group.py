@@ -5,6 +5,7 @@ If it fits its pods are bound, and any node may help it.
 
 from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from reprieve.model.columns import Mask
 from reprieve.model.effects import Target
@@ -17,6 +18,7 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.profile import Profile
 from reprieve.placement.reasons import Code
 from reprieve.scheduler.changes import Change, helpful
+from reprieve.scheduler.decision import Finding, Growth
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.group_rules import GroupRules, Membership
 from reprieve.scheduler.demands.not_yet import NotYet
@@ -60,6 +62,10 @@ class WaitingGroup:
     may_preempt: bool
     tree: GroupTree
 
+    nominates: ClassVar[bool] = True
+    forbidden: ClassVar[str] = ""
+    growth: ClassVar[Growth | None] = None
+
     @property
     def needed(self) -> int:
         return self.tree.needed
@@ -74,6 +80,12 @@ class WaitingGroup:
 
     def helped_by(self, codes: Collection[Code]) -> frozenset[Change]:
         return helpful(codes)
+
+    def considered(self, nodes: int) -> int:
+        return nodes
+
+    def relevant(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        return findings
 
     def beginning_with(self, reserved: Container[Target]) -> "WaitingGroup":
         """Pods for which room is reserved are placed before the others."""

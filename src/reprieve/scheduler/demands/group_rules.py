@@ -7,9 +7,9 @@ knows that there was a choice.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from reprieve.model.formatting import counted
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
-from reprieve.model.words import counted
 from reprieve.scheduler.group_mirror import GroupMirror
 from reprieve.scheduler.world import World
 

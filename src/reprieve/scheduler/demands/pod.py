@@ -12,6 +12,7 @@ from reprieve.placement.place import pod_demand
 from reprieve.placement.profile import Profile
 from reprieve.placement.reasons import Code
 from reprieve.scheduler.changes import Change, helpful
+from reprieve.scheduler.decision import Finding, Growth
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.not_yet import NotYet
 from reprieve.scheduler.status_reporter import StatusReporter
@@ -28,6 +29,9 @@ class WaitingPod:
 
     needed: ClassVar[int] = 1
     is_starting: ClassVar[bool] = False
+    nominates: ClassVar[bool] = True
+    forbidden: ClassVar[str] = ""
+    growth: ClassVar[Growth | None] = None
 
     @property
     def pods(self) -> tuple[CompiledPod, ...]:
@@ -39,6 +43,12 @@ class WaitingPod:
 
     def helped_by(self, codes: Collection[Code]) -> frozenset[Change]:
         return helpful(codes)
+
+    def considered(self, nodes: int) -> int:
+        return nodes
+
+    def relevant(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        return findings
 
 
 def waiting_pod(world: World, key: DemandKey) -> WaitingPod | NotYet | None:

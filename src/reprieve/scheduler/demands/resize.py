@@ -16,7 +16,7 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.reasons import Code
 from reprieve.preemption.policy import Resizes
 from reprieve.scheduler.changes import ROOM_IN_PLACE, Change
-from reprieve.scheduler.decision import Growth
+from reprieve.scheduler.decision import Finding, Growth
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.group_rules import GroupRules
 from reprieve.scheduler.demands.not_yet import NotYet
@@ -36,6 +36,7 @@ class WaitingResize:
 
     needed: ClassVar[int] = 1
     is_starting: ClassVar[bool] = False
+    nominates: ClassVar[bool] = False
 
     @property
     def pods(self) -> tuple[CompiledPod, ...]:
@@ -58,6 +59,14 @@ class WaitingResize:
 
     def helped_by(self, _: Collection[Code]) -> frozenset[Change]:
         return ROOM_IN_PLACE
+
+    def considered(self, _: int) -> int:
+        """How many nodes could have been chosen."""
+        return 1
+
+    def relevant(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        """That the pod cannot grow on other nodes goes without saying."""
+        return tuple(finding for finding in findings if finding.reason.code is not Code.OUTSIDE_DOMAIN)
 
 
 def waiting_resize(

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-from reprieve.cluster.kube.requests import Conversation, Request, ended
+from reprieve.cluster.kube.requests import ApiCall, KubeRequest, ended
 
 Answering = Callable[[asyncio.StreamWriter, str], Awaitable[None]]
 
@@ -39,7 +39,7 @@ def always(*answers: bytes) -> Answering:
     return answer
 
 
-def once(request: Request) -> Conversation:
+def once(request: KubeRequest) -> ApiCall:
     """A conversation of one request."""
     response = yield request
     return ended(response)

@@ -12,9 +12,9 @@ import pytest
 
 from reprieve.cluster.certificates import new_certificate
 from reprieve.cluster.kube.auth import Access
-from reprieve.cluster.kube.kubeconfig import AccessError, Cluster, Exec, Login, User
+from reprieve.cluster.kube.kubeconfig import AccessError, ExecPlugin, KubeconfigCluster, KubeconfigUser, Login
 
-PLAIN = Cluster(server="http://api/")
+PLAIN = KubeconfigCluster(server="http://api/")
 
 
 class HandClock:
@@ -30,15 +30,15 @@ def headers(access: Access) -> list[tuple[str, str]]:
 
 
 def test_tokens_and_passwords() -> None:
-    assert headers(Access(Login(PLAIN, User(token="t")))) == [("Authorization", "Bearer t")]
-    assert headers(Access(Login(PLAIN, User(username="u", password="p")))) == [
+    assert headers(Access(Login(PLAIN, KubeconfigUser(token="t")))) == [("Authorization", "Bearer t")]
+    assert headers(Access(Login(PLAIN, KubeconfigUser(username="u", password="p")))) == [
         ("Authorization", "Basic dTpw")
     ]
-    assert headers(Access(Login(PLAIN, User()))) == []
+    assert headers(Access(Login(PLAIN, KubeconfigUser()))) == []
 
 
-def test_acting_as_somebody_else() -> None:
-    user = User(impersonate="jane", as_uid="7", as_groups=("a", "b"), as_user_extra={"a/b": ("x",)})
+def test_impersonation() -> None:
+    user = KubeconfigUser(impersonate="jane", as_uid="7", as_groups=("a", "b"), as_user_extra={"a/b": ("x",)})
     assert headers(Access(Login(PLAIN, user))) == [
         ("Impersonate-User", "jane"),
         ("Impersonate-Uid", "7"),
@@ -51,7 +51,7 @@ def test_acting_as_somebody_else() -> None:
 def test_a_token_file_is_read_again(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", HandClock()
     file.write_text("first\n")
-    access = Access(Login(PLAIN, User(token="old", token_file=str(file))), clock=clock)
+    access = Access(Login(PLAIN, KubeconfigUser(token="old", token_file=str(file))), clock=clock)
     assert headers(access) == [("Authorization", "Bearer first")]
     file.write_text("second")
     assert headers(access) == [("Authorization", "Bearer first")]
@@ -64,24 +64,27 @@ def test_a_token_file_is_read_again(tmp_path: Path) -> None:
 
 def test_a_token_file_that_was_never_there() -> None:
     with pytest.raises(AccessError, match="tokenFile: /nowhere cannot be read"):
-        headers(Access(Login(PLAIN, User(token_file="/nowhere"))))
+        headers(Access(Login(PLAIN, KubeconfigUser(token_file="/nowhere"))))
 
 
 def test_a_token_that_was_written_down_serves_while_there_is_no_file(tmp_path: Path) -> None:
-    user = User(token="old", token_file=str(tmp_path / "token"))
+    user = KubeconfigUser(token="old", token_file=str(tmp_path / "token"))
     assert headers(Access(Login(PLAIN, user))) == [("Authorization", "Bearer old")]
 
 
-@pytest.mark.parametrize("user", [User(token="t"), User(username="u"), User(client_certificate_data="x")])
-def test_who_has_something_to_show_asks_no_plugin(user: User) -> None:
-    plugin = Exec(command="/no/such", api_version="client.authentication.k8s.io/v1")
+@pytest.mark.parametrize(
+    "user",
+    [KubeconfigUser(token="t"), KubeconfigUser(username="u"), KubeconfigUser(client_certificate_data="x")],
+)
+def test_static_credentials_win_over_a_plugin(user: KubeconfigUser) -> None:
+    plugin = ExecPlugin(command="/no/such", api_version="client.authentication.k8s.io/v1")
     headers(Access(Login(PLAIN, msgspec.structs.replace(user, exec=plugin))))
 
 
 def test_a_refused_token_is_read_at_once_but_not_all_the_time(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", HandClock()
     file.write_text("first")
-    access = Access(Login(PLAIN, User(token_file=str(file))), clock=clock)
+    access = Access(Login(PLAIN, KubeconfigUser(token_file=str(file))), clock=clock)
 
     async def main() -> None:
         first = await access.grant()
@@ -89,7 +92,7 @@ def test_a_refused_token_is_read_at_once_but_not_all_the_time(tmp_path: Path) ->
         assert access.renew(first)
         second = await access.grant()
         assert second.headers == (("Authorization", "Bearer second"),)
-        assert access.renew(first), "somebody else has renewed it meanwhile"
+        assert access.renew(first), "a concurrent request has renewed it"
         assert not access.renew(second)
         clock.now += 11
         assert access.renew(second)
@@ -98,11 +101,11 @@ def test_a_refused_token_is_read_at_once_but_not_all_the_time(tmp_path: Path) ->
 
 
 def test_a_token_that_cannot_change_is_not_tried_again() -> None:
-    access = Access(Login(PLAIN, User(token="t")))
+    access = Access(Login(PLAIN, KubeconfigUser(token="t")))
     assert not access.renew(asyncio.run(access.grant()))
 
 
-def counting_plugin(tmp_path: Path, **status: Any) -> Exec:
+def counting_plugin(tmp_path: Path, **status: Any) -> ExecPlugin:
     """Its token is how often it was run."""
     counter = tmp_path / "runs"
     version = "client.authentication.k8s.io/v1"
@@ -111,13 +114,13 @@ def counting_plugin(tmp_path: Path, **status: Any) -> Exec:
         f"import json; f = open({str(counter)!r}, 'a+'); f.write('x'); f.seek(0); n = len(f.read());"
         f"a = json.loads({json.dumps(answer)!r}); a['status']['token'] = str(n); print(json.dumps(a))"
     )
-    return Exec(command=sys.executable, api_version=version, args=("-c", script))
+    return ExecPlugin(command=sys.executable, api_version=version, args=("-c", script))
 
 
 def test_what_a_plugin_said_is_kept_until_it_expires_or_is_refused(tmp_path: Path) -> None:
     clock = HandClock()
     plugin = counting_plugin(tmp_path, expirationTimestamp="1970-01-01T01:00:00Z")
-    access = Access(Login(PLAIN, User(exec=plugin)), clock=clock)
+    access = Access(Login(PLAIN, KubeconfigUser(exec=plugin)), clock=clock)
 
     async def tokens(count: int) -> set[str]:
         grants = await asyncio.gather(*(access.grant() for _ in range(count)))
@@ -135,20 +138,20 @@ def test_what_a_plugin_said_is_kept_until_it_expires_or_is_refused(tmp_path: Pat
     asyncio.run(main())
 
 
-def test_a_plugin_that_fails_is_not_run_for_everybody_who_asks(tmp_path: Path) -> None:
+def test_a_failing_plugin_is_not_run_for_every_request(tmp_path: Path) -> None:
     clock, counter = HandClock(), tmp_path / "runs"
     script = f"open({str(counter)!r}, 'a').write('x'); raise SystemExit('no')"
     version = "client.authentication.k8s.io/v1"
-    plugin = Exec(command=sys.executable, api_version=version, args=("-c", script))
-    access = Access(Login(PLAIN, User(exec=plugin)), clock=clock)
+    plugin = ExecPlugin(command=sys.executable, api_version=version, args=("-c", script))
+    access = Access(Login(PLAIN, KubeconfigUser(exec=plugin)), clock=clock)
 
     async def main() -> None:
         for _ in range(3):
-            with pytest.raises(AccessError, match="ended with code 1: no"):
+            with pytest.raises(AccessError, match="exited with code 1: no"):
                 await access.grant()
         assert counter.read_text() == "x"
         clock.now += 11
-        with pytest.raises(AccessError, match="ended with code 1"):
+        with pytest.raises(AccessError, match="exited with code 1"):
             await access.grant()
         assert counter.read_text() == "xx"
 
@@ -167,8 +170,8 @@ def data(pem: bytes) -> str:
 def test_the_same_certificates_give_the_same_context_and_others_another(tmp_path: Path) -> None:
     clock, authority = HandClock(), tmp_path / "ca.pem"
     authority.write_bytes(OURS.certificate)
-    cluster = Cluster(server="https://api", certificate_authority=str(authority))
-    access = Access(Login(cluster, User()), clock=clock)
+    cluster = KubeconfigCluster(server="https://api", certificate_authority=str(authority))
+    access = Access(Login(cluster, KubeconfigUser()), clock=clock)
 
     async def main() -> None:
         first = (await access.grant()).tls
@@ -204,6 +207,6 @@ def test_the_same_certificates_give_the_same_context_and_others_another(tmp_path
     ],
 )
 def test_certificates_that_are_none(cluster: dict[str, Any], user: dict[str, Any], sentence: str) -> None:
-    access = Access(Login(Cluster(server="https://api", **cluster), User(**user)))
+    access = Access(Login(KubeconfigCluster(server="https://api", **cluster), KubeconfigUser(**user)))
     with pytest.raises(AccessError, match=sentence):
         asyncio.run(access.grant())

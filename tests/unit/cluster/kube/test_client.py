@@ -1,4 +1,4 @@
-"""One connection, over real sockets: what a failure means, how fast it goes, and whom it trusts."""
+"""One connection, over real sockets: what a failure means, the rate limit, and fencing."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,49 +11,51 @@ import pytest
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import (
     DEFAULT_LIMITS,
+    ClientLimits,
     Connection,
-    Limits,
     LineSplitter,
     NoAnswerError,
     RefusedError,
     connected,
 )
-from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
-from reprieve.cluster.kube.requests import Request, Response
+from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
 from reprieve.runtime.virtual_time import run
 from tests.unit.cluster.kube.listening import Answering, Listener, always, listening, once, text
 
-READ, WRITE = Request("GET", "/api/v1/pods"), Request("POST", "/api/v1/pods", (), b"{}")
+READ, WRITE = KubeRequest("GET", "/api/v1/pods"), KubeRequest("POST", "/api/v1/pods", (), b"{}")
 OK = text("200 OK")
 
 
 @asynccontextmanager
 async def connecting(
-    answering: Answering, limits: Limits = DEFAULT_LIMITS, user: User | None = None
+    answering: Answering, limits: ClientLimits = DEFAULT_LIMITS, user: KubeconfigUser | None = None
 ) -> AsyncIterator[tuple[Connection, Listener]]:
     async with listening(answering) as listener:
-        access = Access(Login(Cluster(server=f"http://127.0.0.1:{listener.port}"), user or User()))
+        access = Access(
+            Login(KubeconfigCluster(server=f"http://127.0.0.1:{listener.port}"), user or KubeconfigUser())
+        )
         async with connected(access, limits) as connection:
             yield connection, listener
 
 
-def asked(request: Request, answering: Answering, **limits: Any) -> Answer:
+def asked(request: KubeRequest, answering: Answering, **limits: Any) -> Answer:
     async def main() -> Answer:
-        async with connecting(answering, Limits(**limits)) as (connection, _):
-            return await connection.converse(once(request))
+        async with connecting(answering, ClientLimits(**limits)) as (connection, _):
+            return await connection.perform(once(request))
 
     return run(main())
 
 
 def test_a_request_as_it_goes_over_the_wire() -> None:
     async def main() -> None:
-        async with connecting(always(OK), user=User(token="t", as_groups=("a", "b"))) as (
+        async with connecting(always(OK), user=KubeconfigUser(token="t", as_groups=("a", "b"))) as (
             connection,
             listener,
         ):
             query = (("fieldSelector", "a!=b,c!=d"), ("watch", "true"))
-            await connection.send(Request("PATCH", "/x", query, b"{}", "application/merge-patch+json"))
+            await connection.send(KubeRequest("PATCH", "/x", query, b"{}", "application/merge-patch+json"))
             ((_, head),) = listener.heads
             assert head.startswith("PATCH /x?fieldSelector=a!%3Db,c!%3Dd&watch=true HTTP/1.1\r\n")
             lines = head.split("\r\n")
@@ -72,21 +74,23 @@ def test_a_request_as_it_goes_over_the_wire() -> None:
 def test_a_server_that_has_a_path_of_its_own() -> None:
     async def main() -> None:
         async with listening(always(OK)) as listener:
-            there = Cluster(server=f"http://127.0.0.1:{listener.port}/k8s/clusters/c-1/")
-            async with connected(Access(Login(there, User()))) as connection:
+            there = KubeconfigCluster(server=f"http://127.0.0.1:{listener.port}/k8s/clusters/c-1/")
+            async with connected(Access(Login(there, KubeconfigUser()))) as connection:
                 await connection.send(READ)
             assert listener.heads[0][1].startswith("GET /k8s/clusters/c-1/api/v1/pods HTTP/1.1\r\n")
 
     run(main())
 
 
-def test_somebody_learns_how_every_request_was_answered() -> None:
+def test_the_observer_is_called_for_every_request() -> None:
     told: list[tuple[str, str, int | None]] = []
 
     async def main() -> int:
         async with listening(always(text("404 Not Found"))) as listener:
-            access = Access(Login(Cluster(server=f"http://127.0.0.1:{listener.port}"), User()))
-            access.onlooker = lambda host, method, code, seconds: told.append((host, method, code))
+            access = Access(
+                Login(KubeconfigCluster(server=f"http://127.0.0.1:{listener.port}"), KubeconfigUser())
+            )
+            access.observer = lambda host, method, code, seconds: told.append((host, method, code))
             async with connected(access) as connection:
                 await connection.send(READ)
         async with connected(access) as connection:
@@ -135,8 +139,10 @@ def test_what_was_not_sent_has_not_happened() -> None:
     async def main() -> None:
         async with listening(always(OK)) as listener:
             port = listener.port
-        async with connected(Access(Login(Cluster(server=f"http://127.0.0.1:{port}"), User()))) as connection:
-            answer = await connection.converse(once(WRITE))
+        async with connected(
+            Access(Login(KubeconfigCluster(server=f"http://127.0.0.1:{port}"), KubeconfigUser()))
+        ) as connection:
+            answer = await connection.perform(once(WRITE))
             assert isinstance(answer, Refused)
             assert answer.again
             assert f"http://127.0.0.1:{port} cannot be reached" in answer.error
@@ -146,7 +152,7 @@ def test_what_was_not_sent_has_not_happened() -> None:
 
 def test_no_more_than_the_rate_allows() -> None:
     async def main() -> None:
-        async with connecting(always(OK), Limits(rate=10, burst=5)) as (connection, _):
+        async with connecting(always(OK), ClientLimits(rate=10, burst=5)) as (connection, _):
             await asyncio.gather(*(connection.send(READ) for _ in range(25)))
             assert asyncio.get_running_loop().time() == pytest.approx(2.0)
 
@@ -169,11 +175,11 @@ def test_a_write_does_not_wait_for_ever() -> None:
         busy = text("429 Too Many Requests", Retry_After="30")
         async with connecting(always(busy, OK)) as (connection, listener):
             await connection.send(READ)
-            refused = await connection.converse(once(WRITE))
+            refused = await connection.perform(once(WRITE))
             assert isinstance(refused, Refused)
             assert refused.again
             assert asyncio.get_running_loop().time() == pytest.approx(8.0)
-            assert await connection.converse(once(READ)) == Succeeded()
+            assert await connection.perform(once(READ)) == Succeeded()
             assert asyncio.get_running_loop().time() == pytest.approx(30.0, abs=0.1)
             assert len(listener.heads) == 2
 
@@ -189,42 +195,46 @@ def test_a_refused_token_is_renewed_and_the_request_made_again(tmp_path: Path) -
         writer.write(OK if "Bearer new" in head else text("401 Unauthorized"))
 
     async def main() -> None:
-        async with connecting(rotate, user=User(token_file=str(file))) as (connection, listener):
-            assert await connection.converse(once(WRITE)) == Succeeded()
+        async with connecting(rotate, user=KubeconfigUser(token_file=str(file))) as (connection, listener):
+            assert await connection.perform(once(WRITE)) == Succeeded()
             assert len(listener.heads) == 2
 
     run(main())
 
 
-def test_nothing_is_written_without_the_right_to_and_reading_goes_on() -> None:
+def test_without_leadership_writes_are_not_sent_and_reads_are() -> None:
     async def main() -> None:
         now = asyncio.get_running_loop().time
         async with listening(say_nothing) as listener:
-            access = Access(Login(Cluster(server=f"http://127.0.0.1:{listener.port}"), User()))
+            access = Access(
+                Login(KubeconfigCluster(server=f"http://127.0.0.1:{listener.port}"), KubeconfigUser())
+            )
             async with connected(access, may_write_for=lambda: 3.0 - now()) as connection:
-                assert isinstance(await connection.converse(once(WRITE)), Lost)
+                assert isinstance(await connection.perform(once(WRITE)), Lost)
                 assert now() == pytest.approx(3.0), "what is under way ends with the right"
-                refused = await connection.converse(once(WRITE))
+                refused = await connection.perform(once(WRITE))
                 assert isinstance(refused, Refused)
-                assert "somebody else may lead" in refused.error
+                assert "another replica may lead" in refused.error
                 assert len(listener.heads) == 1
-                await connection.converse(once(READ))
+                await connection.perform(once(READ))
                 assert len(listener.heads) == 2
 
     run(main())
 
 
-def test_the_right_to_write_is_asked_for_once_more_when_the_bytes_are_sent() -> None:
+def test_leadership_is_checked_again_when_the_body_is_sent() -> None:
     """A process may stand still between the two; what was not sent then has not happened."""
 
     async def main() -> None:
         answers = iter([5.0, -1.0])
         async with listening(say_nothing) as listener:
-            access = Access(Login(Cluster(server=f"http://127.0.0.1:{listener.port}"), User()))
+            access = Access(
+                Login(KubeconfigCluster(server=f"http://127.0.0.1:{listener.port}"), KubeconfigUser())
+            )
             async with connected(access, may_write_for=lambda: next(answers)) as connection:
-                refused = await connection.converse(once(WRITE))
+                refused = await connection.perform(once(WRITE))
                 assert isinstance(refused, Refused)
-                assert "somebody else may lead" in refused.error
+                assert "another replica may lead" in refused.error
                 assert listener.heads == []
                 assert asyncio.get_running_loop().time() == 0.0
 
@@ -245,7 +255,7 @@ def streamed(answering: Answering, **limits: Any) -> tuple[list[bytes], Exceptio
     found: list[bytes] = []
 
     async def main() -> Exception | None:
-        async with connecting(answering, Limits(**limits)) as (connection, _):
+        async with connecting(answering, ClientLimits(**limits)) as (connection, _):
             try:
                 async for lines in connection.lines(READ):
                     found.extend(lines)
@@ -283,7 +293,7 @@ def test_a_stream_that_is_refused() -> None:
     found, error = streamed(always(text("410 Gone", '{"message": "too old"}')))
     assert found == []
     assert isinstance(error, RefusedError)
-    assert error.response == Response(410, b'{"message": "too old"}')
+    assert error.response == KubeResponse(410, b'{"message": "too old"}')
 
 
 def test_a_line_in_single_bytes() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
-from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
-from reprieve.cluster.kube.lease import Election, Terms
+from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
+from reprieve.cluster.kube.lease import Election, LeaseTerms
 from reprieve.runtime.virtual_time import clock, run
 from tests.unit.cluster.kube.listening import Listener, always, listening, text
 
@@ -16,7 +16,7 @@ AGREES = always(text("200 OK", json.dumps(LEASE)))
 
 
 class SetClock:
-    """A time of day that somebody sets."""
+    """A wall clock that tests set."""
 
     ahead = 0.0
 
@@ -30,13 +30,15 @@ Story = Callable[[Election, SetClock, Listener], Awaitable[None]]
 def elected(story: Story) -> None:
     async def main() -> None:
         async with listening(AGREES) as listener:
-            access = Access(Login(Cluster(server=f"http://127.0.0.1:{listener.port}"), User()))
+            access = Access(
+                Login(KubeconfigCluster(server=f"http://127.0.0.1:{listener.port}"), KubeconfigUser())
+            )
             today = SetClock()
             async with connected(access) as connection:
-                election = Election(connection, Terms("kube-system", "reprieve", "we"), today)
-                assert election.seconds_left() < 0 < election.may_ask_for()
+                election = Election(connection, LeaseTerms("kube-system", "reprieve", "we"), today)
+                assert election.seconds_left() < 0 < election.may_write_lease_for()
                 await election.win()
-                assert election.seconds_left() == election.may_ask_for() == 10.0
+                assert election.seconds_left() == election.may_write_lease_for() == 10.0
                 await story(election, today, listener)
 
     run(main())
@@ -46,7 +48,7 @@ def test_by_the_clock_that_goes_on() -> None:
     async def story(election: Election, today: SetClock, _: Listener) -> None:
         today.ahead = -1000.0
         await asyncio.sleep(4)
-        assert election.seconds_left() == 6.0, "a time of day that was put back gives nobody more time"
+        assert election.seconds_left() == 6.0, "a wall clock that is set back gives no more time"
 
     elected(story)
 
@@ -56,7 +58,7 @@ def test_by_the_time_of_day_if_that_is_ahead() -> None:
 
     async def story(election: Election, today: SetClock, _: Listener) -> None:
         today.ahead = 30.0
-        assert election.seconds_left() == election.may_ask_for() == -20.0
+        assert election.seconds_left() == election.may_write_lease_for() == -20.0
         before = asyncio.get_running_loop().time()
         await election.keep()
         assert asyncio.get_running_loop().time() == before
@@ -85,7 +87,7 @@ def test_what_was_lost_is_not_released() -> None:
     elected(story)
 
 
-def test_who_has_released_it_leads_no_longer_whatever_the_server_says() -> None:
+def test_after_a_release_leadership_is_over_whatever_the_server_says() -> None:
     async def story(election: Election, _: SetClock, listener: Listener) -> None:
         asked = len(listener.heads)
         await election.release()

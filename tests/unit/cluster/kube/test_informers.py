@@ -1,4 +1,4 @@
-"""Who begins to watch late is shown what there is now, and nothing of what was before."""
+"""A late listener receives the present state, and nothing of the past."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -7,7 +7,7 @@ from typing import Any
 
 from reprieve.cluster.kube.cluster import KubeCluster, kube_cluster
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.port import Sight
+from reprieve.cluster.port import ClusterEvent
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.objects import Pod
 from reprieve.runtime.virtual_time import clock, run
@@ -31,7 +31,7 @@ def told(story: Story) -> None:
 
 @asynccontextmanager
 async def seen_by(there: KubeCluster) -> AsyncIterator[list[str]]:
-    """Names of the pods that a watcher is shown, as he is shown them."""
+    """Names of the pods that a watcher receives, in order."""
     sights: list[str] = []
 
     async def watch() -> None:
@@ -47,7 +47,7 @@ async def seen_by(there: KubeCluster) -> AsyncIterator[list[str]]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _told(sight: Sight) -> list[str]:
+def _told(sight: ClusterEvent) -> list[str]:
     match sight:
         case Seen(Pod() as seen, unserved):
             return [" ".join((seen.metadata.name, *unserved))]
@@ -85,7 +85,7 @@ def test_what_cannot_be_read_is_shown_as_such() -> None:
     told(story)
 
 
-def test_who_watches_at_once_is_shown_the_same() -> None:
+def test_an_early_listener_receives_the_same() -> None:
     async def story(mini: MiniCluster, there: KubeCluster) -> None:
         mini.apply([pod("old", pod_spec("1"))])
         async with seen_by(there) as sights:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from reprieve.cluster.kube.auth import Access
-from reprieve.cluster.kube.kubeconfig import AccessError, Login, User, find_login, in_cluster
+from reprieve.cluster.kube.kubeconfig import AccessError, KubeconfigUser, Login, find_login, in_cluster
 from reprieve.model.json import Json
 
 
@@ -103,13 +103,13 @@ def test_addresses_of_servers(tmp_path: Path, server: str) -> None:
     assert Access(login).server == server
 
 
-def test_nothing_secret_is_said_where_everybody_could_listen(tmp_path: Path) -> None:
+def test_no_secrets_over_plain_http(tmp_path: Path) -> None:
     user = {"token": "t", "client-certificate": "c", "client-key": "k", "username": "", "as": "jane"}
     login = find(write(tmp_path / "config", config("x", current="x", user=user, server="http://x")))
-    assert login.user == User(impersonate="jane")
+    assert login.user == KubeconfigUser(impersonate="jane")
 
 
-def test_files_of_which_one_may_not_even_know(tmp_path: Path) -> None:
+def test_a_path_below_a_file(tmp_path: Path) -> None:
     there = write(tmp_path / "config", config("x", current="x"))
     with pytest.raises(AccessError, match="inside cannot be read: Not a directory"):
         find(there / "inside", there)
@@ -117,42 +117,42 @@ def test_files_of_which_one_may_not_even_know(tmp_path: Path) -> None:
 
 BROKEN: list[tuple[Json, str]] = [
     (config("x"), "current-context is not set"),
-    (config("x", current="y"), "no context 'y' in the kubeconfig; it has x"),
+    (config("x", current="y"), "no context 'y' in the kubeconfig; its contexts: x"),
     ({**config("x", current="x"), "clusters": []}, "context 'x': there is no cluster 'x'"),
     ({**config("x", current="x"), "users": None}, "context 'x': there is no user 'x'"),
     (
         config("x", current="x", server="x:6443"),
-        "server: expected an address with http or https, got 'x:6443'",
+        "server: expected an http or https URL, got 'x:6443'",
     ),
-    (config("x", current="x", server="https://x:y"), "server: expected an address"),
-    (config("x", current="x", server="https://[::1"), "server: expected an address"),
-    (config("x", current="x", user={"token": "t", "password": "p"}), "token excludes username and password"),
-    (config("x", current="x", user={"as-groups": ["g"]}), "as-uid, as-groups and as-user-extra: expected as"),
+    (config("x", current="x", server="https://x:y"), "server: expected an http"),
+    (config("x", current="x", server="https://[::1"), "server: expected an http"),
+    (config("x", current="x", user={"token": "t", "password": "p"}), "token and username/password exclude"),
+    (config("x", current="x", user={"as-groups": ["g"]}), "as-uid, as-groups and as-user-extra need as"),
     (config("x", current="x", server=7), r"clusters\[0\]\.cluster\.server: expected `str`, got `int`"),
     (
         config("x", current="x", **{"insecure-skip-tls-verify": True, "certificate-authority": "ca"}),
-        "insecure-skip-tls-verify excludes",
+        "insecure-skip-tls-verify and certificate-authority exclude",
     ),
     (config("x", current="x", user={"auth-provider": {"name": "oidc"}}), "auth-provider is not supported"),
 ]
 
 
 @pytest.mark.parametrize(("body", "sentence"), BROKEN)
-def test_mistakes_are_told(tmp_path: Path, body: Json, sentence: str) -> None:
+def test_errors_name_the_field(tmp_path: Path, body: Json, sentence: str) -> None:
     with pytest.raises(AccessError, match=sentence):
         find_login(str(write(tmp_path / "config", body)), "", {})
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_files_that_are_no_kubeconfig(tmp_path: Path) -> None:
     with pytest.raises(AccessError, match="missing cannot be read: No such file"):
         find_login(str(tmp_path / "missing"), "", {})
     (tmp_path / "text").write_text("a: [")
     with pytest.raises(AccessError, match=r"text, line \d: expected YAML"):
         find_login(str(tmp_path / "text"), "", {})
     (tmp_path / "words").write_text("just words")
-    with pytest.raises(AccessError, match=r"words: expected a kubeconfig, a mapping"):
+    with pytest.raises(AccessError, match=r"words: expected a kubeconfig, which is a mapping"):
         find_login(str(tmp_path / "words"), "", {})
-    with pytest.raises(AccessError, match="this is no pod"):
+    with pytest.raises(AccessError, match="this is not a pod"):
         find_login("", "", {"HOME": str(tmp_path)})
 
 

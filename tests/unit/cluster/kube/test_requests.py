@@ -8,14 +8,14 @@ import pytest
 from reprieve.cluster.kube.requests import (
     MERGE,
     STRATEGIC,
+    KubeRequest,
+    KubeResponse,
     Moment,
-    Request,
-    Response,
     StoredEffect,
-    conversation,
+    api_call,
     ended,
 )
-from reprieve.cluster.kube.rest_mapping import CANDIDATES, Place
+from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
 from reprieve.model.effects import (
     Bind,
@@ -35,16 +35,18 @@ GROUP = Target("PodGroup", "team", "train", "u4")
 PODS, VOLUMES, CLAIMS = (CANDIDATES[t.kind][0] for t in (POD, VOLUME, CLAIM))
 NOW, THEN = "2026-01-01T00:10:00Z", "2026-01-01T00:00:00Z"
 MOMENT = Moment(NOW, {"PodScheduled": THEN}, generation=3)
-CONFLICT = Response(409, b'{"message": "no"}')
+CONFLICT = KubeResponse(409, b'{"message": "no"}')
 
 
-def answer(code: int = 200, **body: Any) -> Response:
-    return Response(code, json.dumps(body).encode())
+def answer(code: int = 200, **body: Any) -> KubeResponse:
+    return KubeResponse(code, json.dumps(body).encode())
 
 
-def talk(effect: StoredEffect, place: Place, *answers: Response) -> tuple[list[Request], Answer]:
+def talk(
+    effect: StoredEffect, place: RestMapping, *answers: KubeResponse
+) -> tuple[list[KubeRequest], Answer]:
     """All that was said, and how it ended, when the server answers like that."""
-    said, talking = [], conversation(effect, place, MOMENT)
+    said, talking = [], api_call(effect, place, MOMENT)
     try:
         said.append(next(talking))
         for response in answers:
@@ -55,7 +57,7 @@ def talk(effect: StoredEffect, place: Place, *answers: Response) -> tuple[list[R
     raise AssertionError(f"one answer more was expected after {said}")
 
 
-def body_of(request: Request) -> Json:
+def body_of(request: KubeRequest) -> Json:
     body: Json = json.loads(request.body)
     return body
 
@@ -82,7 +84,7 @@ def test_a_pod_is_bound_with_one_request_that_names_its_uid() -> None:
         (answer(503), Refused("no", again=True)),
     ],
 )
-def test_who_is_bound_already_is_looked_at(current: Response, expected: Answer) -> None:
+def test_a_pod_that_is_already_bound_is_read(current: KubeResponse, expected: Answer) -> None:
     said, result = talk(Bind(POD, "n1"), PODS, CONFLICT, current)
     assert [r.method for r in said] == ["POST", "GET"]
     assert result == expected
@@ -138,14 +140,14 @@ def test_conditions_of_kinds_by_definition_are_read_first_and_replaced_together(
 @pytest.mark.parametrize(
     ("current", "again"), [(answer(metadata={"uid": "u1"}), True), (answer(metadata={"uid": "x"}), False)]
 )
-def test_a_conflict_about_a_status(current: Response, again: bool) -> None:
+def test_a_conflict_about_a_status(current: KubeResponse, again: bool) -> None:
     _, result = talk(Nominate(POD, "n1"), PODS, CONFLICT, current)
     assert result == Refused("no", again=again, missing=not again)
 
 
 @pytest.mark.parametrize(("uid", "missing"), [("u1", False), ("x", True)])
 def test_a_uid_of_another_may_be_called_invalid(uid: str, missing: bool) -> None:
-    invalid = Response(422, b'{"message": "metadata.uid: field is immutable"}')
+    invalid = KubeResponse(422, b'{"message": "metadata.uid: field is immutable"}')
     _, result = talk(Nominate(POD, "n1"), PODS, invalid, answer(metadata={"uid": uid}))
     assert result == Refused("metadata.uid: field is immutable", again=False, missing=missing)
 
@@ -173,7 +175,7 @@ def test_a_nomination_and_conditions_are_one_patch() -> None:
     assert result == Succeeded()
 
 
-def test_an_eviction_deletes_only_whom_it_means_and_with_its_own_grace() -> None:
+def test_an_eviction_deletes_by_uid_with_the_pods_own_grace_period() -> None:
     (request,), result = talk(Evict(POD), PODS, answer())
     assert (request.method, request.path) == ("DELETE", "/api/v1/namespaces/team/pods/web")
     assert body_of(request)["preconditions"] == {"uid": "u1"}
@@ -181,7 +183,7 @@ def test_an_eviction_deletes_only_whom_it_means_and_with_its_own_grace() -> None
     assert result == Succeeded()
 
 
-def test_who_is_gone_has_been_evicted() -> None:
+def test_evicting_a_pod_that_is_gone_succeeds() -> None:
     assert talk(Evict(POD), PODS, answer(404))[1] == Succeeded()
     namesake = answer(metadata={"uid": "other"})
     assert talk(Evict(POD), PODS, CONFLICT, namesake)[1] == Succeeded()
@@ -189,7 +191,7 @@ def test_who_is_gone_has_been_evicted() -> None:
     assert talk(Evict(POD), PODS, CONFLICT, still_there)[1] == Refused("no", again=True)
 
 
-def volume(**spec: Any) -> Response:
+def volume(**spec: Any) -> KubeResponse:
     return answer(metadata={"uid": "u2", "resourceVersion": "5"}, spec=spec)
 
 
@@ -202,7 +204,7 @@ def test_a_volume_is_promised_as_it_was_read() -> None:
     assert talk(BindVolume(VOLUME, CLAIM), VOLUMES, volume(), CONFLICT)[1] == Refused("no", again=True)
 
 
-def test_a_volume_of_somebody_else_is_left_alone() -> None:
+def test_a_volume_of_another_claim_is_left_alone() -> None:
     theirs = volume(claimRef={"namespace": "team", "name": "other", "uid": "u9"})
     said, result = talk(BindVolume(VOLUME, CLAIM), VOLUMES, theirs)
     assert len(said) == 1
@@ -212,7 +214,7 @@ def test_a_volume_of_somebody_else_is_left_alone() -> None:
     assert talk(BindVolume(VOLUME, CLAIM), VOLUMES, ours)[1] == Succeeded()
 
 
-def test_a_claim_is_told_its_node_unless_it_has_a_volume() -> None:
+def test_a_claim_gets_its_selected_node_unless_it_has_a_volume() -> None:
     waiting = answer(metadata={"uid": "u3", "resourceVersion": "5"}, spec={})
     (_, patch), _ = talk(SelectNode(CLAIM, "n1"), CLAIMS, waiting, answer())
     assert body_of(patch)["metadata"]["annotations"] == {"volume.kubernetes.io/selected-node": "n1"}
@@ -224,14 +226,14 @@ def test_a_claim_is_told_its_node_unless_it_has_a_volume() -> None:
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 408])
 def test_an_error_of_the_server_may_come_after_the_deed(status: int) -> None:
-    assert isinstance(ended(Response(status)), Lost)
+    assert isinstance(ended(KubeResponse(status)), Lost)
 
 
 @pytest.mark.parametrize(
     ("status", "again"), [(429, True), (401, True), (403, False), (404, False), (422, False)]
 )
 def test_a_refusal_comes_before_it(status: int, again: bool) -> None:
-    result = ended(Response(status, b"<html>"))
+    result = ended(KubeResponse(status, b"<html>"))
     assert isinstance(result, Refused)
     assert result.again == again
     assert str(status) in result.error

@@ -1,4 +1,4 @@
-"""Whom a connection trusts, to whom it shows itself, and through whom it goes."""
+"""TLS of a connection: server certificates, client certificates, proxies."""
 
 import asyncio
 import base64
@@ -17,14 +17,14 @@ from reprieve.cluster.certificates import Certificate, new_authority, new_certif
 from reprieve.cluster.certificates import client_certificate as issued
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
-from reprieve.cluster.kube.kubeconfig import Cluster, Login, User
-from reprieve.cluster.kube.requests import Request
+from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
+from reprieve.cluster.kube.requests import KubeRequest
 from reprieve.cluster.port import Answer, Refused, Succeeded
 from reprieve.runtime.virtual_time import run
 from tests.unit.cluster.kube.listening import always, listening, once, text
 
 OK = text("200 OK")
-WRITE = Request("POST", "/api/v1/pods", (), b"{}")
+WRITE = KubeRequest("POST", "/api/v1/pods", (), b"{}")
 
 
 def data(pem: bytes) -> str:
@@ -32,7 +32,7 @@ def data(pem: bytes) -> str:
 
 
 def tls_answer(
-    server: Certificate, cluster: dict[str, Any], user: User, client: Certificate | None = None
+    server: Certificate, cluster: dict[str, Any], user: KubeconfigUser, client: Certificate | None = None
 ) -> Answer:
     """How a write ends at a server with that certificate, which wants to see the client's if one is given."""
     context = server.context()
@@ -42,15 +42,15 @@ def tls_answer(
 
     async def main() -> Answer:
         async with listening(always(OK), context) as listener:
-            login = Login(Cluster(server=f"https://127.0.0.1:{listener.port}", **cluster), user)
+            login = Login(KubeconfigCluster(server=f"https://127.0.0.1:{listener.port}", **cluster), user)
             async with connected(Access(login)) as connection:
-                return await connection.converse(once(WRITE))
+                return await connection.perform(once(WRITE))
 
     return asyncio.run(main())
 
 
 HERE, ELSEWHERE = new_certificate(("127.0.0.1",)), new_certificate(("api.example",))
-NOBODY = User()
+NOBODY = KubeconfigUser()
 
 
 def test_only_a_server_that_we_mean_is_spoken_to() -> None:
@@ -72,7 +72,7 @@ def test_verification_is_given_up_only_on_demand() -> None:
 def test_a_client_certificate_is_shown() -> None:
     trusted = {"certificate_authority_data": data(HERE.certificate)}
     ours = client_certificate()
-    user = User(client_certificate_data=data(ours.certificate), client_key_data=data(ours.key))
+    user = KubeconfigUser(client_certificate_data=data(ours.certificate), client_key_data=data(ours.key))
     assert tls_answer(HERE, trusted, user, client=ours) == Succeeded()
     assert tls_answer(HERE, trusted, NOBODY, client=ours) != Succeeded()
 
@@ -94,7 +94,7 @@ def client_certificate() -> Certificate:
 
 
 def answers_before_and_after(
-    server: ssl.SSLContext, cluster: Cluster, user: User, renew: Any
+    server: ssl.SSLContext, cluster: KubeconfigCluster, user: KubeconfigUser, renew: Any
 ) -> list[Answer]:
     """Of a server that does not trust us, or we not it, until ``renew`` is called."""
 
@@ -102,9 +102,9 @@ def answers_before_and_after(
         async with listening(always(OK), server) as listener:
             there = msgspec.structs.replace(cluster, server=f"https://127.0.0.1:{listener.port}")
             async with connected(Access(Login(there, user))) as connection:
-                before = await connection.converse(once(WRITE))
+                before = await connection.perform(once(WRITE))
                 renew()
-                return [before, await connection.converse(once(WRITE))]
+                return [before, await connection.perform(once(WRITE))]
 
     return run(main())
 
@@ -112,7 +112,7 @@ def answers_before_and_after(
 def test_another_authority_in_the_file_counts_as_soon_as_the_old_one_is_of_no_use(tmp_path: Path) -> None:
     file = tmp_path / "ca.crt"
     file.write_bytes(ELSEWHERE.certificate)
-    cluster = Cluster(certificate_authority=str(file))
+    cluster = KubeconfigCluster(certificate_authority=str(file))
     before, after = answers_before_and_after(
         HERE.context(), cluster, NOBODY, lambda: file.write_bytes(HERE.certificate)
     )
@@ -128,8 +128,8 @@ def test_another_certificate_of_ours_is_shown_as_soon_as_the_old_one_is_refused(
         (tmp_path / "tls.key").write_bytes(ours.key)
 
     write(issued(old, "reprieve"))
-    user = User(client_certificate=str(tmp_path / "tls.crt"), client_key=str(tmp_path / "tls.key"))
-    cluster = Cluster(certificate_authority_data=data(HERE.certificate))
+    user = KubeconfigUser(client_certificate=str(tmp_path / "tls.crt"), client_key=str(tmp_path / "tls.key"))
+    cluster = KubeconfigCluster(certificate_authority_data=data(HERE.certificate))
     server = HERE.context(new.certificate)
     before, after = answers_before_and_after(server, cluster, user, lambda: write(issued(new, "reprieve")))
     assert not isinstance(before, Succeeded)
@@ -155,14 +155,14 @@ def test_a_proxy_leads_to_a_server_that_speaks_tls_and_learns_nothing() -> None:
 
             listener = await asyncio.start_server(proxy, "127.0.0.1", 0)
             address = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
-            cluster = Cluster(
+            cluster = KubeconfigCluster(
                 server="https://api.invalid:6443",
                 proxy_url=address,
                 tls_server_name="127.0.0.1",
                 certificate_authority_data=data(HERE.certificate),
             )
             async with connected(Access(Login(cluster, NOBODY))) as connection:
-                answer = await connection.converse(once(WRITE))
+                answer = await connection.perform(once(WRITE))
             listener.close()
             return answer
 
@@ -179,9 +179,9 @@ def test_a_proxy_is_asked_for_the_way() -> None:
     async def main() -> None:
         async with listening(always(OK)) as proxy:
             environ = {"HTTP_PROXY": f"http://me:secret@127.0.0.1:{proxy.port}"}
-            login = Login(Cluster(server="http://api.invalid:6443"), NOBODY)
+            login = Login(KubeconfigCluster(server="http://api.invalid:6443"), NOBODY)
             async with connected(Access(login, environ)) as connection:
-                assert await connection.converse(once(WRITE)) == Succeeded()
+                assert await connection.perform(once(WRITE)) == Succeeded()
             assert proxy.heads[0][1].startswith("POST http://api.invalid:6443/api/v1/pods HTTP/1.1")
             assert "Proxy-Authorization: Basic bWU6c2VjcmV0" in proxy.heads[0][1]
 

@@ -9,9 +9,9 @@ import pytest
 
 from reprieve.cluster.kube.client import NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery
-from reprieve.cluster.kube.requests import Request, Response
-from reprieve.cluster.kube.watch import Portion, Reflector, Ways
-from reprieve.cluster.port import Sight
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
+from reprieve.cluster.kube.watch import Reflector, ServerAbilities, WatchBatch
+from reprieve.cluster.port import ClusterEvent
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Unread
 from reprieve.model.json import Json
@@ -35,9 +35,9 @@ def bookmark(version: int, *, ends_list: bool = False) -> Json:
     return change("BOOKMARK", {"metadata": {"resourceVersion": str(version), "annotations": notes}})
 
 
-def page(version: int, *items: Json, goes_on: str = "") -> Response:
+def page(version: int, *items: Json, goes_on: str = "") -> KubeResponse:
     meta = {"resourceVersion": str(version), "continue": goes_on}
-    return Response(200, json.dumps({"metadata": meta, "items": items}).encode())
+    return KubeResponse(200, json.dumps({"metadata": meta, "items": items}).encode())
 
 
 ObservedScheduler = list[Json] | Exception
@@ -46,19 +46,19 @@ ObservedScheduler = list[Json] | Exception
 class Server:
     """Says what it is told to say: to watches and to lists, one after the other; then it says no more."""
 
-    def __init__(self, *watches: ObservedScheduler, lists: tuple[Response, ...] = ()) -> None:
+    def __init__(self, *watches: ObservedScheduler, lists: tuple[KubeResponse, ...] = ()) -> None:
         self._watches = list(watches)
         self._lists = list(lists)
         self.asked: list[dict[str, str]] = []
         self.times: list[float] = []  # of watches
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: KubeRequest) -> KubeResponse:
         if not request.path.endswith("/pods"):
-            return Response(200, b'{"resources": [{"name": "pods", "kind": "Pod"}]}')
+            return KubeResponse(200, b'{"resources": [{"name": "pods", "kind": "Pod"}]}')
         self.asked.append(dict(request.query))
         return self._lists.pop(0)
 
-    async def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]:
+    async def lines(self, request: KubeRequest) -> AsyncGenerator[list[bytes], None]:
         self.asked.append(dict(request.query))
         self.times.append(asyncio.get_running_loop().time())
         if not self._watches:
@@ -76,17 +76,17 @@ class Server:
         ]
 
 
-def followed(server: Server, seconds: float = 100.0) -> list[Sight | str]:
+def followed(server: Server, seconds: float = 100.0) -> list[ClusterEvent | str]:
     """Everything that is told in that time; the word "all" stands for the end of a list."""
-    told: list[Sight | str] = []
+    told: list[ClusterEvent | str] = []
 
-    async def deliver(portion: Portion) -> None:
-        told.extend(portion.sights)
+    async def deliver(portion: WatchBatch) -> None:
+        told.extend(portion.events)
         if portion.complete:
             told.append("all")
 
     async def main() -> None:
-        follower = Reflector("Pod", server, Discovery(server), Ways(), deliver)
+        follower = Reflector("Pod", server, Discovery(server), ServerAbilities(), deliver)
         task = asyncio.create_task(follower.run())
         await asyncio.wait((task,), timeout=seconds)
         task.cancel()
@@ -96,12 +96,12 @@ def followed(server: Server, seconds: float = 100.0) -> list[Sight | str]:
     return told
 
 
-def names(told: list[Sight | str]) -> list[str]:
+def names(told: list[ClusterEvent | str]) -> list[str]:
     """+ for what is seen, - for what is gone, ? for what cannot be read."""
     return [_name(sight) for sight in told]
 
 
-def _name(sight: Sight | str) -> str:
+def _name(sight: ClusterEvent | str) -> str:
     match sight:
         case Seen(thing):
             return f"+{thing.metadata.name}{thing.metadata.resource_version}"
@@ -146,7 +146,7 @@ def test_a_stream_that_breaks_in_the_list_is_begun_anew_and_tells_nothing_twice(
 
 
 @pytest.mark.parametrize(
-    "expiry", [[EXPIRED], RefusedError(Response(410))], ids=["in the stream", "at its beginning"]
+    "expiry", [[EXPIRED], RefusedError(KubeResponse(410))], ids=["in the stream", "at its beginning"]
 )
 def test_an_expired_history_is_listed_anew_and_what_vanished_is_gone(expiry: ObservedScheduler) -> None:
     first = [change("ADDED", pod(name, i)) for i, name in enumerate("abc")]
@@ -163,7 +163,7 @@ def test_an_expired_history_is_listed_anew_and_what_vanished_is_gone(expiry: Obs
 def test_a_server_that_was_away_for_long_is_listed_anew_as_soon_as_it_answers() -> None:
     away: list[ObservedScheduler] = [NoAnswerError("away")] * 6  # the pause after the last of them is long
     again: ObservedScheduler = [change("ADDED", pod("a", 8)), bookmark(9, ends_list=True)]
-    server = Server([bookmark(5, ends_list=True)], *away, RefusedError(Response(410)), again)
+    server = Server([bookmark(5, ends_list=True)], *away, RefusedError(KubeResponse(410)), again)
     followed(server, 200)
     assert server.starts() == ["stream", *["5"] * 7, "stream", "9"]
     assert server.times[8] - server.times[7] < 1.5
@@ -175,7 +175,7 @@ def test_lists_that_expire_again_and_again_are_asked_for_ever_more_slowly() -> N
     assert 8 <= len(server.asked) <= 16
 
 
-def test_what_came_before_the_error_is_told() -> None:
+def test_events_before_an_error_are_delivered() -> None:
     server = Server([bookmark(1, ends_list=True), change("ADDED", pod("a", 2)), EXPIRED], [EXPIRED])
     assert names(followed(server)) == ["all", "+a2"]
 
@@ -183,16 +183,16 @@ def test_what_came_before_the_error_is_told() -> None:
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_server_without_streams_is_asked_for_portions(status: int) -> None:
     lists = (page(7, pod("a", 1), goes_on="more"), page(7, pod("b", 2)))
-    server = Server(RefusedError(Response(status)), [change("ADDED", pod("c", 8))], lists=lists)
+    server = Server(RefusedError(KubeResponse(status)), [change("ADDED", pod("c", 8))], lists=lists)
     assert names(followed(server)) == ["+a1", "+b2", "all", "+c8"]
     assert server.starts() == ["stream", "list", "list", "7", "8"]
     assert [query.get("continue") for query in server.asked[1:3]] == [None, "more"]
     assert server.asked[1]["limit"] == "500"
 
 
-def test_portions_that_get_too_old_are_taken_all_at_once() -> None:
-    lists = (page(7, pod("a", 1), goes_on="x"), Response(410), page(9, pod("b", 2)))
-    server = Server(RefusedError(Response(422)), lists=lists)
+def test_an_expired_paged_list_is_repeated_without_a_limit() -> None:
+    lists = (page(7, pod("a", 1), goes_on="x"), KubeResponse(410), page(9, pod("b", 2)))
+    server = Server(RefusedError(KubeResponse(422)), lists=lists)
     assert names(followed(server)) == ["+a1", "+b2", "-a", "all"]
     assert "limit" not in server.asked[3]
     assert server.starts()[-1] == "9"
@@ -204,12 +204,12 @@ def test_a_version_that_is_not_later_does_not_lead_back() -> None:
     assert server.starts() == ["stream", "100"]
 
 
-def test_what_cannot_be_read_is_told_as_such_and_the_rest_goes_on() -> None:
+def test_an_undecodable_object_is_reported_and_the_rest_goes_on() -> None:
     server = Server([change("ADDED", pod("a", 1, spec=7)), change("ADDED", pod("b", 2))])
     assert names(followed(server)) == ["?a", "+b2"]
 
 
-def test_fields_that_nobody_reads_are_not_kept() -> None:
+def test_unread_fields_are_not_kept() -> None:
     (seen,) = followed(Server([change("ADDED", pod("a", 1))]))
     assert isinstance(seen, Seen)
     assert isinstance(seen.object, Pod)
@@ -217,7 +217,7 @@ def test_fields_that_nobody_reads_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "failing", [NoAnswerError("no"), RefusedError(Response(429)), RefusedError(Response(403))]
+    "failing", [NoAnswerError("no"), RefusedError(KubeResponse(429)), RefusedError(KubeResponse(403))]
 )
 def test_failures_are_repeated_ever_more_slowly(failing: Exception) -> None:
     server = Server(*[failing] * 50)
@@ -228,12 +228,12 @@ def test_failures_are_repeated_ever_more_slowly(failing: Exception) -> None:
 def test_nonsense_is_a_broken_connection() -> None:
     async def main() -> None:
         class Nonsense(Server):
-            async def lines(self, request: Request) -> AsyncGenerator[list[bytes], None]:
+            async def lines(self, request: KubeRequest) -> AsyncGenerator[list[bytes], None]:
                 self.asked.append(dict(request.query))
                 yield [b'{"type": "ADD']
 
         server = Nonsense()
-        follower = Reflector("Pod", server, Discovery(server), Ways(), _ignored)
+        follower = Reflector("Pod", server, Discovery(server), ServerAbilities(), _ignored)
         task = asyncio.create_task(follower.run())
         await asyncio.sleep(10)
         assert not task.done()
@@ -243,15 +243,17 @@ def test_nonsense_is_a_broken_connection() -> None:
     run(main())
 
 
-def test_one_whom_nobody_listens_to_can_be_stopped() -> None:
+def test_a_reflector_without_a_listener_can_be_stopped() -> None:
     async def main() -> None:
-        async def never(portion: Portion) -> None:
+        async def never(portion: WatchBatch) -> None:
             await asyncio.sleep(10_000)
 
         server = Server(
             [change("ADDED", pod("a", 1)), bookmark(1, ends_list=True), change("ADDED", pod("b", 2))]
         )
-        task = asyncio.create_task(Reflector("Pod", server, Discovery(server), Ways(), never).run())
+        task = asyncio.create_task(
+            Reflector("Pod", server, Discovery(server), ServerAbilities(), never).run()
+        )
         await asyncio.sleep(50)
         task.cancel()
         await asyncio.wait((task,), timeout=1)
@@ -261,7 +263,7 @@ def test_one_whom_nobody_listens_to_can_be_stopped() -> None:
     run(main())
 
 
-async def _ignored(portion: Portion) -> None:
+async def _ignored(portion: WatchBatch) -> None:
     """Whatever was told."""
 
 
@@ -269,9 +271,9 @@ def test_a_server_that_tells_nonsense_of_its_kinds_is_asked_again() -> None:
     class Gateway(Server):
         """Something between us and the server answers in its place, for a while."""
 
-        async def send(self, request: Request) -> Response:
+        async def send(self, request: KubeRequest) -> KubeResponse:
             early = asyncio.get_running_loop().time() < 5
-            return Response(200, b"<html>") if early else await super().send(request)
+            return KubeResponse(200, b"<html>") if early else await super().send(request)
 
     assert names(followed(Gateway([change("ADDED", pod("a", 1)), bookmark(1, ends_list=True)]))) == [
         "+a1",
@@ -284,13 +286,13 @@ class Upgraded(Server):
 
     def __init__(self, from_: float, until: float) -> None:
         super().__init__(
-            [change("ADDED", pod("a", 1)), bookmark(1, ends_list=True)], RefusedError(Response(404))
+            [change("ADDED", pod("a", 1)), bookmark(1, ends_list=True)], RefusedError(KubeResponse(404))
         )
         self._from, self._until = from_, until
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: KubeRequest) -> KubeResponse:
         there = self._from <= asyncio.get_running_loop().time() < self._until
-        return await super().send(request) if there else Response(404)
+        return await super().send(request) if there else KubeResponse(404)
 
 
 def test_a_kind_may_come_and_go() -> None:

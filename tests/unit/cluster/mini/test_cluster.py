@@ -11,7 +11,7 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import CallFault, FaultPlan
 from reprieve.cluster.mini.kinds import BY_RESOURCE
 from reprieve.cluster.mini.kubelet import RUN_SECONDS
-from reprieve.cluster.port import Answer, Cluster, Lost, Refused, Sight, Succeeded
+from reprieve.cluster.port import Answer, Cluster, ClusterEvent, Lost, Refused, Succeeded
 from reprieve.model.effects import Bind, Target
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.json import Json
@@ -19,7 +19,7 @@ from reprieve.runtime.virtual_time import clock, run
 from tests.unit.cluster.mini.scene import node, pod, template
 
 
-async def first_sights(cluster: Cluster, count: int) -> list[Sight]:
+async def first_sights(cluster: Cluster, count: int) -> list[ClusterEvent]:
     sights = []
     async for sight in cluster.watch():
         sights.append(sight)
@@ -35,7 +35,7 @@ def target(mini: MiniCluster, name: str) -> Target:
 
 
 def test_an_object_that_cannot_be_read_does_not_stop_the_watch() -> None:
-    async def main() -> list[Sight]:
+    async def main() -> list[ClusterEvent]:
         mini = MiniCluster(clock)
         mini.apply([{**pod("bad"), "spec": {"containers": 7}}, pod("good")])
         return await first_sights(mini, 3)
@@ -48,7 +48,7 @@ def test_an_object_that_cannot_be_read_does_not_stop_the_watch() -> None:
 
 
 def test_both_spellings_of_a_pod_group_are_shown() -> None:
-    async def main() -> list[Sight]:
+    async def main() -> list[ClusterEvent]:
         mini = MiniCluster(clock)
         for version, name in (("v1beta1", "new"), ("v1alpha2", "old")):
             spec = {"schedulingPolicy": {"gang": {"minCount": 2}}}
@@ -196,7 +196,7 @@ def test_the_same_story_ends_in_the_same_bytes() -> None:
 def test_a_node_that_is_lost_takes_its_pods_along() -> None:
     mini = MiniCluster(clock)
 
-    async def play() -> list[Sight]:
+    async def play() -> list[ClusterEvent]:
         mini.apply([node("n1"), pod("a", on="n1")])
         await asyncio.sleep(2)
         mini.delete("Node", "", "n1")

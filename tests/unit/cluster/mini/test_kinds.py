@@ -5,7 +5,7 @@ from pathlib import Path
 
 from reprieve.cluster.mini.kinds import KINDS
 
-PAGE = (Path(__file__).parents[4] / "docs" / "mini-cluster.md").read_text()
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "mini-cluster.md").read_text()
 
 
 def test_every_kind_and_group_is_documented() -> None:

@@ -10,7 +10,7 @@ from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.scheduler_calls import call
-from reprieve.cluster.port import Sight
+from reprieve.cluster.port import ClusterEvent
 from reprieve.model.effects import Bind, BindVolume, SelectNode, SetCondition, Target
 from reprieve.model.events import Gone, Seen, Unread
 from reprieve.model.json import Json
@@ -102,7 +102,7 @@ def put(scene: Scene, bodies: list[Json]) -> None:
             assert refusal.status in (409, 422)
 
 
-def everything_seen(scene: Scene) -> list[Sight]:
+def everything_seen(scene: Scene) -> list[ClusterEvent]:
     return [sight_of(change) for change in Informer(scene.store, WATCHED).poll()]
 
 

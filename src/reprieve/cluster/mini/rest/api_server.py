@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
-from reprieve.cluster.certificates import Bearer
+from reprieve.cluster.certificates import CertificateSubject
 from reprieve.cluster.mini.auth.authentication import ANONYMOUS, AUTHENTICATED, TokenIssuer, UserInfo
 from reprieve.cluster.mini.auth.authorizer import RbacAuthorizer
 from reprieve.cluster.mini.errors import ApiError
@@ -41,7 +41,7 @@ class ApiServer:
         self._catalogue = catalogue_of(features, store.kinds.values())
 
     def authenticate(
-        self, path: str, headers: Mapping[str, str], certificate: Bearer | None = None
+        self, path: str, headers: Mapping[str, str], certificate: CertificateSubject | None = None
     ) -> UserInfo:
         """The user of a request; an ApiError 401 without valid credentials, 403 for forbidden impersonation.
 

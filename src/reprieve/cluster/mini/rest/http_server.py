@@ -15,7 +15,7 @@ from typing import Any, Self
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
 
-from reprieve.cluster.certificates import Bearer, bearer_of
+from reprieve.cluster.certificates import CertificateSubject, subject_of
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.bootstrap import LOOPBACK
 from reprieve.cluster.mini.cluster import MiniCluster
@@ -254,10 +254,10 @@ def _response_of(answer: ApiResponse) -> web.Response:
     return web.Response(status=answer.status, body=answer.body, headers=headers)
 
 
-def _certificate(request: web.BaseRequest) -> Bearer | None:
+def _certificate(request: web.BaseRequest) -> CertificateSubject | None:
     """The subject of the client certificate, which TLS has verified."""
     transport = request.transport
-    return bearer_of(transport.get_extra_info("peercert")) if transport is not None else None
+    return subject_of(transport.get_extra_info("peercert")) if transport is not None else None
 
 
 def _internal_error() -> ApiError:

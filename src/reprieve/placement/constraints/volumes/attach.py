@@ -1,11 +1,11 @@
-"""Can the node attach the pod's volumes: is their driver there, and has it room for more of them."""
+"""CSI drivers and attach limits: whether a node can attach the pod's volumes."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from reprieve.model.columns import Column, Ints, Mask, Relation
-from reprieve.model.migration import Attachment
+from reprieve.model.csi_migration import Attachment
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.volumes import CsiFacts
 from reprieve.placement.demand import Ask
@@ -26,7 +26,7 @@ def limits(ask: Ask) -> Iterator[Rejection]:
     for driver, volumes in wanted.items():
         spec = storage.drivers.get(driver)
         if spec is not None and spec.prevent_pod_scheduling_if_missing:
-            # No pod that leaves brings the driver.
+            # Not curable: evicting pods does not install a driver.
             yield Rejection(_without(facts, volumes), Reason(Code.DRIVER_MISSING, driver), curable=False)
         crowded = _crowded(ask, driver, [v.handle for v in volumes], _limits(facts, driver))
         if crowded.any():
@@ -34,7 +34,7 @@ def limits(ask: Ask) -> Iterator[Rejection]:
 
 
 def _without(facts: Column[CsiFacts], volumes: list[Attachment]) -> Mask:
-    """Where the driver is missing. Only a node that has any driver attaches what is named the old way."""
+    """Nodes without the driver. Migrated volumes need a CSINode: a node without one attaches them in-tree."""
     driver = volumes[0].driver
     all_migrated = all(volume.migrated for volume in volumes)
     return facts.where(lambda fact: not fact.has(driver) and (fact.known or not all_migrated))
@@ -47,7 +47,7 @@ def _limits(facts: Column[CsiFacts], driver: str) -> Ints:
 
 
 def _crowded(ask: Ask, driver: str, handles: list[str], limit: Ints) -> Mask:
-    """Counting each volume once is dear, so it is done only where counting it per user is too much."""
+    """Counting distinct volumes is expensive: it is done only where the count per pod exceeds the limit."""
     in_use: Relation[str] = ask.view.volumes_in_use.get(driver, _UNUSED)
     nodes = _homes(ask, in_use.rows)
     users = np.bincount(nodes[nodes >= 0], minlength=len(limit))
@@ -57,7 +57,7 @@ def _crowded(ask: Ask, driver: str, handles: list[str], limit: Ints) -> Mask:
     pairs = np.flatnonzero((nodes >= 0) & suspects[nodes])
     nodes, codes = nodes[pairs], in_use.codes[pairs]
     attached = _distinct(nodes, codes, len(limit))
-    # A volume that a pod there uses needs no second attachment.
+    # A volume that a pod on the node already uses is attached once.
     wanted = [in_use.index[handle] for handle in handles if handle in in_use.index]
     shared = np.isin(codes, wanted) & (in_use.rows[pairs] >= 0)
     new = len(handles) - _distinct(nodes[shared], codes[shared], len(limit))
@@ -66,7 +66,7 @@ def _crowded(ask: Ask, driver: str, handles: list[str], limit: Ints) -> Mask:
 
 
 def _homes(ask: Ask, rows: Ints) -> Ints:
-    """The node of each user, or NOWHERE; the pod that asks is nowhere yet."""
+    """The node of each user, or NOWHERE; the incoming pod itself does not count."""
     nodes = ~rows
     pods = rows >= 0
     nodes[pods] = ask.view.where[rows[pods]]
@@ -75,7 +75,7 @@ def _homes(ask: Ask, rows: Ints) -> Ints:
 
 
 def _distinct(nodes: Ints, volumes: Ints, size: int) -> Ints:
-    """How many different volumes each node has. Most are on one node, so few need to be compared."""
+    """The number of distinct volumes on each node. Most are on one node, so few have to be compared."""
     width = int(volumes.max(initial=0)) + 1
     last = np.zeros(width, np.int64)
     last[volumes] = np.arange(len(volumes))

@@ -1,7 +1,7 @@
-"""Are the volumes within reach, and where do claims that waited for the pod get theirs from.
+"""Volume binding: whether nodes reach the bound volumes, and which volumes unbound claims get.
 
-A claim that waits gets the smallest free volume that suits it and that the node reaches; the volumes of
-one pod's claims differ. Without one, its class makes a new volume, where it can and has the room.
+An unbound claim gets the smallest free volume that matches it and that the node reaches; the claims of one
+pod get different volumes. Without one, its class provisions a new volume, where it can and has capacity.
 """
 
 from bisect import bisect_left
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.storage import Shelf
+from reprieve.model.storage import FreeVolumes
 from reprieve.model.volumes import ClaimKey, CompiledClaim, CompiledVolume, whole
-from reprieve.placement.constraints.volumes.usable import claims, claims_of
+from reprieve.placement.constraints.volumes.claim_checks import claims, claims_of
 from reprieve.placement.demand import Ask
 from reprieve.placement.reasons import Code, Reason, Rejection
 
@@ -40,10 +40,10 @@ def binding(ask: Ask) -> Iterator[Rejection]:
 def _reaching(ask: Ask, volume: CompiledVolume) -> Mask:
     nodes = ask.view.nodes
     reaching = nodes.matching(volume.nodes)
-    if not volume.plugin or volume.moved_nodes == volume.nodes:
+    if not volume.plugin or volume.migrated_nodes == volume.nodes:
         return reaching
-    moved = ask.view.storage.csi(nodes.names).where(lambda facts: volume.plugin in facts.migrated)
-    return np.where(moved, nodes.matching(volume.moved_nodes), reaching)
+    migrated = ask.view.storage.csi(nodes.names).where(lambda facts: volume.plugin in facts.migrated)
+    return np.where(migrated, nodes.matching(volume.migrated_nodes), reaching)
 
 
 # --- what will be bound --------------------------------------------------------------------------
@@ -53,12 +53,12 @@ def _reaching(ask: Ask, volume: CompiledVolume) -> Mask:
 class Bindings:
     """What must happen to a pod's claims before it can run on the chosen node."""
 
-    bound: tuple[tuple[ClaimKey, str], ...] = ()  # a claim, and the existing volume it gets
-    provisioned: tuple[ClaimKey, ...] = ()  # claims whose volume is to be made for the node
+    bound: tuple[tuple[ClaimKey, str], ...] = ()  # a claim, and the existing volume for it
+    provisioned: tuple[ClaimKey, ...] = ()  # claims whose volume has to be provisioned for the node
 
 
 def bindings(ask: Ask, node: int) -> Bindings:
-    """For a node that no constraint refuses."""
+    """For a feasible node."""
     bound, provisioned = [], []
     for supply in _supplies(ask):
         place = int(supply.chosen[node])
@@ -69,7 +69,7 @@ def bindings(ask: Ask, node: int) -> Bindings:
     return Bindings(tuple(bound), tuple(provisioned))
 
 
-# --- where claims get their volumes from ---------------------------------------------------------
+# --- the volumes of unbound claims ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +85,7 @@ class _Supply:
 
 
 def _supplies(ask: Ask) -> list[_Supply]:
-    """Small claims choose first, so that they leave the large volumes to the large ones."""
+    """Small claims come first, so that they leave large volumes to large claims."""
     waiting = sorted((c for c in claims_of(ask) if not c.bound), key=lambda claim: claim.size)
     supplies: list[_Supply] = []
     for claim in waiting:
@@ -112,37 +112,37 @@ def _supply(ask: Ask, claim: CompiledClaim, earlier: list[_Supply]) -> _Supply:
 def _chosen(ask: Ask, claim: CompiledClaim, earlier: list[_Supply]) -> tuple[Sequence[CompiledVolume], Ints]:
     nodes = ask.view.nodes
     nothing = np.full(len(nodes), _NONE, np.int64)
-    # Once a node was selected, the volume is being made for it.
+    # With a selected node, the volume is being provisioned for it.
     if not claim.readable or claim.selected_node is not None:
         return (), nothing
     if (held := _held(ask, claim)) is not None:
         return (held,), np.where(nodes.matching(held.nodes), 0, _NONE)
-    shelf = ask.view.storage.shelf(claim.class_name, nodes.matching)
-    suiting = shelf.suiting(claim.wish)
-    large_enough = suiting[np.searchsorted(suiting, bisect_left(shelf.sizes, claim.size)) :]
+    free = ask.view.storage.free_volumes(claim.class_name, nodes.matching)
+    satisfying = free.satisfying(claim.requirements)
+    large_enough = satisfying[np.searchsorted(satisfying, bisect_left(free.sizes, claim.size)) :]
     if not large_enough.size:
         return (), nothing
-    taken = [s.chosen for s in earlier if s.volumes is shelf.volumes]
-    return shelf.volumes, _smallest(shelf, large_enough, taken, len(nodes))
+    taken = [s.chosen for s in earlier if s.volumes is free.volumes]
+    return free.volumes, _smallest(free, large_enough, taken, len(nodes))
 
 
 def _held(ask: Ask, claim: CompiledClaim) -> CompiledVolume | None:
-    """A volume that was set aside for the claim is the only one it gets."""
+    """A volume that is reserved for the claim: the claim gets no other."""
     held = ask.view.storage.held.get(claim.key, ())
     usable = [volume for volume in held if volume.is_held_for(claim) and volume.can_serve(claim)]
     return min(usable, key=lambda volume: (volume.size, volume.name), default=None)
 
 
-def _smallest(shelf: Shelf, places: Ints, taken: list[Ints], size: int) -> Ints:
-    """For each node the first of the places that it reaches and that is not taken for it."""
-    none = len(shelf.volumes)
+def _smallest(free: FreeVolumes, places: Ints, taken: list[Ints], size: int) -> Ints:
+    """For each node, the first of the positions that it reaches and that no earlier claim has."""
+    none = len(free.volumes)
     best = np.full(size, none, np.int64)
-    codes, rows = shelf.reached_codes, shelf.reached_rows
-    # Volumes with the same reach compete for the same nodes: only the first of each kind matters, and
-    # where that is taken, the next.
+    codes, rows = free.reached_codes, free.reached_rows
+    # Volumes with the same reach are interchangeable: only the first of each matters, and where an earlier
+    # claim has that, the next.
     while places.size:
-        first = np.full(len(shelf.reach.things), none, np.int64)
-        first[shelf.reach.codes[places][::-1]] = places[::-1]
+        first = np.full(len(free.reach.things), none, np.int64)
+        first[free.reach.codes[places][::-1]] = places[::-1]
         found = first[codes]
         busy = np.zeros(len(rows), np.bool_)
         for others in taken:
@@ -158,11 +158,11 @@ def _smallest(shelf: Shelf, places: Ints, taken: list[Ints], size: int) -> Ints:
     return best
 
 
-# --- new volumes ---------------------------------------------------------------------------------
+# --- provisioning --------------------------------------------------------------------------------
 
 
 def _made_there(ask: Ask, claim: CompiledClaim) -> Mask:
-    """Where the claim's class can make volumes at all."""
+    """Where the claim's class can provision volumes."""
     nodes = ask.view.nodes
     storage_class = ask.view.storage.classes[claim.class_name]
     if not storage_class.provisioner or not claim.readable:
@@ -177,10 +177,10 @@ def _made_there(ask: Ask, claim: CompiledClaim) -> Mask:
 
 
 def _with_room(ask: Ask, claim: CompiledClaim) -> Mask:
-    """Where there is room for a new volume; drivers that do not report it always have."""
+    """Where the capacity suffices for a new volume; drivers without capacity tracking always suffice."""
     nodes, storage = ask.view.nodes, ask.view.storage
     driver = storage.drivers.get(storage.classes[claim.class_name].provisioner)
-    if driver is None or not driver.storage_capacity or not claim.asks_for_size:
+    if driver is None or not driver.storage_capacity or not claim.requests_size:
         return np.ones(len(nodes), np.bool_)
     largest = storage.largest(claim.class_name, nodes.matching)
     if largest is None:

@@ -1,14 +1,14 @@
-"""Is the node in the zone and region that a bound volume's labels name."""
+"""Zone and region labels of bound volumes."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from reprieve.model.columns import Mask
-from reprieve.model.migration import BETA_REGION, BETA_ZONE, REGION, ZONE
+from reprieve.model.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE
 from reprieve.model.nodes import Nodes
 from reprieve.model.volumes import ZoneRule
-from reprieve.placement.constraints.volumes.usable import claims_of
+from reprieve.placement.constraints.volumes.claim_checks import claims_of
 from reprieve.placement.demand import Ask
 from reprieve.placement.reasons import Code, Reason, Rejection
 
@@ -30,7 +30,7 @@ def zones(ask: Ask) -> Iterator[Rejection]:
 
 
 def _zoned(nodes: Nodes) -> Mask:
-    """Nodes that say where they are; on a cluster without zones volumes can be anywhere."""
+    """Nodes with a zone or region label; nodes without one reach every volume."""
     zoned = np.zeros(len(nodes), np.bool_)
     for key in (BETA_ZONE, BETA_REGION, ZONE, REGION):
         zoned |= nodes.label(key).codes != 0

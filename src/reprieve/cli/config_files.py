@@ -1,0 +1,48 @@
+"""The configuration file of the command line, and the flags that override parts of it.
+
+Whether the configuration is valid is not known here.
+"""
+
+import click
+
+from reprieve.cli.text_files import text_of
+from reprieve.cluster.api.documents import Unparsed, documents, repeated_keys
+from reprieve.model.json import Json
+
+INVALID = 2  # exit code: a restart would fail the same way
+_DEFAULTS = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+class InvalidConfigFileError(click.ClickException):
+    exit_code = INVALID
+
+
+def document_in(filename: str | None) -> object:
+    """The document of the file; without a file, one with only defaults."""
+    if filename is None:
+        return _DEFAULTS
+    text = text_of(filename)
+    found = list(documents(text))
+    if len(found) != 1:
+        expected = f"expected one KubeSchedulerConfiguration, got {len(found)} documents"
+        raise InvalidConfigFileError(f"{filename}: {expected}")
+    if isinstance(found[0], Unparsed):
+        raise InvalidConfigFileError(f"{filename}: {found[0].expected}")
+    if repeated := repeated_keys(text):
+        raise InvalidConfigFileError("\n".join(f"{filename}: {path}: duplicate key" for path in repeated))
+    return found[0]
+
+
+def with_flags(document: object, section: str, flags: Json) -> object:
+    """Flags override the fields of that section."""
+    given = {key: value for key, value in flags.items() if value is not None}
+    if not given or not isinstance(document, dict):
+        return document
+    written = document.get(section)
+    return {**document, section: {**(written if isinstance(written, dict) else {}), **given}}
+
+
+def config_error(filename: str | None, error: Exception) -> InvalidConfigFileError:
+    """Each error on a line of its own."""
+    where = f"{filename}: " if filename else ""
+    return InvalidConfigFileError("\n".join(f"{where}{line}" for line in str(error).splitlines()))

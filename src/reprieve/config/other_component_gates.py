@@ -1,0 +1,80 @@
+"""Feature gates of Kubernetes without effect here: they are for API servers, kubelets and controllers, or for
+features that only kube-scheduler has. They are accepted, since clusters often pass one list of gates to all
+components."""
+
+# One block of text is easier to read than so many string literals.
+OTHER_COMPONENT_GATES = frozenset(
+    """
+    APIResponseCompression APIServerIdentity APIServerWebhookAuthenticationToken APIServingWithRoutine
+    AggregatedDiscoveryRemoveBetaType AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
+    AllowOverwriteTerminationGracePeriodSeconds AllowParsingUserUIDFromCertAuth AllowServiceExternalIPs
+    AllowUnsafeMalformedObjectDeletion AtomicFIFO AtomicWriteVolumeUserFields
+    AuthorizePodWebsocketUpgradeCreatePermission CBORServingAndStorage CPUManagerPolicyAlphaOptions
+    CPUManagerPolicyBetaOptions CPUManagerPolicyOptions CRDObservedGenerationTracking
+    CRDValidationRatcheting CRIListStreaming CSIServiceAccountTokenSecrets CSIVolumeHealth
+    ChangeContainerStatusOnKubeletRestart ClearingNominatedNodeNameAfterBinding ClientsAllowCARotation
+    ClientsAllowCBOR ClientsAllowTLSCacheGC ClientsPreferCBOR
+    CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook ClusterTrustBundle
+    ClusterTrustBundleProjection ComponentFlagz ComponentStatusz ConcurrentWatchObjectDecode
+    ConsistentListFromCacheSkipTimeoutFallback ConstrainedImpersonation ContainerCheckpoint
+    ContainerRestartRules ContainerStopSignals ContextualLogging
+    ControllerManagerReleaseLeaderElectionLockOnExit CoordinatedLeaderElection
+    CrossNamespaceVolumeDataSource CustomCPUCFSQuotaPeriod CustomResourceFieldSelectors DRAAdminAccess
+    DRAConsumableCapacity DRADerivedAttributes DRADeviceBindingConditions DRADeviceCompatibilityGroups
+    DRADeviceTaintRules DRADeviceTaints DRAExtendedResource DRAFractionalCapacityRange
+    DRAListTypeAttributes DRANodeAllocatableResources DRAOptionalNodeOperations DRAPartitionableDevices
+    DRAPartitionableDevicesType DRAPrioritizedList DRAResourceClaimDeviceStatus
+    DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus DRASchedulerFilterTimeout
+    DRAWorkloadResourceClaims DeclarativeValidation DeclarativeValidationBeta
+    DeclarativeValidationTakeover DefaultPodSysctls DeploymentReplicaSetTerminatingReplicas
+    DetectCacheInconsistency DisableAllocatorDualWrite DisableCPUQuotaWithExclusiveCPUs
+    DisableNodeKubeProxyVersion DynamicResourceAllocation EmptyDirVolumeMode EnvFiles EtcdRangeStream
+    EventedPLEG EvictionRequestAPI ExcludeAdmissionWebhookVirtualResources ExecProbeTimeout
+    ExtendWebSocketsToKubelet ExternalServiceAccountTokenSigner GRPCContainerProbeTLS GitRepoVolumeDriver
+    GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority H2CContainerProbe HPAConfigurableTolerance
+    HPAGeneration HPAOptimizedSelectorStore HPAScaleToZero HostnameOverride HugepageAwareEviction
+    ImageMaximumGCAge ImageVolume ImageVolumeWithDigest InOrderInformers InOrderInformersBatchProcess
+    InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
+    InPlacePodVerticalScalingInitContainers InPlacePodVerticalScalingMemoryBackedVolumes
+    InformerResourceVersion JobManagedBy KMSv1 KubeProxyIPVS KubeProxyNFTablesLocalhostNodePorts
+    KubeletAllocatedPodsEndpoint KubeletCgroupDriverFromCRI KubeletCrashLoopBackOffMax
+    KubeletEnsureSecretPulledImages KubeletFineGrainedAuthz KubeletInUserNamespace KubeletPSI
+    KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletPodResourcesListUseActivePods
+    KubeletRegistrationGetOnExistsOnly KubeletSeparateDiskGC
+    KubeletServiceAccountTokenForCredentialProviders KubeletTracing ListFromCacheSnapshot
+    LocalStorageCapacityIsolationFSQuotaMonitoring LoggingAlphaOptions LoggingBetaOptions
+    LoggingStableOptions ManifestBasedAdmissionControlConfig MatchLabelKeysInPodAffinity
+    MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet MemoryQoS
+    MultiCIDRServiceAllocator MutableCSINodeAllocatableCount MutablePVNodeAffinity
+    MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
+    MutatingAdmissionPolicy NFTablesNetlink NFTablesProxyMode NativeHistograms
+    NodeControllerLeaseCircuitBreaker NodeDeclaredFeatures NodeLifecycleConditions NodeLogQuery NodeSwap
+    OpenAPIEnums PLEGOnDemandRelist PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI
+    PodCertificateRequest PodDeletionCost PodLevelResourceManagers PodLevelResourcesFixDefaulting
+    PodLevelResourcesFixKubeletQOSClass PodLogsQuerySplitStreams PodObservedGenerationTracking
+    PodReadyToStartContainersCondition PodSchedulingReadiness PodTopologyLabelsAdmission PodsAPI
+    PortForwardWebsockets PreferSameTrafficDistribution ProcMountType QOSReserved
+    RecoverVolumeExpansionFailure RecursiveReadOnlyMounts ReduceDefaultCrashLoopBackOffDecay
+    RelaxedEnvironmentVariableValidation RelaxedServiceNameValidation ReloadKubeletClientCAFile
+    ReloadKubeletServerCertificateFile RemoteRequestHeaderUID ResourceHealthStatus
+    ResourceHealthStatusMessage RestartAllContainersOnContainerExits RotateKubeletServerCertificate
+    RuntimeClassInImageCriApi SELinuxChangePolicy SELinuxMount SELinuxMountReadWriteOncePod
+    SeparateCacheWatchRPC SeparateTaintEvictionController ServiceAccountNodeAudienceRestriction
+    ServiceAccountTokenJTI ServiceAccountTokenNodeBinding ServiceAccountTokenNodeBindingValidation
+    ServiceAccountTokenPodNodeInfo ServiceCIDRStatusFieldWiping ShardedListAndWatch
+    SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet StaleControllerConsistencyHPA
+    StaleControllerConsistencyJob StaleControllerConsistencyReplicaSet
+    StaleControllerConsistencyStatefulSet StatefulSetRecreateStrategy
+    StatefulSetSemanticRevisionComparison StorageCapacityScoring StorageNamespaceIndex StorageVersionAPI
+    StorageVersionHash StorageVersionMigrator StrictIPCIDRValidation
+    StructuredAuthenticationConfigurationEgressSelector StructuredAuthenticationConfigurationJWKSMetrics
+    SupplementalGroupsPolicy TaintTolerationComparisonOperators TokenRequestServiceAccountUIDValidation
+    TopologyManagerPolicyAlphaOptions TopologyManagerPolicyBetaOptions TopologyManagerPolicyOptions
+    TranslateStreamCloseWebsocketRequests UnauthenticatedHTTP2DOSMitigation
+    UnknownVersionInteroperabilityProxy UnlockWhileProcessingFIFO UserNamespacesHostNetworkSupport
+    UserNamespacesSupport VolumeAttributesClass VolumeBindMountOptions VolumeLimitScaling
+    WatchCacheInitializationPostStartHook WatchList WatchListClient WatchListCompression
+    WebhookRoundTripLoadBalancing WinDSR WinOverlay WindowsCPUAndMemoryAffinity
+    WindowsGracefulNodeShutdown WindowsHostNetwork WorkloadWithJob
+    """.split()  # noqa: SIM905
+)

@@ -1,0 +1,45 @@
+"""Numbers, amounts and lists as text, for sentences in events, logs and reports."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from reprieve.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+
+NAMES_SHOWN = 4
+_UNITS = ((50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki"))
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
+    """The first few names, and how many more there are; a single further one is named, too."""
+    if len(names) <= shown + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:shown])} and {len(names) - shown} more"
+
+
+def clock_time(moment: float, now: float) -> str:
+    """A future moment, rounded up to seconds; with its date if that is not today's."""
+    when, today = datetime.fromtimestamp(math.ceil(moment), UTC), datetime.fromtimestamp(now, UTC)
+    return when.strftime("%H:%M:%S UTC" if when.date() == today.date() else "%Y-%m-%d %H:%M:%S UTC")
+
+
+def amount(resource: str, number: int) -> str:
+    """A number in its column's unit as a Kubernetes quantity; bytes are rounded."""
+    if resource == CPU:
+        return f"{number}m" if 0 < number < 1000 else _plain(number / 1000, 3)
+    return _bytes(number) if resource in (MEMORY, EPHEMERAL_STORAGE) else str(number)
+
+
+def _bytes(number: int) -> str:
+    for power, unit in _UNITS:
+        if number >= 1 << power:
+            return _plain(number / (1 << power), 1) + unit
+    return str(number)
+
+
+def _plain(number: float, decimals: int) -> str:
+    return f"{number:.{decimals}f}".rstrip("0").rstrip(".")

@@ -1,0 +1,28 @@
+"""A public class has a name of its own: one found by searching, not by knowing where to look."""
+
+import ast
+from collections import defaultdict
+
+from tests.architecture.source import PACKAGE
+
+# Each of these names the same thing of Kubernetes in two places that must not know each other.
+SHARED_NAMES: dict[str, str] = {}
+
+
+def public_classes() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(path.relative_to(PACKAGE).as_posix())
+    return found
+
+
+def test_no_public_class_name_stands_in_two_modules() -> None:
+    doubled = {name: paths for name, paths in public_classes().items() if len(paths) > 1}
+    assert {name: paths for name, paths in doubled.items() if name not in SHARED_NAMES} == {}
+
+
+def test_the_exceptions_are_few_and_needed() -> None:
+    assert len(SHARED_NAMES) <= 5
+    assert all(len(public_classes()[name]) > 1 for name in SHARED_NAMES)
