@@ -136,7 +136,7 @@ def node_templates(shape: str) -> list[dict[str, Any]]:
         return [SHAPES[shape]]
     if not Path(shape).exists():
         raise click.BadParameter(
-            f"expected one of {', '.join(SHAPES)} or a file, got {shape!r}", param_hint="--shape"
+            f"{shape!r} is neither a built-in shape ({', '.join(SHAPES)}) nor a file", param_hint="--shape"
         )
     found = list(documents(text_of(shape)))
     if not found:

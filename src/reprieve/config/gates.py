@@ -101,7 +101,7 @@ def _pairs(text: str, errors: list[ConfigError]) -> Iterator[tuple[str, bool]]:
         if word.lower() in words:
             yield name, words[word.lower()]
         else:
-            errors.append(_error(name, f"expected true or false, got {shown(word)}"))
+            errors.append(_error(name, f"expected {name}=true or {name}=false, got {shown(word)}"))
 
 
 def _refusals(name: str, gate: str, value: bool) -> Iterator[ConfigError]:
@@ -111,7 +111,7 @@ def _refusals(name: str, gate: str, value: bool) -> Iterator[ConfigError]:
         if value is not _AT_ONCE[gate]:
             yield _error(name, f"cannot be {_word(value)}: list the gates by name instead")
     elif gate not in DEFAULTS.keys() | ALWAYS_ON | WITHOUT_EFFECT | OTHER_COMPONENT_GATES:
-        yield _error(name, f"unknown feature gate{did_you_mean(name, _known())}")
+        yield _error(name, f"unknown{did_you_mean(name, _known())}")
 
 
 def ignored_gates(text: str) -> list[str]:

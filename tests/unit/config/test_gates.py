@@ -61,7 +61,7 @@ def test_the_older_name_of_the_resize_gate_means_the_same() -> None:
         ),
         (
             "GangSchedulin=true",
-            'feature gate GangSchedulin: unknown feature gate (did you mean "GangScheduling"?)',
+            'feature gate GangSchedulin: unknown (did you mean "GangScheduling"?)',
         ),
         (
             "AllAlpha=true",
@@ -71,9 +71,15 @@ def test_the_older_name_of_the_resize_gate_means_the_same() -> None:
             "AllBeta=false",
             "feature gate AllBeta: cannot be false: list the gates by name instead",
         ),
-        ("Frobnicate=true", "feature gate Frobnicate: unknown feature gate"),
-        ("GangScheduling", 'feature gate GangScheduling: expected true or false, got ""'),
-        ("GangScheduling=on", 'feature gate GangScheduling: expected true or false, got "on"'),
+        ("Frobnicate=true", "feature gate Frobnicate: unknown"),
+        (
+            "GangScheduling",
+            'feature gate GangScheduling: expected GangScheduling=true or GangScheduling=false, got ""',
+        ),
+        (
+            "GangScheduling=on",
+            'feature gate GangScheduling: expected GangScheduling=true or GangScheduling=false, got "on"',
+        ),
         (
             "PodLevelResources=false",
             "feature gate PodLevelResources: is always enabled in Reprieve and cannot be disabled",
