@@ -42,15 +42,8 @@ class WatchfulFront(ApiServer):
 class UnstreamedFront(WatchfulFront):
     """Rejects streamed lists, as a server without them does: Kubernetes before 1.32."""
 
-    def __init__(self, mini: MiniCluster) -> None:
-        super().__init__(mini)
-        self.refused = 0
-
     def answer(self, request: ApiRequest) -> Answer:
-        if "sendInitialEvents" not in request.query:
-            return super().answer(request)
-        self.refused += 1
-        return self.refuse()
+        return self.refuse() if "sendInitialEvents" in request.query else super().answer(request)
 
     def refuse(self) -> Answer:
         why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
