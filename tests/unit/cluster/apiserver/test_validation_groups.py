@@ -3,6 +3,7 @@
 import pytest
 
 from reprieve.model.json import Json
+from reprieve.model.scheduled_times import RUN_STARTED
 from tests.unit.cluster.apiserver.admitting import (
     COMPOSITE,
     GROUP,
@@ -116,6 +117,12 @@ def test_the_status_of_a_group_has_one_condition_of_each_type() -> None:
     twice = [{"type": "PodGroupInitiallyScheduled", "status": "True"}] * 2
     sent = {**stored, "status": {"conditions": twice}}
     assert refused_at(update(sent, stored, subresource="status")) == ["status.conditions[1].type"]
+
+
+def test_the_status_of_a_group_has_the_condition_that_a_run_started() -> None:
+    stored = created(GROUP)
+    conditions = [{"type": RUN_STARTED, "status": "True", "reason": "PodsBound"}]
+    assert admitted(update({**stored, "status": {"conditions": conditions}}, stored, subresource="status"))
 
 
 # --- workloads -----------------------------------------------------------------------------------
