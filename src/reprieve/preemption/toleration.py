@@ -7,12 +7,12 @@ start of its present run.
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from reprieve.model.annotation_numbers import parse_int
 from reprieve.model.columns import Floats, Mask
 from reprieve.model.groups import GroupKey, Groups
 from reprieve.model.objects import PriorityClass
@@ -27,8 +27,6 @@ NOT_AT_ALL = -math.inf
 FOREVER = math.inf
 
 _LAST_MOMENT = 253_402_300_799.0  # the end of the year 9999; no timestamp can tell of a later one
-_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_MOST_DIGITS = 19  # of a number of 64 bits
 _SHOWN = 40  # characters of a value that cannot be read
 
 
@@ -117,17 +115,6 @@ def _unreadable(annotation: str, annotations: Mapping[str, str], bits: int) -> T
     shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
     text = f'expected a whole number of {bits} bits, got "{shown}"; the class protects no pod'
     return TolerationFault(annotation, text)
-
-
-def parse_int(text: str, bits: int) -> int | None:
-    """As Go reads it: a sign or none, then digits and nothing else, within the range."""
-    if _NUMBER.fullmatch(text) is None:
-        return None
-    digits = text.lstrip("+-").lstrip("0") or "0"
-    if len(digits) > _MOST_DIGITS:
-        return None  # Python would refuse to read numbers of thousands of digits
-    number = -int(digits) if text.startswith("-") else int(digits)
-    return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
 
 
 # --- the same for all pods -----------------------------------------------------------------------

@@ -78,7 +78,7 @@ class StatusReporter:
         target, shown = group_target(group), run_started_at(group)
         start = NEVER if start is None else start
         reported, self._runs[target] = self._runs.get(target), start
-        if reported == start or shown == start or abs(shown - start) < _TIMESTAMPS:
+        if start in (reported, shown) or abs(shown - start) < _TIMESTAMPS:
             return
         if start == NEVER:
             yield SetCondition(target, RUN_STARTED, "False", "NoPodRuns", "no pod of the group is bound")

@@ -18,7 +18,7 @@ class StatusCondition:
 
 
 def set_condition(status: Json, condition: StatusCondition, now: float) -> None:
-    """Write it into a status; unless it says since when it holds, lastTransitionTime moves with its status."""
+    """Write it into a status; lastTransitionTime moves with the status, or is as the condition says."""
     conditions = _conditions(status)
     place = next((i for i, c in enumerate(conditions) if c.get("type") == condition.type), len(conditions))
     old = conditions[place] if place < len(conditions) else {}
