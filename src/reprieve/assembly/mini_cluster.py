@@ -98,17 +98,19 @@ async def cluster_up(
     complain: Callable[[str], None],
     *,
     scheduled: bool,
-    gates: config.Gates = EVERYTHING,
+    feature_gates: str = "",
 ) -> AsyncIterator[Up]:
     """A cluster that kubectl can reach, for as long as the context is open.
 
-    The gates count for its API server and for its scheduler.
+    ``feature_gates``: `A=true,B=false`, for its API server and for its scheduler; raises an
+    InvalidConfigurationError. What is not named is on.
 
     Its scheduler also takes the pods of default-scheduler. A cluster with a data directory has a journal;
     ``complain`` gets a sentence when the journal can no longer be written.
     """
     from reprieve.cluster.mini.local_cluster import served  # a web server, which only `reprieve up` needs
 
+    gates = config.parse_feature_gates(feature_gates, EVERYTHING)
     profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     configured = config.parse_configuration({**head, "profiles": profiles})

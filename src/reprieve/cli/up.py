@@ -23,12 +23,11 @@ from reprieve.assembly.mini_cluster import (
     cluster_up,
 )
 from reprieve.assembly.running_clusters import RegistryError
-from reprieve.assembly.scheduler_settings import EVERYTHING
 from reprieve.cli.shutdown_signals import interruption
 from reprieve.cli.terminal import note
 from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import documents
-from reprieve.config import Gates, InvalidConfigurationError, parse_feature_gates
+from reprieve.config import InvalidConfigurationError
 
 
 @click.command()
@@ -106,7 +105,6 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
     Nodes are simulated: pods start, run, terminate and end as on real nodes, but no container is executed.
     Without --data-dir the cluster is in memory only, and lost when the command ends.
     """
-    chosen = _gates(",".join(gates))
     templates = node_templates(shape)
     count = nodes if nodes is not None else 0 if snapshot else 8
     with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
@@ -122,7 +120,11 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             [_user(text) for text in users],
         )
         try:
-            asyncio.run(keep(wanted, scheduled=scheduler == "reprieve", gates=chosen))
+            asyncio.run(keep(wanted, scheduled=scheduler == "reprieve", feature_gates=",".join(gates)))
+        except InvalidConfigurationError as error:
+            raise click.BadParameter(
+                "; ".join(map(str, error.errors)), param_hint="--feature-gates"
+            ) from error
         except OSError as error:
             raise click.ClickException(unavailable(error, host, port)) from error
         except RegistryError as error:
@@ -140,13 +142,6 @@ def _user(text: str) -> UserInfo:
     if not name:
         raise click.BadParameter(f"expected NAME or NAME:GROUP,…, got {text!r}", param_hint="--user")
     return UserInfo(name, tuple(filter(None, groups.split(","))))
-
-
-def _gates(text: str) -> Gates:
-    try:
-        return parse_feature_gates(text, EVERYTHING)
-    except InvalidConfigurationError as error:
-        raise click.BadParameter("; ".join(map(str, error.errors)), param_hint="--feature-gates") from error
 
 
 def node_templates(shape: str) -> list[dict[str, Any]]:
@@ -170,9 +165,9 @@ def _template(shape: str, node: object) -> dict[str, Any]:
     return node
 
 
-async def keep(wanted: LocalCluster, *, scheduled: bool, gates: Gates = EVERYTHING) -> None:
+async def keep(wanted: LocalCluster, *, scheduled: bool, feature_gates: str = "") -> None:
     with interruption() as interrupted:
-        async with cluster_up(wanted, note, scheduled=scheduled, gates=gates) as cluster:
+        async with cluster_up(wanted, note, scheduled=scheduled, feature_gates=feature_gates) as cluster:
             welcome(wanted.kubeconfig, cluster)
             await interrupted.wait()
     note(
