@@ -10,6 +10,7 @@ import msgspec
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
+from reprieve.model.scheduled_times import RUN_STARTED
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Demand
@@ -99,7 +100,8 @@ def _group(name: str, line: GroupLine) -> Json:
     meta = {"name": name, "namespace": "default"}
     status: Json = {"conditions": []}
     if line.scheduled is not None:
-        status["conditions"].append(_condition("PodGroupInitiallyScheduled", "True", line.scheduled))
+        types = ("PodGroupInitiallyScheduled", RUN_STARTED)
+        status["conditions"] = [_condition(type_, "True", line.scheduled) for type_ in types]
     return _thing("scheduling.k8s.io/v1alpha3", kind, meta, spec=spec, status=status)
 
 

@@ -19,6 +19,17 @@ def test_nothing_said_means_the_defaults() -> None:
     assert not gates.topology_aware_workload_scheduling and not gates.composite_pod_group
 
 
+def test_what_is_not_named_may_be_other_than_the_defaults() -> None:
+    everything = Gates(**dict.fromkeys(Gates.__struct_fields__, True))
+    assert parse_feature_gates("", everything) == everything
+    fewer = msgspec.structs.replace(everything, workload_aware_preemption=False)
+    assert parse_feature_gates("WorkloadAwarePreemption=false", everything) == fewer
+    assert not any(
+        getattr(parse_feature_gates("GenericWorkload=false", everything), name)
+        for name in ("gang_scheduling", "composite_pod_group", "workload_aware_preemption")
+    )
+
+
 def test_each_gate_can_be_turned_on_with_its_prerequisites() -> None:
     names = [field.encode_name for field in msgspec.structs.fields(Gates)]
     all_on = parse_feature_gates(", ".join(f"{name}=true" for name in names))
