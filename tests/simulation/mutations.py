@@ -45,14 +45,14 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
-        "a lost wake-up: nobody looks at the preemptor when the last victim is gone",
+        "a lost wake-up: the preemptor is not decided when the last victim is gone",
         "scheduler/plan_driver.py",
         "    if handover.stage is Stage.READY:\n        state.queue.again(key)\n",
         "    if handover.stage is Stage.READY:\n        pass\n",
         STATES,
     ),
     Mutation(
-        "a preemptor that nobody lets go after the calls",
+        "a preemptor that is held for ever after the calls",
         "scheduler/plan_driver.py",
         "        state.queue.let_wait(key, now)\n",
         "        pass\n",
@@ -213,7 +213,7 @@ MUTATIONS = (
         "scheduler/core.py",
         "                yield from plan_driver.lost_room(state, target.name, now)\n",
         "",
-        unit("test_core_preemption.py::test_a_vanished_node_frees_who_waits_for_it"),
+        unit("test_core_preemption.py::test_a_vanished_node_frees_what_waits_for_it"),
     ),
     Mutation(
         "a nomination that is cleared, and swept for ever",
@@ -269,7 +269,7 @@ MUTATIONS = (
         "scheduler/plan_driver.py",
         "        stays(state, effect.target)\n        state.preemption_backoff",
         "        state.preemption_backoff",
-        unit("test_ways_back.py::test_a_group_of_which_nobody_could_be_evicted_is_not_marked_any_more"),
+        unit("test_ways_back.py::test_a_group_of_which_none_could_be_evicted_is_not_marked_any_more"),
     ),
     Mutation(
         "a victim that lost its place is evicted all the same",

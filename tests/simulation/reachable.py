@@ -1,7 +1,7 @@
 """Every state that a handover can get into, breadth first, with the real scheduler.
 
-A few victims run on a node, and somebody more important needs all of it. Until the plan has an end, each call
-ends in each way there is, pods vanish at any time, the preemptor may be deleted, somebody still higher may
+A few victims run on a node, and a more important pod needs all of it. Until the plan has an end, each call
+ends in each way there is, pods vanish at any time, the preemptor may be deleted, a still higher one may
 come, and the scheduler may die. Then what is under way ends well, and all comes to rest. States that differ
 only in names and times count once.
 
@@ -185,7 +185,7 @@ def check(scene: Scene) -> None:
         pending = [effect for effect in scene.cluster.stage.wanted if effect in plan.pending]
         later = [effect for effect in _put_aside(scene) if effect in plan.pending]
         made = len(pending) + len(later)
-        hold(made >= len(plan.pending), f"{key[2]} waits for calls that nobody makes: {plan.pending}")
+        hold(made >= len(plan.pending), f"{key[2]} waits for calls that are not made: {plan.pending}")
         for call in pending:
             shown = _shown(scene, call.target) if isinstance(call, Evict) else None
             hold(shown is None or shown.marked or shown.leaving, f"{call.target} is evicted, and not marked")
@@ -296,7 +296,7 @@ def _put_aside(scene: Scene) -> list[Effect]:
 
 
 def _under_way(scene: Scene, pod: Target) -> Hashable:
-    """In order, and who waits for it: the plan of the one, of the other, or nobody any more."""
+    """In order, and which plan waits for it: that of the one, of the other, or none any more."""
     plans, doubts = [scene.state.plans.of(key) for key in KEYS], scene.state.unknown_outcomes._times
     return tuple(
         (

@@ -1,4 +1,4 @@
-"""Every combination of the gates about groups, played to its end: who runs where, what is still stored."""
+"""Every combination of the gates about groups, run to its end: which pod runs where, what is still stored."""
 
 import itertools
 from collections.abc import Iterator
@@ -123,7 +123,7 @@ def test_a_group_in_a_dear_tree(gates: Gates) -> None:
 
 @EVERY
 @pytest.mark.parametrize("who", ["field", "class", "pods"])
-def test_who_says_that_a_gang_never_preempts(gates: Gates, who: str) -> None:
+def test_a_pod_that_says_that_a_gang_never_preempts(gates: Gates, who: str) -> None:
     meta = ObjectMeta(name="shy", uid="uid-shy")
     shy = PriorityClass(metadata=meta, value=9, preemption_policy="Never")
     spec = {"field": {"preemptionPolicy": "Never"}, "class": {"priorityClassName": "shy"}}.get(who, {})

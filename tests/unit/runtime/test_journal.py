@@ -74,7 +74,7 @@ def test_every_step_is_written_with_how_it_began(tmp_path: Path) -> None:
     assert next(entries(tmp_path)) == Began({"is": "a test"})
 
 
-def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+def test_no_pod_else_may_read_it(tmp_path: Path) -> None:
     written(tmp_path)
     assert (tmp_path / "00000001.jsonl").stat().st_mode & 0o777 == 0o600
 

@@ -64,7 +64,7 @@ def test_what_kube_scheduler_does_not_have_has_our_name() -> None:
     }
 
 
-def test_pods_that_wait_are_counted_when_somebody_asks() -> None:
+def test_pods_that_wait_are_counted_when_a_pod_asks() -> None:
     queues = {"active": 1}
     metrics = Metrics(lambda: queues)
     queues["backoff"] = 7

@@ -66,7 +66,7 @@ class Measured:
 
 
 def crowded(**asking: Any) -> Measured:
-    """A node that is full, and somebody important comes."""
+    """A full node, and an important pod arrives."""
     old = [a_pod(f"old-{i}", cpu="2", on="n1") for i in range(2)]
     return Measured().begin(a_node("n1"), *old, a_pod("new", priority=9, **{"cpu": "4", **asking}))
 
@@ -151,7 +151,7 @@ def test_time_in_which_a_pod_was_gated_does_not_count() -> None:
     assert measured.says("scheduler_pod_scheduling_sli_duration_seconds_sum", attempts="1") == 1.0
 
 
-def test_where_nobody_may_be_evicted_nobody_tries() -> None:
+def test_where_none_may_be_evicted_none_tries() -> None:
     measured = Measured(settings=Settings(policies={})).begin(a_node("n1"), a_pod("p", cpu="9"))
     assert measured.says("scheduler_preemption_attempts_total") == 0
 
@@ -179,7 +179,7 @@ def test_a_plan_that_comes_true() -> None:
     assert measured.says("reprieve_wasted_evictions_total") == 0
 
 
-def test_who_was_spared_and_under_which_ceiling() -> None:
+def test_a_pod_that_was_spared_and_under_which_ceiling() -> None:
     cheap, dear = a_pod("cheap", cpu="2", on="n1"), a_pod("dear", cpu="2", on="n1", priority=5)
     measured = Measured().begin(a_node("n1"), cheap, dear, a_pod("new", cpu="2", priority=9))
     assert measured.says("reprieve_spared_units_total") == 1
@@ -261,7 +261,7 @@ def test_a_node_that_is_gone() -> None:
     assert abandoned(measured, "node_gone") == 1
 
 
-def test_somebody_more_important_takes_the_room() -> None:
+def test_a_more_important_demand_takes_the_room_too() -> None:
     measured = crowded().succeed().see(a_pod("newer", cpu="4", priority=10))
     assert abandoned(measured, "outranked") == 1
     assert measured.says("reprieve_handovers_open") == 1

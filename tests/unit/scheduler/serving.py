@@ -47,7 +47,7 @@ class Served:
         return self.gone(*(pod.metadata.name for pod in self.pods() if pod.metadata.deletion_timestamp))
 
     def deleted(self, name: str) -> "Served":
-        """Somebody deletes a pod, which takes its time."""
+        """A client deletes a pod, which takes its time."""
         pod = self.pod(name)
         return self.show(later(pod, deletion_timestamp=TIME))
 
@@ -71,7 +71,7 @@ class Served:
     # --- what the scheduler wants ---
 
     def wanted(self, kind: type[Effect]) -> list[str]:
-        """On whom effects of a kind are wanted."""
+        """The targets of wanted effects of a kind."""
         return [effect.target.name for effect in self.stage.wanted if isinstance(effect, kind)]
 
     def does(self, *kinds: type[Effect]) -> "Served":
@@ -85,7 +85,7 @@ class Served:
         return self
 
     def fails(self, kind: type[Effect], *names: str) -> "Served":
-        """What is wanted of a kind is refused for good, on these or on everybody."""
+        """Wanted effects of a kind are refused for good, on these targets or on all."""
         events = [Failed(effect, "refused") for effect in self.take(kind, names=names)]
         self.stage.happens(*events)
         return self
@@ -109,7 +109,7 @@ class Served:
         return taken
 
     def comes_true(self) -> "Served":
-        """All that is wanted is done, and all that follows from it; whoever is being deleted goes."""
+        """All wanted effects are done, and all that follow; terminating pods disappear."""
         while self.stage.wanted or any(pod.metadata.deletion_timestamp for pod in self.pods()):
             self.does().drained()
         return self
@@ -129,7 +129,7 @@ class Served:
         return {effect.target.name: effect.node for effect in self.stage.wanted if isinstance(effect, Bind)}
 
     def nominations(self) -> list[tuple[str, str]]:
-        """Who is to be nominated to which node, or to none any more."""
+        """Which pod is to be nominated to which node, or to none any more."""
         return [(e.target.name, e.node) for e in self.stage.wanted if isinstance(e, Nominate)]
 
     def outcomes(self) -> list[str]:
@@ -213,7 +213,7 @@ def served(
 
 def until(cluster: Served, stage: Step) -> Served:
     """The steps of the only plan are carried out until this stage begins."""
-    for step in (*STEPS, Evict):  # those who only go along are asked before the others
+    for step in (*STEPS, Evict):  # victims that make no room are evicted before the others
         if cluster.plan().stage is stage:
             return cluster
         cluster.does(step)

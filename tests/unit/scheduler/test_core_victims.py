@@ -87,7 +87,7 @@ def test_a_victim_whose_volumes_are_being_prepared_is_withdrawn() -> None:
     cluster.does(Nominate)
     assert cluster.wanted(Evict) == []
     assert cluster.does(Bind).places() == {"new": "n1"}
-    assert cluster.conditions("low") == {}, "nobody marked it"
+    assert cluster.conditions("low") == {}, "it was not marked"
     assert "it is preempted before it started" in " ".join(notes(cluster.stage.wanted))
 
 
@@ -107,19 +107,19 @@ def test_a_group_that_goes_as_a_whole_is_marked_and_evicted_first_where_its_room
     assert cluster.comes_true().places() == {"new": "n1"}
 
 
-def test_nobody_waits_for_members_on_other_nodes() -> None:
+def test_no_pod_waits_for_members_on_other_nodes() -> None:
     cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.DRAINING)
     assert cluster.gone("t0").does(Bind).places() == {"new": "n1", "t1": "n2"}
     assert cluster.gone("t1").comes_true().unfinished() == {}
 
 
-def test_who_cannot_be_taken_along_saves_the_others() -> None:
+def test_a_pod_that_cannot_be_taken_along_saves_the_others() -> None:
     cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.TAKING_ALONG)
     assert cluster.fails(Evict).does().places() == {"t0": "n1", "t1": "n2"}
     assert [cluster.conditions(name).get(MARK) for name in ("t0", "t1")] == ["False", "False"]
 
 
-def test_who_is_deleted_while_others_are_taken_along_need_not_be_evicted() -> None:
+def test_a_pod_that_is_deleted_while_others_are_taken_along_need_not_be_evicted() -> None:
     cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.TAKING_ALONG)
     cluster.deleted("t0")
     assert cluster.does(Evict).wanted(Evict) == []
@@ -133,7 +133,7 @@ def test_a_group_of_victims_may_be_deleted_in_the_meantime(stage: Stage) -> None
     assert cluster.comes_true().places() == {"new": "n1"}
 
 
-def test_a_member_on_a_node_that_is_gone_stops_nobody() -> None:
+def test_a_member_on_a_node_that_is_gone_stops_nothing() -> None:
     cluster = served(NODE, *a_whole_group(), NEW)
     assert until(cluster, Stage.EVICTING).wanted(Evict) == ["t0"]
     assert cluster.comes_true().places() == {"new": "n1", "t1": "n2"}

@@ -69,5 +69,5 @@ def test_a_decision_in_words() -> None:
     assert "cpu" in text
 
 
-def test_nothing_is_decided_for_nobody() -> None:
+def test_nothing_is_decided_for_nothing() -> None:
     assert Scheduler().decide(0.0) is None

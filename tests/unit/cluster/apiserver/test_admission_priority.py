@@ -1,4 +1,4 @@
-"""Priority classes: resolved for pods and groups when they are created, and for nobody later."""
+"""Priority classes: resolved for pods and groups when they are created, and never later."""
 
 from typing import Any
 
