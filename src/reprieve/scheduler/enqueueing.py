@@ -138,7 +138,11 @@ def _line_up(
 
 
 def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) -> Iterator[Effect]:
-    found = state.requester(key)
+    """Enqueues a demand, or removes it if it needs nothing any more.
+
+    A group may be left with pods that another scheduler serves: those are no demand of this one.
+    """
+    found = state.requester(key) if state.ledger.parts.pods(key) else None
     if not isinstance(found, Requester) and state.synced:
         yield from call_off(state, key, reason_not_to_wait(state, key, found), now)
     if not isinstance(found, NotYet) or not found.arriving:

@@ -185,6 +185,17 @@ def test_a_pod_that_changes_its_group_keeps_its_room_until_the_other_group_is_de
 # --- what holds a group back ---------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("end", ["gone", "bound"])
+def test_pods_of_a_group_that_another_scheduler_serves_are_no_demand_by_themselves(end: str) -> None:
+    ours, theirs = a_member("ours", priority=9), a_member("theirs", priority=9, schedulerName="other")
+    cluster = served(*nodes(1), a_group("g", 9, 1), ours, theirs)
+    assert set(notes(cluster.take())) == {
+        "PodGroup default/g cannot be scheduled: its pods name different schedulers"
+    }
+    cluster.gone("ours") if end == "gone" else cluster.show(bound(ours, "n0"))
+    assert (cluster.unfinished(), cluster.outcomes()) == ({}, [])
+
+
 def test_a_gate_on_one_member_holds_the_group() -> None:
     first, second = members(2)
     gated = respecified(second, scheduling_gates=(Named(name="quota"),))

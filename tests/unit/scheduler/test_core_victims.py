@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from reprieve.model.effects import Bind, Evict, Nominate, SetCondition
-from reprieve.model.events import Failed
+from reprieve.model.events import Done, Failed
 from reprieve.model.objects import KubernetesObject
 from reprieve.scheduler.handover import MARK, Stage
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -47,6 +47,17 @@ def test_a_victim_whose_bind_failed_stays_when_the_others_are_evicted(stage: Sta
     assert until(cluster, Stage.EVICTING).wanted(Evict) == ["low"]
     assert cluster.comes_true().places() == {"new": "n1"}
     assert "late" in [pod.metadata.name for pod in cluster.pods()]
+
+
+def test_a_victim_that_is_marked_and_whose_bind_failed_is_marked_until_that_is_cleared() -> None:
+    low, late = a_pod("low", cpu="2", on="n1"), a_pod("late", cpu="2")
+    cluster = until(served(NODE, low).show(late).show(a_pod("new", cpu="4", priority=9)), Stage.MARKING)
+    (mark,) = cluster.take(SetCondition, names=["late"])
+    cluster.stage.happens(Done(mark), *cluster.applied(mark))
+    victims = cluster.fails(Bind).stage.scheduler._state.ledger.victims
+    assert victims.is_marked(target(late))
+    cluster.does(SetCondition)
+    assert not victims.is_marked(target(late))
 
 
 def test_a_namesake_of_a_victim_is_another_pod() -> None:
