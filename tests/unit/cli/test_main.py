@@ -63,3 +63,21 @@ def test_an_unknown_command_is_wrong_usage() -> None:
     assert done.returncode == 2
     assert "dmeo" in done.stderr
     assert done.stdout == ""
+
+
+def test_a_mistyped_command_gets_a_suggestion() -> None:
+    done = call("reprieve", "stauts")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "No such command 'stauts'. Did you mean 'status'?" in done.stderr
+
+
+def test_a_reader_that_is_gone_ends_a_command_quietly() -> None:
+    """As after `reprieve config defaults | true`, with an output that is longer than a pipe holds."""
+    command = [BIN / "reprieve", "demo", "--no-input", "--scene", "placement"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        complaint = process.stderr.read()
+    assert "Traceback" not in complaint
+    assert process.returncode in (0, 141)
