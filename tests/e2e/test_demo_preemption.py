@@ -184,9 +184,7 @@ def test_a_class_that_is_edited_with_kubectl_counts_at_once(empty_cluster: Path,
     kubectl("apply", "-f", "-", stdin=(DEMO / "toleration-before.yaml").read_text())
     until(lambda: phases(kubectl) == ["Running", "Running"])
     kubectl("apply", "-f", "-", stdin=(DEMO / "toleration-high.yaml").read_text())
-    until(
-        lambda: "1 pod of class low-10min is protected, the first until" in message(kubectl, "report")
-    )
+    until(lambda: "1 pod of class low-10min is protected, the first until" in message(kubectl, "report"))
     seconds = "preemption-toleration.scheduling.x-k8s.io/toleration-seconds"
     kubectl("annotate", "--overwrite", "priorityclass", "low-10min", f"{seconds}=ten")
     until(lambda: "epochs" not in kubectl.names("pods"))

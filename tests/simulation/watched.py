@@ -41,7 +41,7 @@ class WatchedScheduler(Scheduler):
         return effects
 
     def decide(self, now: float) -> Decided | None:
-        reserved, in_flight = self._reserved(), set(self._state.plans.victims_in_flight())
+        reserved, in_flight = self._reserved(), self._state.charged_victims()
         decided = super().decide(now)
         if decided is not None:
             self._evictions.decided(decided.decision)

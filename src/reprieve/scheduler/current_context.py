@@ -1,6 +1,6 @@
 """The context of a demand as things stand now: from all that the scheduler remembers, what matters for it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from reprieve.model.effects import Target
 from reprieve.model.snapshot import NOWHERE, Snapshot
@@ -25,7 +25,8 @@ def context_of(state: State, requester: Requester, now: float) -> DecisionContex
         view,
         profile,
         _promised(state, view, demand),
-        in_flight=_in_flight(state, view),
+        in_flight=_in_flight(view, state.plans.victims_in_flight()),
+        charged=_in_flight(view, state.charged_victims()),
         stuck=_stuck(state, view),
         staying=tuple(rows_of(view, state.preemption_backoff.staying(now))),
         later=_later(state, view, demand, own),
@@ -75,7 +76,7 @@ def _stuck(state: State, view: Snapshot) -> tuple[int, ...]:
     return tuple(rows_of(view, sorted(state.ledger.terminating.stuck)))
 
 
-def _in_flight(state: State, view: Snapshot) -> tuple[int, ...]:
+def _in_flight(view: Snapshot, victims: Iterable[Target]) -> tuple[int, ...]:
     """Victims whose deletion the cluster does not show yet."""
-    rows = sorted(rows_of(view, state.plans.victims_in_flight()))
+    rows = sorted(rows_of(view, victims))
     return tuple(r for r in rows if view.where[r] != NOWHERE and not view.pods.terminating[r])

@@ -281,7 +281,7 @@ def _opened(
         preemption=price,
     )
     victims = tuple(pod for pod in going if not state.is_preparing(pod))
-    paid = frozenset(target_at(view, row) for row in context.in_flight)
+    paid = frozenset(target_at(view, row) for row in context.charged)
     policy = state.settings.policies.get(requester.pods[0].pod.spec.scheduler_name)
     excess = excess_of(context, policy, victims, paid) if policy is not None and victims else {}
     handover = Handover(

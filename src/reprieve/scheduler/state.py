@@ -134,6 +134,10 @@ class State:
         gone = not self.world.node_of((pod.namespace, pod.name))
         return gone or one.is_refused_for_good or self.ledger.terminating.is_stuck(pod)
 
+    def charged_victims(self) -> set[Target]:
+        """Pods whose eviction budgets are charged with: chosen by a plan, or part of a unit that goes."""
+        return self.plans.victims().union(one.pod for one in self.ledger.unit_evictions)
+
     def resizes(self, key: DemandKey) -> Resizes | None:
         """How a resize of the pod of this name becomes a demand; None if it does not."""
         known = self.world.pod(key.object) if key.kind is DemandKind.RESIZE else None

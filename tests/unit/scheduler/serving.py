@@ -213,7 +213,7 @@ def served(
 
 def until(cluster: Served, stage: Step) -> Served:
     """The steps of the only plan are carried out until this stage begins."""
-    for step in (*STEPS, Evict):  # those who only go along are asked before the others
+    for step in (Nominate, SetCondition, SetCondition, Evict):  # groups are marked after their pods
         if cluster.plan().stage is stage:
             return cluster
         cluster.does(step)
