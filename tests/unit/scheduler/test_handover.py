@@ -156,7 +156,7 @@ def test_who_vanished_by_itself_is_told_nothing_and_who_was_being_evicted_is() -
 def test_a_group_that_is_gone_needs_no_mark() -> None:
     committing = reached(plan(OLD, groups=((OLD, GROUP),)), Stage.COMMITTING)
     handover, _ = vanished(committing, GROUP)
-    assert (handover.stage, handover.pending) == (Stage.EVICTING, {Evict(OLD)})
+    assert (handover.stage, set(handover.pending)) == (Stage.EVICTING, {Evict(OLD)})
     early, _ = vanished(opened(plan(OLD, groups=((OLD, GROUP),)))[0], GROUP)
     assert [e.target for e in acknowledged(early, Nominate(PREEMPTOR, "n1"))[1]] == [OLD]
 
