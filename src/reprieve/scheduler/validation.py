@@ -171,8 +171,17 @@ def _units_are_finished(state: State) -> Iterator[Broken]:
             yield Broken(one.pod, f"it is evicted with {one.unit}, and does not count as terminating")
         elif one.state is Delete.REFUSED and not state.ledger.unit_evictions.is_due(one.pod):
             yield Broken(one.pod, f"its eviction with {one.unit} was refused, and is not tried again")
+        elif one.state is Delete.REFUSED and _counts_as_terminating(state, one.pod):
+            yield Broken(one.pod, f"its eviction with {one.unit} was refused, and it counts as terminating")
         elif one.state is Delete.MARKING and not state.plans.expects(mark(one.pod, one.mark)):
             yield Broken(one.pod, f"it joined {one.unit}, which is evicted, and nothing marks it")
+
+
+def _counts_as_terminating(state: State, target: Target) -> bool:
+    """Whether a pod counts as terminating that is not shown so, and that no call in flight deletes."""
+    pod = _known(state, target)
+    is_shown = pod is not None and pod.metadata.deletion_timestamp is not None
+    return target in state.ledger.terminating and not is_shown and not state.plans.expects(Evict(target))
 
 
 def _marks_are_those_that_are_shown(state: State) -> Iterator[Broken]:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
+from reprieve.model.events import Done, Gone
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
@@ -118,6 +119,17 @@ def test_a_member_that_joins_is_counted_by_budgets() -> None:
 @pytest.mark.parametrize("stage", AFTER)
 def test_the_unit_is_finished_without_its_preemptor(stage: Stage) -> None:
     cluster = a_plan(stage=stage).gone("new")
+    assert names(cluster.comes_true()) == set()
+    assert cluster.unfinished() == {}
+
+
+def test_a_preemptor_that_goes_in_the_breath_of_the_last_mark_is_too_late() -> None:
+    cluster = a_plan(stage=Stage.COMMITTING)
+    (mark,) = [effect for effect in cluster.stage.wanted if effect in cluster.plan().pending]
+    new = cluster.named("new")
+    cluster.stage.wanted.remove(mark)
+    cluster.stage.happens(Done(mark), *cluster.applied(mark), Gone(new))
+    del cluster.objects[new]
     assert names(cluster.comes_true()) == set()
     assert cluster.unfinished() == {}
 
