@@ -113,7 +113,7 @@ async def they_come(theatre: Theatre, names: Iterable[str]) -> Pods:
     return pods
 
 
-async def nobody_moves(theatre: Theatre, before: Pods) -> None:
+async def none_moves(theatre: Theatre, before: Pods) -> None:
     """For a while, in which much could happen."""
     await asyncio.sleep(2)
     now = await theatre.pods()
@@ -141,7 +141,7 @@ def test_placing(play: Callable[..., None]) -> None:
         (why,) = await until_noted(theatre, pods["notebook"], "FailedScheduling")
         assert why.startswith("0/6 nodes are available: ")
         assert "2 nodes have the taint gpu:NoSchedule" in why, why
-        await nobody_moves(theatre, pods)
+        await none_moves(theatre, pods)
 
     play(scene)
 
@@ -183,7 +183,7 @@ def test_gang(play: Callable[..., None]) -> None:
         giant = await theatre.group("giant")
         assert condition(giant, "PodGroupInitiallyScheduled", "reason") == "Unschedulable", giant
         assert "pod giant-2 would not fit" in condition(giant, "PodGroupInitiallyScheduled", "message"), giant
-        await nobody_moves(theatre, pods)
+        await none_moves(theatre, pods)
 
     play(scene)
 
@@ -229,7 +229,7 @@ def test_budgets_that_must_hold(play: Callable[..., None]) -> None:
         await theatre.apply("budgets-no-choice.yaml")
         pods = await theatre.until(lambda pods: is_told_to_wait(pods["index"]))
         assert "respectBudgets is Always" in condition(pods["index"], "PodScheduled", "message")
-        await nobody_moves(theatre, pods)
+        await none_moves(theatre, pods)
 
     play(scene, respectBudgets="Always")
 
@@ -309,7 +309,7 @@ def test_resize(play: Callable[..., None]) -> None:
             return
         (why,) = await until_noted(theatre, pods["db-0"], "NoRoomInPlace")
         assert "is disabled by example.com/node-autoscaler" in why
-        await nobody_moves(theatre, pods)
+        await none_moves(theatre, pods)
 
     play(scene, gates="InPlacePodVerticalScalingSchedulerPreemption=true")
 

@@ -291,7 +291,7 @@ def _ask_differently(now: Mirrored, rng: random.Random, pod: Json) -> None:
 
 
 def _report(now: Mirrored, rng: random.Random, pod: Json) -> None:
-    """What the kubelet has to say, and nobody reads."""
+    """Status fields of the kubelet that the scheduler does not read."""
     pod["status"]["conditions"] = [{"type": "Initialized", "status": rng.choice(("True", "False"))}]
 
 

@@ -192,7 +192,7 @@ def _some_is_told(now: Troubled, rng: random.Random) -> None:
     now.tell(told)
 
 
-def _somebody_is_decided(now: Troubled, rng: random.Random) -> None:
+def _a_pod_is_decided(now: Troubled, rng: random.Random) -> None:
     now.decide()
 
 
@@ -220,8 +220,8 @@ STEPS: tuple[Callable[[Troubled, random.Random], None], ...] = (
     _some_is_told,
     _some_is_told,
     _some_is_told,
-    _somebody_is_decided,
-    _somebody_is_decided,
+    _a_pod_is_decided,
+    _a_pod_is_decided,
     _effects_end,
     _effects_end,
     _effects_end,

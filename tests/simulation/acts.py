@@ -71,7 +71,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Grow:
-    """No node shrinks: what runs there would not fit any more, and that is nobody's fault."""
+    """No node shrinks: what runs there would not fit any more, through no fault of the scheduler."""
 
     name: str
     cpu: int
@@ -165,7 +165,7 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class ForbidResizes:
-    """Nobody is to be preempted for a resize on this node, for a while."""
+    """This node forbids preemption for resizes, for a while."""
 
     name: str
     seconds: float
@@ -187,7 +187,7 @@ class OpenGate:
 
 @dataclass(frozen=True, slots=True)
 class BindElsewhere:
-    """Somebody else gives a waiting pod a node of his own."""
+    """Another client binds a waiting pod to a node of its choice."""
 
     which: int
     node: str
@@ -201,7 +201,7 @@ class BindElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class Detain:
-    """Whoever deletes a pod waits for a finalizer for a while."""
+    """A finalizer delays the deletion of a pod for a while."""
 
     which: int
     seconds: float
@@ -306,14 +306,14 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class RestartServer:
-    """The API server is away for a while, and has forgotten what it told to whom."""
+    """The API server is down for a while, and has lost its watches."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class SetClock:
-    """Somebody sets the clock of the scheduler's machine forward, or back."""
+    """The clock of the scheduler's machine is set forward, or back."""
 
     seconds: float
 

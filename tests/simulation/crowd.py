@@ -94,7 +94,7 @@ def _faults(rng: Random, seed: int) -> FaultPlan:
     )
 
 
-# --- who comes -----------------------------------------------------------------------------------
+# --- newcomers -----------------------------------------------------------------------------------
 
 
 def _budgets(rng: Random) -> Iterator[Json]:
@@ -133,7 +133,7 @@ def _bare(rng: Random, name: str) -> Iterator[tuple[float, Json]]:
 
 
 def _service(rng: Random, name: str) -> Iterator[tuple[float, Json]]:
-    """Whoever is evicted comes again."""
+    """An evicted pod is created again."""
     yield 0.0, deployment(name, rng.randint(1, 3), _spec(rng, priority=0), {"app": rng.choice("ab")})
 
 
@@ -155,7 +155,7 @@ def a_group(name: str, priority: int, policy: Json, mode: str) -> Json:
     return {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": meta, "spec": spec}
 
 
-# --- who may not be taken yet --------------------------------------------------------------------
+# --- protected pods ------------------------------------------------------------------------------
 
 TOLERATIONS = {"brief": 7, "short": 25, "forever": -1}
 

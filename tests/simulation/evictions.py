@@ -1,4 +1,4 @@
-"""Who was evicted for which decision, and whether it was of any use."""
+"""Which pod was evicted for which decision, and whether it was of any use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Evictions:
             self.decisions[decision.id] = decision
 
     def wanted(self, victim: Target) -> None:
-        """An eviction is sent: whoever looks at the victim can tell which decision it is for."""
+        """An eviction is sent: the victim shows which decision it is for."""
         found = self.store.find(key_of_target(victim))
         if found is None or found.uid != victim.uid:
             return

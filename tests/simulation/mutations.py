@@ -48,14 +48,14 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
-        "a lost wake-up: nobody looks at the preemptor when the last victim is gone",
+        "a lost wake-up: the preemptor is not decided when the last victim is gone",
         "scheduler/plan_driver.py",
         "    if handover.stage is Stage.READY:\n        state.queue.again(key)\n",
         "    if handover.stage is Stage.READY:\n        pass\n",
         STATES,
     ),
     Mutation(
-        "a preemptor that nobody lets go after the calls",
+        "a preemptor that is held for ever after the calls",
         "scheduler/plan_driver.py",
         "        state.queue.let_wait(key, now)\n",
         "        pass\n",
@@ -294,7 +294,7 @@ MUTATIONS = (
         "scheduler/core.py",
         "                yield from plan_driver.lost_room(state, target.name, now)\n",
         "",
-        unit("test_core_preemption.py::test_a_vanished_node_frees_who_waits_for_it"),
+        unit("test_core_preemption.py::test_a_vanished_node_frees_what_waits_for_it"),
     ),
     Mutation(
         "a nomination that is cleared, and swept for ever",

@@ -1,7 +1,7 @@
 """Every state that a handover can get into, breadth first, with the real scheduler.
 
-A few victims run on a node, and somebody more important needs all of it. Until the plan has an end, each call
-ends in each way there is, pods vanish at any time, the preemptor may be deleted, somebody still higher may
+A few victims run on a node, and a more important pod needs all of it. Until the plan has an end, each call
+ends in each way there is, pods vanish at any time, the preemptor may be deleted, a still higher one may
 come, and the scheduler may die. Then what is under way ends well, and all comes to rest. States that differ
 only in names and times count once.
 
@@ -24,7 +24,7 @@ from typing import NamedTuple
 from reprieve.model.effects import Announce, Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Unknown
 from reprieve.model.groups import group_key
-from reprieve.model.objects import Node, Pod, PodGroup
+from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup
 from reprieve.model.shape import CompiledPod, Shape
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import MARK, Handover, is_marked
@@ -88,7 +88,9 @@ def beginning(victims: int, *, whole: bool = False) -> Scene:
     make = partial(a_member, group=GROUP) if whole else a_pod
     old = [make(f"v{i}", cpu="1", on="n1") for i in range(victims)]
     new = a_pod(NEW, cpu=str(victims), priority=9)
-    more = [a_group(GROUP, disruptedWhole=True), a_node("n2", unschedulable=True)] if whole else []
+    more: list[KubernetesObject] = (
+        [a_group(GROUP, disruptedWhole=True), a_node("n2", unschedulable=True)] if whole else []
+    )
     scene = Scene(served(a_node("n1", cpu=str(victims)), *more, *old, new), victims, whole=whole)
     return _told(replace(scene, plan=_plan_in(scene.state)))
 
@@ -215,7 +217,7 @@ def check(scene: Scene) -> None:
         pending = [effect for effect in scene.cluster.stage.wanted if effect in plan.pending]
         later = [effect for effect in _put_aside(scene) if effect in plan.pending]
         made = len(pending) + len(later)
-        hold(made >= len(plan.pending), f"{key[2]} waits for calls that nobody makes: {plan.pending}")
+        hold(made >= len(plan.pending), f"{key[2]} waits for calls that are not made: {plan.pending}")
         for call in pending:
             shown = _shown(scene, call.target) if isinstance(call, Evict) else None
             hold(shown is None or shown.marked or shown.leaving, f"{call.target} is evicted, and not marked")
@@ -344,7 +346,7 @@ def _put_aside(scene: Scene) -> list[Effect]:
 
 
 def _under_way(scene: Scene, pod: Target) -> Hashable:
-    """In order, and who waits for it: the plan of the one, of the other, or nobody any more."""
+    """In order, and which plan waits for it: that of the one, of the other, or none any more."""
     plans, doubts = [scene.state.plans.of(key) for key in KEYS], scene.state.unknown_outcomes._times
     return tuple(
         (

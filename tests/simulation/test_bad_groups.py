@@ -1,4 +1,4 @@
-"""Groups that cannot be served as they are, in clusters that live: who waits, and what people read."""
+"""Groups that cannot be served as they are, in running clusters: which pods wait, and what is reported."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -141,14 +141,14 @@ def test_a_group_deleted_while_its_plan_runs() -> None:
 
 
 def test_members_on_a_node_that_is_gone() -> None:
-    """They belong to nobody's price, and stop nobody."""
+    """They count in no plan's cost, and stop no other pod."""
     train = [a_group("train", 5, {"basic": {}}, "all"), *(member(f"t-{i}", "train", 5) for i in range(2))]
     cluster = told([*NODES, *train], lose("Node", "n1", ""), [pod("new", pod_spec("3", priority=9))])
     assert "new" in running(cluster)
 
 
 def test_two_groups_that_ask_for_the_same_room() -> None:
-    """One gets all of it, the other nothing; nobody is evicted twice."""
+    """One gets all of it, the other nothing; no pod is evicted twice."""
     cluster = told([*NODES, *OLD], [*gang(group="a"), *gang(group="b")])
     assert running(cluster) == {"a-0", "a-1"}
     assert sorted(evictions(cluster)) == ["old-0", "old-1"]
@@ -157,7 +157,7 @@ def test_two_groups_that_ask_for_the_same_room() -> None:
 
 
 def test_a_priority_class_deleted_later() -> None:
-    """What it gave stays: to the gang its priority, to another that it evicts nobody."""
+    """What it gave stays: to the gang its priority, to another that it never preempts."""
     kinds = [("high", "PreemptLowerPriority"), ("quiet", "Never")]
     classes = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}

@@ -77,7 +77,7 @@ class WatchedScheduler(Scheduler):
         hold(awaited <= in_flight, f"answers are waited for that will not come: {awaited - in_flight}")
 
     def _check_evictions(self, victims: set[Target]) -> None:
-        """Nobody goes without an open plan, and whoever goes for one goes with all the others of its step."""
+        """No pod is evicted without a plan or a unit, and the victims of a plan are evicted together."""
         plans = [plan for _, plan in self._state.plans if plan.stage is Stage.EVICTING]
         units = self._state.ledger.unit_evictions
         for victim in victims:
@@ -133,7 +133,7 @@ class WatchedScheduler(Scheduler):
         hold(all(map(self._state.is_over, going)), f"{key} starts, and {going} are on their way")
 
     def _reserved(self) -> dict[Target, str]:
-        """Whoever waits for a node, because a plan says so or because it was promised before."""
+        """Pods that wait for a node, because of a plan or an earlier nomination."""
         plans = [
             plan for key, plan in self._state.plans if plan.is_open and key.kind is not DemandKind.RESIZE
         ]
@@ -141,7 +141,7 @@ class WatchedScheduler(Scheduler):
         return nominated | {pod: node for plan in plans for pod, node in plan.places}
 
     def _check_reserved_room(self, decision: Decision, reserved: dict[Target, str]) -> None:
-        """Those who were placed fit beside everybody there and those who wait to come there."""
+        """Placed pods fit beside all pods there and those nominated there."""
         view = self._state.world.snapshot()
         for node in set(decision.nodes):
             row = view.nodes.rows[node]
@@ -151,9 +151,9 @@ class WatchedScheduler(Scheduler):
             hold(bool((room >= 0).all()), f"{decision.demand} is placed on {node} into room of others")
 
     def _ahead(self, decision: Decision, node: str, waiting: list[Target]) -> Iterator[Target]:
-        """Others who wait for a node, longest first, as far as they come before a demand that was put there.
+        """Others that wait for a node, longest first, if they come before a demand that was placed there.
 
-        Of equals, those who waited before all of its pods that are there now did; any, if one did not wait.
+        Of equals, those that waited before all of its pods that are there now; any, if one did not wait.
         """
         here = {pod for pod, name in decision.places if name == node}
         own = (decision.demand.namespace, decision.demand.name)
@@ -183,7 +183,7 @@ class WatchedScheduler(Scheduler):
                 self._check_whole(plan, (group.metadata.namespace, group.metadata.name))
 
     def _check_budgets(self, plan: Handover, in_flight: set[Target]) -> None:
-        """By the plain count: those who go, and those who were to go before, for whichever plan."""
+        """By the plain count: the victims, and those in flight of any other plan."""
         new = set(plan.victims) - in_flight
         policies = self._state.settings.policies.values()
         if (
@@ -237,7 +237,7 @@ class WatchedScheduler(Scheduler):
         resizes = self._state.resizes(DemandKey.of_resize(pod))
         return self._state.is_ours(pod) and resizes is not None and resizes.is_waiting(pod)
 
-    def check_nobody_is_forgotten(self, pods: Iterable[Pod]) -> None:
+    def check_no_pod_is_forgotten(self, pods: Iterable[Pod]) -> None:
         waiting = {
             (p.metadata.namespace, p.metadata.name) for p in pods if is_waiting(p) or self._wants_more(p)
         }

@@ -3,7 +3,9 @@
 A command's module is imported only when the command is called, so that `--help` is fast.
 """
 
+import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import PurePath
 from typing import Any
@@ -32,7 +34,9 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return None
+            near = get_close_matches(cmd_name, COMMANDS, n=1)
+            meant = f" Did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(f"No such command '{cmd_name}'.{meant}", ctx)
         command: click.Command = getattr(import_module(f"reprieve.cli.{cmd_name}"), cmd_name)
         return command
 
@@ -53,4 +57,9 @@ def called_as(path: str) -> str:
 
 
 def main() -> Any:
-    return reprieve(prog_name=called_as(sys.argv[0]))
+    try:
+        return reprieve(prog_name=called_as(sys.argv[0]))
+    except BrokenPipeError:
+        # The reader of our output is gone, as after `| head`. Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)  # as a shell reports SIGPIPE

@@ -141,7 +141,8 @@ def _refusal_lines(decision: Decision) -> Iterator[TextLine]:
         yield TextLine(f"Preemption cannot help: {decision.eviction.because.text}.")
     if decision.findings:
         yield BLANK
-        yield from table(["NODES", "PREEMPTION", "WHY NOT"], list(map(_finding_row, decision.findings)), [0])
+        rows = [_finding_row(finding, in_vain=decision.eviction is not None) for finding in decision.findings]
+        yield from table(["NODES", "PREEMPTION", "WHY NOT"], rows, [0])
 
 
 def _nowhere(nodes: int) -> str:
@@ -162,8 +163,10 @@ def _miss_text(miss: Miss, *, one: bool) -> str:
     return f"{subject} lacks {lack} on {miss.node}{spread}{kept}."
 
 
-def _finding_row(finding: Finding) -> list[str]:
-    return [str(finding.nodes), "may help" if finding.curable else "cannot help", finding.reason.text]
+def _finding_row(finding: Finding, *, in_vain: bool) -> list[str]:
+    """``in_vain``: evictions could cure this reason on some node, but not enough of them may be made."""
+    hope = "does not help" if in_vain else "may help"
+    return [str(finding.nodes), hope if finding.curable else "cannot help", finding.reason.text]
 
 
 # --- for programs --------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from reprieve.scheduler.enqueueing import forget, regroup, stand_in_line
 from reprieve.scheduler.handover import unmark
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.nominations import NominationReason
-from reprieve.scheduler.plan_driver import has_left
+from reprieve.scheduler.plan_driver import gives_no_room
 from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
@@ -96,7 +96,7 @@ def _not_in_the_way(state: State, pod: Target, now: float) -> Iterator[Effect]:
     """A pod that came back is not evicted any more for the room that it was to have."""
     evicted = any(handover.is_settling and pod in handover.victims for _, handover in state.plans)
     if evicted or pod in state.ledger.unit_evictions:
-        yield from has_left(state, pod, now)
+        yield from gives_no_room(state, pod, now)
         yield unmark(pod)
 
 

@@ -27,7 +27,7 @@ from reprieve.model.objects import (
     PodGroup,
     PriorityClass,
 )
-from reprieve.model.scheduled_times import first_scheduled_at
+from reprieve.model.scheduled_times import run_started_at
 from reprieve.scheduler import (
     binding,
     deciding,
@@ -69,7 +69,7 @@ class Scheduler:
         effects.extend(plan_driver.swept(state, now))
         effects.extend(enqueueing.holds_changed(state, now))
         effects.extend(enqueueing.late_gangs(state, now))
-        effects.extend(enqueueing.priorities_compared(state))
+        effects.extend(enqueueing.groups_looked_at(state, now))
         return list(plan_driver.without_vain_evictions(state, effects))
 
     def _observe(self, event: Event, now: float) -> Iterable[Effect]:
@@ -119,8 +119,8 @@ class Scheduler:
                 before = state.world.groups.group(key)
                 state.regrouped.add(key)
                 state.saw_mark(group)
-                if before is None or first_scheduled_at(before) != first_scheduled_at(group):
-                    state.clock_began(first_scheduled_at(group))
+                if before is None or run_started_at(before) != run_started_at(group):
+                    state.clock_began(run_started_at(group))
                 state.wake(state.world.see(group), now)
                 news = before is None or before.spec != group.spec
                 return enqueueing.group_changed(state, *key, now) if news else ()
@@ -191,6 +191,7 @@ class Scheduler:
             case "PersistentVolumeClaim":
                 yield from binding.saw_volumes(state, now)
             case "PodGroup":
+                state.group_runs.lost(target)
                 yield from plan_driver.has_left(state, target, now)
                 yield from enqueueing.group_changed(state, target.namespace, target.name, now)
             case "CompositePodGroup":

@@ -97,8 +97,7 @@ def _is_equivalent(state: State, requester: Requester, refused: RememberedRefusa
 
 
 def _refused_again(state: State, requester: Requester, refused: RememberedRefusal, now: float) -> Decided:
-    target = requester.target
-    decision = refused.decision_for(target, decision_id(target.uid, state.world.version, now))
+    decision = refused.decision_for(requester.target, _id(state, requester, now))
     state.queue.wait(requester.key, refused.helps, now)
     return _reported(state, requester, replace(refused, decision=decision), now)
 
@@ -315,23 +314,27 @@ def _opened(
     if handover.is_settling:  # not if nothing is to be nominated, marked or evicted
         state.queue.hold(requester.key)
     effects.extend(first)
-    effects.extend(_reported_plan(state, requester, handover, decision.text))
+    effects.extend(_reported_plan(state, requester, handover, decision))
     return Decided(decision, tuple(effects))
 
 
-def _reported_plan(state: State, requester: Requester, handover: Handover, text: str) -> Iterator[Effect]:
+def _reported_plan(
+    state: State, requester: Requester, handover: Handover, decision: Decision
+) -> Iterator[Effect]:
     """One event for each pod: that of a preemptor comes with the evictions, and no other before."""
     match requester:
         case WaitingResize() if handover.victims:
             state.reporter.forget(handover.preemptor)
         case WaitingResize():
-            yield from state.reporter.resize_goes_on(handover.preemptor, "MakesRoomInPlace", text)
+            yield from state.reporter.resize_goes_on(handover.preemptor, "MakesRoomInPlace", decision.text)
         case WaitingPod() | WaitingGroup():
             silent = handover.preemptor if handover.victims else None
             served = [pod for pod in requester.pods if pod_target(pod.pod) in dict(handover.places)]
-            yield from report_waiting(state.reporter, requester.key, served, text, silent)
+            for pod in served:
+                text = decision.text_for(pod_target(pod.pod))
+                yield from report_waiting(state.reporter, requester.key, [pod], text, silent)
             if isinstance(requester, WaitingGroup):
-                yield from state.report_groups(requester, text)
+                yield from state.report_groups(requester, decision.text)
             others = [pod for pod in requester.pods if pod not in served]
             yield from _reported_to_wait(state, requester.key, others, handover)
 
@@ -357,11 +360,14 @@ def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[tuple[Targe
 # --- the record ----------------------------------------------------------------------------------
 
 
+def _id(state: State, requester: Requester, now: float) -> str:
+    return decision_id(requester.target, requester.key.kind.name, state.world.version, now)
+
+
 def _decision(state: State, requester: Requester, outcome: Outcome, now: float) -> Decision:
-    target = requester.target
     return Decision(
-        id=decision_id(target.uid, state.world.version, now),
-        demand=target,
+        id=_id(state, requester, now),
+        demand=requester.target,
         priority=requester.priority,
         at=now,
         outcome=outcome,

@@ -192,12 +192,20 @@ class Decision:
             case Outcome.PLACED:
                 return f"{self.demand} goes to {listed(sorted(set(self.nodes)))}"
             case Outcome.PREEMPTS | Outcome.WAITING:
-                return f"{waiting_text(self)} (decision {self.id})"
+                return self._waiting(self.nodes)
             case Outcome.UNSCHEDULABLE:
                 return unschedulable_text(self)
             case Outcome.FITS:
                 wants = self.growth.text if self.growth is not None else "what it wants"
                 return f"there is room for {wants} on {listed(self.nodes)}: waits for the kubelet"
+
+    def text_for(self, pod: Target) -> str:
+        """For one of its pods for which room is made: names the node of that pod, and not those of others."""
+        node = dict(self.places).get(pod)
+        return self.text if node is None else self._waiting((node,))
+
+    def _waiting(self, nodes: Sequence[str]) -> str:
+        return f"{waiting_text(self, nodes)} (decision {self.id})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,13 +216,15 @@ class Decided:
     effects: tuple[Effect, ...]
 
 
-def decision_id(demand_uid: str, version: int, now: float) -> str:
+def decision_id(demand: Target, kind: str, version: int, now: float) -> str:
     """The same demand in the same world at the same moment has the same id, in every process.
 
-    The moment, for versions begin anew with every process: no other decision may have an id that was reported
-    before a restart.
+    The whole target, for objects that were never stored have no UID; and ``kind``, for a pod may be one
+    demand while it waits and another when it grows. The moment, for versions begin anew with every process:
+    no other decision may have an id that was reported before a restart.
     """
-    return "d-" + blake2b(f"{demand_uid}/{version}/{now!r}".encode(), digest_size=5).hexdigest()
+    named = (kind, demand.kind, demand.namespace, demand.name, demand.uid, version, now)
+    return "d-" + blake2b(repr(named).encode(), digest_size=5).hexdigest()
 
 
 def findings_of(survey: Survey) -> tuple[Finding, ...]:
@@ -227,14 +237,14 @@ def findings_of(survey: Survey) -> tuple[Finding, ...]:
 # --- sentences -----------------------------------------------------------------------------------
 
 
-def waiting_text(decision: Decision) -> str:
+def waiting_text(decision: Decision, places: Iterable[str]) -> str:
     """Says how many pods leave which nodes, and no names: readers may not see their namespaces."""
     room = decision.preemption or Preemption()
     parts = [preempting_text(room.giving_way)] if room.giving_way else []
     if room.leaving:
         verb = "terminates" if room.leaving == 1 else "terminate"
         parts.append(f"{counted(room.leaving, 'pod')} {verb} anyway")
-    nodes = sorted(set(decision.nodes))
+    nodes = sorted(set(places))
     where = ", ".join(nodes) if len(nodes) <= _NODES_NAMED else counted(len(nodes), "node")
     return f"waits for room on {where}: {', '.join(parts) or 'no eviction is needed'}"
 

@@ -176,6 +176,11 @@ def _lingers(state: State, pod: Target) -> bool:
 
 def has_left(state: State, target: Target, now: float) -> Iterator[Effect]:
     state.ledger.victims.lost(target)
+    yield from gives_no_room(state, target, now)
+
+
+def gives_no_room(state: State, target: Target, now: float) -> Iterator[Effect]:
+    """A victim is gone, or lost the place that it was promised: plans go on without it."""
     state.preemption_backoff.lost(target)
     state.ledger.terminating.end(target)
     yield from unit_driver.gone(state, target)

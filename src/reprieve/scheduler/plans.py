@@ -5,7 +5,7 @@ off, and the marks that the cluster shows, are in the ledger: plans read it, and
 Nothing here knows queues or snapshots.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from reprieve.model.effects import Effect, Target
@@ -97,6 +97,7 @@ class Plans:
         marked = {target for target in self._victims.marked if target.kind == "Pod"}
         return marked | self.victims()
 
-    def unused_marks(self) -> set[Target]:
+    def unused_marks(self) -> Set[Target]:
+        """Marks that no open plan needs."""
         marked = self._victims.marked
         return marked - self.needed() if marked else marked

@@ -23,6 +23,7 @@ from reprieve.scheduler.demands import (
     requester_of,
 )
 from reprieve.scheduler.equivalence import RememberedRefusal
+from reprieve.scheduler.group_runs import GroupRuns
 from reprieve.scheduler.handover import Stage, is_marked
 from reprieve.scheduler.incomplete_gangs import IncompleteGangs
 from reprieve.scheduler.ledger import Ledger
@@ -51,11 +52,13 @@ class State:
         self.faults: dict[Target, str] = {}  # pods whose spec cannot be honoured
         self.reporter = StatusReporter()
         self.incomplete_gangs = IncompleteGangs()
+        self.group_runs = GroupRuns()
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
         self.unknown_outcomes: UnknownOutcomes[Effect] = UnknownOutcomes()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
         self.held_units: frozenset[str] = frozenset()  # whose waiting pods were told to wait
+        self.rerun: set[GroupKey] = set()  # groups of which pods were bound or are being deleted since
         self.refused: RememberedRefusal | None = None  # the last decision, if that was one
         self.synced = False
         self._now = -inf

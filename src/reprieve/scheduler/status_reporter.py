@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, Tone
 from reprieve.model.objects import PodGroup
+from reprieve.model.scheduled_times import NEVER, RUN_STARTED, run_started_at
 from reprieve.scheduler.targets import group_target
 
+_TIMESTAMPS = 1.0  # seconds; conditions have no finer ones
 _LONGEST_NOTE = 1024  # what a Kubernetes event may say
 _SCHEDULED, _DIVERGES = "PodGroupInitiallyScheduled", "PodsNotMatchingPriority"
 _INCOMPLETE = "PreemptionIncomplete"
@@ -19,9 +21,8 @@ class StatusReporter:
         self._reported: dict[Target, str] = {}
         self._without_event: set[Target] = set()  # pods that got the condition and no event
         self._diverging: dict[Target, str] = {}  # of the priorities in a group; empty: that they agree
-        self._incomplete: dict[
-            Target, str
-        ] = {}  # of pods that a preempted group keeps; empty: that it has none
+        self._incomplete: dict[Target, str] = {}  # pods that a preempted group keeps; empty: that it has none
+        self._runs: dict[Target, float] = {}  # when runs of groups started; NEVER: that none is going on
 
     def forget(self, target: Target) -> None:
         """The last report did not arrive, or does not hold any more."""
@@ -29,6 +30,7 @@ class StatusReporter:
         self._without_event.discard(target)
         self._diverging.pop(target, None)
         self._incomplete.pop(target, None)
+        self._runs.pop(target, None)
 
     def warn(self, target: Target, text: str) -> Iterator[Effect]:
         if self._is_news(target, text):
@@ -73,6 +75,19 @@ class StatusReporter:
 
     def is_scheduled(self, group: PodGroup) -> bool:
         return _is_true(group, _SCHEDULED) or self._reported.get(group_target(group)) == _SCHEDULED
+
+    def run(self, group: PodGroup, start: float | None) -> Iterator[Effect]:
+        """Since when a group runs; None: no run is going on, which is news only if one was."""
+        target, shown = group_target(group), run_started_at(group)
+        start = NEVER if start is None else start
+        reported, self._runs[target] = self._runs.get(target), start
+        if start in (reported, shown) or abs(shown - start) < _TIMESTAMPS:
+            return
+        if start == NEVER:
+            yield SetCondition(target, RUN_STARTED, "False", "NoPodRuns", "no pod of the group is bound")
+        else:
+            text = "as many pods as the group needs are bound"
+            yield SetCondition(target, RUN_STARTED, "True", "PodsBound", text, since=start)
 
     def divergence(self, group: PodGroup, text: str) -> Iterator[Effect]:
         """That pods of a group have other priorities than it; an empty text: that none has."""

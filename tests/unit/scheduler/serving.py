@@ -47,7 +47,7 @@ class Served:
         return self.gone(*(pod.metadata.name for pod in self.pods() if pod.metadata.deletion_timestamp))
 
     def deleted(self, name: str) -> "Served":
-        """Somebody deletes a pod, which takes its time."""
+        """A client deletes a pod, which takes its time."""
         pod = self.pod(name)
         return self.show(later(pod, deletion_timestamp=TIME))
 
@@ -71,7 +71,7 @@ class Served:
     # --- what the scheduler wants ---
 
     def wanted(self, kind: type[Effect]) -> list[str]:
-        """On whom effects of a kind are wanted."""
+        """The targets of wanted effects of a kind."""
         return [effect.target.name for effect in self.stage.wanted if isinstance(effect, kind)]
 
     def does(self, *kinds: type[Effect]) -> "Served":
@@ -85,7 +85,7 @@ class Served:
         return self
 
     def fails(self, kind: type[Effect], *names: str) -> "Served":
-        """What is wanted of a kind is refused for good, on these or on everybody."""
+        """Wanted effects of a kind are refused for good, on these targets or on all."""
         events = [Failed(effect, "refused") for effect in self.take(kind, names=names)]
         self.stage.happens(*events)
         return self
@@ -109,7 +109,7 @@ class Served:
         return taken
 
     def comes_true(self) -> "Served":
-        """All that is wanted is done, and all that follows from it; whoever is being deleted goes."""
+        """All wanted effects are done, and all that follow; terminating pods disappear."""
         while self.stage.wanted or any(pod.metadata.deletion_timestamp for pod in self.pods()):
             self.does().drained()
         return self
@@ -129,7 +129,7 @@ class Served:
         return {effect.target.name: effect.node for effect in self.stage.wanted if isinstance(effect, Bind)}
 
     def nominations(self) -> list[tuple[str, str]]:
-        """Who is to be nominated to which node, or to none any more."""
+        """Which pod is to be nominated to which node, or to none any more."""
         return [(e.target.name, e.node) for e in self.stage.wanted if isinstance(e, Nominate)]
 
     def outcomes(self) -> list[str]:
@@ -197,7 +197,8 @@ def nominated_to(pod: Pod, node: str) -> Pod:
 
 
 def _with_condition(status: Any, effect: SetCondition) -> Any:
-    new = Condition(effect.type, effect.status, effect.reason, effect.message)
+    since = datetime.fromtimestamp(effect.since, UTC) if effect.since is not None else None
+    new = Condition(effect.type, effect.status, effect.reason, effect.message, last_transition_time=since)
     others = (condition for condition in status.conditions if condition.type != effect.type)
     return msgspec.structs.replace(status, conditions=(*others, new))
 

@@ -17,7 +17,7 @@ NOBODY_IS_EVICTED = Settings(policies={})
 
 @dataclass(slots=True)
 class Stage:
-    """All effects it wants are kept in ``wanted`` until somebody takes them."""
+    """All effects it wants are kept in ``wanted`` until they are taken."""
 
     scheduler: Scheduler = field(default_factory=lambda: Scheduler(NOBODY_IS_EVICTED))
     now: float = 0.0
@@ -77,7 +77,7 @@ def promises(stage: Stage) -> int:
 
 
 def remains(scheduler: Scheduler) -> list[str]:
-    """Where the scheduler still remembers something, beside its picture of the cluster and who is gone."""
+    """Where the scheduler still remembers something, beside its picture of the cluster and tombstones."""
     apart = ("scheduler._state.world", "scheduler._state.tombstones")
     return [path for path in _memories(scheduler, "scheduler") if not path.startswith(apart)]
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from reprieve.model.effects import Bind, Evict, Nominate, SetCondition
-from reprieve.model.events import Failed
+from reprieve.model.events import Done, Failed
 from reprieve.model.objects import KubernetesObject
 from reprieve.scheduler.handover import MARK, Stage
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -49,6 +49,17 @@ def test_a_victim_whose_bind_failed_stays_when_the_others_are_evicted(stage: Sta
     assert "late" in [pod.metadata.name for pod in cluster.pods()]
 
 
+def test_a_victim_that_is_marked_and_whose_bind_failed_is_marked_until_that_is_cleared() -> None:
+    low, late = a_pod("low", cpu="2", on="n1"), a_pod("late", cpu="2")
+    cluster = until(served(NODE, low).show(late).show(a_pod("new", cpu="4", priority=9)), Stage.MARKING)
+    (mark,) = cluster.take(SetCondition, names=["late"])
+    cluster.stage.happens(Done(mark), *cluster.applied(mark))
+    victims = cluster.fails(Bind).stage.scheduler._state.ledger.victims
+    assert victims.is_marked(target(late))
+    cluster.does(SetCondition)
+    assert not victims.is_marked(target(late))
+
+
 def test_a_namesake_of_a_victim_is_another_pod() -> None:
     """The victim is replaced between two sights, as after a relist: it is gone, and the other one stays."""
     cluster = until(served(NODE, a_node("n2"), *FULL, NEW), Stage.DRAINING)
@@ -87,7 +98,7 @@ def test_a_victim_whose_volumes_are_being_prepared_is_withdrawn() -> None:
     cluster.does(Nominate)
     assert cluster.wanted(Evict) == []
     assert cluster.does(Bind).places() == {"new": "n1"}
-    assert cluster.conditions("low") == {}, "nobody marked it"
+    assert cluster.conditions("low") == {}, "it was not marked"
     assert "it is preempted before it started" in " ".join(notes(cluster.stage.wanted))
 
 
@@ -108,7 +119,7 @@ def test_a_group_that_goes_as_a_whole_is_marked_after_its_pods_and_evicted_at_on
     assert cluster.comes_true().places() == {"new": "n1"}
 
 
-def test_nobody_waits_for_members_on_other_nodes() -> None:
+def test_no_pod_waits_for_members_on_other_nodes() -> None:
     cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.DRAINING)
     assert cluster.gone("t0").does(Bind).places() == {"new": "n1", "t1": "n2"}
     assert cluster.gone("t1").comes_true().unfinished() == {}
@@ -128,7 +139,7 @@ def test_a_group_of_victims_may_be_deleted_in_the_meantime(stage: Stage) -> None
     assert cluster.comes_true().places() == {"new": "n1"}
 
 
-def test_a_member_on_a_node_that_is_gone_stops_nobody() -> None:
+def test_a_member_on_a_node_that_is_gone_stops_nothing() -> None:
     cluster = served(NODE, *a_whole_group(), NEW)
     assert until(cluster, Stage.EVICTING).wanted(Evict) == ["t0"]
     assert cluster.comes_true().places() == {"new": "n1", "t1": "n2"}

@@ -1,4 +1,4 @@
-"""Who asks: pods for themselves or as a group, for how many, and what they still wait for."""
+"""Demands: pods by themselves or as a group, for how many, and what they still wait for."""
 
 import pytest
 
@@ -77,7 +77,7 @@ def test_a_pod_asks_for_itself() -> None:
 
 
 @pytest.mark.parametrize("pod", [a_pod("p", on="n1"), leaving(a_pod("p")), a_pod("other")])
-def test_who_has_a_node_or_is_leaving_or_unknown_asks_for_nothing(pod: KubernetesObject) -> None:
+def test_a_pod_that_has_a_node_or_is_leaving_or_unknown_asks_for_nothing(pod: KubernetesObject) -> None:
     assert found_in(world_of(pod), POD) is None
 
 
@@ -89,7 +89,7 @@ def test_a_pod_that_counts_as_placed_asks_for_nothing() -> None:
     assert found_in(world, POD) is None
 
 
-def test_a_gate_is_somebody_elses_to_explain() -> None:
+def test_a_gate_is_another_client_to_explain() -> None:
     assert waits(a_pod("p", schedulingGates=[{"name": "quota"}]), key=POD) == NotYet("")
 
 
@@ -100,7 +100,7 @@ def test_a_pod_may_be_told_never_to_preempt() -> None:
 # --- groups --------------------------------------------------------------------------------------
 
 
-def test_a_group_asks_for_all_who_wait_in_the_order_of_their_names() -> None:
+def test_a_group_asks_for_all_that_wait_in_the_order_of_their_names() -> None:
     found = group_in(a_group("g", 9, 1), *(a_member(name, priority=9) for name in ("b", "a", "c")))
     assert [pod.pod.metadata.name for pod in found.pods] == ["a", "b", "c"]
 
@@ -129,12 +129,12 @@ def test_a_basic_group_needs_one() -> None:
     assert group_in(a_group("g"), a_member("a"), a_member("b")).needed == 1
 
 
-def test_who_is_leaving_neither_runs_nor_waits() -> None:
+def test_a_pod_that_is_leaving_neither_runs_nor_waits() -> None:
     going = [leaving(a_member("a", on="n1")), leaving(a_member("b"))]
     assert "waits until 2" in waits(a_node("n1"), a_group("g", 0, 2), *going, a_member("c")).text
 
 
-def test_a_group_of_which_nobody_waits_asks_for_nothing() -> None:
+def test_a_group_of_which_none_waits_asks_for_nothing() -> None:
     assert found_in(world_of(a_node("n1"), a_group("g", 0, 1), a_member("a", on="n1")), GROUP) is None
     assert found_in(world_of(a_group("g", 0, 1)), GROUP) is None
 

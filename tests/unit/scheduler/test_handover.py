@@ -92,7 +92,7 @@ def test_every_pod_of_a_gang_is_nominated() -> None:
     assert effects == (Nominate(pod("a"), "n1"), Nominate(pod("b"), "n2"))
 
 
-def test_a_mark_tells_the_decision_and_who_preempts_but_no_name() -> None:
+def test_a_mark_tells_the_decision_and_what_preempts_but_no_name() -> None:
     for preemptor in (PREEMPTOR, GROUP):
         marking = reached(plan(OLD, preemptor=preemptor), Stage.MARKING)
         (mark,) = marking.pending
@@ -118,18 +118,18 @@ def test_a_victim_is_told_when_it_has_been_evicted() -> None:
     assert told.note == "Preempted by pod uid-new on node n1 (decision d-1)"
 
 
-def test_who_waits_only_for_those_who_leave_anyway_evicts_nobody() -> None:
+def test_a_pod_that_waits_only_for_those_that_leave_anyway_evicts_nothing() -> None:
     draining, effects = acknowledged(opened(plan(leaving=(GOING,)))[0], Nominate(PREEMPTOR, "n1"))
     assert (draining.stage, effects) == (Stage.DRAINING, ())
     assert vanished(draining, GOING)[0].stage is Stage.READY
 
 
-def test_who_waits_for_nobody_is_ready_when_nominated() -> None:
+def test_a_pod_that_waits_for_none_is_ready_when_nominated() -> None:
     ready, effects = acknowledged(opened(plan())[0], Nominate(PREEMPTOR, "n1"))
     assert (ready.stage, effects) == (Stage.READY, ())
 
 
-# --- those who vanish ----------------------------------------------------------------------------
+# --- pods that disappear -------------------------------------------------------------------------
 
 
 def test_a_victim_that_vanished_before_is_neither_marked_nor_evicted() -> None:
@@ -142,12 +142,12 @@ def test_a_victim_that_vanished_before_is_neither_marked_nor_evicted() -> None:
 
 
 @pytest.mark.parametrize("stage", [Stage.MARKING, Stage.EVICTING])
-def test_the_last_answer_that_is_awaited_may_be_that_somebody_vanished(stage: Stage) -> None:
+def test_the_last_answer_that_is_awaited_may_be_that_a_pod_vanished(stage: Stage) -> None:
     handover, _ = vanished(reached(plan(OLD), stage), OLD)
     assert handover.stage is Stage.READY
 
 
-def test_who_vanished_by_itself_is_told_nothing_and_who_was_being_evicted_is() -> None:
+def test_a_pod_that_vanished_by_itself_is_told_nothing_and_what_was_being_evicted_is() -> None:
     assert vanished(reached(plan(OLD), Stage.MARKING), OLD)[1] == ()
     assert kinds(vanished(reached(plan(OLD), Stage.EVICTING), OLD)[1]) == ["Announce"]
     assert vanished(reached(plan(OLD), Stage.DRAINING), OLD)[1] == ()
@@ -169,13 +169,13 @@ def test_it_is_ready_when_the_last_one_is_gone() -> None:
     assert vanished(draining, OLDER)[0].stage is Stage.READY
 
 
-def test_nobody_waits_for_victims_that_only_go_along() -> None:
+def test_no_pod_waits_for_victims_that_only_go_along() -> None:
     draining = reached(plan(OLD, OLDER, elsewhere=frozenset({OLDER})), Stage.DRAINING)
     assert (draining.waits_for(OLD), draining.waits_for(OLDER)) == (True, False)
     assert vanished(draining, OLD)[0].stage is Stage.READY
 
 
-def test_somebody_who_has_nothing_to_do_with_it_changes_nothing() -> None:
+def test_a_pod_that_has_nothing_to_do_with_it_changes_nothing() -> None:
     draining = reached(plan(OLD), Stage.DRAINING)
     assert not draining.concerns(pod("other"))
     assert vanished(draining, pod("other"))[0].stage is Stage.DRAINING
@@ -191,7 +191,7 @@ def test_marks_that_led_to_nothing_are_cleared() -> None:
     assert cleared == {(target, MARK, "False") for target in (OLD, OLDER, GROUP)}
 
 
-def test_marks_of_those_who_are_gone_or_needed_elsewhere_are_left_alone() -> None:
+def test_marks_of_those_that_are_gone_or_needed_elsewhere_are_left_alone() -> None:
     marking, _ = vanished(reached(plan(OLD, OLDER), Stage.MARKING), OLD)
     assert abandoned(marking, held={OLDER})[1] == ()
 

@@ -1,4 +1,4 @@
-"""Pods that want more where they run: who looks at them when, and what is not done for them."""
+"""Running pods that want more: when they are decided, and what is not done for them."""
 
 import pytest
 
@@ -39,11 +39,11 @@ def looks(on: Stage, *things: Pod | Node) -> int:
 
 
 def waiting(*others: Pod | Node) -> Stage:
-    """It does not fit, and nobody may be taken for it."""
+    """It does not fit, and no pod may be preempted for it."""
     return stage(a_node("n1"), a_node("n2"), wanting(GROWS, "3"), DEAR, *others)
 
 
-def test_who_leaves_its_node_is_news() -> None:
+def test_a_pod_that_leaves_its_node_is_news() -> None:
     on = waiting()
     on.after(20)
     before = len(on.decisions)
@@ -51,7 +51,7 @@ def test_who_leaves_its_node_is_news() -> None:
     assert [d.outcome for d in on.decisions[before:]] == ["FitsInPlace"]
 
 
-def test_who_shrinks_there_is_news() -> None:
+def test_a_pod_that_shrinks_there_is_news() -> None:
     smaller = later(a_pod("dear", cpu="1", priority=20, on="n1"))
     assert looks(waiting(), smaller) == 1
 
@@ -70,7 +70,7 @@ def test_what_happens_elsewhere_is_not() -> None:
     assert len(on.decisions) == before
 
 
-def test_who_grows_or_comes_is_not_while_it_does_not_fit() -> None:
+def test_a_pod_that_grows_or_comes_is_not_while_it_does_not_fit() -> None:
     assert looks(waiting(), later(a_pod("dear", cpu="3", priority=20, on="n1"))) == 0
 
 
@@ -86,7 +86,7 @@ def test_budgets_are_if_they_must_not_be_broken() -> None:
 @pytest.mark.parametrize(
     "taker", [a_pod("dear", cpu="2", priority=20, on="n1"), later(a_pod("small", cpu="2", on="n1"))]
 )
-def test_once_it_fits_whoever_takes_room_is_news(taker: Pod) -> None:
+def test_once_it_fits_whatever_takes_room_is_news(taker: Pod) -> None:
     on = stage(a_node("n1"), wanting(GROWS, "3"), a_pod("small", cpu="1", on="n1"))
     assert [d.outcome for d in on.decisions] == ["FitsInPlace"]
     on.see(taker)
@@ -128,7 +128,7 @@ def test_nothing_is_nominated_bound_or_said_of_its_place() -> None:
     assert reasons == ["Preempting", "FitsInPlace"]
 
 
-def test_whoever_has_what_it_wants_is_forgotten() -> None:
+def test_a_pod_that_has_what_it_wants_is_forgotten() -> None:
     on = stage(a_node("n1"), wanting(GROWS, "3"))
     assert remains(on.scheduler)
     on.see(granted(wanting(GROWS, "3")))
@@ -136,7 +136,7 @@ def test_whoever_has_what_it_wants_is_forgotten() -> None:
     assert not on.scheduler._state.queue._entries
 
 
-def test_whoever_goes_is_forgotten() -> None:
+def test_a_pod_that_goes_is_forgotten() -> None:
     on = stage(a_node("n1"), wanting(GROWS, "3"), LOW)
     on.see(leaving(wanting(GROWS, "3")))
     assert not len(on.scheduler._state.plans)
@@ -173,7 +173,7 @@ def test_a_namesake_on_another_node_asks_there() -> None:
     assert on.decisions[-1].outcome == "FitsInPlace"
 
 
-def test_nobody_goes_for_a_pod_that_cannot_be_read_any_more() -> None:
+def test_no_pod_goes_for_a_pod_that_cannot_be_read_any_more() -> None:
     """It is looked at again as soon as it can be."""
     on = stage(a_node("n1"), wanting(GROWS, "3"), LOW)
     on.happens(Unread(target(GROWS), Problem(Ref("Pod", "default", "grows"), "spec", "broken")))
@@ -197,7 +197,7 @@ def test_a_decision_tells_what_was_asked_for() -> None:
     )
 
 
-def test_nobody_is_evicted_for_what_was_settled_in_the_same_breath() -> None:
+def test_no_pod_is_evicted_for_what_was_settled_in_the_same_breath() -> None:
     """The mark is acknowledged, and at once its node shows that it was granted without an eviction."""
     on = stage(a_node("n1"), wanting(GROWS, "3"), LOW)
     (mark,) = [effect for effect in on.take() if isinstance(effect, SetCondition)]
@@ -210,7 +210,7 @@ def test_nobody_is_evicted_for_what_was_settled_in_the_same_breath() -> None:
     assert on.scheduler.next_time() is None
 
 
-def test_a_decision_tells_who_forbids_it_and_by_how_much_it_does_not_fit() -> None:
+def test_a_decision_tells_what_forbids_it_and_by_how_much_it_does_not_fit() -> None:
     says_no = a_node("n1", podPreemptionPolicy={"disableResizePreemption": ["example.com/ca"]})
     decision = stage(says_no, wanting(GROWS, "3"), LOW).decisions[0]
     assert decision.eviction is not None

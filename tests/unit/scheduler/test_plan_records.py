@@ -255,7 +255,7 @@ def test_an_eviction_that_is_not_sent_after_all_is_none() -> None:
 
 
 def test_a_unit_is_used_as_a_whole() -> None:
-    """Nobody needs the room of t1, but it goes with t0."""
+    """The room of t1 is not needed, but it is evicted with t0."""
     cluster = served(
         a_node("n1"),
         a_node("n2"),

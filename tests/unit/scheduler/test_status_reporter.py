@@ -78,7 +78,7 @@ def test_many_nodes_are_counted() -> None:
     assert decision.text.startswith("waits for room on 6 nodes: preempting 6 pods on 6 nodes (decision ")
 
 
-def test_who_waits_for_somebody_who_leaves_anyway() -> None:
+def test_a_pod_that_waits_for_a_reader_that_leaves_anyway() -> None:
     stage = preempting(
         a_node("n1"), leaving(a_pod("old", cpu="3", on="n1")), a_pod("new", cpu="2", priority=9)
     )
@@ -93,7 +93,7 @@ def test_that_a_plan_came_to_nothing_is_told_in_an_event_of_its_own() -> None:
     assert (reason, note.partition(":")[0]) == ("FailedScheduling", "preemption failed at Pod default/old")
 
 
-def test_what_was_only_written_down_is_told_when_nobody_else_tells_it() -> None:
+def test_what_was_only_written_down_is_told_when_no_other_tells_it() -> None:
     telling, pod = StatusReporter(), Target("Pod", "default", "new", "uid-new")
     written = list(telling.waits(pod, "Unschedulable", "no room", aloud=False))
     assert [type(effect) for effect in written] == [SetCondition]
@@ -162,7 +162,7 @@ def test_a_gang_that_waits_for_its_pods_is_told_once() -> None:
     assert conditions(told, "PodScheduled") == [("False", text)] * 2
 
 
-def test_who_joins_a_gang_that_is_known_to_wait_is_told_at_once() -> None:
+def test_a_pod_that_joins_a_gang_that_is_known_to_wait_is_told_at_once() -> None:
     stage = preempting(a_node("n1"), a_group("g", 9, 3), a_member("g-0", priority=9)).after(5)
     stage.take()
     stage.see(a_member("g-1", priority=9))
