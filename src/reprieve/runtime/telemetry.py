@@ -66,6 +66,7 @@ ABANDONED: Mapping[EndReason, str] = {
     EndReason.PREEMPTOR_NOT_READY: "preemptor_gone",
     EndReason.PREEMPTION_FORBIDDEN: "replanned",
     EndReason.TOLERATIONS_CHANGED: "replanned",
+    EndReason.VICTIMS_CHANGED: "replanned",
     EndReason.NOMINATION_FAILED: FAILED,
     EndReason.MARK_FAILED: FAILED,
     EndReason.EVICTION_FAILED: FAILED,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from reprieve.model.effects import Bind, BindVolume, Effect, Nominate, Target
+from reprieve.model.groups import group_key
 from reprieve.placement.demand import Ask
 from reprieve.placement.reasons import Code
 from reprieve.scheduler import volumes
@@ -93,7 +94,8 @@ def give_up(state: State, pod: Target, text: str, now: float, *, has_room: bool 
 
 def _not_in_the_way(state: State, pod: Target, now: float) -> Iterator[Effect]:
     """A pod that came back is not evicted any more for the room that it was to have."""
-    if any(handover.is_settling and pod in handover.victims for _, handover in state.plans):
+    evicted = any(handover.is_settling and pod in handover.victims for _, handover in state.plans)
+    if evicted or pod in state.ledger.unit_evictions:
         yield from gives_no_room(state, pod, now)
         yield unmark(pod)
 
@@ -136,7 +138,11 @@ def _send_if_within_reach(state: State, assumed: Assumed, now: float) -> Iterato
     view = state.world.snapshot()
     ask = Ask(view, state.world.row((assumed.pod.namespace, assumed.pod.name)))
     refusals = volumes.refusals(ask, view.nodes.rows[assumed.node])
-    if not refusals:
+    group = group_key(ask.view.pods.compiled[ask.pod].pod)
+    if group is not None and state.is_being_preempted(group):
+        text = f"PodGroup {'/'.join(group)} is being preempted"
+        yield from give_up(state, assumed.pod, text, now, has_room=False)
+    elif not refusals:
         yield _send(state, assumed)
     elif any(reason.code is not Code.VOLUME_NOT_FOUND for reason in refusals):
         text = "; ".join(f"node {assumed.node} {reason.text}" for reason in refusals)

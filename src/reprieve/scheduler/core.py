@@ -28,7 +28,15 @@ from reprieve.model.objects import (
     PriorityClass,
 )
 from reprieve.model.scheduled_times import run_started_at
-from reprieve.scheduler import binding, deciding, enqueueing, plan_driver, toleration_changes, validation
+from reprieve.scheduler import (
+    binding,
+    deciding,
+    enqueueing,
+    plan_driver,
+    toleration_changes,
+    unit_driver,
+    validation,
+)
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.ledger.assumed import Promise
@@ -57,7 +65,9 @@ class Scheduler:
         effects.extend(plan_driver.never_left(state, now))
         for lost in state.unknown_outcomes.taken_up(now):
             effects.extend(self._unknown(lost, now))
+        effects.extend(unit_driver.tried_again(state, now))
         effects.extend(plan_driver.swept(state, now))
+        effects.extend(enqueueing.holds_changed(state, now))
         effects.extend(enqueueing.late_gangs(state, now))
         effects.extend(enqueueing.groups_looked_at(state, now))
         return list(plan_driver.without_vain_evictions(state, effects))
@@ -74,8 +84,9 @@ class Scheduler:
             case Unread(target, problem):
                 return enqueueing.unread(state, target, str(problem), now)
             case Synced():
-                state.synced = True
-                return enqueueing.all_are_here(state, now)
+                first, state.synced = not state.synced, True
+                resumed = [*unit_driver.resumed(state, now)] if first else []
+                return [*resumed, *enqueueing.all_are_here(state, now)]
             case Unknown(effect, _):
                 return () if self._waits(effect, now) else self._unknown(effect, now)
             case Done(effect) | Failed(effect):
@@ -263,7 +274,7 @@ class Scheduler:
                 return ()
             case Nominate() | SetCondition() | Evict():
                 state.reporter.forget(effect.target)
-                if state.plans.must_know(effect):
+                if state.plans.must_know(effect) or unit_driver.must_know(state, effect):
                     return (effect,)
                 state.unknown_outcomes.end(effect)
                 if isinstance(effect, Nominate) and not effect.node:

@@ -43,7 +43,7 @@ from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of, 
 from reprieve.scheduler.handover import Handover, opened
 from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.plan_driver import call_off, plan_anew
-from reprieve.scheduler.plan_feasibility import awaited, still_feasible
+from reprieve.scheduler.plan_feasibility import awaited, excess_of, still_feasible
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.queue import NO_CHANGES
@@ -279,16 +279,22 @@ def _opened(
         findings=requester.relevant(findings_of(found.survey)),
         preemption=price,
     )
+    victims = tuple(pod for pod in going if not state.is_preparing(pod))
+    paid = frozenset(target_at(view, row) for row in context.charged)
+    policy = state.settings.policies.get(requester.pods[0].pod.spec.scheduler_name)
+    excess = excess_of(context, policy, victims, paid) if policy is not None and victims else {}
     handover = Handover(
         id=decision.id,
         preemptor=decision.demand,
         places=places,
-        victims=tuple(pod for pod in going if not state.is_preparing(pod)),
+        victims=victims,
         leaving=tuple(anyway),
         elsewhere=frozenset(going).difference(before),
         victim_nodes=victim_nodes(plan, view),
         price=price,
-        marks=tuple(_groups_of(state, plan, view)),
+        groups=tuple(_groups_of(state, plan, view)),
+        excess=tuple(sorted(excess.items())),
+        paid=paid,
         nominates=requester.nominates,
         apart=len(places) > 1 and not requester.is_starting,
     )
@@ -342,13 +348,13 @@ def _reported_to_wait(
     yield from report_waiting(state.reporter, key, others, text)
 
 
-def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[Target]:
-    """Groups that are preempted whole, by themselves or with the group around them."""
+def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, Target]]:
+    """Victims that are preempted with a whole group, and their PodGroups."""
     wholes = (unit for unit in plan.victims if unit.kind is not UnitKind.POD)
-    keys = {key for unit in wholes for row in unit.pods if (key := view.pods.groups[row]) is not None}
-    for key in sorted(keys):
-        if (group := state.world.groups.group(key)) is not None:
-            yield group_target(group)
+    for row in (row for unit in wholes for row in unit.pods):
+        key = view.pods.groups[row]
+        if key is not None and (group := state.world.groups.group(key)) is not None:
+            yield target_at(view, row), group_target(group)
 
 
 # --- the record ----------------------------------------------------------------------------------

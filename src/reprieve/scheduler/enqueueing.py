@@ -12,6 +12,7 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Node, Pod
 from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod
+from reprieve.scheduler import unit_driver
 from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
@@ -52,8 +53,10 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
         return effects
     state.saw_mark(pod)
     if pod.metadata.deletion_timestamp is not None:
-        is_leaving(state, pod, now, is_new=before is None)
+        effects.extend(is_leaving(state, pod, now, is_new=before is None))
     if pod.spec.node_name:
+        if state.synced and (before is None or not before.pod.spec.node_name):
+            effects.extend(unit_driver.joins(state, pod))
         effects.extend(_has_its_node(state, before, known, now))
         return [*effects, *regroup(state, pod, now, changed=before is None)]
     if pod_target(pod) in state.ledger.assumed:
@@ -167,6 +170,18 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
                 state.queue.again(key)  # the other pods have their nodes, and one more joins them
             elif changed or standing in (None, Standing.GATED):
                 state.queue.add(key, requester.priority, now, only_node=state.only_node(key))
+
+
+def holds_changed(state: State, now: float) -> Iterator[Effect]:
+    """Pods of units that are being evicted wait from now on, or not any more."""
+    before, state.held_units = state.held_units, state.units_held()
+    changed = before ^ state.held_units
+    if not changed:
+        return
+    waiting = [(key, state.unit_of(key.object)) for key in state.queue if key.kind is DemandKind.GROUP]
+    for key, unit in waiting:
+        if unit in changed:
+            yield from stand_in_line(state, key, now, changed=unit not in state.held_units)
 
 
 def late_gangs(state: State, now: float) -> Iterator[Effect]:

@@ -13,6 +13,7 @@ from reprieve.scheduler.targets import group_target
 _TIMESTAMPS = 1.0  # seconds; conditions have no finer ones
 _LONGEST_NOTE = 1024  # what a Kubernetes event may say
 _SCHEDULED, _DIVERGES = "PodGroupInitiallyScheduled", "PodsNotMatchingPriority"
+_INCOMPLETE = "PreemptionIncomplete"
 
 
 class StatusReporter:
@@ -20,6 +21,7 @@ class StatusReporter:
         self._reported: dict[Target, str] = {}
         self._without_event: set[Target] = set()  # pods that got the condition and no event
         self._diverging: dict[Target, str] = {}  # of the priorities in a group; empty: that they agree
+        self._incomplete: dict[Target, str] = {}  # pods that a preempted group keeps; empty: that it has none
         self._runs: dict[Target, float] = {}  # when runs of groups started; NEVER: that none is going on
 
     def forget(self, target: Target) -> None:
@@ -27,6 +29,7 @@ class StatusReporter:
         self._reported.pop(target, None)
         self._without_event.discard(target)
         self._diverging.pop(target, None)
+        self._incomplete.pop(target, None)
         self._runs.pop(target, None)
 
     def warn(self, target: Target, text: str) -> Iterator[Effect]:
@@ -98,6 +101,20 @@ class StatusReporter:
         else:
             agree = "all pods have the priority of the group"
             yield SetCondition(target, _DIVERGES, "False", "PrioritiesAgree", agree)
+
+    def preemption_incomplete(self, group: PodGroup, text: str) -> Iterator[Effect]:
+        """Which pods of a preempted group the API server does not let go; an empty text: none."""
+        target = group_target(group)
+        reported = self._incomplete.get(target, _true_message(group, _INCOMPLETE))
+        self._incomplete[target] = text
+        if reported == text:
+            return
+        if text:
+            note = text[:_LONGEST_NOTE]
+            yield SetCondition(target, _INCOMPLETE, "True", "EvictionRefused", note)
+            yield Announce(target, Tone.WARNING, _INCOMPLETE, "Preempting", note)
+        else:
+            yield SetCondition(target, _INCOMPLETE, "False", "EvictionsAccepted", "no eviction is refused")
 
     def _is_news(self, target: Target, text: str) -> bool:
         reported, self._reported[target] = self._reported.get(target), text

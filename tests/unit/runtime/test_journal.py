@@ -132,7 +132,7 @@ def test_records_are_written_after_their_step(tmp_path: Path) -> None:
     assert isinstance(written[0][0], PlanOpened)
     assert [record.stage for step in written for record in step if isinstance(record, StageReached)] == [
         Stage.MARKING,
-        Stage.TAKING_ALONG,
+        Stage.COMMITTING,
         Stage.EVICTING,
         Stage.DRAINING,
         Stage.READY,

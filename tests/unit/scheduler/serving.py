@@ -214,7 +214,7 @@ def served(
 
 def until(cluster: Served, stage: Step) -> Served:
     """The steps of the only plan are carried out until this stage begins."""
-    for step in (*STEPS, Evict):  # victims that make no room are evicted before the others
+    for step in (Nominate, SetCondition, SetCondition, Evict):  # groups are marked after their pods
         if cluster.plan().stage is stage:
             return cluster
         cluster.does(step)

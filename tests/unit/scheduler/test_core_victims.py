@@ -110,10 +110,11 @@ def a_whole_group() -> list[KubernetesObject]:
     return [group, *(a_member(f"t{i}", "train", cpu="3", priority=5, on=f"n{i + 1}") for i in range(2))]
 
 
-def test_a_group_that_goes_as_a_whole_is_marked_and_evicted_first_where_its_room_is_not_needed() -> None:
+def test_a_group_that_goes_as_a_whole_is_marked_after_its_pods_and_evicted_at_once() -> None:
     cluster = served(NODE, a_node("n2"), *a_whole_group(), NEW)
-    assert until(cluster, Stage.TAKING_ALONG).wanted(Evict) == ["t1"]
-    assert cluster.does(Evict).wanted(Evict) == ["t0"]
+    assert until(cluster, Stage.COMMITTING).wanted(Evict) == []
+    assert [cluster.conditions(name)[MARK] for name in ("t0", "t1")] == ["True", "True"]
+    assert until(cluster, Stage.EVICTING).wanted(Evict) == ["t0", "t1"]
     assert cluster.conditions("train", "PodGroup")[MARK] == "True"
     assert cluster.comes_true().places() == {"new": "n1"}
 
@@ -124,16 +125,10 @@ def test_no_pod_waits_for_members_on_other_nodes() -> None:
     assert cluster.gone("t1").comes_true().unfinished() == {}
 
 
-def test_a_pod_that_cannot_be_taken_along_saves_the_others() -> None:
-    cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.TAKING_ALONG)
-    assert cluster.fails(Evict).does().places() == {"t0": "n1", "t1": "n2"}
-    assert [cluster.conditions(name).get(MARK) for name in ("t0", "t1")] == ["False", "False"]
-
-
-def test_a_pod_that_is_deleted_while_others_are_taken_along_need_not_be_evicted() -> None:
-    cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.TAKING_ALONG)
+def test_a_member_that_is_deleted_while_its_group_is_marked_need_not_be_evicted() -> None:
+    cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.COMMITTING)
     cluster.deleted("t0")
-    assert cluster.does(Evict).wanted(Evict) == []
+    assert until(cluster, Stage.EVICTING).wanted(Evict) == ["t1"]
     assert cluster.comes_true().places() == {"new": "n1"}
 
 
