@@ -70,7 +70,7 @@ def described(view: Snapshot) -> Json:
 
 
 def _without_zeros(answer: Json) -> Json:
-    """A term nobody carries any more may still make a preference look, and find nothing."""
+    """A term that no pod carries any more may still be evaluated by a preference, and match nothing."""
     nodes = {
         name: {part: score for part, score in said.items() if score != 0}
         for name, said in answer["nodes"].items()
@@ -98,7 +98,7 @@ def _node(view: Snapshot, row: int) -> Json:
 
 
 def _amounts(view: Snapshot, column: Ints) -> dict[str, int]:
-    """Resources nobody has are left out: a mirror may have seen them once."""
+    """Resources without any amount are left out: a mirror may have seen them once."""
     return {name: int(amount) for name, amount in zip(view.axis.names, column, strict=True) if amount}
 
 
@@ -161,7 +161,7 @@ def _pairs(view: Snapshot, relation: Relation[T]) -> set[tuple[Pod, T]]:
 
 
 def _users(view: Snapshot, relation: Relation[str]) -> set[tuple[Pod | str, str]]:
-    """Pods, or the nodes that a volume is attached to whoever uses it."""
+    """Pods, or the nodes that a volume is attached to, whatever uses it."""
     names = _names(view)
     pairs = zip(relation.rows.tolist(), relation.codes.tolist(), strict=True)
     return {
@@ -170,7 +170,7 @@ def _users(view: Snapshot, relation: Relation[str]) -> set[tuple[Pod | str, str]
 
 
 def _mentions(view: Snapshot, row: int) -> Json:
-    """Terms that nobody carries any more mean nothing."""
+    """Terms that no pod carries any more mean nothing."""
     found, pods = view.terms_matching(row), view.pods
     return {
         "affinity": _weights(pods.affinity, found.affinity),

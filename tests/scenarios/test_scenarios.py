@@ -59,7 +59,7 @@ def play(scenario: Scenario, view: Snapshot, shortcuts: Shortcuts) -> None:
     demand, view = asked(scenario, view, moment(scenario.now))
     match place_together(demand, view):
         case Placement() as placement:
-            assert may_fit(scenario.expect), "it fits, and nobody has to go"
+            assert may_fit(scenario.expect), "it fits without victims"
             compare_nodes(scenario.expect, view, placement)
         case Unplaceable() as unplaced:
             assert not scenario.expect.fits

@@ -38,7 +38,7 @@ def test_a_copy_goes_its_own_way() -> None:
 def test_what_is_wrong_is_found() -> None:
     scene = beginning(1)
     scene.cluster.stage.wanted.clear()
-    with pytest.raises(BrokenInvariantError, match="waits for calls that nobody makes"):
+    with pytest.raises(BrokenInvariantError, match="waits for calls that are not made"):
         check(scene)
     with pytest.raises(BrokenInvariantError, match="new has no place"):
         check_rest(scene)

@@ -58,7 +58,7 @@ _STORED = frozenset({Change.NODE_ADDED, Change.NODE_LABELS, Change.STORAGE})
 
 # A node is let go by the first constraint that refused it; only what changes that constraint's answer
 # can make the node usable. So a demand waits for the changes that belong to the reasons it was given: to any
-# of its pods, and, where others may give way, also as it would be without them.
+# of its pods, and, where other pods may be evicted, also as it would be without them.
 HELPS: Mapping[Code, frozenset[Change]] = {
     Code.NODE_NAME: _NEW_NODE,
     Code.NODE_UNSCHEDULABLE: _NEW_NODE | {Change.NODE_UNCORDONED},

@@ -1,4 +1,4 @@
-"""What those who wait, wait for."""
+"""Which changes waiting demands wait for."""
 
 from reprieve.placement.reasons import Code
 from reprieve.scheduler.changes import ABOUT_TOLERATIONS, HELPS, ROOM_AT_RISK, Change, helpful
@@ -13,8 +13,8 @@ def test_a_new_node_may_always_help() -> None:
     assert helpful([]) == {Change.NODE_ADDED}
 
 
-def test_every_kind_of_change_helps_somebody() -> None:
-    """No node is refused for a budget; those wait for budgets who would evict somebody if they could. Who
+def test_every_kind_of_change_helps_a_pod() -> None:
+    """No node is refused for a budget; only demands that never break a budget wait for budgets. A demand that
     waits for the kubelet must know when its room is taken."""
     others = {Change.BUDGETS, Change.GROUPS} | ABOUT_TOLERATIONS | ROOM_AT_RISK
     assert frozenset(Change) == others.union(*HELPS.values())

@@ -1,6 +1,7 @@
 """The controller of CustomResourceDefinitions: sets their status, and deletes their objects before them."""
 
 from contextlib import suppress
+from itertools import islice
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.api.values import items, part, text_in
@@ -16,6 +17,7 @@ from reprieve.model.json import Json
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _RETRY_SECONDS = 0.1  # while some of its objects still terminate
+_DELETIONS_PER_STEP = 500  # of one kind; then the rest of the cluster gets its turn
 
 
 class CrdController:
@@ -50,7 +52,9 @@ class CrdController:
     def _delete_objects(self, key: Key, uid: str, resource: str) -> bool:
         kind = self._store.kinds.get(resource)
         if kind is not None and kind.custom is not None:
-            for item in self._store.list((resource,)).items:
+            there = self._store.list((resource,)).items
+            staying = (item for item in there if "deletionTimestamp" not in parsed(item)["metadata"])
+            for item in islice(staying, _DELETIONS_PER_STEP):
                 with suppress(ApiError):
                     self._store.delete(item.key, item.uid)
             if self._store.list((resource,)).items:

@@ -26,6 +26,7 @@ from reprieve.model.objects import Condition, ObjectMeta, Record
 _EVENTS = "events"
 _WATCHED = ("pods", "replicasets.apps", "jobs.batch", _EVENTS)
 _EVENT_TTL = 3600.0  # seconds
+_DELETIONS_PER_STEP = 500  # then the rest of the cluster gets its turn
 _KUBELET = "kubelet"
 _CONTROLLERS = {
     "CronJob": "cronjob-controller",
@@ -88,7 +89,7 @@ class EventRecorder:
             elif not self._is_new:
                 self._record(change, now)
         self._is_new = False
-        for key, _ in self._queue.due(now):
+        for key, _ in self._queue.due(now, _DELETIONS_PER_STEP):
             with suppress(ApiError):  # a client has deleted it already
                 self._store.delete(key)
         return self._queue.next_at()

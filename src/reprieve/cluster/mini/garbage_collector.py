@@ -3,11 +3,13 @@
 An owner that is deleted in the foreground waits, held by a finalizer, until its dependents are gone; one that
 orphans them waits until they no longer name it. The collector deletes a dependent of any kind when its last
 owner is gone, and removes references to owners that are gone from dependents that have another one. It takes
-owners of kinds that are not served to exist.
+owners of kinds that are not served to exist. An owner may have any number of dependents: a step makes a
+bounded number of writes, and the next one goes on.
 """
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from itertools import islice
 
 import msgspec
 
@@ -22,6 +24,8 @@ from reprieve.model.json import Json
 from reprieve.model.objects import Record
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+_WRITES_PER_STEP = 500  # then the rest of the cluster gets its turn
+_AT_ONCE = 0.0
 
 
 Kinds = Mapping[tuple[str, str], ResourceKind]
@@ -73,7 +77,7 @@ def _by_name(kinds: Mapping[str, ResourceKind]) -> Kinds:
 
 class GarbageCollector:
     """``_owned``: dependents by the UID of an owner. ``_doubtful``: dependents that may have lost an
-    owner."""
+    owner. ``_left``: the writes that are left for this step."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -81,24 +85,27 @@ class GarbageCollector:
         self._owned: dict[str, dict[Key, None]] = {}
         self._waiting: dict[Key, str] = {}
         self._doubtful: dict[Key, None] = {}
+        self._left = 0
         self._served = store.kinds
         self._kinds = _by_name(store.kinds)
         self.informer = Informer(store, tuple(store.kinds))
 
     def step(self) -> float | None:
-        """Read changes and advance every waiting deletion. Only changes give it work: it needs no timer."""
+        """Read changes and advance every waiting deletion. Only changes give it work, but for a step that has
+        not made all of its writes."""
         if self._store.kinds is not self._served:
             self._restart()
         for change in self.informer.poll():
             self._see(change)
+        self._left = _WRITES_PER_STEP
         for key, finalizer in list(self._waiting.items()):
             with suppress(ApiError):  # a concurrent write won; the next change shows its result
                 self._advance(key, finalizer)
-        doubtful, self._doubtful = self._doubtful, {}
-        for key in doubtful:
+        for key in list(islice(self._doubtful, max(0, self._left))):
+            del self._doubtful[key]
             with suppress(ApiError):
                 self._collect(key)
-        return None
+        return _AT_ONCE if self._left <= 0 or self._doubtful else None
 
     def _restart(self) -> None:
         """Relist when the set of served kinds has changed."""
@@ -135,9 +142,14 @@ class GarbageCollector:
         owned = list(self._owned.get(uid, ()))
         if finalizer == ORPHAN:
             for one in owned:
+                if self._left <= 0:
+                    return
+                self._left -= 1
                 self._store.patch(one, lambda body: _orphaned(body, (uid,)), Part.MAIN)
         else:
             for one in owned:
+                if self._left <= 0:
+                    return
                 self._delete_dependent(one, uid)
             if any(self._blocks_owner(one, uid) for one in owned):
                 return
@@ -148,6 +160,7 @@ class GarbageCollector:
         facts = self._facts[key]
         if facts.metadata.deletion_timestamp is not None:
             return
+        self._left -= 1
         if any(other.uid != owner and self._stays(other, key) for other in facts.owners):
             self._store.patch(key, lambda body: _without_owners(body, (owner,)), Part.MAIN)
             return

@@ -1,6 +1,7 @@
 """Deletion of namespaces: the controller deletes their content first, then releases them."""
 
 from contextlib import suppress
+from itertools import islice
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.errors import ApiError
@@ -14,6 +15,7 @@ NAMESPACE_FINALIZER = "kubernetes"
 # Every cluster has these, and they cannot be deleted.
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _RETRY_SECONDS = 0.1  # while something in a namespace still terminates
+_DELETIONS_PER_STEP = 500  # of one namespace; then the rest of the cluster gets its turn
 
 
 class NamespaceController:
@@ -42,9 +44,9 @@ class NamespaceController:
     def _empty(self, key: Key, uid: str) -> None:
         inside = [kind.resource for kind in self._store.kinds.values() if kind.namespaced]
         content = self._store.list(inside, key.name).items
-        for item in content:
-            if "deletionTimestamp" not in parsed(item)["metadata"]:
-                self._delete(item)
+        staying = (item for item in content if "deletionTimestamp" not in parsed(item)["metadata"])
+        for item in islice(staying, _DELETIONS_PER_STEP):
+            self._delete(item)
         if not self._store.list(inside, key.name).items:
             self._store.patch(key, _released, Part.MAIN, uid)
 

@@ -1,12 +1,14 @@
 """Runs the controllers: a change enqueues the keys that it affects, and each is reconciled when it is due.
 
 A key is due a moment after the change, so that a burst of changes costs one reconcile. The queue has keys and
-no changes: a controller acts on the state of the cache at that time.
+no changes: a controller acts on the state of the cache at that time. A step makes a bounded number of writes:
+what is left over waits for the next one, after the rest of the cluster has had its turn.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.apiserver.admission import DEFAULT_FEATURES, Features
@@ -26,13 +28,27 @@ from reprieve.cluster.mini.controllers import (
     volume_protection,
     workload,
 )
-from reprieve.cluster.mini.controllers.api_writes import RequeueAt, Write, execute
-from reprieve.cluster.mini.controllers.controller_cache import ControllerCache, HasMetadata
+from reprieve.cluster.mini.controllers.api_writes import Create, RequeueAt, Write, execute
+from reprieve.cluster.mini.controllers.batches import BURST
+from reprieve.cluster.mini.controllers.controller_cache import (
+    COMPOSITES,
+    GROUPS,
+    ControllerCache,
+    HasMetadata,
+)
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
+from reprieve.cluster.mini.scheduler_calls import announce
 from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.effects import Announce, Target, Tone
+
+_KEYS_PER_STEP = 300
+_WRITES_PER_STEP = 300
+# A reconcile that makes more is ended, and begun again later. Writes that belong together come first: pods of
+# a Job that are counted in its status and not released would be counted twice.
+_WRITES_PER_KEY = 2 * BURST
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +123,13 @@ class ControllerManager:
             for thing in self._cache.apply(change):
                 if thing is not None:
                     self._enqueue(thing)
-        for (number, key), _ in self._queue.due(self._clock()):
-            self._reconcile(number, key)
+        left = _WRITES_PER_STEP
+        now = self._clock()
+        for (number, key), _ in self._queue.due(now, _KEYS_PER_STEP):
+            if left > 0:
+                left -= self._reconcile(number, key)
+            else:
+                self._queue.add((number, key), None, now)
         return self._queue.next_at()
 
     def _enqueue(self, thing: HasMetadata) -> None:
@@ -117,12 +138,17 @@ class ControllerManager:
             for key in controller.affected(self._cache, thing):
                 self._queue.add((number, key), None, now + controller.delay)
 
-    def _reconcile(self, number: int, key: Key) -> None:
-        now = self._clock()
-        for write in self._controllers[number].reconcile(self._cache, key, now):
+    def _reconcile(self, number: int, key: Key) -> int:
+        """How many writes it made."""
+        now, controller, writes = self._clock(), self._controllers[number], 0
+        for write in islice(controller.reconcile(self._cache, key, now), _WRITES_PER_KEY):
+            writes += 1
             requeue_at = self._executed(write, now)
             if requeue_at is not None:
                 self._queue.add((number, key), None, requeue_at)
+        if writes == _WRITES_PER_KEY:
+            self._queue.add((number, key), None, now + controller.delay)
+        return writes
 
     def _executed(self, write: Write, now: float) -> float | None:
         """When to requeue the key, or None. A refused write is retried and does not stop the others."""
@@ -130,6 +156,18 @@ class ControllerManager:
             return write.at
         try:
             execute(self._store, write, now, self._features)
-        except ApiError:
+        except ApiError as error:
+            self._report(write, error, now)
             return now + self._delays.retry
         return None
+
+    def _report(self, write: Write, error: ApiError, now: float) -> None:
+        """A group that cannot be created is reported on its Workload, once for each reason."""
+        if not isinstance(write, Create) or write.resource not in (GROUPS, COMPOSITES):
+            return
+        meta = write.body["metadata"]
+        (owner,) = meta["ownerReferences"]
+        workload = Target(owner["kind"], meta["namespace"], owner["name"], owner["uid"])
+        text = f"Error creating {write.body['kind']} {meta['name']}: {error.message}"
+        event = Announce(workload, Tone.WARNING, "FailedCreate", "Create", text, once=text)
+        announce(self._store, event, now, "workload-controller")

@@ -27,6 +27,8 @@ from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.json import Json
 
+_TASKS_PER_STEP = 300  # then the rest of the cluster gets its turn
+
 
 class Task(Enum):
     ADMIT = "check whether it fits"
@@ -59,7 +61,7 @@ class Kubelets:
                 self._see_node(change)
             else:
                 self._see_pod(change)
-        for key, task in self._queue.due(self._clock()):
+        for key, task in self._queue.due(self._clock(), _TASKS_PER_STEP):
             self._run(key, task)
         self._preemption.stop_due()
         self._resizes.enforce_due()

@@ -1,14 +1,17 @@
-"""Who should be gone soon, since when, and who takes too long to be counted on.
+"""Which pods should be gone soon, since when, and which of them are stuck.
 
-How long a pod has been leaving is how long we have known of it. Only of one that was leaving when we came is
-the cluster believed, whose clock may be another: so such a pod has at least a minute.
+A pod is terminating from the moment its eviction is sent, before the API server has answered and before the
+cluster shows its deletion; or from the first sight of its deletion, whatever caused that. How long it has
+been terminating is how long the scheduler has known of it. Only of a pod that was terminating when it was
+first seen is the API server's timestamp believed: that clock may be wrong, so such a pod still has at least
+a minute.
 """
 
 from heapq import heapify, heappop, heappush
 
 from reprieve.model.effects import Target
 
-_AT_LEAST = 60.0  # seconds, for one of whom we heard late
+_AT_LEAST = 60.0  # seconds, for a pod that was terminating when it was first seen
 
 
 class TerminatingPods:
@@ -16,7 +19,7 @@ class TerminatingPods:
         self.patience = patience
         self._since: dict[Target, float] = {}
         self._due: dict[Target, float] = {}
-        self._heap: list[tuple[float, Target]] = []  # some no longer hold; see ``next_time``
+        self._heap: list[tuple[float, Target]] = []  # may hold outdated entries; see ``next_time``
         self._stuck: set[Target] = set()
 
     def __contains__(self, pod: Target) -> bool:
@@ -24,18 +27,21 @@ class TerminatingPods:
 
     @property
     def under_way(self) -> list[Target]:
-        """Those who were asked to go, or are seen going."""
+        """The pods whose eviction was sent, or whose deletion was seen."""
         return sorted(self._since)
 
     @property
     def stuck(self) -> frozenset[Target]:
-        """Those who should be gone, and are not."""
+        """The pods that should be gone, and are not."""
         return frozenset(self._stuck)
 
-    def begin(self, pod: Target, now: float, grace: float = 0.0, asked: float | None = None) -> None:
-        """It was asked to go, or is seen going; it may take as long as its own grace allows.
+    def is_stuck(self, pod: Target) -> bool:
+        return pod in self._stuck
 
-        ``asked``: when it was, if that was before we knew the pod.
+    def begin(self, pod: Target, now: float, grace: float = 0.0, asked: float | None = None) -> None:
+        """The pod's eviction is sent, or its deletion is seen; it may take as long as its own grace allows.
+
+        ``asked``: when it was deleted, if that was before the scheduler knew the pod.
         """
         news = pod not in self._since
         since = self._since.setdefault(pod, now if asked is None else min(asked, now))
@@ -47,13 +53,13 @@ class TerminatingPods:
             heappush(self._heap, (due, pod))
 
     def end(self, pod: Target) -> None:
-        """It is gone, or stays."""
+        """The pod is gone, or stays."""
         self._since.pop(pod, None)
         self._due.pop(pod, None)
         self._stuck.discard(pod)
 
     def overdue(self, now: float) -> list[Target]:
-        """Those whose time has come, each once."""
+        """The pods that are stuck from now on, each once."""
         found = []
         while (at := self.next_time()) is not None and at <= now:
             found.append(heappop(self._heap)[1])
