@@ -77,8 +77,8 @@ def tally(kind: str, seeds: range) -> dict[str, Tally]:
     tallies = {name: Tally() for name in POLICIES}
     for seed in seeds:
         asked = dict(questions(seeded_crowd(seed, features, SMALL, gang)))
-        if not asked:
-            continue
+        if len(asked) < len(POLICIES):
+            continue  # it fits as things are, for one of them at least
         question = _for_all(asked["default"])
         takeable = takeable_of(question)
         if takeable.allowed.sum() > MOST_UNITS or not takeable.allowed.any():

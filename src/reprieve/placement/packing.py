@@ -9,6 +9,7 @@ of no use to any member.
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
@@ -85,6 +86,7 @@ class Packing:
         self._usual: dict[int, list[int]] = {}
         self.worth: list[Ints] = []  # by kind, see ``_worth``
         self.fullness: list[float] = []
+        self.marks: list[int] = []  # a large number for each kind, which looks random and is not
         self.nodes: dict[int, list[int]] = {}  # by kind; a node that no member can use is of none
         for node, kind in _kinds(room, self.classes):
             self.nodes.setdefault(self._number(kind), []).append(node)
@@ -119,6 +121,7 @@ class Packing:
         if known == len(self._kinds):
             self._kinds.append(kind)
             self.worth.append(self._worth(kind))
+            self.marks.append(int.from_bytes(blake2b(b"%d" % known, digest_size=16).digest(), "big"))
             pairs = zip(kind.left, self._totals, strict=True)
             self.fullness.append(-sum(have / total for have, total in pairs if total))
         return known
@@ -229,11 +232,13 @@ class PartialPacking:
     left: tuple[int, ...]  # members of each class that are neither placed nor left out
     missing: int
     worth: Ints  # of all nodes
+    mark: int = 0  # the sum of the marks of all changes
     last: _Step | None = None
 
     @property
     def key(self) -> Hashable:
-        return frozenset(self.changed.items()), self.left
+        """The changes themselves would take much memory; sums of 128 bits are not equal by chance."""
+        return self.mark, self.left
 
     def steps(self) -> list[tuple[int, int]]:
         """Classes, and the kinds of nodes that a member of each goes to."""
@@ -272,9 +277,14 @@ class PartialPacking:
         for one, by in ((kind, -1), (after, 1)):
             if n := changed.pop(one, 0) + by:
                 changed[one] = n
-        left, worth = _less(self.left, of_class, 1), self.worth - packing.worth[kind] + packing.worth[after]
         return PartialPacking(
-            packing, changed, left, self.missing - 1, worth, _Step(of_class, kind, self.last)
+            packing,
+            changed,
+            left=_less(self.left, of_class, 1),
+            missing=self.missing - 1,
+            worth=self.worth - packing.worth[kind] + packing.worth[after],
+            mark=self.mark - packing.marks[kind] + packing.marks[after],
+            last=_Step(of_class, kind, self.last),
         )
 
     @property
