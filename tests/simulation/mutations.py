@@ -246,7 +246,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a lost wake-up: a node that gets the label of a topology late",
-        "scheduler/changes.py",
+        "scheduler/queueing_hints.py",
         "    Code.OUTSIDE_DOMAIN: _NEW_NODE | {Change.NODE_LABELS, Change.POD_LEFT},\n",
         "    Code.OUTSIDE_DOMAIN: _NEW_NODE,\n",
         WAKING,
