@@ -96,11 +96,6 @@ class Relation(Generic[T]):
         code = self.index.get(thing)
         return self.rows[self.codes == code] if code is not None else np.zeros(0, np.int64)
 
-    def weighed(self, weights: Ints) -> tuple[Ints, Ints]:
-        """The rows and weights of the pairs whose thing (by code) has a weight other than 0."""
-        pairs = np.flatnonzero((weights != 0)[self.codes])
-        return self.rows[pairs], weights[self.codes[pairs]]
-
     def rows_where(self, accepts: Callable[[T], bool]) -> Ints:
         """The rows, one entry for each accepted pair."""
         return self.rows[self.pairs_where(accepts)]
