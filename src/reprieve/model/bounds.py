@@ -52,19 +52,22 @@ def selector_is_bounded(selector: LabelSelector | None, path: str, problems: Pro
     )
 
 
-def node_term_is_bounded(term: NodeSelectorTerm, path: str, problems: Problems) -> bool:
+def bounded_node_term(term: NodeSelectorTerm, path: str, problems: Problems) -> NodeSelectorTerm:
+    """The term itself, or beyond a bound an empty one, which selects no node."""
     count = len(term.match_expressions) + len(term.match_fields)
     values = max((len(e.values) for e in chain(term.match_expressions, term.match_fields)), default=0)
-    return is_bounded(count, MOST_REQUIREMENTS, "requirements", path, problems) and is_bounded(
+    bounded = is_bounded(count, MOST_REQUIREMENTS, "requirements", path, problems) and is_bounded(
         values, MOST_VALUES, "values in a requirement", f"{path}.matchExpressions", problems
     )
+    return term if bounded else NodeSelectorTerm()
 
 
-def bounded_node_selector(selector: NodeSelector | None, path: str, problems: Problems) -> NodeSelector | None:
-    """The terms within the bounds: as with malformed ones, the others select no node."""
+def bounded_node_selector(
+    selector: NodeSelector | None, path: str, problems: Problems
+) -> NodeSelector | None:
     if selector is None:
         return None
     path = f"{path}.nodeSelectorTerms"
     terms = within(selector.node_selector_terms, MOST_TERMS, "terms", path, problems)
-    kept = [term for i, term in enumerate(terms) if node_term_is_bounded(term, f"{path}[{i}]", problems)]
-    return NodeSelector(node_selector_terms=tuple(kept))
+    bounded = tuple(bounded_node_term(term, f"{path}[{i}]", problems) for i, term in enumerate(terms))
+    return NodeSelector(node_selector_terms=bounded)

@@ -54,9 +54,7 @@ class MatchingTerms:
     preferred: SelectingTerms
 
 
-def selecting(
-    terms: Iterable[tuple[int, PodTerm]], selects: Callable[[PodTerm], bool]
-) -> SelectingTerms:
+def selecting(terms: Iterable[tuple[int, PodTerm]], selects: Callable[[PodTerm], bool]) -> SelectingTerms:
     keys: dict[str, int] = {}
     found = [
         (code, weight, keys.setdefault(term.topology_key, len(keys)))

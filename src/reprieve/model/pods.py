@@ -7,7 +7,7 @@ import numpy as np
 
 from reprieve.model.columns import Column, Floats, Ints, Mask, Relation, matrix, sealed
 from reprieve.model.groups import GroupKey, group_key
-from reprieve.model.held_ports import HeldPorts, held_ports
+from reprieve.model.holders import Holders, holders
 from reprieve.model.matching_terms import MatchingTerms, keys_looked_at, selecting
 from reprieve.model.nodes import meeting
 from reprieve.model.objects import ObjectMeta
@@ -48,7 +48,7 @@ class Pods:
     _labels: dict[str, Column[str | None]] = field(default_factory=dict)
     _matches: dict[tuple[Selector, frozenset[str]], Mask] = field(default_factory=dict)
     _terms_matching: dict[MatchingKey, MatchingTerms] = field(default_factory=dict)
-    _held_ports: list[HeldPorts] = field(default_factory=list)  # an index of all ports, built on first use
+    _holders: list[Holders] = field(default_factory=list)  # of ports and disks, indexed on first use
 
     def __len__(self) -> int:
         return len(self.compiled)
@@ -76,11 +76,11 @@ class Pods:
             mask.setflags(write=False)
         return mask
 
-    def holders(self, wanted: HostPort) -> Ints:
-        """The pods with a host port that conflicts with this one, wherever they are."""
-        if not self._held_ports:
-            self._held_ports.append(held_ports(self.ports))
-        return self._held_ports[0].holders(wanted)
+    def holders(self) -> Holders:
+        """The pods with host ports and inline disks, wherever they are."""
+        if not self._holders:
+            self._holders.append(holders(self.ports, self.disks))
+        return self._holders[0]
 
     def terms_matching(self, shape: Shape, namespace: Labels) -> MatchingTerms:
         """The terms of all pods that select a pod of this shape, whose namespace has these labels.
@@ -130,7 +130,7 @@ class Pods:
             _labels={},
             _matches={},
             _terms_matching={},
-            _held_ports=[],
+            _holders=[],
         )
 
 

@@ -133,7 +133,7 @@ class RoomAndPorts:
         self._left[node] = self._left[node] - requests
         self._asked[node] = self._asked[node] | ((requests > 0) & self._counted)
         for wanted in base.pods.shape(pod).ports:
-            holders = base.pods.holders(wanted)
+            holders = base.pods.holders().of_port(wanted)
             self._blocking.update(holders[base.where[holders] == node].tolist())
 
     def suffice(self, gone: Iterable[int]) -> bool:

@@ -32,7 +32,7 @@ def _pulls_of_others(ask: Ask) -> Iterator[Ints]:
     for topology_key, carriers, weights in terms.preferred.carriers(pods.preferred):
         yield near(ask, topology_key, carriers, weights)
     hard = ask.profile.hard_pod_affinity_weight
-    for topology_key, carriers, weights in terms.affinity.carriers(pods.affinity) if hard else ():
+    for topology_key, carriers, weights in terms.affinity.carriers(pods.affinity):
         yield near(ask, topology_key, carriers, hard * weights)
 
 
