@@ -334,8 +334,8 @@ MUTATIONS = (
     Mutation(
         "a pod that terminates after it is gone",
         "scheduler/plan_driver.py",
-        "    state.ledger.terminating.end(target)\n    for",
-        "    for",
+        "    state.ledger.terminating.end(target)\n    yield from unit_driver",
+        "    yield from unit_driver",
         unit("test_core_victims.py"),
     ),
     Mutation(
