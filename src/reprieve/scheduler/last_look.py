@@ -63,7 +63,7 @@ def last_look(state: State, key: DemandKey, handover: Handover, now: float) -> L
         return LastLook(EndReason.VICTIMS_CHANGED)
     if _exceeds_more(context, policy, handover, look):
         return LastLook(EndReason.VICTIMS_CHANGED)
-    if not state.queue.has_missed(key):
+    if not state.queue.has_missed(key) and not handover.gone:
         return look
     found = place_together(context.demand, context.view, context.profile, promised=context.promised)
     return look if isinstance(found, Unplaceable) else LastLook(EndReason.NO_LONGER_NEEDED)
