@@ -14,7 +14,9 @@ from reprieve.model.scheduled_times import RUN_STARTED
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Demand
+from reprieve.placement.effort import Effort
 from reprieve.placement.place import pod_demand
+from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.eligibility import TIMELESS
 from reprieve.preemption.policy import REPRIEVE, BudgetCounting, Policy, SearchMode
 from reprieve.preemption.resize import Accounting, DeferredResizes
@@ -275,7 +277,9 @@ def demand_of(scenario: Scenario, view: Snapshot) -> Demand:
     if not count:
         return pod_demand(view, view.pods.rows[line.namespace, NEWCOMER])
     rows = [view.pods.rows["default", member(i)] for i in range(count)]
-    return gang_demand(view, rows, everybody=_is_for_all(scenario.policy))
+    demand = gang_demand(view, rows, everybody=_is_for_all(scenario.policy))
+    keeps_order = isinstance(scenario.policy, str)
+    return demand if keeps_order else replace(demand, effort=Effort(DEFAULT_PROFILE.planning_effort))
 
 
 def _accounting(policy: str | PolicyLine) -> Accounting:

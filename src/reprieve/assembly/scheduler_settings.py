@@ -103,7 +103,6 @@ def _unseen(gates: config.Gates, *, together: bool) -> frozenset[type]:
 _NOT_YET = {
     "placementsTried": "expected 1: one placement of a group is tried for each set of victims",
     "disturbance": "expected nothing: it is for search: LeastDisturbance, which is not available yet",
-    "planningEffort": "expected 10000: no decision is cut short yet",
     "preemptionPriorityClasses": "expected nothing: a workload cannot name a class for preemption yet",
 }
 

@@ -8,7 +8,7 @@ import sys
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import PurePath
-from typing import Any
+from typing import NoReturn
 
 import click
 
@@ -56,10 +56,11 @@ def called_as(path: str) -> str:
     return "kubectl reprieve" if PurePath(path).stem == "kubectl-reprieve" else "reprieve"
 
 
-def main() -> Any:
+def main() -> NoReturn:
     try:
-        return reprieve(prog_name=called_as(sys.argv[0]))
-    except BrokenPipeError:
-        # The reader of our output is gone, as after `| head`. Python would complain once more at exit.
+        reprieve(prog_name=called_as(sys.argv[0]))
+    except* BrokenPipeError:
+        # The reader of our output is gone, as after `| head`. click ends quietly by itself, unless the error
+        # comes out of a task group. Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)  # as a shell reports SIGPIPE
+    sys.exit(1)  # only here if a reader is gone: click exits by itself; its own code for that

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import moved, without
 from reprieve.placement.constraints.ports import host_ports
 from reprieve.placement.constraints.resources import is_ignored, resources
@@ -40,8 +40,7 @@ class Settled:
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """The pods of the demand that have a node, and which."""
-        pairs = zip(self.demand.pods, self.placement.nodes, strict=True)
-        return ((pod, node) for pod, node in pairs if node != NOWHERE)
+        return ((self.demand.pods[i], self.placement.nodes[i]) for i in self.placement.turns)
 
 
 class Trial(Protocol):
@@ -99,9 +98,8 @@ class EveryConstraint:
 
 def holds(demand: Demand, placement: Placement, view: Snapshot, profile: Profile) -> bool:
     """Whether every pod of the demand may be where the placement puts it, each seeing the ones before."""
-    for pod, node in zip(demand.pods, placement.nodes, strict=True):
-        if node == NOWHERE:
-            continue
+    for position in placement.turns:
+        pod, node = demand.pods[position], placement.nodes[position]
         only = np.zeros(len(view.nodes), np.bool_)
         only[node] = True
         ask = Ask(view, pod, profile)

@@ -63,6 +63,8 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
             yield TextLine(
                 f"It fits without preemption: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD
             )
+    if decision.unproved is not None:
+        yield TextLine(f"A placement that disturbs less may exist; {decision.unproved.text}.")
     if decision.retry_at is not None:
         yield TextLine(f"A toleration ends at {_stamp(decision.retry_at)}; it is retried then.")
 
@@ -209,6 +211,7 @@ def decision_json(decision: Decision) -> Json:
         "nearestMiss": _miss_json(decision.miss),
         "eviction": _eviction_json(decision.eviction),
         "retryAt": _stamp(decision.retry_at) if decision.retry_at is not None else None,
+        "unproved": _because_json(decision.unproved),
     }
 
 

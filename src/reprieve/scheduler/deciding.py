@@ -28,6 +28,7 @@ from reprieve.scheduler.decision import (
     Preemption,
     decision_id,
     findings_of,
+    unproved_by,
 )
 from reprieve.scheduler.decision_context import DecisionContext
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
@@ -64,7 +65,7 @@ def decide(state: State, requester: Requester, now: float) -> Decided:
         context.demand, context.view, context.profile, promised=context.promised
     )
     if isinstance(found, Placement):
-        decided = _fits(state, context, found.nodes, now)
+        decided = _fits(state, context, found, now)
     else:
         decided = _unplaced(state, context, found, now)
     taken = _crowd_out(state, requester, set(decided.decision.nodes), now)
@@ -117,18 +118,18 @@ def _crowd_out(state: State, requester: Requester, nodes: Collection[str], now: 
 # --- it fits -------------------------------------------------------------------------------------
 
 
-def _fits(state: State, context: DecisionContext, nodes: tuple[int, ...], now: float) -> Decided:
+def _fits(state: State, context: DecisionContext, found: Placement, now: float) -> Decided:
     match context.requester:
         case WaitingPod() | WaitingGroup():
-            return _placed(state, context, nodes, now)
+            return _placed(state, context, found, now)
         case WaitingResize() as resize:
             return _fits_in_place(state, resize, now)
 
 
-def _placed(state: State, context: DecisionContext, nodes: tuple[int, ...], now: float) -> Decided:
+def _placed(state: State, context: DecisionContext, found: Placement, now: float) -> Decided:
     requester, names = context.requester, context.view.nodes.names
     effects: list[Effect] = []
-    placed = [(member, node) for member, node in enumerate(nodes) if node >= 0]
+    placed = [(member, found.nodes[member]) for member in found.turns]
     view = context.view
     for member, node in placed:
         ask = Ask(view, context.demand.pods[member], context.profile)
@@ -238,6 +239,7 @@ def _refused(
         miss=miss_of(found, context.demand, context.profile, context.view),
         eviction=_eviction(context.requester, weighed, now),
         retry_at=weighed.refusal.retry_at if weighed.refusal else None,
+        unproved=unproved_by(context.demand.effort),
     )
 
 
@@ -278,6 +280,7 @@ def _opened(
         places=places,
         findings=requester.relevant(findings_of(found.survey)),
         preemption=price,
+        unproved=unproved_by(context.demand.effort),
     )
     victims = tuple(pod for pod in going if not state.is_preparing(pod))
     paid = frozenset(target_at(view, row) for row in context.charged)

@@ -12,6 +12,7 @@ from hashlib import blake2b
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.formatting import amount, counted, listed
+from reprieve.placement.effort import Effort
 from reprieve.placement.place import Survey
 from reprieve.placement.reasons import Reason
 
@@ -176,6 +177,7 @@ class Decision:
     eviction: Eviction | None = None
     retry_at: float | None = None  # when more pods may be evicted, without any change
     growth: Growth | None = None  # of a pod that has its node already
+    unproved: Because | None = None  # why a placement with fewer victims, or with none, may have been missed
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -234,6 +236,14 @@ def findings_of(survey: Survey) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda f: (-f.nodes, f.reason))[:MOST_REASONS])
 
 
+def unproved_by(effort: Effort) -> Because | None:
+    """A search that ends early may have missed a placement."""
+    if not effort.fell_short:
+        return None
+    spent = counted(effort.spent, "placement")
+    return Because("EffortSpent", f"not proved: the effort of {spent} was spent")
+
+
 # --- sentences -----------------------------------------------------------------------------------
 
 
@@ -279,6 +289,8 @@ def unschedulable_text(decision: Decision) -> str:
     if eviction is not None:
         yet = " yet" if decision.retry_at is not None else ""
         sentences.append(f"preemption cannot help{yet}: {eviction.because.text}")
+    if decision.unproved is not None:
+        sentences.append(decision.unproved.text)
     return "; ".join(sentences)
 
 

@@ -79,10 +79,13 @@ def still_feasible(context: DecisionContext, handover: Handover, joined: Collect
     going = rows_of(view, (victim for victim in handover.victims if victim not in handover.gone))
     going += rows_of(view, joined)
     view = without(view, np.union1d(context.leaving, np.array(going, np.int64)))
-    nodes = {target_at(view, row): NOWHERE for row in context.demand.pods}
-    if any(pod not in nodes or name not in view.nodes.rows for pod, name in handover.places):
+    position = {target_at(view, row): i for i, row in enumerate(context.demand.pods)}
+    if any(pod not in position or name not in view.nodes.rows for pod, name in handover.places):
         return False  # it was made for a pod that does not wait any more, or for a node that is gone
     if len(handover.places) < context.demand.needed:
         return False  # more pods are needed than when it was made
-    nodes.update((pod, view.nodes.rows[name]) for pod, name in handover.places)
-    return holds(context.demand, Placement(tuple(nodes.values())), view, context.profile)
+    nodes = [NOWHERE] * len(context.demand.pods)
+    for pod, name in handover.places:
+        nodes[position[pod]] = view.nodes.rows[name]
+    placement = Placement(tuple(nodes), tuple(position[pod] for pod, _ in handover.places))
+    return holds(context.demand, placement, view, context.profile)

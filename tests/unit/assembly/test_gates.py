@@ -306,7 +306,6 @@ def test_every_criterion_that_plans_can_be_ranked_by_exists() -> None:
             ["Cascade"],
             "expected nothing: it is for search: LeastDisturbance, which is not available yet",
         ),
-        ("planningEffort", 50, "expected 10000: no decision is cut short yet"),
         (
             "preemptionPriorityClasses",
             ["x"],

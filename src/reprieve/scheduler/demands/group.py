@@ -16,6 +16,7 @@ from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.constraints import constraints_under
 from reprieve.placement.demand import Demand
+from reprieve.placement.effort import Effort
 from reprieve.placement.profile import Profile
 from reprieve.placement.reasons import Code
 from reprieve.scheduler.changes import Change, helpful
@@ -177,6 +178,7 @@ def waiting_group_demand(
         nominated=reserved_rows(requester.pods, view, reserved),
         topology_key=tree.topology_key,
         allowed=_domain_of_members(requester, view) if tree.topology_key and tree.running else None,
+        effort=Effort(profile.planning_effort),
     )
 
 
