@@ -6,7 +6,7 @@ Nothing has been deleted yet, so a plan that does not hold is made anew. What fo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -59,6 +59,8 @@ def last_look(state: State, key: DemandKey, handover: Handover, now: float) -> L
     look = _wholes(state, units, numbers, handover)
     if not still_feasible(context, handover, look.joined):
         return LastLook(EndReason.NO_LONGER_FITS)
+    if (handover.leaving or handover.gone) and still_feasible(context, replace(handover, victims=())):
+        return LastLook(EndReason.NO_LONGER_NEEDED)  # pods that leave anyway make the room
     if not eligible(units, context.demand, policy.rules, now).allowed[numbers].all():
         return LastLook(EndReason.VICTIMS_CHANGED)
     if _exceeds_more(context, policy, handover, look):
