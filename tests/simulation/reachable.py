@@ -138,7 +138,8 @@ def _other_ways(scene: Scene) -> Iterator[Way]:
             unit = scene.state.ledger.unit_evictions.of(call.target)
             if unit is None or not unit.refusals:  # what is tried again succeeds one day
                 yield "failed", repr(call)
-            yield "seen", repr(call)
+            if not scene.whole:  # there, it is like an answer that is lost; otherwise too many states
+                yield "seen", repr(call)
             # With several victims one answer is lost at a time: more would be too many states.
             if scene.is_small or not scene.state.unknown_outcomes._times:
                 yield from ((end, repr(call)) for end in ("lost, done", "lost, not done"))
