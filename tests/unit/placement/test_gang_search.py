@@ -105,7 +105,7 @@ def test_ports() -> None:
 
 
 def test_room_that_is_promised_to_others_stays_free() -> None:
-    things = [node("n1"), node("n2"), member("a", "4"), member("b", "4", **ON_N1)]
+    things: list[Node | Pod] = [node("n1"), node("n2"), member("a", "4"), member("b", "4", **ON_N1)]
     demand, view = a_gang(*things, a_pod("other", containers=[container(cpu="1")]))
     own = replace(demand, pods=demand.pods[:2], needed=2)
     promised = Promised((demand.pods[2],), (view.nodes.rows["n2"],))

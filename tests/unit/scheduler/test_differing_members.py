@@ -14,7 +14,7 @@ from tests.unit.scheduler.crowds import a_group, a_member, only_decision
 from tests.unit.scheduler.making import a_node, a_pod
 from tests.unit.scheduler.serving import served
 
-ON_N1 = {"nodeSelector": {"kubernetes.io/hostname": "n1"}}
+ON_N1: dict[str, Any] = {"nodeSelector": {"kubernetes.io/hostname": "n1"}}
 
 
 def named_node(name: str, cpu: str = "4") -> KubernetesObject:
@@ -103,7 +103,10 @@ def test_without_effort_the_order_is_fixed() -> None:
 
 @pytest.mark.parametrize("units", [0, 10_000])
 def test_equal_members_need_no_search(units: int) -> None:
-    gang = [a_group("g", 9, 3), *(a_member(f"g-{i}", cpu="3", priority=9) for i in range(3))]
+    gang: list[KubernetesObject] = [
+        a_group("g", 9, 3),
+        *(a_member(f"g-{i}", cpu="3", priority=9) for i in range(3)),
+    ]
     decision = with_effort(units, named_node("n1"), named_node("n2"), *gang)
     assert (decision.outcome, decision.unproved) == (Outcome.UNSCHEDULABLE, None)
 
