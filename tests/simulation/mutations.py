@@ -20,8 +20,6 @@ STATES = ("-m", "tests.simulation.reachable", "2")
 
 
 PYTEST = ("-m", "pytest", "-qx", "-p", "no:cacheprovider")
-# Crowds seldom draw a change that helps one pod of a group alone, or a node that gets its labels late.
-WAITING = (*PYTEST, str(ROOT / "tests/properties/test_waiting_demands.py"))
 WAKING = (*PYTEST, "-k", "wake-", str(ROOT / "tests/scenarios/test_scenarios.py"))
 
 
