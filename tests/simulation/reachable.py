@@ -417,7 +417,8 @@ class Explored:
         return told[::-1]
 
 
-def explore(victims: int, *, whole: bool = False) -> Explored:
+def explore(victims: int, *, whole: bool = False, most: int | None = None) -> Explored:
+    """``most``: how many states are followed, the nearest first; ways out are not checked then."""
     found = Explored()
     ahead: deque[Scene] = deque()
 
@@ -433,7 +434,7 @@ def explore(victims: int, *, whole: bool = False) -> Explored:
 
     note(beginning(victims, whole=whole), 0, ("begins", ""))
     number = 0
-    while ahead:
+    while ahead and (most is None or number < most):
         scene = ahead.popleft()
         for way in ways(scene):
             found.steps += 1
@@ -445,7 +446,8 @@ def explore(victims: int, *, whole: bool = False) -> Explored:
             if way[0] in ("done", "drained", "time"):
                 found.sure[following].add(number)
         number += 1
-    _check_ways_out(found)
+    if not ahead:
+        _check_ways_out(found)
     return found
 
 
