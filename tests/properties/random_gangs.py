@@ -104,7 +104,7 @@ def _pod(name: str, labels: dict[str, str], spec: Json) -> Json:
 
 
 def _running(rng: random.Random, name: str, node: str, features: frozenset[str]) -> Json:
-    spec = {"containers": [_container(1)], "nodeName": node, "priority": rng.choice((0, 0, 5, 90))}
+    spec: Json = {"containers": [_container(1)], "nodeName": node, "priority": rng.choice((0, 0, 5, 90))}
     if "apart" in features and chance(rng, 0.2):
         spec["affinity"] = {"podAntiAffinity": {REQUIRED: [_term(rng)]}}
     return _pod(name, {"app": rng.choice(_APPS)}, spec) | {"status": {"phase": "Running"}}
@@ -128,7 +128,8 @@ def _container(cpu: int) -> Json:
 
 def _spec(rng: random.Random, nodes: list[str], features: frozenset[str]) -> Json:
     """What the members of one template have in common."""
-    container, affinity = dict[str, Json](), dict[str, Json]()
+    container: Json = {}
+    affinity: dict[str, Json] = {}
     spec: Json = {"affinity": affinity}
     if chance(rng, 0.5):
         spec["tolerations"] = [{"operator": "Exists"}]

@@ -246,7 +246,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a lost wake-up: a node that gets the label of a topology late",
-        "scheduler/changes.py",
+        "scheduler/queueing_hints.py",
         "    Code.OUTSIDE_DOMAIN: _NEW_NODE | {Change.NODE_LABELS, Change.POD_LEFT},\n",
         "    Code.OUTSIDE_DOMAIN: _NEW_NODE,\n",
         WAKING,
@@ -334,8 +334,8 @@ MUTATIONS = (
     Mutation(
         "a pod that terminates after it is gone",
         "scheduler/plan_driver.py",
-        "    state.ledger.terminating.end(target)\n    for",
-        "    for",
+        "    state.ledger.terminating.end(target)\n    yield from unit_driver",
+        "    yield from unit_driver",
         unit("test_core_victims.py"),
     ),
     Mutation(
