@@ -169,7 +169,8 @@ def followed(scene: Scene, way: Way) -> Scene:
             cluster.show(a_member(LATE, GROUP, cpu="1", on="n2"))
         case _:
             (effect,) = (effect for effect in scene.calls if repr(effect) == whom)
-            if isinstance(effect, Evict) and what in ("done", "lost, done", "seen") and scene.whole:
+            deletes = isinstance(effect, Evict) and effect.target in cluster.objects
+            if deletes and what in ("done", "lost, done", "seen") and scene.whole:
                 scene = replace(scene, begun=scene.begun or frozenset(_members(scene)))
             _end(cluster, effect, what)
     spent = scene.spent.union({what}.intersection(ONCE))
