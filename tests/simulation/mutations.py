@@ -188,8 +188,8 @@ MUTATIONS = (
     ),
     Mutation(
         "a group is left in part: a delete that was refused is not sent again",
-        "scheduler/core.py",
-        "        effects.extend(unit_driver.tried_again(state, now))\n",
+        "scheduler/ledger/unit_evictions.py",
+        "        self._due[pod] = now + pause\n",
         "",
         WHOLE,
     ),
