@@ -1,7 +1,8 @@
 """Can it be the scheduler of this cluster? What is found out about versions, kinds, gates and rights."""
 
 import base64
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,14 @@ from reprieve.config.configuration import KIND
 from reprieve.config.plugin_args import API_VERSION
 from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
-from tests.contract.http import TOKEN, living_cluster
+from tests.contract.http import (
+    NO_PROGRESS,
+    TOKEN,
+    ProgresslessFront,
+    UnstreamedFront,
+    WatchfulFront,
+    living_cluster,
+)
 
 CERTIFICATE = new_certificate(("127.0.0.1",))
 NOTHING_WRITTEN = {"apiVersion": API_VERSION, "kind": KIND}
@@ -33,15 +41,22 @@ def report(
     async def main() -> CheckReport:
         async with (
             living_cluster(clock) as operator,
-            HttpServer(operator.front, ListenAddress(tls=CERTIFICATE.context())) as server,
+            over_tls(operator.front, tmp_path, user or {"token": TOKEN}) as path,
         ):
             if lease is not None:
                 await operator.create(lease(clock()))
-            path = tmp_path / "kubeconfig"
-            path.write_text(kubeconfig(server.url, user or {"token": TOKEN}))
-            return await check(document, gates, str(path), "here", clock)
+            return await check(document, gates, path, "here", clock)
 
     return run(main())
+
+
+@asynccontextmanager
+async def over_tls(front: WatchfulFront, tmp_path: Path, user: dict[str, str]) -> AsyncIterator[str]:
+    """The path of the kubeconfig."""
+    async with HttpServer(front, ListenAddress(tls=CERTIFICATE.context())) as server:
+        path = tmp_path / "kubeconfig"
+        path.write_text(kubeconfig(server.url, user))
+        yield str(path)
 
 
 def kubeconfig(server: str, user: dict[str, str]) -> str:
@@ -112,6 +127,39 @@ def test_gates_without_effect_are_reported(tmp_path: Path) -> None:
     )
     assert useless in report(tmp_path, TREES).findings
     assert [f for f in report(tmp_path).findings if f.code == "Gate"] == []
+
+
+def about_lists(report: CheckReport) -> tuple[Grade, str]:
+    ((grade, text),) = [(found.grade, found.text) for found in report.findings if found.code == "Lists"]
+    return grade, text
+
+
+@pytest.mark.parametrize(
+    ("new_front", "why"), [(ProgresslessFront, NO_PROGRESS), (UnstreamedFront, "the WatchList feature gate")]
+)
+def test_a_server_without_streamed_lists_can_do(
+    tmp_path: Path, new_front: type[WatchfulFront], why: str
+) -> None:
+    async def main() -> CheckReport:
+        async with (
+            living_cluster(clock, new_front) as operator,
+            over_tls(operator.front, tmp_path, {"token": TOKEN}) as path,
+        ):
+            return await check(NOTHING_WRITTEN, "", path, "here", clock)
+
+    found = run(main())
+    grade, text = about_lists(found)
+    assert grade is Grade.WARNING
+    assert text.startswith("streaming lists: not available, paged lists are used: ")
+    assert why in text
+    assert found.can_schedule
+
+
+def test_streamed_lists_are_reported_as_far_as_we_may_try_them(tmp_path: Path) -> None:
+    assert about_lists(report(tmp_path)) == (Grade.GOOD, "streaming lists: available")
+    grade, text = about_lists(report(tmp_path, user={"token": TOKEN, "as": "jane"}))
+    assert grade is Grade.WARNING
+    assert text.startswith("streaming lists: this cannot be found out: ")
 
 
 def test_rejected_credentials_are_reported(tmp_path: Path) -> None:

@@ -165,10 +165,10 @@ def test_every_error_of_a_configuration_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (("--feature-gates", "Gangs=true"), "feature gate Gangs: unknown feature gate"),
+        (("--feature-gates", "Gangs=true"), "feature gate Gangs: unknown"),
         (("--leader-elect-lease-duration", "1s"), "leaderElection.leaseDuration: expected more than"),
         (("--tls-cert-file", "x"), "--tls-cert-file and --tls-private-key-file: expected both or none"),
-        (("--config", "/nowhere"), "/nowhere: No such file or directory"),
+        (("--config", "/nowhere"), "cannot read /nowhere: no such file or directory"),
         (("-v", "much"), "expected a number, got 'much'"),
     ],
 )

@@ -15,7 +15,8 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import with_pod, without
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain
-from reprieve.placement.place import Placement, place, survey
+from reprieve.placement.gang_search import place_in_any_order
+from reprieve.placement.place import Placement, survey
 from reprieve.preemption.budgets import InOrder, Joint
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.question import Question, Takeable
@@ -87,7 +88,7 @@ class PlainSearch:
     def _place(self, taken: Units) -> Placement | None:
         question = self._question
         demand = replace(question.demand, allowed=self._domain.nodes)
-        found = place(demand, gone(question.view, taken), question.profile)
+        found = place_in_any_order(demand, gone(question.view, taken), question.profile)
         return found if isinstance(found, Placement) else None
 
     def _fits(self, placement: Placement, still_gone: Iterable[Unit]) -> bool:

@@ -10,9 +10,9 @@ from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.effects import Target
 from reprieve.model.json import Json
-from reprieve.model.objects import Pod
+from reprieve.model.objects import Pod, group_of
 from reprieve.runtime.virtual_time import clock
-from reprieve.scheduler.handover import is_marked
+from reprieve.scheduler.handover import is_marked, shown_mark
 from tests.simulation.invariants import pods_in, waiting_in
 from tests.simulation.objects import pod, pod_spec
 
@@ -215,6 +215,68 @@ class Detain:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinGroup:
+    """A pod joins the next group of which pods are marked, or are going: with a node, or without one."""
+
+    seconds: float  # how long to wait for one
+    going: bool  # until one of them is being deleted
+    node: str
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        end = clock() + self.seconds
+        while clock() < end:
+            marked = [victim for victim in pods_in(cluster.store) if shown_mark(victim) and group_of(victim)]
+            if self.going:
+                marked = [victim for victim in marked if victim.metadata.deletion_timestamp is not None]
+            if marked:
+                name, priority = group_of(marked[0]), marked[0].spec.priority
+                where = {"nodeName": self.node} if self.node else {}
+                spec = pod_spec("1", priority=priority, schedulingGroup={"podGroupName": name}, **where)
+                cluster.apply([pod(f"{name}-late", spec)])
+                return
+            await asyncio.sleep(0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePreemptor:
+    """Whoever waits for victims is deleted: when the first is marked, or when the first is going."""
+
+    seconds: float  # how long to wait for that
+    going: bool
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        end = clock() + self.seconds
+        while clock() < end:
+            pods = pods_in(cluster.store)
+            marked = [victim for victim in pods if shown_mark(victim)]
+            if self.going:
+                marked = [victim for victim in marked if victim.metadata.deletion_timestamp is not None]
+            nominated = [p.metadata.name for p in pods if p.status.nominated_node_name]
+            if marked and nominated:
+                cluster.store.delete(_pod(nominated[0]), grace=0)
+                return
+            await asyncio.sleep(0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkBudget:
+    """A budget allows nothing more as soon as somebody is marked, for a while."""
+
+    name: str
+    wait: float
+    seconds: float
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        end = clock() + self.wait
+        while clock() < end and not any(map(shown_mark, pods_in(cluster.store))):
+            await asyncio.sleep(0.05)
+        budget = Key("poddisruptionbudgets.policy", "default", self.name)
+        before = _write(cluster.store, budget, minAvailable=100)
+        await asyncio.sleep(self.seconds)
+        _write(cluster.store, budget, minAvailable=before["minAvailable"])
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteGroup:
     """Its pods wait for another one then, if they wait at all."""
 
@@ -271,6 +333,9 @@ OnCluster = (
     | OpenGate
     | BindElsewhere
     | Detain
+    | JoinGroup
+    | DeletePreemptor
+    | ShrinkBudget
     | DeleteGroup
     | Disconnect
 )

@@ -19,6 +19,7 @@ from tests.simulation.invariants import Tell, check_all_started, hold, pods_in
 from tests.simulation.play import BOUND_SECONDS, Play, first_of, silent
 from tests.simulation.scenario import TROUBLED_SECONDS, Scenario
 from tests.simulation.watched import WatchedScheduler
+from tests.simulation.whole_groups import WholeGroups
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class CrowdedPlay(Play):
         self._evictions = Evictions(self._cluster.store)
         self._connection = connection_of(seed, self._cluster)
         self._port = self._connection
-        self._watched = WatchedScheduler(self._settings, self._auditor, self._evictions)
+        self._whole = WholeGroups(self._cluster.store)
+        self._watched = WatchedScheduler(self._settings, self._auditor, self._evictions, self._whole)
 
     def _drawn(self, seed: int) -> Scenario:
         return crowd(seed)
@@ -78,7 +80,7 @@ class CrowdedPlay(Play):
         )
 
     def _start(self) -> None:
-        self._watched = WatchedScheduler(self._settings, self._auditor, self._evictions)
+        self._watched = WatchedScheduler(self._settings, self._auditor, self._evictions, self._whole)
         loop = self._loop(self._watched)
         self._running = loop, asyncio.create_task(loop.run())
 
@@ -105,6 +107,7 @@ class CrowdedPlay(Play):
         hold(not self._connection.mistaken, f"meant for another object: {self._connection.mistaken}")
         check_all_started(self._cluster.store)
         self._watched.check_rest()
+        self._whole.check_rest()
         self._watched.check_no_pod_is_forgotten(pods_in(self._cluster.store))
         fresh = Scheduler(self._settings)
         fresh.observe([*_all_there_is(self._cluster), Synced()], self._clock())

@@ -19,6 +19,8 @@ class Evictions:
     decisions: dict[str, Decision] = field(default_factory=dict)  # those that evict, by id
     victims: dict[Target, str] = field(default_factory=dict)  # and the decision that each was evicted for
 
+    joined: set[str] = field(default_factory=set)  # uids of pods that joined a group that goes as a whole
+
     def decided(self, decision: Decision) -> None:
         if decision.outcome is Outcome.PREEMPTS:
             self.decisions[decision.id] = decision
@@ -39,8 +41,9 @@ class Evictions:
         hold(decision is not None, f"{victim} is evicted, and its mark names no decision: {message!r}")
         assert decision is not None
         named = decision.preemption.victims if decision.preemption is not None else ()
+        joined = victim.uid in self.joined
         hold(
-            victim in [v.pod for v in named],
+            joined or victim in [v.pod for v in named],
             f"{victim} is evicted, and decision {decision.id} does not say so",
         )
         self.victims[victim] = decision.id

@@ -34,6 +34,9 @@ def unit(test: str) -> tuple[str, ...]:
     return (*PYTEST, str(ROOT / "tests/unit/scheduler" / test))
 
 
+WHOLE = unit("test_whole_units.py")
+
+
 @dataclass(frozen=True, slots=True)
 class Mutation:
     name: str
@@ -117,8 +120,8 @@ MUTATIONS = (
     Mutation(
         "an answer that was lost and is not asked for again",
         "scheduler/core.py",
-        "                if state.plans.must_know(effect):\n                    return (effect,)\n",
-        "",
+        "                if state.plans.must_know(effect) or",
+        "                if",
         STATES,
     ),
     Mutation(
@@ -152,9 +155,87 @@ MUTATIONS = (
     Mutation(
         "a group is torn apart: only its first pod is evicted",
         "scheduler/handover.py",
-        "    return (Evict(v) for v in handover.victims if v not in handover.elsewhere and",
-        "    return (Evict(v) for v in handover.victims[:1] if v not in handover.elsewhere and",
+        "    return (Evict(victim) for victim in handover.victims if",
+        "    return (Evict(victim) for victim in handover.victims[:1] if",
         STATES,
+    ),
+    # A group that is evicted whole goes whole or not at all.
+    Mutation(
+        "a group is left in part: pods that joined it since the decision stay",
+        "scheduler/last_look.py",
+        "if pod in known or not state.is_preparing(pod)}\n",
+        "if pod in known}\n",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a pod of which is heard after the first delete stays",
+        "scheduler/unit_driver.py",
+        "    if not len(units) or target in units",
+        "    if True or target in units",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: members whose room is not needed stay",
+        "scheduler/handover.py",
+        "    return (Evict(victim) for victim in handover.victims if victim not in handover.gone)",
+        "    return (Evict(v) for v in handover.victims if v not in handover.gone | handover.elsewhere)",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a delete whose answer was lost is not sent again without its plan",
+        "scheduler/core.py",
+        "                if state.plans.must_know(effect) or unit_driver.must_know(state, effect):\n",
+        "                if state.plans.must_know(effect):\n",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a delete that was refused is not sent again",
+        "scheduler/core.py",
+        "        effects.extend(unit_driver.tried_again(state, now))\n",
+        "",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: deletes are taken back when the preemptor goes in the same breath",
+        "scheduler/plan_driver.py",
+        " or effect.target in state.ledger.unit_evictions:\n",
+        ":\n",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a new leader does not finish it",
+        "scheduler/core.py",
+        "[*unit_driver.resumed(state, now)] if first else []",
+        "[]",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part, and its marks are swept",
+        "scheduler/plan_driver.py",
+        "    unused = unused - _marks_of_units(state) if unused else unused\n",
+        "",
+        WHOLE,
+    ),
+    Mutation(
+        "one half of a group starts beside the end of the other",
+        "scheduler/state.py",
+        "        if group is not None and self.is_being_preempted(group):\n",
+        "        if False:\n",
+        WHOLE,
+    ),
+    Mutation(
+        "pods of a group that went wait for ever",
+        "scheduler/core.py",
+        "        effects.extend(enqueueing.holds_changed(state, now))\n",
+        "",
+        WHOLE,
+    ),
+    Mutation(
+        "a budget that shrank is not looked at before the evictions",
+        "scheduler/last_look.py",
+        "    if _exceeds_more(",
+        "    if False and _exceeds_more(",
+        WHOLE,
     ),
     Mutation(
         "a lost wake-up: a group waits for what helps its first pod, and for nothing else",
@@ -165,7 +246,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a lost wake-up: a node that gets the label of a topology late",
-        "scheduler/changes.py",
+        "scheduler/queueing_hints.py",
         "    Code.OUTSIDE_DOMAIN: _NEW_NODE | {Change.NODE_LABELS, Change.POD_LEFT},\n",
         "    Code.OUTSIDE_DOMAIN: _NEW_NODE,\n",
         WAKING,
@@ -253,8 +334,8 @@ MUTATIONS = (
     Mutation(
         "a pod that terminates after it is gone",
         "scheduler/plan_driver.py",
-        "    state.ledger.terminating.end(target)\n    for",
-        "    for",
+        "    state.ledger.terminating.end(target)\n    yield from unit_driver",
+        "    yield from unit_driver",
         unit("test_core_victims.py"),
     ),
     Mutation(
@@ -269,7 +350,7 @@ MUTATIONS = (
         "scheduler/plan_driver.py",
         "        stays(state, effect.target)\n        state.preemption_backoff",
         "        state.preemption_backoff",
-        unit("test_ways_back.py::test_a_group_of_which_none_could_be_evicted_is_not_marked_any_more"),
+        unit("test_whole_units.py"),
     ),
     Mutation(
         "a victim that lost its place is evicted all the same",

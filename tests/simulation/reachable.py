@@ -5,7 +5,10 @@ ends in each way there is, pods vanish at any time, the preemptor may be deleted
 come, and the scheduler may die. Then what is under way ends well, and all comes to rest. States that differ
 only in names and times count once.
 
-`python -m tests.simulation.reachable VICTIMS` says how many there are.
+The victims may be a group that goes as a whole: then another member may join at any time, on another node,
+and the group must not be left in part.
+
+`python -m tests.simulation.reachable VICTIMS [--whole]` says how many there are.
 """
 
 import argparse
@@ -14,28 +17,32 @@ import copyreg
 from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
 
 from reprieve.model.effects import Announce, Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Unknown
-from reprieve.model.objects import Node, Pod
+from reprieve.model.groups import group_key
+from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup
 from reprieve.model.shape import CompiledPod, Shape
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.handover import MARK, Handover
+from reprieve.scheduler.handover import MARK, Handover, is_marked
 from reprieve.scheduler.ledger.assumed import Assumed
 from reprieve.scheduler.ledger.nominations import Nomination
+from reprieve.scheduler.ledger.unit_evictions import UnitPod
 from reprieve.scheduler.plan_records import VictimsJudged
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 from tests.simulation.invariants import BrokenInvariantError, hold
+from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_key, a_node, a_pod
 from tests.unit.scheduler.serving import Served, served
 
-NEW, HIGH = "new", "high"
+NEW, HIGH, LATE, GROUP = "new", "high", "late", "g"
 KEYS = tuple(map(a_key, (NEW, HIGH)))
-ONCE = ("higher", "restart")
+ONCE = ("higher", "restart", "join")
 _MANY = 2  # victims
 _SOON = 31.0  # seconds; whatever is put right by itself is put right by then
 
@@ -50,6 +57,8 @@ class Scene:
     victims: int
     plan: str = ""  # the one whose life is followed
     spent: frozenset[str] = frozenset()  # what happens only once, and has
+    whole: bool = False  # the victims are one group
+    begun: frozenset[str] = frozenset()  # its pods that ran when the first of them was deleted
 
     @property
     def state(self) -> State:
@@ -59,6 +68,10 @@ class Scene:
     def calls(self) -> list[Effect]:
         """Of those on one object, the first."""
         return list({effect.target: effect for effect in reversed(self.cluster.stage.wanted)}.values())
+
+    @property
+    def is_small(self) -> bool:
+        return self.victims + self.whole < _MANY
 
     @property
     def is_due(self) -> bool:
@@ -71,10 +84,14 @@ class Scene:
         return not (self.cluster.stage.wanted or leaving or self.is_due)
 
 
-def beginning(victims: int) -> Scene:
-    old = [a_pod(f"v{i}", cpu="1", on="n1") for i in range(victims)]
+def beginning(victims: int, *, whole: bool = False) -> Scene:
+    make = partial(a_member, group=GROUP) if whole else a_pod
+    old = [make(f"v{i}", cpu="1", on="n1") for i in range(victims)]
     new = a_pod(NEW, cpu=str(victims), priority=9)
-    scene = Scene(served(a_node("n1", cpu=str(victims)), *old, new), victims)
+    more: list[KubernetesObject] = (
+        [a_group(GROUP, disruptedWhole=True), a_node("n2", unschedulable=True)] if whole else []
+    )
+    scene = Scene(served(a_node("n1", cpu=str(victims)), *more, *old, new), victims, whole=whole)
     return _told(replace(scene, plan=_plan_in(scene.state)))
 
 
@@ -118,14 +135,18 @@ def _sure_ways(scene: Scene) -> Iterator[Way]:
 def _other_ways(scene: Scene) -> Iterator[Way]:
     for call in scene.calls:
         if call.target in scene.cluster.objects:
-            yield from ((end, repr(call)) for end in ("failed", "seen"))
+            unit = scene.state.ledger.unit_evictions.of(call.target)
+            if unit is None or not unit.refusals:  # what is tried again succeeds one day
+                yield "failed", repr(call)
+            yield "seen", repr(call)
             # With several victims one answer is lost at a time: more would be too many states.
-            if scene.victims < _MANY or not scene.state.unknown_outcomes._times:
+            if scene.is_small or not scene.state.unknown_outcomes._times:
                 yield from ((end, repr(call)) for end in ("lost, done", "lost, not done"))
     for pod in scene.cluster.pods():
         if not pod.metadata.deletion_timestamp:
             yield from ((end, pod.metadata.name) for end in ("vanished", "terminated"))
-    yield from ((once, "") for once in ONCE if once not in scene.spent)
+    possible = ("restart", "join") if scene.whole else ("higher", "restart")
+    yield from ((once, "") for once in possible if once not in scene.spent)
 
 
 def followed(scene: Scene, way: Way) -> Scene:
@@ -143,8 +164,12 @@ def followed(scene: Scene, way: Way) -> Scene:
             cluster.show(a_pod(HIGH, cpu=str(scene.victims), priority=20))
         case "restart":
             cluster = cluster.restarted()
+        case "join":
+            cluster.show(a_member(LATE, GROUP, cpu="1", on="n2"))
         case _:
             (effect,) = (effect for effect in scene.calls if repr(effect) == whom)
+            if isinstance(effect, Evict) and what in ("done", "lost, done", "seen") and scene.whole:
+                scene = replace(scene, begun=scene.begun or frozenset(_members(scene)))
             _end(cluster, effect, what)
     spent = scene.spent.union({what}.intersection(ONCE))
     following = replace(scene, cluster=cluster, spent=spent)
@@ -166,6 +191,13 @@ def _end(cluster: Served, effect: Effect, end: str) -> None:
     }
     shown = cluster.applied(effect) if end in ("done", "lost, done", "seen") else []
     cluster.stage.happens(*([events[end]] if end in events else []), *shown)
+
+
+def _members(scene: Scene) -> Iterator[str]:
+    """Pods of the group that run, and are not leaving."""
+    for pod in scene.cluster.pods():
+        if group_key(pod) is not None and pod.metadata.deletion_timestamp is None:
+            yield pod.metadata.name
 
 
 # --- what must hold ------------------------------------------------------------------------------
@@ -219,7 +251,8 @@ def check_rest(scene: Scene) -> None:
     hold({key[2] for key in in_line} == waiting, f"in line are {in_line}")
     ledger = state.ledger
     left = [*state.plans, *ledger.victims.strays, *ledger.assumed, *ledger.nominations]
-    left += [*ledger.nominations.lingering, *state.unknown_outcomes._times]
+    left += [*ledger.nominations.lingering, *state.unknown_outcomes._times, *ledger.unit_evictions]
+    hold(not scene.begun & there, f"of the group {sorted(scene.begun & there)} run on")
     hold(
         not left and not state.plans.victims_in_flight(),
         f"these are left: {left} {state.plans.victims_in_flight()}",
@@ -249,6 +282,7 @@ def essence(scene: Scene) -> Hashable:
         bool(scene.plan),
         scene.is_due,
         tuple(sorted(map(repr, (_of_victim(scene, pod) for pod in everybody)))),
+        _of_group(scene) if scene.whole else None,
         tuple(_of_demand(scene, pod) for pod in demands),
     )
 
@@ -256,7 +290,23 @@ def essence(scene: Scene) -> Hashable:
 def _of_victim(scene: Scene, pod: Target) -> Hashable:
     plans = [scene.state.plans.of(key) for key in KEYS]
     roles = [plan and (pod in plan.victims, pod in plan.leaving, pod in plan.gone) for plan in plans]
-    return (_shown(scene, pod), _under_way(scene, pod), tuple(roles), pod in scene.state.ledger.terminating)
+    one = scene.state.ledger.unit_evictions.of(pod)
+    unit = one and (one.state, one.refusals, one.late)
+    is_going = pod in scene.state.ledger.terminating
+    return (_shown(scene, pod), _under_way(scene, pod), tuple(roles), is_going, unit)
+
+
+def _of_group(scene: Scene) -> Hashable:
+    late = Target("Pod", "default", LATE, f"uid-{LATE}")
+    group = Target("PodGroup", "default", GROUP, f"uid-{GROUP}")
+    thing = scene.cluster.objects.get(group)
+    marked = isinstance(thing, PodGroup) and is_marked(thing)
+    committing = tuple(group in plan.marks for _, plan in scene.state.plans)
+    return (
+        _of_victim(scene, late),
+        (marked, _under_way(scene, group), committing),
+        (bool(scene.begun), LATE in scene.begun),
+    )
 
 
 def _of_demand(scene: Scene, pod: Target) -> Hashable:
@@ -303,7 +353,7 @@ def _under_way(scene: Scene, pod: Target) -> Hashable:
             _word(call),
             tuple(plan is not None and call in plan.pending for plan in plans),
             scene.state.ledger.victims.strays.count(call),
-            scene.victims < _MANY and call in doubts,  # an answer was lost: the next time it waits
+            scene.is_small and call in doubts,  # an answer was lost: the next time it waits
             later,
         )
         for later, calls in enumerate((scene.cluster.stage.wanted, _put_aside(scene)))
@@ -325,7 +375,7 @@ def _word(effect: Effect) -> str:
 # What never changes is shared by all copies of a scene.
 _SHARED: tuple[type, ...] = (
     *(Target, Nominate, SetCondition, Evict, Bind, Announce),
-    *(Pod, Node, CompiledPod, Shape, Settings, Handover, Assumed, Nomination),
+    *(Pod, PodGroup, Node, CompiledPod, Shape, Settings, Handover, Assumed, Nomination, UnitPod),
 )
 
 
@@ -366,7 +416,7 @@ class Explored:
         return told[::-1]
 
 
-def explore(victims: int) -> Explored:
+def explore(victims: int, *, whole: bool = False) -> Explored:
     found = Explored()
     ahead: deque[Scene] = deque()
 
@@ -380,7 +430,7 @@ def explore(victims: int) -> Explored:
             ahead.append(scene)
         return number
 
-    note(beginning(victims), 0, ("begins", ""))
+    note(beginning(victims, whole=whole), 0, ("begins", ""))
     number = 0
     while ahead:
         scene = ahead.popleft()
@@ -420,7 +470,9 @@ def _check_ways_out(found: Explored) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.reachable", description=__doc__)
     parser.add_argument("victims", type=int)
-    found = explore(parser.parse_args().victims)
+    parser.add_argument("--whole", action="store_true", help="the victims are one group")
+    asked = parser.parse_args()
+    found = explore(asked.victims, whole=asked.whole)
     print(f"{len(found.states)} states, {found.steps} steps, {len(found.resting)} endings: all is well")
 
 

@@ -5,31 +5,37 @@ from collections.abc import Iterable, Iterator
 
 from reprieve.model.effects import Effect, Evict, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Unknown
+from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
 from reprieve.preemption.policy import BudgetCounting
+from reprieve.preemption.units import pods_alone
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import priority_of
-from reprieve.scheduler.handover import Handover, Stage
+from reprieve.scheduler.handover import Handover, Stage, shown_mark
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
 from tests.reference.plain.toleration import may_be_taken_from
 from tests.simulation.evictions import Evictions
 from tests.simulation.invariants import Auditor, hold, is_waiting, key_of
 from tests.simulation.plan_audit import PlanAudit
+from tests.simulation.whole_groups import WholeGroups
 
 
 class WatchedScheduler(Scheduler):
     """A scheduler that is looked at after every step."""
 
-    def __init__(self, settings: Settings, auditor: Auditor, evictions: Evictions) -> None:
+    def __init__(
+        self, settings: Settings, auditor: Auditor, evictions: Evictions, whole: WholeGroups | None = None
+    ) -> None:
         super().__init__(settings)
+        self._whole = whole or WholeGroups(evictions.store)
         self._auditor = auditor
         self._evictions = evictions
         self.plan_audit = PlanAudit(lambda: auditor.places, evictions.decisions)
         self._unended: Counter[Effect] = Counter()
-        self._evicting: set[tuple[str, Stage]] = set()  # plans that were, and how, after the last step
+        self._evicting: set[str] = set()  # plans that were, after the last step
 
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         events = list(events)
@@ -41,7 +47,7 @@ class WatchedScheduler(Scheduler):
         return effects
 
     def decide(self, now: float) -> Decided | None:
-        reserved, in_flight = self._reserved(), set(self._state.plans.victims_in_flight())
+        reserved, in_flight = self._reserved(), self._state.charged_victims()
         decided = super().decide(now)
         if decided is not None:
             self._evictions.decided(decided.decision)
@@ -71,18 +77,27 @@ class WatchedScheduler(Scheduler):
         hold(awaited <= in_flight, f"answers are waited for that will not come: {awaited - in_flight}")
 
     def _check_evictions(self, victims: set[Target]) -> None:
-        """No pod is evicted without an open plan, and the victims of a step are evicted together."""
-        plans = [plan for _, plan in self._state.plans if plan.stage in (Stage.TAKING_ALONG, Stage.EVICTING)]
+        """No pod is evicted without a plan or a unit, and the victims of a plan are evicted together."""
+        plans = [plan for _, plan in self._state.plans if plan.stage is Stage.EVICTING]
+        units = self._state.ledger.unit_evictions
         for victim in victims:
+            if victim in units:
+                self._evictions.joined.add(victim.uid)
             self._evictions.wanted(victim)
-            needed = any(Evict(victim) in plan.pending for plan in plans)
+            self._note_whole(victim)
+            needed = any(Evict(victim) in plan.pending for plan in plans) or victim in units
             hold(needed, f"{victim} is evicted without a plan")
         for plan in plans:
-            along = plan.stage is Stage.TAKING_ALONG
-            going = {victim for victim in plan.victims if (victim in plan.elsewhere) == along} - plan.gone
-            staying = going - victims if (plan.id, plan.stage) not in self._evicting else set()
+            staying = set(plan.victims) - plan.gone - victims if plan.id not in self._evicting else set()
             hold(not staying, f"{plan.id} evicts, and {staying} are left out")
-        self._evicting = {(plan.id, plan.stage) for plan in plans}
+        self._evicting = {plan.id for plan in plans}
+
+    def _note_whole(self, victim: Target) -> None:
+        pod = self._state.world.pod((victim.namespace, victim.name))
+        group = group_key(pod.pod) if pod is not None else None
+        alone = all(policy.units is pods_alone for policy in self._state.settings.policies.values())
+        if pod is not None and group is not None and self._state.unit_of(group) is not None and not alone:
+            self._whole.evicts(victim, group, shown_mark(pod.pod))
 
     # --- decisions ---
 
@@ -92,6 +107,7 @@ class WatchedScheduler(Scheduler):
         key = key_of(decision.demand, is_resize=decision.growth is not None)
         if decision.outcome is Outcome.PLACED:
             self._check_no_gang_is_torn(key)
+            self._check_no_unit_is_going(key)
             self._check_reserved_room(decision, reserved)
         elif decision.outcome is Outcome.PREEMPTS:
             plan = self._state.plans.of(key)
@@ -109,6 +125,12 @@ class WatchedScheduler(Scheduler):
         staying = [m for m, pod in pods if pod is not None and pod.pod.metadata.deletion_timestamp is None]
         runs = sum(map(self._state.world.is_placed, staying))
         hold(runs >= group.spec.gang.min_count, f"{key} runs with {runs} of {group.spec.gang.min_count}")
+
+    def _check_no_unit_is_going(self, key: DemandKey) -> None:
+        """No half of a group starts beside the end of the other."""
+        unit = self._state.unit_of(key.object) if key.kind is DemandKind.GROUP else None
+        going = [] if unit is None else list(self._state.ledger.unit_evictions.left(unit))
+        hold(all(map(self._state.is_over, going)), f"{key} starts, and {going} are on their way")
 
     def _reserved(self) -> dict[Target, str]:
         """Pods that wait for a node, because of a plan or an earlier nomination."""
@@ -203,7 +225,8 @@ class WatchedScheduler(Scheduler):
         hold(not len(ledger.nominations), f"room is reserved: {list(ledger.nominations)}")
         lingering = ledger.nominations.lingering
         hold(not lingering, f"nominations linger: {lingering}")
-        in_flight = self._state.plans.victims_in_flight()
+        refused = {one.pod for one in ledger.unit_evictions if one.refusals}
+        in_flight = self._state.plans.victims_in_flight() - refused
         hold(not in_flight, f"marks are left: {in_flight}")
         promises = [str(assumed.pod) for assumed in ledger.assumed]
         hold(not promises, f"promises are left: {promises}")

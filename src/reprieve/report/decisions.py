@@ -63,6 +63,8 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
             yield TextLine(
                 f"It fits without preemption: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD
             )
+    if decision.unproved is not None:
+        yield TextLine(f"A placement that disturbs less may exist; {decision.unproved.text}.")
     if decision.retry_at is not None:
         yield TextLine(f"A toleration ends at {_stamp(decision.retry_at)}; it is retried then.")
 
@@ -141,7 +143,8 @@ def _refusal_lines(decision: Decision) -> Iterator[TextLine]:
         yield TextLine(f"Preemption cannot help: {decision.eviction.because.text}.")
     if decision.findings:
         yield BLANK
-        yield from table(["NODES", "PREEMPTION", "WHY NOT"], list(map(_finding_row, decision.findings)), [0])
+        rows = [_finding_row(finding, in_vain=decision.eviction is not None) for finding in decision.findings]
+        yield from table(["NODES", "PREEMPTION", "WHY NOT"], rows, [0])
 
 
 def _nowhere(nodes: int) -> str:
@@ -162,8 +165,10 @@ def _miss_text(miss: Miss, *, one: bool) -> str:
     return f"{subject} lacks {lack} on {miss.node}{spread}{kept}."
 
 
-def _finding_row(finding: Finding) -> list[str]:
-    return [str(finding.nodes), "may help" if finding.curable else "cannot help", finding.reason.text]
+def _finding_row(finding: Finding, *, in_vain: bool) -> list[str]:
+    """``in_vain``: evictions could cure this reason on some node, but not enough of them may be made."""
+    hope = "does not help" if in_vain else "may help"
+    return [str(finding.nodes), hope if finding.curable else "cannot help", finding.reason.text]
 
 
 # --- for programs --------------------------------------------------------------------------------
@@ -206,6 +211,7 @@ def decision_json(decision: Decision) -> Json:
         "nearestMiss": _miss_json(decision.miss),
         "eviction": _eviction_json(decision.eviction),
         "retryAt": _stamp(decision.retry_at) if decision.retry_at is not None else None,
+        "unproved": _because_json(decision.unproved),
     }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from reprieve.model.effects import Bind, BindVolume, Effect, Nominate, Target
+from reprieve.model.groups import group_key
 from reprieve.placement.demand import Ask
 from reprieve.placement.reasons import Code
 from reprieve.scheduler import volumes
@@ -18,7 +19,7 @@ from reprieve.scheduler.enqueueing import forget, regroup, stand_in_line
 from reprieve.scheduler.handover import unmark
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.nominations import NominationReason
-from reprieve.scheduler.plan_driver import has_left
+from reprieve.scheduler.plan_driver import gives_no_room
 from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
@@ -93,8 +94,9 @@ def give_up(state: State, pod: Target, text: str, now: float, *, has_room: bool 
 
 def _not_in_the_way(state: State, pod: Target, now: float) -> Iterator[Effect]:
     """A pod that came back is not evicted any more for the room that it was to have."""
-    if any(handover.is_settling and pod in handover.victims for _, handover in state.plans):
-        yield from has_left(state, pod, now)
+    evicted = any(handover.is_settling and pod in handover.victims for _, handover in state.plans)
+    if evicted or pod in state.ledger.unit_evictions:
+        yield from gives_no_room(state, pod, now)
         yield unmark(pod)
 
 
@@ -136,7 +138,11 @@ def _send_if_within_reach(state: State, assumed: Assumed, now: float) -> Iterato
     view = state.world.snapshot()
     ask = Ask(view, state.world.row((assumed.pod.namespace, assumed.pod.name)))
     refusals = volumes.refusals(ask, view.nodes.rows[assumed.node])
-    if not refusals:
+    group = group_key(ask.view.pods.compiled[ask.pod].pod)
+    if group is not None and state.is_being_preempted(group):
+        text = f"PodGroup {'/'.join(group)} is being preempted"
+        yield from give_up(state, assumed.pod, text, now, has_room=False)
+    elif not refusals:
         yield _send(state, assumed)
     elif any(reason.code is not Code.VOLUME_NOT_FOUND for reason in refusals):
         text = "; ".join(f"node {assumed.node} {reason.text}" for reason in refusals)

@@ -27,8 +27,16 @@ from reprieve.model.objects import (
     PodGroup,
     PriorityClass,
 )
-from reprieve.model.scheduled_times import first_scheduled_at
-from reprieve.scheduler import binding, deciding, enqueueing, plan_driver, toleration_changes, validation
+from reprieve.model.scheduled_times import run_started_at
+from reprieve.scheduler import (
+    binding,
+    deciding,
+    enqueueing,
+    plan_driver,
+    toleration_changes,
+    unit_driver,
+    validation,
+)
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.ledger.assumed import Promise
@@ -57,9 +65,11 @@ class Scheduler:
         effects.extend(plan_driver.never_left(state, now))
         for lost in state.unknown_outcomes.taken_up(now):
             effects.extend(self._unknown(lost, now))
+        effects.extend(unit_driver.tried_again(state, now))
         effects.extend(plan_driver.swept(state, now))
+        effects.extend(enqueueing.holds_changed(state, now))
         effects.extend(enqueueing.late_gangs(state, now))
-        effects.extend(enqueueing.priorities_compared(state))
+        effects.extend(enqueueing.groups_looked_at(state, now))
         return list(plan_driver.without_vain_evictions(state, effects))
 
     def _observe(self, event: Event, now: float) -> Iterable[Effect]:
@@ -74,8 +84,9 @@ class Scheduler:
             case Unread(target, problem):
                 return enqueueing.unread(state, target, str(problem), now)
             case Synced():
-                state.synced = True
-                return enqueueing.all_are_here(state, now)
+                first, state.synced = not state.synced, True
+                resumed = [*unit_driver.resumed(state, now)] if first else []
+                return [*resumed, *enqueueing.all_are_here(state, now)]
             case Unknown(effect, _):
                 return () if self._waits(effect, now) else self._unknown(effect, now)
             case Done(effect) | Failed(effect):
@@ -108,8 +119,8 @@ class Scheduler:
                 before = state.world.groups.group(key)
                 state.regrouped.add(key)
                 state.saw_mark(group)
-                if before is None or first_scheduled_at(before) != first_scheduled_at(group):
-                    state.clock_began(first_scheduled_at(group))
+                if before is None or run_started_at(before) != run_started_at(group):
+                    state.clock_began(run_started_at(group))
                 state.wake(state.world.see(group), now)
                 news = before is None or before.spec != group.spec
                 return enqueueing.group_changed(state, *key, now) if news else ()
@@ -180,6 +191,7 @@ class Scheduler:
             case "PersistentVolumeClaim":
                 yield from binding.saw_volumes(state, now)
             case "PodGroup":
+                state.group_runs.lost(target)
                 yield from plan_driver.has_left(state, target, now)
                 yield from enqueueing.group_changed(state, target.namespace, target.name, now)
             case "CompositePodGroup":
@@ -262,7 +274,7 @@ class Scheduler:
                 return ()
             case Nominate() | SetCondition() | Evict():
                 state.reporter.forget(effect.target)
-                if state.plans.must_know(effect):
+                if state.plans.must_know(effect) or unit_driver.must_know(state, effect):
                     return (effect,)
                 state.unknown_outcomes.end(effect)
                 if isinstance(effect, Nominate) and not effect.node:

@@ -1,19 +1,13 @@
 """The context of a demand as things stand now: from all that the scheduler remembers, what matters for it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from reprieve.model.effects import Target
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Demand, Promised
-from reprieve.placement.domains import place_together
-from reprieve.placement.place import Unplaceable
 from reprieve.scheduler.decision_context import DecisionContext
-from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.demands import NotYet, Requester, WaitingGroup, demand_of, priority_of
-from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.demands import Requester, WaitingGroup, demand_of, priority_of
 from reprieve.scheduler.ledger.nominations import Nomination
-from reprieve.scheduler.plan_feasibility import still_feasible
-from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target, rows_of
 
@@ -31,29 +25,13 @@ def context_of(state: State, requester: Requester, now: float) -> DecisionContex
         view,
         profile,
         _promised(state, view, demand),
-        in_flight=_in_flight(state, view),
+        in_flight=_in_flight(view, state.plans.victims_in_flight()),
+        charged=_in_flight(view, state.charged_victims()),
         stuck=_stuck(state, view),
         staying=tuple(rows_of(view, state.preemption_backoff.staying(now))),
         later=_later(state, view, demand, own),
         restrained=state.preemption_backoff.until((pod_target(pod.pod) for pod in requester.pods), now),
     )
-
-
-def reason_not_to_evict(state: State, key: DemandKey, handover: Handover, now: float) -> EndReason | None:
-    """Checks a plan just before its victims are evicted: None if it still holds, and is still needed.
-
-    The calls before took their time: its node may be cordoned by now, or other pods may have left.
-    """
-    requester = state.requester(key)
-    if requester is None or isinstance(requester, NotYet):
-        return EndReason.PREEMPTOR_NOT_READY
-    context = context_of(state, requester, now)
-    if not still_feasible(context, handover):
-        return EndReason.NO_LONGER_FITS
-    if not state.queue.has_missed(key):
-        return None
-    found = place_together(context.demand, context.view, context.profile, promised=context.promised)
-    return None if isinstance(found, Unplaceable) else EndReason.NO_LONGER_NEEDED
 
 
 def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:
@@ -98,7 +76,7 @@ def _stuck(state: State, view: Snapshot) -> tuple[int, ...]:
     return tuple(rows_of(view, sorted(state.ledger.terminating.stuck)))
 
 
-def _in_flight(state: State, view: Snapshot) -> tuple[int, ...]:
+def _in_flight(view: Snapshot, victims: Iterable[Target]) -> tuple[int, ...]:
     """Victims whose deletion the cluster does not show yet."""
-    rows = sorted(rows_of(view, state.plans.victims_in_flight()))
+    rows = sorted(rows_of(view, victims))
     return tuple(r for r in rows if view.where[r] != NOWHERE and not view.pods.terminating[r])

@@ -12,6 +12,7 @@ from hashlib import blake2b
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.formatting import amount, counted, listed
+from reprieve.placement.effort import Effort
 from reprieve.placement.place import Survey
 from reprieve.placement.reasons import Reason
 
@@ -176,6 +177,7 @@ class Decision:
     eviction: Eviction | None = None
     retry_at: float | None = None  # when more pods may be evicted, without any change
     growth: Growth | None = None  # of a pod that has its node already
+    unproved: Because | None = None  # why a placement with fewer victims, or with none, may have been missed
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -192,12 +194,20 @@ class Decision:
             case Outcome.PLACED:
                 return f"{self.demand} goes to {listed(sorted(set(self.nodes)))}"
             case Outcome.PREEMPTS | Outcome.WAITING:
-                return f"{waiting_text(self)} (decision {self.id})"
+                return self._waiting(self.nodes)
             case Outcome.UNSCHEDULABLE:
                 return unschedulable_text(self)
             case Outcome.FITS:
                 wants = self.growth.text if self.growth is not None else "what it wants"
                 return f"there is room for {wants} on {listed(self.nodes)}: waits for the kubelet"
+
+    def text_for(self, pod: Target) -> str:
+        """For one of its pods for which room is made: names the node of that pod, and not those of others."""
+        node = dict(self.places).get(pod)
+        return self.text if node is None else self._waiting((node,))
+
+    def _waiting(self, nodes: Sequence[str]) -> str:
+        return f"{waiting_text(self, nodes)} (decision {self.id})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,13 +218,15 @@ class Decided:
     effects: tuple[Effect, ...]
 
 
-def decision_id(demand_uid: str, version: int, now: float) -> str:
+def decision_id(demand: Target, kind: str, version: int, now: float) -> str:
     """The same demand in the same world at the same moment has the same id, in every process.
 
-    The moment, for versions begin anew with every process: no other decision may have an id that was reported
-    before a restart.
+    The whole target, for objects that were never stored have no UID; and ``kind``, for a pod may be one
+    demand while it waits and another when it grows. The moment, for versions begin anew with every process:
+    no other decision may have an id that was reported before a restart.
     """
-    return "d-" + blake2b(f"{demand_uid}/{version}/{now!r}".encode(), digest_size=5).hexdigest()
+    named = (kind, demand.kind, demand.namespace, demand.name, demand.uid, version, now)
+    return "d-" + blake2b(repr(named).encode(), digest_size=5).hexdigest()
 
 
 def findings_of(survey: Survey) -> tuple[Finding, ...]:
@@ -224,17 +236,25 @@ def findings_of(survey: Survey) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda f: (-f.nodes, f.reason))[:MOST_REASONS])
 
 
+def unproved_by(effort: Effort) -> Because | None:
+    """A search that ends early may have missed a placement."""
+    if not effort.fell_short:
+        return None
+    spent = counted(effort.spent, "placement")
+    return Because("EffortSpent", f"not proved: the effort of {spent} was spent")
+
+
 # --- sentences -----------------------------------------------------------------------------------
 
 
-def waiting_text(decision: Decision) -> str:
+def waiting_text(decision: Decision, places: Iterable[str]) -> str:
     """Says how many pods leave which nodes, and no names: readers may not see their namespaces."""
     room = decision.preemption or Preemption()
     parts = [preempting_text(room.giving_way)] if room.giving_way else []
     if room.leaving:
         verb = "terminates" if room.leaving == 1 else "terminate"
         parts.append(f"{counted(room.leaving, 'pod')} {verb} anyway")
-    nodes = sorted(set(decision.nodes))
+    nodes = sorted(set(places))
     where = ", ".join(nodes) if len(nodes) <= _NODES_NAMED else counted(len(nodes), "node")
     return f"waits for room on {where}: {', '.join(parts) or 'no eviction is needed'}"
 
@@ -269,6 +289,8 @@ def unschedulable_text(decision: Decision) -> str:
     if eviction is not None:
         yet = " yet" if decision.retry_at is not None else ""
         sentences.append(f"preemption cannot help{yet}: {eviction.because.text}")
+    if decision.unproved is not None:
+        sentences.append(decision.unproved.text)
     return "; ".join(sentences)
 
 

@@ -8,11 +8,11 @@ under its name.
 from collections.abc import Iterable, Iterator
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.groups import group_key
+from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Node, Pod
 from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod
-from reprieve.scheduler.changes import Change
+from reprieve.scheduler import unit_driver
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group import is_complete
@@ -23,6 +23,7 @@ from reprieve.scheduler.plan_outcomes import demand_settled, pod_settled, reason
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.queue import Standing
+from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
@@ -38,6 +39,8 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
         return ()  # an outdated sight, as a relist may bring it
     if before is None or known is None:
         note_member(state, pod)
+    elif _runs(before.pod) != _runs(pod):
+        state.rerun.update(filter(None, [group_key(pod)]))
     effects: list[Effect] = []
     if before is not None and (known is None or pod_target(known.pod) != pod_target(before.pod)):
         # It is finished, or a namesake has taken its place and its Gone was never seen. What the ledger keeps
@@ -50,8 +53,10 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
         return effects
     state.saw_mark(pod)
     if pod.metadata.deletion_timestamp is not None:
-        is_leaving(state, pod, now, is_new=before is None)
+        effects.extend(is_leaving(state, pod, now, is_new=before is None))
     if pod.spec.node_name:
+        if state.synced and (before is None or not before.pod.spec.node_name):
+            effects.extend(unit_driver.joins(state, pod))
         effects.extend(_has_its_node(state, before, known, now))
         return [*effects, *regroup(state, pod, now, changed=before is None)]
     if pod_target(pod) in state.ledger.assumed:
@@ -136,11 +141,15 @@ def _line_up(
 
 
 def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) -> Iterator[Effect]:
-    found = state.requester(key)
+    """Enqueues a demand, or removes it if it needs nothing any more.
+
+    A group may be left with pods that another scheduler serves: those are no demand of this one.
+    """
+    found = state.requester(key) if state.ledger.parts.pods(key) else None
     if not isinstance(found, Requester) and state.synced:
         yield from call_off(state, key, reason_not_to_wait(state, key, found), now)
     if not isinstance(found, NotYet) or not found.arriving:
-        state.incomplete_gangs.end(key)
+        state.late_gangs.end(key)
     match found:
         case None:
             state.queue.remove(key)
@@ -148,8 +157,8 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
         case NotYet(text, pods, arriving):
             state.queue.add(key, 0, now, gated=True, only_node=state.only_node(key))
             if arriving:
-                state.incomplete_gangs.begin(key, now)
-            if text and state.synced and (not arriving or state.incomplete_gangs.is_late(key)):
+                state.late_gangs.begin(key, now)
+            if text and state.synced and (not arriving or state.late_gangs.is_late(key)):
                 ours = [pod for pod in pods if state.is_ours(pod.pod)]
                 yield from report_waiting(state.reporter, key, ours, text)
                 group = state.world.groups.group(key.object) if key.kind is DemandKind.GROUP else None
@@ -163,9 +172,21 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
                 state.queue.add(key, requester.priority, now, only_node=state.only_node(key))
 
 
+def holds_changed(state: State, now: float) -> Iterator[Effect]:
+    """Pods of units that are being evicted wait from now on, or not any more."""
+    before, state.held_units = state.held_units, state.units_held()
+    changed = before ^ state.held_units
+    if not changed:
+        return
+    waiting = [(key, state.unit_of(key.object)) for key in state.queue if key.kind is DemandKind.GROUP]
+    for key, unit in waiting:
+        if unit in changed:
+            yield from stand_in_line(state, key, now, changed=unit not in state.held_units)
+
+
 def late_gangs(state: State, now: float) -> Iterator[Effect]:
     """Reports on gangs whose missing pods were not created in time."""
-    for key in state.incomplete_gangs.overdue(now):
+    for key in state.late_gangs.overdue(now):
         yield from stand_in_line(state, key, now, changed=False)
 
 
@@ -245,15 +266,31 @@ def note_member(state: State, pod: Pod) -> None:
         state.regrouped.add(group)
 
 
-def priorities_compared(state: State) -> Iterator[Effect]:
-    """Reports when pods of a group have other priorities than it, and when they do not any more."""
+def groups_looked_at(state: State, now: float) -> Iterator[Effect]:
+    """What of groups follows from all of their pods: whether priorities agree, and since when they run."""
     if not state.synced:
         return
+    rerun, state.rerun = sorted(state.rerun | state.regrouped), set()
     groups, state.regrouped = sorted(state.regrouped), set()
     for group in filter(None, map(state.world.groups.group, groups)):
         text = state.settings.group_rules.divergence(state.world, group)
         if text is not None:
             yield from state.reporter.divergence(group, text)
+    for key in rerun:
+        if state.settings.tolerations.is_timed(state.world.groups.tree(), key):
+            yield from _run_of_group(state, key, now)
+
+
+def _run_of_group(state: State, key: GroupKey, now: float) -> Iterator[Effect]:
+    group = state.world.groups.group(key)
+    if group is not None and group.metadata.deletion_timestamp is None:
+        members = map(state.world.pod, state.world.groups.members(key))
+        running = [pod.pod for pod in members if pod is not None and _runs(pod.pod)]
+        yield from state.reporter.run(group, state.group_runs.start_of(group, running, now))
+
+
+def _runs(pod: Pod) -> bool:
+    return bool(pod.spec.node_name) and pod.metadata.deletion_timestamp is None
 
 
 def _needs_of(compiled: CompiledPod) -> tuple[object, ...]:

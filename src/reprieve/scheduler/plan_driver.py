@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.objects import Pod
-from reprieve.scheduler.changes import Change
-from reprieve.scheduler.current_context import reason_not_to_evict
+from reprieve.scheduler import unit_driver
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.explanation import failure_text
@@ -20,13 +19,18 @@ from reprieve.scheduler.handover import (
     Step,
     abandoned,
     acknowledged,
+    joined,
     leaves_by_itself,
+    mark_text,
+    outlived,
     unmark,
     vanished,
 )
+from reprieve.scheduler.last_look import last_look
 from reprieve.scheduler.plan_records import EndReason
+from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
-from reprieve.scheduler.targets import pod_target
+from reprieve.scheduler.targets import group_target, pod_target
 
 _REASONS: Mapping[type[Effect], EndReason] = {
     Nominate: EndReason.NOMINATION_FAILED,
@@ -45,9 +49,16 @@ class _Failure:
 def _step(state: State, key: DemandKey, before: Handover, step: Step, now: float) -> tuple[Effect, ...]:
     """A plan goes on; its demand is decided again when the calls are over, and when all victims are gone."""
     handover, effects = step
-    evicts = before.evicts_later and any(isinstance(effect, Evict) for effect in effects)
-    if evicts and (reason := reason_not_to_evict(state, key, before, now)) is not None:
-        return tuple(plan_anew(state, key, reason, now))
+    if before.evicts_later and any(isinstance(effect, Evict) for effect in effects):
+        look = last_look(state, key, handover, now)
+        if look.reason is not None:
+            return tuple(plan_anew(state, key, look.reason, now))
+        if look.is_new_to(handover):
+            handover, effects = joined(handover, look.joined, look.groups)
+        else:
+            state.plan_log.grew(key, look.units.values(), dict(handover.victim_nodes))
+            for unit, pods in look.units.items():
+                unit_driver.begin(state, unit, mark_text(handover), pods)
     state.plans.keep(key, handover)
     state.plan_log.went_on(key, handover, now)
     for effect in effects:
@@ -64,24 +75,28 @@ def _step(state: State, key: DemandKey, before: Handover, step: Step, now: float
 def went_well(state: State, effect: Effect, now: float) -> tuple[Effect, ...]:
     key = state.plans.answered(effect)
     handover = state.plans.of(key) if key is not None else None
+    accepted = tuple(unit_driver.accepted(state, effect.target)) if isinstance(effect, Evict) else ()
     if key is None or handover is None:
-        return ()
-    return _step(state, key, handover, acknowledged(handover, effect), now)
+        return (*accepted, *unit_driver.answered(state, effect, now))
+    return (*accepted, *_step(state, key, handover, acknowledged(handover, effect), now))
 
 
 def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator[Effect]:
-    """No further pod is evicted; the demand is queued again, and its pods are told why."""
+    """The plan is called off; the demand is queued again, and its pods are told why.
+
+    A whole unit of which pods are evicted already is finished all the same.
+    """
     key = state.plans.answered(effect)
     if isinstance(effect, Evict):
         stays(state, effect.target)
         state.preemption_backoff.refused(effect.target, now)
         state.plan_log.refused(effect.target, key)
+    yield from unit_driver.refused(state, effect, error, now)
     if key is not None:
         yield from _failed(state, key, _Failure(_REASONS[type(effect)], effect.target, error), now)
         state.queue.retry(key, now)
     if isinstance(effect, Evict):
-        marks = _unused_marks(state)
-        yield from map(unmark, sorted(m for m in marks if m == effect.target or m.kind != "Pod"))
+        yield from map(unmark, {effect.target} & _unused_marks(state))
     elif isinstance(effect, Nominate) and not effect.node:
         state.ledger.nominations.linger(effect.target)
 
@@ -104,13 +119,14 @@ def stays(state: State, pod: Target) -> None:
         state.ledger.terminating.end(pod)
 
 
-def is_leaving(state: State, pod: Pod, now: float, *, is_new: bool) -> None:
+def is_leaving(state: State, pod: Pod, now: float, *, is_new: bool) -> Iterator[Effect]:
     """A pod is being deleted, for whatever reason: it need not be evicted, and must be gone in time."""
     target, grace = pod_target(pod), pod.metadata.deletion_grace_period_seconds or 0
     goes = pod.metadata.deletion_timestamp if is_new else None  # it says when its grace is over
     state.ledger.terminating.begin(target, now, grace, goes.timestamp() - grace if goes is not None else None)
     for key, handover in state.plans.concerned(target):
         state.plans.keep(key, leaves_by_itself(handover, target))
+    yield from unit_driver.accepted(state, target)
 
 
 def never_left(state: State, now: float) -> Iterator[Effect]:
@@ -134,14 +150,22 @@ def swept(state: State, now: float) -> Iterator[Effect]:
             nominations.cleared(pod)
     lingering = nominations.lingering
     if state.ledger.sweep.is_due(now, leftovers=bool(marks or lingering)):
-        yield from map(unmark, sorted(marks))
+        yield from (unmark(mark) if mark.kind == "Pod" else outlived(mark) for mark in sorted(marks))
         yield from (Nominate(pod, "") for pod in sorted(lingering))
 
 
 def _unused_marks(state: State) -> set[Target]:
-    """A group that went keeps its mark, until it runs again."""
+    """A group that went keeps its mark, until it runs again; a unit that is being evicted keeps all."""
     unused = state.plans.unused_marks()
+    unused = unused - _marks_of_units(state) if unused else unused
     return {mark for mark in unused if mark.kind == "Pod" or state.runs_on(mark)}
+
+
+def _marks_of_units(state: State) -> set[Target]:
+    """The pods and the groups of units whose eviction has begun."""
+    units = state.ledger.unit_evictions
+    groups = map(state.world.groups.group, {one.group for one in units})
+    return {*(one.pod for one in units), *(group_target(group) for group in groups if group is not None)}
 
 
 def _lingers(state: State, pod: Target) -> bool:
@@ -152,8 +176,14 @@ def _lingers(state: State, pod: Target) -> bool:
 
 def has_left(state: State, target: Target, now: float) -> Iterator[Effect]:
     state.ledger.victims.lost(target)
+    yield from gives_no_room(state, target, now)
+
+
+def gives_no_room(state: State, target: Target, now: float) -> Iterator[Effect]:
+    """A victim is gone, or lost the place that it was promised: plans go on without it."""
     state.preemption_backoff.lost(target)
     state.ledger.terminating.end(target)
+    yield from unit_driver.gone(state, target)
     for key, handover in state.plans.concerned(target):
         yield from _step(state, key, handover, vanished(handover, target), now)
 
@@ -172,6 +202,7 @@ def plan_anew(state: State, key: DemandKey, reason: EndReason, now: float) -> It
 def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tuple[Effect, ...]:
     """The demand has its place, is gone, or must plan anew: what was not sent yet is not sent.
 
+    A whole unit whose first delete was sent is finished without the plan, and keeps its marks.
     Its nominations end with the plan, here and at once. Clearing what the pods show is a call, and may fail.
     """
     waiting = [nomination.pod for nomination in state.ledger.nominated(key)]
@@ -181,13 +212,16 @@ def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tup
     if handover is None:
         return withdrawn
     state.plan_log.ended(key, reason, now)
-    return (*withdrawn, *abandoned(handover, state.plans.needed())[1])
+    return (*withdrawn, *abandoned(handover, state.plans.needed() | _marks_of_units(state))[1])
 
 
 def without_vain_evictions(state: State, effects: Iterable[Effect]) -> Iterator[Effect]:
-    """Drops evictions whose plan was called off, or whose victim left, within the same batch of events."""
+    """Drops evictions whose plan was called off, or whose victim left, within the same batch of events.
+
+    Not those of whole units: the mark on the group is acknowledged, and a new leader would go on, too.
+    """
     for effect in effects:
-        if not isinstance(effect, Evict):
+        if not isinstance(effect, Evict) or effect.target in state.ledger.unit_evictions:
             yield effect
         elif state.plans.take_back(effect):
             stays(state, effect.target)

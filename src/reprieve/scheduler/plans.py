@@ -5,7 +5,7 @@ off, and the marks that the cluster shows, are in the ledger: plans read it, and
 Nothing here knows queues or snapshots.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from reprieve.model.effects import Effect, Target
@@ -88,11 +88,16 @@ class Plans:
         plans = [plan for plan in self._plans.values() if plan.is_open]
         return {target for plan in plans for target in (*plan.victims, *plan.marks)}
 
+    def victims(self) -> set[Target]:
+        """Pods that were chosen by plans."""
+        return set[Target]().union(*(plan.victims for plan in self._plans.values()))
+
     def victims_in_flight(self) -> set[Target]:
         """Pods that are going to be evicted: chosen by a plan, or marked, be it by a predecessor."""
         marked = {target for target in self._victims.marked if target.kind == "Pod"}
-        return marked.union(*(plan.victims for plan in self._plans.values()))
+        return marked | self.victims()
 
-    def unused_marks(self) -> set[Target]:
+    def unused_marks(self) -> Set[Target]:
+        """Marks that no open plan needs."""
         marked = self._victims.marked
         return marked - self.needed() if marked else marked

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator
 from math import inf
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.groups import GroupKey
+from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Node, Pod, PodGroup
 from reprieve.preemption.policy import Resizes
 from reprieve.preemption.toleration import toleration_of
-from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import (
     NotYet,
@@ -23,14 +22,17 @@ from reprieve.scheduler.demands import (
     requester_of,
 )
 from reprieve.scheduler.equivalence import RememberedRefusal
-from reprieve.scheduler.handover import is_marked
-from reprieve.scheduler.incomplete_gangs import IncompleteGangs
+from reprieve.scheduler.group_runs import GroupRuns
+from reprieve.scheduler.handover import Stage, is_marked
+from reprieve.scheduler.late_gang_reports import LateGangReports
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
+from reprieve.scheduler.ledger.unit_evictions import UnitPod
 from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Queue
+from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.status_reporter import StatusReporter
 from reprieve.scheduler.targets import group_target, pod_target
@@ -49,11 +51,14 @@ class State:
         self.plan_log = PlanLog()
         self.faults: dict[Target, str] = {}  # pods whose spec cannot be honoured
         self.reporter = StatusReporter()
-        self.incomplete_gangs = IncompleteGangs()
+        self.late_gangs = LateGangReports()
+        self.group_runs = GroupRuns()
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
         self.unknown_outcomes: UnknownOutcomes[Effect] = UnknownOutcomes()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
+        self.held_units: frozenset[str] = frozenset()  # whose waiting pods were told to wait
+        self.rerun: set[GroupKey] = set()  # groups of which pods were bound or are being deleted since
         self.refused: RememberedRefusal | None = None  # the last decision, if that was one
         self.synced = False
         self._now = -inf
@@ -69,8 +74,8 @@ class State:
         """When something is to be done even if nothing happens."""
         return min((time for one in self._timed() if (time := one.next_time()) is not None), default=None)
 
-    def _timed(self) -> tuple[Queue | Ledger | IncompleteGangs | UnknownOutcomes[Effect], ...]:
-        return self.queue, self.ledger, self.incomplete_gangs, self.unknown_outcomes
+    def _timed(self) -> tuple[Queue | Ledger | LateGangReports | UnknownOutcomes[Effect], ...]:
+        return self.queue, self.ledger, self.late_gangs, self.unknown_outcomes
 
     def requester(self, key: DemandKey) -> Requester | NotYet | None:
         """The demand of this key as things stand; None if it needs nothing any more."""
@@ -92,7 +97,49 @@ class State:
             # The API server starts nothing there: a bind would fail, and evictions for it would be in vain.
             text = f"namespace {key.namespace} is being deleted, and nothing can start there"
             return NotYet(text, requester.pods)
+        group = group_key(requester.pods[0].pod) if key.kind is not DemandKind.RESIZE else None
+        if group is not None and self.is_being_preempted(group):
+            name = "/".join(group)
+            text = f"PodGroup {name} is being preempted: its pods start when all preempted pods are gone"
+            return NotYet(text, requester.pods)
         return None
+
+    # --- whole units that are being evicted ---
+
+    def unit_of(self, group: GroupKey | None) -> str | None:
+        """The name of the unit that the pods of a group are evicted with; None if each goes alone."""
+        found = self.world.groups.tree().unit(group)
+        return found[0] if found is not None else None
+
+    def groups_of(self, unit: str) -> list[GroupKey]:
+        return sorted(key for key in self.world.groups.tree().pod_groups if self.unit_of(key) == unit)
+
+    def is_being_preempted(self, group: GroupKey) -> bool:
+        """Whether its pods without a node wait until all of its pods with one are gone."""
+        if not len(self.ledger.unit_evictions) and not self._committing():
+            return False
+        return self.unit_of(group) in self.units_held()
+
+    def units_held(self) -> frozenset[str]:
+        evictions = self.ledger.unit_evictions
+        begun = (unit for unit in evictions.units() if evictions.holds(unit, self.is_over))
+        return self._committing().union(begun)
+
+    def _committing(self) -> frozenset[str]:
+        """Units whose eviction is about to begin."""
+        plans = (plan for _, plan in self.plans if plan.stage is Stage.COMMITTING)
+        marks = {(mark.namespace, mark.name) for plan in plans for mark in plan.marks}
+        return frozenset(unit for unit in map(self.unit_of, marks) if unit is not None)
+
+    def is_over(self, one: UnitPod) -> bool:
+        """Whether a pod of a unit is not waited for: it is stuck, or stays, or its node is gone."""
+        pod = one.pod
+        gone = not self.world.node_of((pod.namespace, pod.name))
+        return gone or one.is_refused_for_good or self.ledger.terminating.is_stuck(pod)
+
+    def charged_victims(self) -> set[Target]:
+        """Pods whose eviction budgets are charged with: chosen by a plan, or part of a unit that goes."""
+        return self.plans.victims().union(one.pod for one in self.ledger.unit_evictions)
 
     def resizes(self, key: DemandKey) -> Resizes | None:
         """How a resize of the pod of this name becomes a demand; None if it does not."""

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from reprieve.model.effects import Evict, Nominate, SetCondition, Target
 from reprieve.model.objects import Pod
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.handover import Handover, is_marked
+from reprieve.scheduler.handover import Handover, is_marked, mark
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
+from reprieve.scheduler.ledger.unit_evictions import DeleteState
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
@@ -161,6 +162,28 @@ def _victims_are_of_plans(state: State) -> Iterator[Broken]:
                 yield Broken(call.target, "its eviction is in flight, and it does not count as terminating")
 
 
+def _units_are_finished(state: State) -> Iterator[Broken]:
+    """No pod of a unit of which one was deleted is forgotten: each is leaving, or a call is on its way."""
+    for one in state.ledger.unit_evictions:
+        if _known(state, one.pod) is None:
+            yield Broken(one.pod, f"it is to be evicted with {one.unit}, and not known")
+        elif one.state is DeleteState.SENT and one.pod not in state.ledger.terminating:
+            yield Broken(one.pod, f"it is evicted with {one.unit}, and does not count as terminating")
+        elif one.state is DeleteState.REFUSED and not state.ledger.unit_evictions.is_due(one.pod):
+            yield Broken(one.pod, f"its eviction with {one.unit} was refused, and is not tried again")
+        elif one.state is DeleteState.REFUSED and _counts_as_terminating(state, one.pod):
+            yield Broken(one.pod, f"its eviction with {one.unit} was refused, and it counts as terminating")
+        elif one.state is DeleteState.MARKING and not state.plans.expects(mark(one.pod, one.mark)):
+            yield Broken(one.pod, f"it joined {one.unit}, which is evicted, and nothing marks it")
+
+
+def _counts_as_terminating(state: State, target: Target) -> bool:
+    """Whether a pod counts as terminating that is not shown so, and that no call in flight deletes."""
+    pod = _known(state, target)
+    is_shown = pod is not None and pod.metadata.deletion_timestamp is not None
+    return target in state.ledger.terminating and not is_shown and not state.plans.expects(Evict(target))
+
+
 def _marks_are_those_that_are_shown(state: State) -> Iterator[Broken]:
     for pod in state.world.pods():
         target = pod_target(pod)
@@ -210,6 +233,7 @@ RULES: tuple[Rule, ...] = (
     _lingering_nominations_are_of_known_pods,
     _plans_are_carried_out_for_demands,
     _victims_are_of_plans,
+    _units_are_finished,
     _marks_are_those_that_are_shown,
     _terminating_pods_are_known,
     _budgets_wait_for_pods_that_leave,

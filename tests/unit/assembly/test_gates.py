@@ -6,7 +6,7 @@ import pytest
 
 from reprieve.assembly.scheduler_settings import policy_of, settings_of
 from reprieve.config import Configuration, parse_feature_gates
-from reprieve.config.args import RANKING
+from reprieve.config.reprieve_args import RANKING
 from reprieve.model.effects import Evict, SetCondition
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import (
@@ -306,7 +306,6 @@ def test_every_criterion_that_plans_can_be_ranked_by_exists() -> None:
             ["Cascade"],
             "expected nothing: it is for search: LeastDisturbance, which is not available yet",
         ),
-        ("planningEffort", 50, "expected 10000: no decision is cut short yet"),
         (
             "preemptionPriorityClasses",
             ["x"],

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from reprieve.model.annotation_numbers import parse_int
 from reprieve.model.groups import Groups
 from reprieve.model.objects import Condition, Node, ObjectMeta, Pod, PodSpec, PodStatus, PriorityClass
 from reprieve.model.snapshot_builder import build
@@ -15,7 +16,6 @@ from reprieve.preemption.toleration import (
     SECONDS,
     PreemptionToleration,
     faults_of,
-    parse_int,
     tolerated_ends,
     toleration_of,
 )

@@ -84,8 +84,8 @@ def test_why_preemption_cannot_help_and_what_is_missing() -> None:
         "  Preemption cannot help: even if the only pod of lower priority were evicted, "
         "pod g-1 would not fit: n1 is short of cpu by 1 (2 nodes are short of it).",
         "",
-        "  NODES  PREEMPTION  WHY NOT",
-        "      2  may help    has insufficient cpu left",
+        "  NODES  PREEMPTION     WHY NOT",
+        "      2  does not help  has insufficient cpu left",
     ]
 
 

@@ -50,4 +50,4 @@ def test_a_resize_that_cannot_preempt() -> None:
         "  It lacks 1 cpu on n1.",
         "  Preemption cannot help: no running pod has a priority below 9.",
     ]
-    assert lines[-1].split() == ["1", "may", "help", "has", "insufficient", "cpu", "left"]
+    assert lines[-1].split() == ["1", "does", "not", "help", "has", "insufficient", "cpu", "left"]

@@ -132,7 +132,7 @@ def test_records_are_written_after_their_step(tmp_path: Path) -> None:
     assert isinstance(written[0][0], PlanOpened)
     assert [record.stage for step in written for record in step if isinstance(record, StageReached)] == [
         Stage.MARKING,
-        Stage.TAKING_ALONG,
+        Stage.COMMITTING,
         Stage.EVICTING,
         Stage.DRAINING,
         Stage.READY,
@@ -281,8 +281,13 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_where_there_is_no_journal(tmp_path: Path) -> None:
-    assert complaint(tmp_path) == f"{tmp_path}: there is no journal in it"
-    assert complaint(tmp_path / "no") == f"{tmp_path / 'no'}: expected a directory with a journal"
+    assert (
+        complaint(tmp_path)
+        == f"{tmp_path}: there is no journal in it; `reprieve up --data-dir D` writes to D/journal"
+    )
+    assert (
+        complaint(tmp_path / "no") == f"{tmp_path / 'no'} does not exist: expected a directory with a journal"
+    )
 
 
 # --- scheduling goes on --------------------------------------------------------------------------

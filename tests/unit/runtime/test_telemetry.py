@@ -8,7 +8,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from reprieve.model.effects import Bind, Effect, Evict, SetCondition
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
 from reprieve.model.objects import KubernetesObject
+from reprieve.placement.reasons import Code
 from reprieve.runtime.observers import ObservedScheduler
+from reprieve.runtime.rejections import PLUGINS
 from reprieve.runtime.telemetry import ABANDONED, PREEMPTORS, Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.plan_records import EndReason, Preemptor
@@ -170,6 +172,10 @@ def test_a_plan_that_comes_true() -> None:
     called = {"preemptor": "pod", "result": "success"}
     assert measured.says("scheduler_preemption_execution_duration_seconds_sum", **called) == 1.5
     assert measured.says("scheduler_preemption_goroutines_execution_total", result="success") == 1
+    assert measured.says("scheduler_preemption_goroutines_duration_seconds_sum", result="success") == 1.5
+    done = {"operation": "preemption", "result": "success"}
+    assert measured.says("scheduler_goroutines_execution_total", **done) == 1
+    assert measured.says("scheduler_goroutines_duration_seconds_sum", operation="preemption") == 1.5
     measured.now += 10.0
     measured.happens(*(Gone(target(a_pod(f"old-{i}"))) for i in range(2)))
     assert measured.says("reprieve_handovers_ready_total", preemptor="pod") == 1
@@ -177,6 +183,34 @@ def test_a_plan_that_comes_true() -> None:
     assert measured.says("reprieve_handovers_open") == 0
     measured.succeed().see(bound(a_pod("new", cpu="4", priority=9), "n1"))
     assert measured.says("reprieve_wasted_evictions_total") == 0
+
+
+def rejected(measured: Measured, plugin: str) -> float:
+    return measured.says("scheduler_unschedulable_pods", plugin=plugin, profile="reprieve")
+
+
+def test_pods_that_wait_by_the_plugin_that_rejects_them() -> None:
+    nodes = [a_node("n1"), a_node("n2", unschedulable=True)]
+    measured = Measured().begin(*nodes, a_pod("large", cpu="64"), a_pod("larger", cpu="65"))
+    assert (rejected(measured, "NodeResourcesFit"), rejected(measured, "NodeUnschedulable")) == (2, 2)
+    measured.happens(Gone(target(a_pod("large"))))
+    assert (rejected(measured, "NodeResourcesFit"), rejected(measured, "NodeUnschedulable")) == (1, 1)
+    measured.see(a_node("n3", cpu="80"))
+    measured.now += 60.0
+    measured.happens()
+    assert (rejected(measured, "NodeResourcesFit"), rejected(measured, "NodeUnschedulable")) == (0, 0)
+
+
+def test_the_pods_of_a_group_count_while_it_is_rejected() -> None:
+    pods = [a_member(f"g{i}", cpu="4", priority=9) for i in range(2)]
+    measured = Measured().begin(a_node("n1"), a_group("g", 9, 2), *pods)
+    assert rejected(measured, "NodeResourcesFit") == 2
+    measured.happens(*(Gone(target(pod)) for pod in pods))
+    assert rejected(measured, "NodeResourcesFit") == 0
+
+
+def test_every_reason_is_that_of_a_plugin() -> None:
+    assert PLUGINS.keys() == set(Code)
 
 
 def test_a_pod_that_was_spared_and_under_which_ceiling() -> None:
@@ -228,6 +262,7 @@ def test_an_eviction_that_fails() -> None:
     measured = until_evicting(crowded()).fail(Evict)
     assert abandoned(measured, "failed") == 1
     assert measured.says("scheduler_preemption_goroutines_execution_total", result="error") == 1
+    assert measured.says("scheduler_goroutines_execution_total", operation="preemption", result="error") == 1
     assert measured.says("reprieve_effects_total", effect="Evict", result="failed") == 2
 
 

@@ -197,7 +197,8 @@ def nominated_to(pod: Pod, node: str) -> Pod:
 
 
 def _with_condition(status: Any, effect: SetCondition) -> Any:
-    new = Condition(effect.type, effect.status, effect.reason, effect.message)
+    since = datetime.fromtimestamp(effect.since, UTC) if effect.since is not None else None
+    new = Condition(effect.type, effect.status, effect.reason, effect.message, last_transition_time=since)
     others = (condition for condition in status.conditions if condition.type != effect.type)
     return msgspec.structs.replace(status, conditions=(*others, new))
 
@@ -213,7 +214,7 @@ def served(
 
 def until(cluster: Served, stage: Step) -> Served:
     """The steps of the only plan are carried out until this stage begins."""
-    for step in (*STEPS, Evict):  # victims that make no room are evicted before the others
+    for step in (Nominate, SetCondition, SetCondition, Evict):  # groups are marked after their pods
         if cluster.plan().stage is stage:
             return cluster
         cluster.does(step)

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from reprieve.model.effects import Bind, Evict, Nominate, SetCondition
+from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Named, Node, Pod, PodGroup, PriorityClass
@@ -185,6 +185,17 @@ def test_a_pod_that_changes_its_group_keeps_its_room_until_the_other_group_is_de
 # --- what holds a group back ---------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("end", ["gone", "bound"])
+def test_pods_of_a_group_that_another_scheduler_serves_are_no_demand_by_themselves(end: str) -> None:
+    ours, theirs = a_member("ours", priority=9), a_member("theirs", priority=9, schedulerName="other")
+    cluster = served(*nodes(1), a_group("g", 9, 1), ours, theirs)
+    assert set(notes(cluster.take())) == {
+        "PodGroup default/g cannot be scheduled: its pods name different schedulers"
+    }
+    cluster.gone("ours") if end == "gone" else cluster.show(bound(ours, "n0"))
+    assert (cluster.unfinished(), cluster.outcomes()) == ({}, [])
+
+
 def test_a_gate_on_one_member_holds_the_group() -> None:
     first, second = members(2)
     gated = respecified(second, scheduling_gates=(Named(name="quota"),))
@@ -192,6 +203,64 @@ def test_a_gate_on_one_member_holds_the_group() -> None:
     assert (cluster.outcomes(), cluster.take()) == ([], [])
     cluster.show(respecified(gated, scheduling_gates=()))
     assert len(cluster.comes_true().places()) == 2
+
+
+def test_a_pod_beside_a_gated_one_says_so_if_the_gate_stays() -> None:
+    first, second = members(2)
+    gated = respecified(second, scheduling_gates=(Named(name="quota"),))
+    cluster = served(*nodes(2), GANG, first, gated)
+    cluster.stage.after(5.0)
+    told = [e for e in cluster.take() if isinstance(e, SetCondition | Announce)]
+    assert [(e.target.name, type(e)) for e in told] == [
+        ("g-0", SetCondition),
+        ("g-0", Announce),
+        ("g", SetCondition),
+    ]
+    text = "PodGroup default/g waits for pod g-1, which has the scheduling gate quota"
+    assert {e.note if isinstance(e, Announce) else e.message for e in told} == {text}
+
+
+def test_of_pods_that_all_have_gates_nothing_is_reported() -> None:
+    gated = [respecified(pod, scheduling_gates=(Named(name="quota"),)) for pod in members(2)]
+    cluster = served(*nodes(2), GANG, *gated)
+    cluster.stage.after(5.0)
+    assert cluster.take() == []
+
+
+def test_a_group_without_a_class_says_which_class_its_pods_have() -> None:
+    pods = [a_member(f"g-{i}", cpu="3", priority=9, priorityClassName="high") for i in range(2)]
+    cluster = served(*nodes(2), a_group("g", 0, 2), *pods)
+    text = (
+        "pod g-0 has priority 9, the group 0{}; "
+        "PodGroup g has no class: create it again with priorityClassName: high"
+    )
+    wanted = cluster.take()
+    assert f"PodGroup default/g cannot be scheduled: {text.format('')}" in notes(wanted)
+    shown = {e.type: e.message for e in wanted if isinstance(e, SetCondition) and e.target.name == "g"}
+    assert shown[SCHEDULED] == f"PodGroup default/g cannot be scheduled: {text.format('')}"
+    assert shown["PodsNotMatchingPriority"] == text.format("; 1 more pod differs")
+
+
+def test_pods_without_a_class_are_told_that_of_their_group() -> None:
+    group = msgspec.structs.replace(GANG, spec=msgspec.structs.replace(GANG.spec, priority_class_name="high"))
+    cluster = served(*nodes(2), group, *(a_member(f"g-{i}", cpu="3") for i in range(2)))
+    text = (
+        "PodGroup default/g cannot be scheduled: pod g-0 has priority 0, the group 9; "
+        "its pods have no class: create them again with priorityClassName: high"
+    )
+    assert text in notes(cluster.take())
+
+
+def test_each_member_reads_its_own_node() -> None:
+    cluster = served(*nodes(2), *old(2, priority=5), GANG, *members(2))
+    told = {
+        e.target.name: e.message for e in cluster.stage.wanted if isinstance(e, SetCondition) and e.message
+    }
+    planned = dict(cluster.nominations())
+    assert sorted(planned.values()) == ["n0", "n1"]
+    for name, node in planned.items():
+        assert told[name].startswith(f"waits for room on {node}: preempting 1 pod on n0, 1 pod on n1")
+    assert told["g"].startswith("waits for room on n0, n1: ")
 
 
 def test_a_pod_whose_group_does_not_exist_waits_and_says_so() -> None:

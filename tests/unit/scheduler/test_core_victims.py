@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from reprieve.model.effects import Bind, Evict, Nominate, SetCondition
-from reprieve.model.events import Failed
+from reprieve.model.events import Done, Failed
 from reprieve.model.objects import KubernetesObject
 from reprieve.scheduler.handover import MARK, Stage
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -47,6 +47,17 @@ def test_a_victim_whose_bind_failed_stays_when_the_others_are_evicted(stage: Sta
     assert until(cluster, Stage.EVICTING).wanted(Evict) == ["low"]
     assert cluster.comes_true().places() == {"new": "n1"}
     assert "late" in [pod.metadata.name for pod in cluster.pods()]
+
+
+def test_a_victim_that_is_marked_and_whose_bind_failed_is_marked_until_that_is_cleared() -> None:
+    low, late = a_pod("low", cpu="2", on="n1"), a_pod("late", cpu="2")
+    cluster = until(served(NODE, low).show(late).show(a_pod("new", cpu="4", priority=9)), Stage.MARKING)
+    (mark,) = cluster.take(SetCondition, names=["late"])
+    cluster.stage.happens(Done(mark), *cluster.applied(mark))
+    victims = cluster.fails(Bind).stage.scheduler._state.ledger.victims
+    assert victims.is_marked(target(late))
+    cluster.does(SetCondition)
+    assert not victims.is_marked(target(late))
 
 
 def test_a_namesake_of_a_victim_is_another_pod() -> None:
@@ -99,10 +110,11 @@ def a_whole_group() -> list[KubernetesObject]:
     return [group, *(a_member(f"t{i}", "train", cpu="3", priority=5, on=f"n{i + 1}") for i in range(2))]
 
 
-def test_a_group_that_goes_as_a_whole_is_marked_and_evicted_first_where_its_room_is_not_needed() -> None:
+def test_a_group_that_goes_as_a_whole_is_marked_after_its_pods_and_evicted_at_once() -> None:
     cluster = served(NODE, a_node("n2"), *a_whole_group(), NEW)
-    assert until(cluster, Stage.TAKING_ALONG).wanted(Evict) == ["t1"]
-    assert cluster.does(Evict).wanted(Evict) == ["t0"]
+    assert until(cluster, Stage.COMMITTING).wanted(Evict) == []
+    assert [cluster.conditions(name)[MARK] for name in ("t0", "t1")] == ["True", "True"]
+    assert until(cluster, Stage.EVICTING).wanted(Evict) == ["t0", "t1"]
     assert cluster.conditions("train", "PodGroup")[MARK] == "True"
     assert cluster.comes_true().places() == {"new": "n1"}
 
@@ -113,16 +125,10 @@ def test_no_pod_waits_for_members_on_other_nodes() -> None:
     assert cluster.gone("t1").comes_true().unfinished() == {}
 
 
-def test_a_pod_that_cannot_be_taken_along_saves_the_others() -> None:
-    cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.TAKING_ALONG)
-    assert cluster.fails(Evict).does().places() == {"t0": "n1", "t1": "n2"}
-    assert [cluster.conditions(name).get(MARK) for name in ("t0", "t1")] == ["False", "False"]
-
-
-def test_a_pod_that_is_deleted_while_others_are_taken_along_need_not_be_evicted() -> None:
-    cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.TAKING_ALONG)
+def test_a_member_that_is_deleted_while_its_group_is_marked_need_not_be_evicted() -> None:
+    cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.COMMITTING)
     cluster.deleted("t0")
-    assert cluster.does(Evict).wanted(Evict) == []
+    assert until(cluster, Stage.EVICTING).wanted(Evict) == ["t1"]
     assert cluster.comes_true().places() == {"new": "n1"}
 
 

@@ -103,9 +103,10 @@ def test_a_mark_tells_the_decision_and_what_preempts_but_no_name() -> None:
 
 
 def test_a_group_that_goes_as_a_whole_is_marked_too_and_not_evicted() -> None:
-    marking = reached(plan(OLD, marks=(GROUP,)), Stage.MARKING)
-    assert {effect.target for effect in marking.pending} == {OLD, GROUP}
-    assert {e.target for e in reached(plan(OLD, marks=(GROUP,)), Stage.EVICTING).pending} == {OLD}
+    whole = plan(OLD, groups=((OLD, GROUP),))
+    assert {effect.target for effect in reached(whole, Stage.MARKING).pending} == {OLD}
+    assert {effect.target for effect in reached(whole, Stage.COMMITTING).pending} == {GROUP}
+    assert {e.target for e in reached(plan(OLD, groups=((OLD, GROUP),)), Stage.EVICTING).pending} == {OLD}
 
 
 def test_a_victim_is_told_when_it_has_been_evicted() -> None:
@@ -153,10 +154,10 @@ def test_a_pod_that_vanished_by_itself_is_told_nothing_and_what_was_being_evicte
 
 
 def test_a_group_that_is_gone_needs_no_mark() -> None:
-    marking = reached(plan(OLD, marks=(GROUP,)), Stage.MARKING)
-    handover, _ = vanished(marking, GROUP)
-    assert {effect.target for effect in handover.pending} == {OLD}
-    early, _ = vanished(opened(plan(OLD, marks=(GROUP,)))[0], GROUP)
+    committing = reached(plan(OLD, groups=((OLD, GROUP),)), Stage.COMMITTING)
+    handover, _ = vanished(committing, GROUP)
+    assert (handover.stage, set(handover.pending)) == (Stage.EVICTING, {Evict(OLD)})
+    early, _ = vanished(opened(plan(OLD, groups=((OLD, GROUP),)))[0], GROUP)
     assert [e.target for e in acknowledged(early, Nominate(PREEMPTOR, "n1"))[1]] == [OLD]
 
 
@@ -184,7 +185,7 @@ def test_a_pod_that_has_nothing_to_do_with_it_changes_nothing() -> None:
 
 
 def test_marks_that_led_to_nothing_are_cleared() -> None:
-    ended, effects = abandoned(reached(plan(OLD, OLDER, marks=(GROUP,)), Stage.MARKING))
+    ended, effects = abandoned(reached(plan(OLD, OLDER, groups=((OLD, GROUP),)), Stage.COMMITTING))
     assert (ended.stage, ended.pending) == (Stage.ABANDONED, frozenset())
     cleared = {(e.target, e.type, e.status) for e in effects if isinstance(e, SetCondition)}
     assert cleared == {(target, MARK, "False") for target in (OLD, OLDER, GROUP)}
@@ -238,7 +239,7 @@ def followers(handover: Handover) -> Iterator[Step]:
 @pytest.mark.parametrize("victims", [(), (OLD,), (OLD, OLDER), (OLD, OLDER, pod("oldest"))])
 def test_in_every_state_the_order_holds_and_there_is_a_way_to_the_end(victims: tuple[Target, ...]) -> None:
     """Breadth first over acknowledgements and disappearances in any order."""
-    start, first = opened(plan(*victims, leaving=(GOING,), marks=(GROUP,)))
+    start, first = opened(plan(*victims, leaving=(GOING,), groups=((OLD, GROUP),)))
     seen, ahead = {start}, deque([start])
     order = list(Stage)
     assert kinds(first) == ["Nominate"]
@@ -249,7 +250,7 @@ def test_in_every_state_the_order_holds_and_there_is_a_way_to_the_end(victims: t
         for following, effects in ways:
             assert order.index(following.stage) >= order.index(handover.stage)
             if any(isinstance(effect, Evict) for effect in effects):
-                assert handover.stage in (Stage.NOMINATED, Stage.MARKING)
+                assert handover.evicts_later
                 assert following.stage is Stage.EVICTING
             assert not {e.target for e in effects if isinstance(e, Evict | SetCondition)} & following.gone
             if following.stage is Stage.READY:

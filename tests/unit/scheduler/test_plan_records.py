@@ -72,7 +72,7 @@ def test_a_plan_that_comes_true() -> None:
     cluster.comes_true()
     (decision,) = {d.id for d in cluster.stage.decisions if d.outcome == "Preempts"}
     head = (decision, target(NEW), Preemptor.POD, 1)
-    stages = (Stage.MARKING, Stage.TAKING_ALONG, Stage.EVICTING, Stage.DRAINING, Stage.READY)
+    stages = (Stage.MARKING, Stage.COMMITTING, Stage.EVICTING, Stage.DRAINING, Stage.READY)
     assert cluster.stage.records == [
         PlanOpened(*head, 0.0, 0.0),
         *(StageReached(*head, 7.0, 7.0, stage) for stage in stages),

@@ -47,7 +47,7 @@ def case_of(
     rows = [(view.pods.rows["default", pod], view.nodes.rows[node]) for pod, node in promised]
     room = Promised(tuple(pod for pod, _ in rows), tuple(node for _, node in rows))
     taken = tuple(view.pods.rows["default", name] for name in in_flight.split())
-    return DecisionContext(requester, demand, view, DEFAULT_PROFILE, room, taken)
+    return DecisionContext(requester, demand, view, DEFAULT_PROFILE, room, taken, taken)
 
 
 def weighed(

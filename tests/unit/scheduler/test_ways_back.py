@@ -78,13 +78,14 @@ def a_whole_group(stage: Stage = Stage.EVICTING) -> Served:
     return until(served(NODE, a_node("n2"), group, *pods, NEW), stage)
 
 
-def test_a_group_of_which_none_could_be_evicted_is_not_marked_any_more() -> None:
-    cluster = a_whole_group(Stage.TAKING_ALONG).fails(Evict)
+def test_a_group_whose_plan_is_called_off_before_the_first_delete_is_not_marked_any_more() -> None:
+    cluster = a_whole_group(Stage.COMMITTING).gone("new")
     cluster.does()
     marks = [
         cluster.conditions(name, kind).get(MARK) for name, kind in (("train", "PodGroup"), ("t0", "Pod"))
     ]
     assert marks == ["False", "False"]
+    assert cluster.unfinished() == {}
 
 
 def test_a_group_keeps_its_mark_while_some_of_it_leave_and_until_it_runs_again() -> None:

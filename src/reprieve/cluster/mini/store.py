@@ -22,6 +22,7 @@ from reprieve.cluster.mini.watch_cache import CacheWatcher, EventType, WatchCach
 from reprieve.model.json import Json
 
 DEFAULT_GRACE_SECONDS = 30
+_LONGEST_GRACE_SECONDS = 2**31 - 1  # 68 years: the year of a deletionTimestamp must have four digits
 KEPT_CHANGES = 20_000
 LARGEST_OBJECT = 1536 * 1024  # bytes as JSON: etcd's limit for a request
 _TERMINAL = ("Succeeded", "Failed")
@@ -367,7 +368,7 @@ def _grace(kind: ResourceKind, body: Json, asked: int | None) -> int:
     seconds = spec.get("terminationGracePeriodSeconds") if asked is None else asked
     if not isinstance(seconds, int):
         return DEFAULT_GRACE_SECONDS
-    return seconds if seconds >= 0 else 1
+    return min(seconds, _LONGEST_GRACE_SECONDS) if seconds >= 0 else 1
 
 
 def _mark_deleted(meta: Json, seconds: int, now: float) -> None:

@@ -1,8 +1,8 @@
 """What the scheduler promised, or asked for, and the cluster does not show yet: one book, one owner.
 
-Each fact is stored in one part: assumed pods with their volume steps, nominations, terminating pods, calls
-in flight of plans that were called off, marks, and what budgets have not counted. The `Ledger` is the only
-way to them.
+Each fact is stored in one part: assumed pods with their volume steps, nominations, terminating pods, calls in
+flight of plans that were called off, marks, whole units whose eviction has begun, and what budgets have not
+counted. The `Ledger` is the only way to them.
 
 Knowledge goes in one direction. The world reads the ledger to publish snapshots with all promises applied,
 plans read it to tell which call an answer is for, and whatever decides, binds and queues reads and writes
@@ -19,6 +19,7 @@ from reprieve.scheduler.ledger.nominations import Nomination, Nominations
 from reprieve.scheduler.ledger.parts import Parts
 from reprieve.scheduler.ledger.sweep import Sweep
 from reprieve.scheduler.ledger.terminating import TerminatingPods
+from reprieve.scheduler.ledger.unit_evictions import UnitEvictions
 from reprieve.scheduler.ledger.victims import Victims
 
 
@@ -29,6 +30,7 @@ class Ledger:
         self.nominations = Nominations()
         self.terminating = TerminatingPods(stuck_victim_seconds)
         self.victims = Victims()
+        self.unit_evictions = UnitEvictions()
         self.budget_lag = BudgetLag()
         self.sweep = Sweep()
 
@@ -46,5 +48,5 @@ class Ledger:
         for part in self._timed():
             part.shift(seconds)
 
-    def _timed(self) -> tuple[AssumedPods | TerminatingPods | Sweep, ...]:
-        return self.assumed, self.terminating, self.sweep
+    def _timed(self) -> tuple[AssumedPods | TerminatingPods | UnitEvictions | Sweep, ...]:
+        return self.assumed, self.terminating, self.unit_evictions, self.sweep

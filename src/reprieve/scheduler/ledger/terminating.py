@@ -35,6 +35,9 @@ class TerminatingPods:
         """The pods that should be gone, and are not."""
         return frozenset(self._stuck)
 
+    def is_stuck(self, pod: Target) -> bool:
+        return pod in self._stuck
+
     def begin(self, pod: Target, now: float, grace: float = 0.0, asked: float | None = None) -> None:
         """The pod's eviction is sent, or its deletion is seen; it may take as long as its own grace allows.
 

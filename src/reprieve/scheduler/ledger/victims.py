@@ -8,7 +8,7 @@ This module knows no plans. They read it, and hand over the calls that they leav
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from reprieve.model.effects import Effect, Target
 
@@ -38,9 +38,12 @@ class Victims:
     # --- marks ---
 
     @property
-    def marked(self) -> set[Target]:
-        """Pods and groups that show a mark, set by this scheduler or by its predecessor."""
-        return set(self._marked)
+    def marked(self) -> Set[Target]:
+        """Pods and groups that show a mark, set by this scheduler or by its predecessor.
+
+        Not a copy, since it is read after every event; valid until the next sight.
+        """
+        return self._marked
 
     def is_marked(self, target: Target) -> bool:
         return target in self._marked

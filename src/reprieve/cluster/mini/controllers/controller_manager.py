@@ -28,14 +28,21 @@ from reprieve.cluster.mini.controllers import (
     volume_protection,
     workload,
 )
-from reprieve.cluster.mini.controllers.api_writes import RequeueAt, Write, execute
+from reprieve.cluster.mini.controllers.api_writes import Create, RequeueAt, Write, execute
 from reprieve.cluster.mini.controllers.batches import BURST
-from reprieve.cluster.mini.controllers.controller_cache import ControllerCache, HasMetadata
+from reprieve.cluster.mini.controllers.controller_cache import (
+    COMPOSITES,
+    GROUPS,
+    ControllerCache,
+    HasMetadata,
+)
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
+from reprieve.cluster.mini.scheduler_calls import announce
 from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.effects import Announce, Target, Tone
 
 _KEYS_PER_STEP = 300
 _WRITES_PER_STEP = 300
@@ -149,6 +156,18 @@ class ControllerManager:
             return write.at
         try:
             execute(self._store, write, now, self._features)
-        except ApiError:
+        except ApiError as error:
+            self._report(write, error, now)
             return now + self._delays.retry
         return None
+
+    def _report(self, write: Write, error: ApiError, now: float) -> None:
+        """A group that cannot be created is reported on its Workload, once for each reason."""
+        if not isinstance(write, Create) or write.resource not in (GROUPS, COMPOSITES):
+            return
+        meta = write.body["metadata"]
+        (owner,) = meta["ownerReferences"]
+        workload = Target(owner["kind"], meta["namespace"], owner["name"], owner["uid"])
+        text = f"Error creating {write.body['kind']} {meta['name']}: {error.message}"
+        event = Announce(workload, Tone.WARNING, "FailedCreate", "Create", text, once=text)
+        announce(self._store, event, now, "workload-controller")

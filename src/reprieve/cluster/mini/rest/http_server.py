@@ -270,12 +270,17 @@ def _request_of(request: web.BaseRequest, body: bytes, user: UserInfo) -> ApiReq
         method=request.method,
         path=request.rel_url.raw_path,
         query=dict(request.rel_url.query),
-        accept=request.headers.get("Accept", ""),
-        content_type=request.headers.get("Content-Type", ""),
+        accept=_header(request, "Accept"),
+        content_type=_header(request, "Content-Type"),
         body=body,
         user=user,
-        agent=request.headers.get("User-Agent", ""),
+        agent=_header(request, "User-Agent"),
     )
+
+
+def _header(request: web.BaseRequest, name: str) -> str:
+    """As valid Unicode: aiohttp puts surrogates for bytes that are not UTF-8, which no response can have."""
+    return request.headers.get(name, "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def serve(cluster: MiniCluster, secret: str, endpoint: ListenAddress = ANYWHERE) -> HttpServer:

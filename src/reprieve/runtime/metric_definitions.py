@@ -1,7 +1,8 @@
 """Which metrics there are: names, labels and buckets, and their text for Prometheus.
 
 Metrics that begin with ``scheduler_``, ``rest_client_`` or ``process_`` are those of kube-scheduler, so that
-dashboards made for it work here. When metrics change is not known here.
+dashboards made for it work here; two more have the names of KEP-4832, which kube-scheduler changed. When
+metrics change is not known here.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -101,6 +102,14 @@ class Metrics:
             "scheduler_pod_scheduling_attempts", "Attempts until a pod was bound.", doubling(1, 5)
         )
 
+        gauge = Gauge(
+            "scheduler_unschedulable_pods",
+            "Pods that wait, by the plugin of kube-scheduler that rejects them; a pod may count for several.",
+            ["plugin", "profile"],
+            registry=self.registry,
+        )
+        self.unschedulable: Callable[..., Gauge] = cache(gauge.labels)
+
     def _requests(self) -> None:
         """The metrics of every Kubernetes client."""
         self.requests = self._counters(
@@ -184,6 +193,24 @@ class Metrics:
         self.executions = self._counters(
             "scheduler_preemption_goroutines_execution_total",
             "Plans whose victims were all evicted, or for which a call failed.",
+            "result",
+        )
+        self.goroutine_seconds = self._histograms(
+            "scheduler_preemption_goroutines_duration_seconds",
+            "Duration of these executions; deprecated by kube-scheduler 1.37.",
+            _PREEMPTION,
+            "result",
+        )
+        self.operation_seconds = self._histograms(
+            "scheduler_goroutines_duration_seconds",
+            "The same by operation, under the name that KEP-4832 gives it.",
+            _PREEMPTION,
+            "operation",
+        )
+        self.operations = self._counters(
+            "scheduler_goroutines_execution_total",
+            "Executions by operation and result, under the name that KEP-4832 gives them.",
+            "operation",
             "result",
         )
 

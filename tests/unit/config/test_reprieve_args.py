@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.config.args import (
+from reprieve.config.reprieve_args import (
     RANKING,
     Budgets,
     BudgetSelectors,
@@ -32,6 +32,7 @@ def test_one_word_chooses_what_kube_scheduler_does() -> None:
     assert args.resize_accounting is ResizeAccounting.UPSTREAM
     assert args.divergence is Divergence.REJECT
     assert args.budget_selectors is BudgetSelectors.UPSTREAM
+    assert args.planning_effort == 0
 
 
 def test_a_written_key_wins_over_the_preset_and_a_null_does_not() -> None:

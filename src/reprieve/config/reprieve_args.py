@@ -8,7 +8,15 @@ from enum import StrEnum
 
 import msgspec
 
-from reprieve.config.decoding import ConfigError, NonEmpty, Positive, did_you_mean, read, shown
+from reprieve.config.decoding import (
+    ConfigError,
+    NonEmpty,
+    NonNegative,
+    Positive,
+    did_you_mean,
+    read,
+    shown,
+)
 from reprieve.model.objects import Record
 
 API_VERSION = "reprieve.dev/v1alpha1"
@@ -108,7 +116,7 @@ class ReprieveArgs(Record, frozen=True):
     ranking: tuple[CriterionName, ...] = RANKING
     placements_tried: Positive = 1
     disturbance: tuple[CriterionName, ...] = ()
-    planning_effort: Positive = 10_000
+    planning_effort: NonNegative = 10_000
     stuck_victim_seconds: Positive = 300
     preemption_priority_classes: tuple[NonEmpty, ...] = ()
 
@@ -125,6 +133,7 @@ UPSTREAM = ReprieveArgs(
     gang_preemption=GangPreemption.ALL,
     resize_accounting=ResizeAccounting.UPSTREAM,
     divergence=Divergence.REJECT,
+    planning_effort=0,
 )
 
 
