@@ -20,8 +20,6 @@ STATES = ("-m", "tests.simulation.reachable", "2")
 
 
 PYTEST = ("-m", "pytest", "-qx", "-p", "no:cacheprovider")
-# Crowds seldom draw a change that helps one pod of a group alone, or a node that gets its labels late.
-WAITING = (*PYTEST, str(ROOT / "tests/properties/test_waiting_demands.py"))
 WAKING = (*PYTEST, "-k", "wake-", str(ROOT / "tests/scenarios/test_scenarios.py"))
 
 
@@ -242,7 +240,7 @@ MUTATIONS = (
         "placement/place.py",
         "        codes.update(rejection.reason.code for rejection in found.rejections)\n",
         "        codes = codes or {rejection.reason.code for rejection in found.rejections}\n",
-        WAITING,
+        (*PYTEST, "-k", "every_member", str(ROOT / "tests/unit/placement/test_gang_search.py")),
     ),
     Mutation(
         "a lost wake-up: a node that gets the label of a topology late",

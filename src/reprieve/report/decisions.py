@@ -64,7 +64,8 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
                 f"It fits without preemption: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD
             )
     if decision.unproved is not None:
-        yield TextLine(f"A placement that disturbs less may exist; {decision.unproved.text}.")
+        claim = "it needs these victims" if room.pods else "it does not fit"
+        yield TextLine(f"That {claim} is {decision.unproved.text}.")
     if decision.retry_at is not None:
         yield TextLine(f"A toleration ends at {_stamp(decision.retry_at)}; it is retried then.")
 

@@ -177,7 +177,7 @@ class Decision:
     eviction: Eviction | None = None
     retry_at: float | None = None  # when more pods may be evicted, without any change
     growth: Growth | None = None  # of a pod that has its node already
-    unproved: Because | None = None  # why a placement with fewer victims, or with none, may have been missed
+    unproved: Because | None = None  # why it may fit all the same, or with fewer victims
 
     @property
     def nodes(self) -> tuple[str, ...]:
