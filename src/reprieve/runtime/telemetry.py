@@ -1,6 +1,6 @@
 """When each metric changes: a function of events, effects, decisions and plan records.
 
-The scheduler knows nothing of metrics. Their names and labels are defined in ``metrics``. What became of a
+The scheduler knows nothing of metrics. Their names and labels are defined in ``metric_definitions``. What became of a
 plan is read from its records, and never inferred.
 """
 
