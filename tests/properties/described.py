@@ -7,6 +7,7 @@ import numpy as np
 
 from reprieve.model.columns import Ints, Mask, Relation
 from reprieve.model.json import Json
+from reprieve.model.matching_terms import SelectingTerms
 from reprieve.model.pods_by_importance import NO_POD
 from reprieve.model.selectors import (
     ANYWHERE,
@@ -179,13 +180,13 @@ def _mentions(view: Snapshot, row: int) -> Json:
     }
 
 
-def _weights(relation: Relation[T], by_key: Mapping[str, Ints]) -> set[tuple[str, T, int]]:
+def _weights(relation: Relation[T], terms: SelectingTerms) -> set[tuple[str, T, int]]:
     carried = set(relation.codes.tolist())
+    found = zip(terms.codes.tolist(), terms.weights.tolist(), terms.topologies.tolist(), strict=True)
     return {
-        (key, relation.things[code], int(weights[code]))
-        for key, weights in by_key.items()
-        for code in carried
-        if weights[code]
+        (terms.topology_keys[topology], relation.things[code], weight)
+        for code, weight, topology in found
+        if code in carried
     }
 
 

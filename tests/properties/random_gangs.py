@@ -129,7 +129,7 @@ def _container(cpu: int) -> Json:
 def _spec(rng: random.Random, nodes: list[str], features: frozenset[str]) -> Json:
     """What the members of one template have in common."""
     container: Json = {}
-    affinity: Json = {}
+    affinity: dict[str, Json] = {}
     spec: Json = {"affinity": affinity}
     if chance(rng, 0.5):
         spec["tolerations"] = [{"operator": "Exists"}]

@@ -1,4 +1,4 @@
-"""A gang whose members differ fits exactly when there is any way to place it, and otherwise evicts.
+"""A gang whose members differ fits exactly when any placement exists, and preempts only when none does.
 
 Compared with trying everything, on small clusters.
 """

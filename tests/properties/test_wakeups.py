@@ -8,7 +8,7 @@ from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
-from reprieve.scheduler.changes import Change, helpful
+from reprieve.scheduler.queueing_hints import Change, helpful
 from tests.properties.mirrored import mirrored
 from tests.properties.worlds import FEATURES
 

@@ -232,7 +232,8 @@ class JoinGroup:
                 name, priority = group_of(marked[0]), marked[0].spec.priority
                 where = {"nodeName": self.node} if self.node else {}
                 spec = pod_spec("1", priority=priority, schedulingGroup={"podGroupName": name}, **where)
-                cluster.apply([pod(f"{name}-late", spec)])
+                if cluster.store.find(_pod(f"{name}-late")) is None:
+                    cluster.apply([pod(f"{name}-late", spec)])
                 return
             await asyncio.sleep(0.05)
 

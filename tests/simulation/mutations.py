@@ -20,8 +20,6 @@ STATES = ("-m", "tests.simulation.reachable", "2")
 
 
 PYTEST = ("-m", "pytest", "-qx", "-p", "no:cacheprovider")
-# Crowds seldom draw a change that helps one pod of a group alone, or a node that gets its labels late.
-WAITING = (*PYTEST, str(ROOT / "tests/properties/test_waiting_demands.py"))
 WAKING = (*PYTEST, "-k", "wake-", str(ROOT / "tests/scenarios/test_scenarios.py"))
 
 
@@ -190,8 +188,8 @@ MUTATIONS = (
     ),
     Mutation(
         "a group is left in part: a delete that was refused is not sent again",
-        "scheduler/core.py",
-        "        effects.extend(unit_driver.tried_again(state, now))\n",
+        "scheduler/ledger/unit_evictions.py",
+        "        self._due[pod] = now + pause\n",
         "",
         WHOLE,
     ),
@@ -242,11 +240,11 @@ MUTATIONS = (
         "placement/place.py",
         "        codes.update(rejection.reason.code for rejection in found.rejections)\n",
         "        codes = codes or {rejection.reason.code for rejection in found.rejections}\n",
-        WAITING,
+        (*PYTEST, "-k", "every_member", str(ROOT / "tests/unit/placement/test_gang_search.py")),
     ),
     Mutation(
         "a lost wake-up: a node that gets the label of a topology late",
-        "scheduler/changes.py",
+        "scheduler/queueing_hints.py",
         "    Code.OUTSIDE_DOMAIN: _NEW_NODE | {Change.NODE_LABELS, Change.POD_LEFT},\n",
         "    Code.OUTSIDE_DOMAIN: _NEW_NODE,\n",
         WAKING,
@@ -334,8 +332,8 @@ MUTATIONS = (
     Mutation(
         "a pod that terminates after it is gone",
         "scheduler/plan_driver.py",
-        "    state.ledger.terminating.end(target)\n    for",
-        "    for",
+        "    state.ledger.terminating.end(target)\n    yield from unit_driver",
+        "    yield from unit_driver",
         unit("test_core_victims.py"),
     ),
     Mutation(

@@ -138,7 +138,8 @@ def _other_ways(scene: Scene) -> Iterator[Way]:
             unit = scene.state.ledger.unit_evictions.of(call.target)
             if unit is None or not unit.refusals:  # what is tried again succeeds one day
                 yield "failed", repr(call)
-            yield "seen", repr(call)
+            if not scene.whole:  # there, it is like an answer that is lost; otherwise too many states
+                yield "seen", repr(call)
             # With several victims one answer is lost at a time: more would be too many states.
             if scene.is_small or not scene.state.unknown_outcomes._times:
                 yield from ((end, repr(call)) for end in ("lost, done", "lost, not done"))
@@ -168,7 +169,8 @@ def followed(scene: Scene, way: Way) -> Scene:
             cluster.show(a_member(LATE, GROUP, cpu="1", on="n2"))
         case _:
             (effect,) = (effect for effect in scene.calls if repr(effect) == whom)
-            if isinstance(effect, Evict) and what in ("done", "lost, done", "seen") and scene.whole:
+            deletes = isinstance(effect, Evict) and effect.target in cluster.objects
+            if deletes and what in ("done", "lost, done", "seen") and scene.whole:
                 scene = replace(scene, begun=scene.begun or frozenset(_members(scene)))
             _end(cluster, effect, what)
     spent = scene.spent.union({what}.intersection(ONCE))
@@ -416,7 +418,8 @@ class Explored:
         return told[::-1]
 
 
-def explore(victims: int, *, whole: bool = False) -> Explored:
+def explore(victims: int, *, whole: bool = False, most: int | None = None) -> Explored:
+    """``most``: how many states are followed, the nearest first; ways out are not checked then."""
     found = Explored()
     ahead: deque[Scene] = deque()
 
@@ -432,7 +435,7 @@ def explore(victims: int, *, whole: bool = False) -> Explored:
 
     note(beginning(victims, whole=whole), 0, ("begins", ""))
     number = 0
-    while ahead:
+    while ahead and (most is None or number < most):
         scene = ahead.popleft()
         for way in ways(scene):
             found.steps += 1
@@ -444,7 +447,8 @@ def explore(victims: int, *, whole: bool = False) -> Explored:
             if way[0] in ("done", "drained", "time"):
                 found.sure[following].add(number)
         number += 1
-    _check_ways_out(found)
+    if not ahead:
+        _check_ways_out(found)
     return found
 
 

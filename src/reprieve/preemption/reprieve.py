@@ -69,8 +69,8 @@ def pods_that_matter(demand: Demand, view: Snapshot, profile: Profile) -> Mask:
             mask |= view.pods_matching(term)
         for rule in rules_of(ask, required=True):
             mask |= view.pods.matching(rule.selector, frozenset((shape.namespace,)))
-        for weights in view.terms_matching(pod).anti_affinity.values():
-            mask[view.pods.anti_affinity.weighed(weights)[0]] = True
+        for _, pods, _ in view.terms_matching(pod).anti_affinity.carriers(view.pods.anti_affinity):
+            mask[pods] = True
         if shape.claims or shape.disks or shape.inline_volumes:
             mask[_users_of_volumes(view)] = True
     return mask
@@ -131,7 +131,7 @@ class RoomAndPorts:
         self._left[node] = self._left[node] - requests
         self._asked[node] = self._asked[node] | ((requests > 0) & self._counted)
         for wanted in base.pods.shape(pod).ports:
-            holders = base.pods.ports.rows_where(wanted.conflicts_with)
+            holders = base.pods.holders().of_port(wanted)
             self._blocking.update(holders[base.where[holders] == node].tolist())
 
     def suffice(self, gone: Iterable[int]) -> bool:

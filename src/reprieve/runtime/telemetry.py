@@ -1,6 +1,6 @@
 """When each metric changes: a function of events, effects, decisions and plan records.
 
-The scheduler knows nothing of metrics. Their names and labels are defined in ``metrics``. What became of a
+The scheduler knows nothing of metrics. Their names and labels are defined in ``metric_definitions``. What became of a
 plan is read from its records, and never inferred.
 """
 
@@ -12,7 +12,7 @@ from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
 from reprieve.preemption.plan import Why
-from reprieve.runtime.metrics import Metrics
+from reprieve.runtime.metric_definitions import Metrics
 from reprieve.runtime.rejections import Rejections
 from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption
 from reprieve.scheduler.handover import Stage

@@ -17,7 +17,6 @@ from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import UnitKind
 from reprieve.scheduler.binding import assume, give_up
-from reprieve.scheduler.changes import ABOUT_TOLERATIONS, ROOM_AT_RISK, Change
 from reprieve.scheduler.current_context import context_of
 from reprieve.scheduler.decision import (
     Because,
@@ -48,6 +47,7 @@ from reprieve.scheduler.plan_feasibility import awaited, excess_of, still_feasib
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.queue import NO_CHANGES
+from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, ROOM_AT_RISK, Change
 from reprieve.scheduler.reserved_room import placement_in_reserved_room
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target, target_at

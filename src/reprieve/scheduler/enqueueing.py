@@ -13,7 +13,6 @@ from reprieve.model.objects import Node, Pod
 from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler import unit_driver
-from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group import is_complete
@@ -24,6 +23,7 @@ from reprieve.scheduler.plan_outcomes import demand_settled, pod_settled, reason
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.queue import Standing
+from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
@@ -149,7 +149,7 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
     if not isinstance(found, Requester) and state.synced:
         yield from call_off(state, key, reason_not_to_wait(state, key, found), now)
     if not isinstance(found, NotYet) or not found.arriving:
-        state.incomplete_gangs.end(key)
+        state.late_gangs.end(key)
     match found:
         case None:
             state.queue.remove(key)
@@ -157,8 +157,8 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
         case NotYet(text, pods, arriving):
             state.queue.add(key, 0, now, gated=True, only_node=state.only_node(key))
             if arriving:
-                state.incomplete_gangs.begin(key, now)
-            if text and state.synced and (not arriving or state.incomplete_gangs.is_late(key)):
+                state.late_gangs.begin(key, now)
+            if text and state.synced and (not arriving or state.late_gangs.is_late(key)):
                 ours = [pod for pod in pods if state.is_ours(pod.pod)]
                 yield from report_waiting(state.reporter, key, ours, text)
                 group = state.world.groups.group(key.object) if key.kind is DemandKind.GROUP else None
@@ -186,7 +186,7 @@ def holds_changed(state: State, now: float) -> Iterator[Effect]:
 
 def late_gangs(state: State, now: float) -> Iterator[Effect]:
     """Reports on gangs whose missing pods were not created in time."""
-    for key in state.incomplete_gangs.overdue(now):
+    for key in state.late_gangs.overdue(now):
         yield from stand_in_line(state, key, now, changed=False)
 
 

@@ -6,7 +6,7 @@ Nothing has been deleted yet, so a plan that does not hold is made anew. What fo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -59,11 +59,13 @@ def last_look(state: State, key: DemandKey, handover: Handover, now: float) -> L
     look = _wholes(state, units, numbers, handover)
     if not still_feasible(context, handover, look.joined):
         return LastLook(EndReason.NO_LONGER_FITS)
+    if (handover.leaving or handover.gone) and still_feasible(context, replace(handover, victims=())):
+        return LastLook(EndReason.NO_LONGER_NEEDED)  # pods that leave anyway make the room
     if not eligible(units, context.demand, policy.rules, now).allowed[numbers].all():
         return LastLook(EndReason.VICTIMS_CHANGED)
     if _exceeds_more(context, policy, handover, look):
         return LastLook(EndReason.VICTIMS_CHANGED)
-    if not state.queue.has_missed(key):
+    if not state.queue.has_missed(key) and not handover.gone:
         return look
     found = place_together(context.demand, context.view, context.profile, promised=context.promised)
     return look if isinstance(found, Unplaceable) else LastLook(EndReason.NO_LONGER_NEEDED)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.objects import Pod
 from reprieve.scheduler import unit_driver
-from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.explanation import failure_text
@@ -29,6 +28,7 @@ from reprieve.scheduler.handover import (
 )
 from reprieve.scheduler.last_look import last_look
 from reprieve.scheduler.plan_records import EndReason
+from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target
 

@@ -9,8 +9,8 @@ from enum import Enum
 from heapq import heappop, heappush
 from typing import TypeVar
 
-from reprieve.scheduler.changes import AT_ONCE, LOCAL, Change
 from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.queueing_hints import AT_ONCE, LOCAL, Change
 
 NO_CHANGES: frozenset[Change] = frozenset()
 _ENOUGH_DOUBLINGS = 64  # to reach any limit; a thousand would be too large a number

@@ -13,7 +13,6 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Node, Pod, PodGroup
 from reprieve.preemption.policy import Resizes
 from reprieve.preemption.toleration import toleration_of
-from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import (
     NotYet,
@@ -25,7 +24,7 @@ from reprieve.scheduler.demands import (
 from reprieve.scheduler.equivalence import RememberedRefusal
 from reprieve.scheduler.group_runs import GroupRuns
 from reprieve.scheduler.handover import Stage, is_marked
-from reprieve.scheduler.incomplete_gangs import IncompleteGangs
+from reprieve.scheduler.late_gang_reports import LateGangReports
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.unit_evictions import UnitPod
@@ -33,6 +32,7 @@ from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Queue
+from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.status_reporter import StatusReporter
 from reprieve.scheduler.targets import group_target, pod_target
@@ -51,7 +51,7 @@ class State:
         self.plan_log = PlanLog()
         self.faults: dict[Target, str] = {}  # pods whose spec cannot be honoured
         self.reporter = StatusReporter()
-        self.incomplete_gangs = IncompleteGangs()
+        self.late_gangs = LateGangReports()
         self.group_runs = GroupRuns()
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
@@ -74,8 +74,8 @@ class State:
         """When something is to be done even if nothing happens."""
         return min((time for one in self._timed() if (time := one.next_time()) is not None), default=None)
 
-    def _timed(self) -> tuple[Queue | Ledger | IncompleteGangs | UnknownOutcomes[Effect], ...]:
-        return self.queue, self.ledger, self.incomplete_gangs, self.unknown_outcomes
+    def _timed(self) -> tuple[Queue | Ledger | LateGangReports | UnknownOutcomes[Effect], ...]:
+        return self.queue, self.ledger, self.late_gangs, self.unknown_outcomes
 
     def requester(self, key: DemandKey) -> Requester | NotYet | None:
         """The demand of this key as things stand; None if it needs nothing any more."""

@@ -13,7 +13,7 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
 from reprieve.model.pods import is_static
 from reprieve.scheduler.handover import is_marked, mark, reported_without_plan, shown_mark
-from reprieve.scheduler.ledger.unit_evictions import Delete, UnitPod
+from reprieve.scheduler.ledger.unit_evictions import DeleteState, UnitPod
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
@@ -33,7 +33,7 @@ def begin(state: State, unit: str, text: str, pods: tuple[Target, ...]) -> None:
 def accepted(state: State, pod: Target) -> Iterator[Effect]:
     """A delete was accepted, or the pod is shown terminating."""
     one = state.ledger.unit_evictions.of(pod)
-    if one is not None and (one.state is not Delete.SENT or one.refusals):
+    if one is not None and (one.state is not DeleteState.SENT or one.refusals):
         state.ledger.unit_evictions.accepted(pod)
         yield from _named(state, one.group)
 
@@ -46,7 +46,7 @@ def answered(state: State, effect: Effect, now: float) -> Iterator[Effect]:
     if isinstance(effect, Evict):
         told = reported_without_plan(one.pod, one.mark)
         yield from (told,) if told is not None else ()
-    elif one.state is Delete.MARKING and _is_its_mark(effect, one):
+    elif one.state is DeleteState.MARKING and _is_its_mark(effect, one):
         yield from _evicted(state, one, now)
 
 
@@ -62,8 +62,8 @@ def must_know(state: State, effect: Effect) -> bool:
     one = state.ledger.unit_evictions.of(effect.target)
     if one is None:
         return False
-    sent = one.state is Delete.SENT and isinstance(effect, Evict) and not _is_leaving(state, one.pod)
-    again = sent or (one.state is Delete.MARKING and _is_its_mark(effect, one))
+    sent = one.state is DeleteState.SENT and isinstance(effect, Evict) and not _is_leaving(state, one.pod)
+    again = sent or (one.state is DeleteState.MARKING and _is_its_mark(effect, one))
     if again:
         state.ledger.victims.stray([effect])
     return again

@@ -14,7 +14,7 @@ from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import Handover, is_marked, mark
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
-from reprieve.scheduler.ledger.unit_evictions import Delete
+from reprieve.scheduler.ledger.unit_evictions import DeleteState
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
@@ -167,13 +167,13 @@ def _units_are_finished(state: State) -> Iterator[Broken]:
     for one in state.ledger.unit_evictions:
         if _known(state, one.pod) is None:
             yield Broken(one.pod, f"it is to be evicted with {one.unit}, and not known")
-        elif one.state is Delete.SENT and one.pod not in state.ledger.terminating:
+        elif one.state is DeleteState.SENT and one.pod not in state.ledger.terminating:
             yield Broken(one.pod, f"it is evicted with {one.unit}, and does not count as terminating")
-        elif one.state is Delete.REFUSED and not state.ledger.unit_evictions.is_due(one.pod):
+        elif one.state is DeleteState.REFUSED and not state.ledger.unit_evictions.is_due(one.pod):
             yield Broken(one.pod, f"its eviction with {one.unit} was refused, and is not tried again")
-        elif one.state is Delete.REFUSED and _counts_as_terminating(state, one.pod):
+        elif one.state is DeleteState.REFUSED and _counts_as_terminating(state, one.pod):
             yield Broken(one.pod, f"its eviction with {one.unit} was refused, and it counts as terminating")
-        elif one.state is Delete.MARKING and not state.plans.expects(mark(one.pod, one.mark)):
+        elif one.state is DeleteState.MARKING and not state.plans.expects(mark(one.pod, one.mark)):
             yield Broken(one.pod, f"it joined {one.unit}, which is evicted, and nothing marks it")
 
 

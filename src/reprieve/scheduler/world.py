@@ -34,7 +34,6 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.storage import KINDS as STORAGE_KINDS
 from reprieve.model.storage import InUse, Storage, volumes_in_use
 from reprieve.preemption.toleration import toleration_of
-from reprieve.scheduler.changes import Change
 from reprieve.scheduler.group_mirror import GroupMirror
 from reprieve.scheduler.growable_columns import grown, published
 from reprieve.scheduler.ledger.assumed import AssumedPods
@@ -53,6 +52,7 @@ from reprieve.scheduler.object_changes import (
     says_the_same,
 )
 from reprieve.scheduler.pod_rows import PodKey, PodRows
+from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.targets import pod_target
 from reprieve.scheduler.volumes import StorageMirror
 

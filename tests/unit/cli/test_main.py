@@ -73,7 +73,7 @@ def test_a_mistyped_command_gets_a_suggestion() -> None:
 
 @pytest.mark.parametrize("lines", [1, 12], ids=["at once", "in the middle of a scene"])
 def test_a_reader_that_is_gone_ends_a_command_quietly(lines: int) -> None:
-    command = [BIN / "reprieve", "demo", "--no-input", "--scene", "gang"]
+    command = [str(BIN / "reprieve"), "demo", "--no-input", "--scene", "gang"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -14,7 +14,7 @@ from reprieve.placement.demand import Demand, Promised
 from reprieve.placement.effort import Effort
 from reprieve.placement.gang_members import Ties, members_of
 from reprieve.placement.gang_search import place_in_any_order
-from reprieve.placement.place import Placement, Unplaceable
+from reprieve.placement.place import Placement, Unplaceable, place
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.placement.reasons import Code
 from tests.unit.model.things import a_node, a_pod, container
@@ -178,3 +178,13 @@ def test_a_search_among_tied_members_that_ends_early_says_so() -> None:
     demand, view = a_gang(*nodes, *pods, units=4)
     refused(demand, view)
     assert demand.effort.fell_short
+
+
+def test_the_reasons_of_every_member_count_where_the_order_is_fixed() -> None:
+    """A change that helps any of them may help the gang."""
+    demand, view = a_gang(
+        node("n1"), member("a", "9"), member("b", nodeSelector={HOSTNAME: "n2"}), needed=1, units=0
+    )
+    found = place(demand, view)
+    assert isinstance(found, Unplaceable)
+    assert found.codes >= {Code.EXCEEDS_CAPACITY, Code.NODE_AFFINITY}

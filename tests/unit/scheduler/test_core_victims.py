@@ -125,11 +125,12 @@ def test_no_pod_waits_for_members_on_other_nodes() -> None:
     assert cluster.gone("t1").comes_true().unfinished() == {}
 
 
-def test_a_member_that_is_deleted_while_its_group_is_marked_need_not_be_evicted() -> None:
+def test_a_member_that_is_deleted_while_its_group_is_marked_may_make_enough_room_alone() -> None:
     cluster = until(served(NODE, a_node("n2"), *a_whole_group(), NEW), Stage.COMMITTING)
     cluster.deleted("t0")
-    assert until(cluster, Stage.EVICTING).wanted(Evict) == ["t1"]
-    assert cluster.comes_true().places() == {"new": "n1"}
+    assert cluster.does(SetCondition).wanted(Evict) == []
+    assert cluster.comes_true().places() == {"new": "n1", "t1": "n2"}
+    assert cluster.conditions("t1")[MARK] == "False"
 
 
 @pytest.mark.parametrize("stage", OPEN)

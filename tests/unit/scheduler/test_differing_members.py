@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
 from reprieve.placement.profile import Profile
 from reprieve.report.decisions import decision_json, decision_lines
@@ -15,7 +14,7 @@ from tests.unit.scheduler.crowds import a_group, a_member, only_decision
 from tests.unit.scheduler.making import a_node, a_pod
 from tests.unit.scheduler.serving import served
 
-ON_N1: Json = {"nodeSelector": {"kubernetes.io/hostname": "n1"}}
+ON_N1: dict[str, Any] = {"nodeSelector": {"kubernetes.io/hostname": "n1"}}
 
 
 def named_node(name: str, cpu: str = "4") -> KubernetesObject:

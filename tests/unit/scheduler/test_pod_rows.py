@@ -33,8 +33,7 @@ def rows_with(*specs: Json) -> PodRows:
 def weights(table: Pods) -> list[int]:
     """With what weights a web pod is wanted near."""
     shape = compile_pod(a_pod("web", labels={"app": "web"})).shape
-    columns = table.terms_matching(shape, {}).preferred.values()
-    return [int(weight) for column in columns for weight in column if weight]
+    return [int(weight) for weight in table.terms_matching(shape, {}).preferred.weights]
 
 
 def test_terms_that_none_carries_are_forgotten_in_the_end() -> None:

@@ -19,12 +19,12 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.effort import Effort
 from reprieve.placement.profile import Profile
 from reprieve.placement.reasons import Code
-from reprieve.scheduler.changes import Change, helpful
 from reprieve.scheduler.decision import Finding, Growth
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.group_rules import GroupRules, Membership
 from reprieve.scheduler.demands.not_yet import NotYet
 from reprieve.scheduler.demands.pod import reserved_rows, rows_of_pods
+from reprieve.scheduler.queueing_hints import Change, helpful
 from reprieve.scheduler.targets import group_target, pod_target
 from reprieve.scheduler.world import World
 

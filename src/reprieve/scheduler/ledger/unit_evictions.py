@@ -24,7 +24,7 @@ _ENOUGH_DOUBLINGS = 16
 _FOR_GOOD = 2  # refusals; one may be chance
 
 
-class Delete(Enum):
+class DeleteState(Enum):
     MARKING = "marking"  # a late pod is marked before it is deleted
     SENT = "sent"  # in flight or accepted; a delete whose answer was lost counts as sent
     REFUSED = "refused"
@@ -36,7 +36,7 @@ class UnitPod:
     unit: str  # the name of the group that is evicted whole, with its kind
     group: GroupKey  # its own, which may be inside that one
     mark: str  # the text of its mark
-    state: Delete = Delete.SENT
+    state: DeleteState = DeleteState.SENT
     late: bool = False  # it joined after the first delete
     refusals: int = 0
     error: str = ""
@@ -80,7 +80,7 @@ class UnitEvictions:
 
     def join(self, one: UnitPod) -> None:
         """A pod of the unit is shown with a node only now."""
-        self._keep(replace(one, state=Delete.MARKING, late=True))
+        self._keep(replace(one, state=DeleteState.MARKING, late=True))
 
     def admits(self, unit: str, is_over: Callable[[UnitPod], bool]) -> bool:
         """Whether a pod that is shown with a node now may have had it before the first delete."""
@@ -93,15 +93,15 @@ class UnitEvictions:
     # --- deletes ---
 
     def sent(self, pod: Target) -> None:
-        self._keep(replace(self._pods[pod], state=Delete.SENT))
+        self._keep(replace(self._pods[pod], state=DeleteState.SENT))
 
     def marks(self, pod: Target) -> None:
         """A refused pod is marked again before it is deleted."""
-        self._keep(replace(self._pods[pod], state=Delete.MARKING))
+        self._keep(replace(self._pods[pod], state=DeleteState.MARKING))
 
     def accepted(self, pod: Target) -> None:
         """The pod is terminating: earlier refusals do not matter any more."""
-        self._keep(replace(self._pods[pod], state=Delete.SENT, refusals=0, error=""))
+        self._keep(replace(self._pods[pod], state=DeleteState.SENT, refusals=0, error=""))
 
     def refused(self, pod: Target, error: str, now: float) -> None:
         """The API server rejected a call for good: it is made again, ever more slowly."""
@@ -110,7 +110,7 @@ class UnitEvictions:
         pause = _FIRST
         if refusals >= _FOR_GOOD:
             pause = min(_NEXT * 2.0 ** min(refusals - _FOR_GOOD, _ENOUGH_DOUBLINGS), _LONGEST)
-        self._keep(replace(known, state=Delete.REFUSED, refusals=refusals, error=error))
+        self._keep(replace(known, state=DeleteState.REFUSED, refusals=refusals, error=error))
         self._due[pod] = now + pause
 
     def is_due(self, pod: Target) -> bool:

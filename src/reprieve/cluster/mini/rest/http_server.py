@@ -79,6 +79,7 @@ class _Patience:
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:
+        transport.set_write_buffer_limits(high=_SMALL)  # asyncio's own is eight times that with TLS
         self._transport = transport
         self._writes = 0
         self._waits = False

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.config.args import (
+from reprieve.config.reprieve_args import (
     RANKING,
     Budgets,
     BudgetSelectors,

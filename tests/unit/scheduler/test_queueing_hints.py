@@ -1,7 +1,7 @@
 """Which changes waiting demands wait for."""
 
 from reprieve.placement.reasons import Code
-from reprieve.scheduler.changes import ABOUT_TOLERATIONS, HELPS, ROOM_AT_RISK, Change, helpful
+from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, HELPS, ROOM_AT_RISK, Change, helpful
 
 
 def test_every_reason_says_what_would_help() -> None:

@@ -9,7 +9,7 @@ from reprieve.scheduler.demand_key import DemandKey
 _PATIENCE = 5.0  # seconds from the first pod on
 
 
-class IncompleteGangs:
+class LateGangReports:
     def __init__(self) -> None:
         self._due: dict[DemandKey, float] = {}  # the earliest first: all wait equally long
         self._late: set[DemandKey] = set()

@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client import Counter, Gauge, Histogram
 
-from reprieve.runtime.metrics import Metrics
+from reprieve.runtime.metric_definitions import Metrics
 
 
 def doubled(first: float, count: int) -> list[float]:
