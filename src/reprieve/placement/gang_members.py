@@ -70,7 +70,10 @@ def _ties(ask: Ask) -> Iterator[tuple[Ties, frozenset[Code]]]:
         yield Ties.ORDER, frozenset({Code.POD_AFFINITY})
     if rules_of(ask, required=True):
         yield Ties.ORDER, frozenset({Code.SPREAD_SKEW})
-    known = ask.view.storage.claims
-    claims = (known.get((shape.namespace, name)) for name in shape.claims)
-    if any(claim is not None and not claim.bound for claim in claims):
+    if has_unbound_claims(ask.view, shape):
         yield Ties.ORDER, _BOUND  # the first to be placed decides which volume a claim gets
+
+
+def has_unbound_claims(view: Snapshot, shape: Shape) -> bool:
+    claims = (view.storage.claims.get((shape.namespace, name)) for name in shape.claims)
+    return any(claim is not None and not claim.bound for claim in claims)

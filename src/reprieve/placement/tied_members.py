@@ -16,6 +16,7 @@ from reprieve.placement.constraints.pods import pod_affinity
 from reprieve.placement.constraints.ports import host_ports
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.effort import Share
+from reprieve.placement.gang_members import has_unbound_claims
 from reprieve.placement.place import in_all, rate, survey
 from reprieve.placement.profile import Profile
 from reprieve.placement.reasons import Code
@@ -43,10 +44,15 @@ class Seating:
         self.in_order = in_order  # it matters which member is placed first
         self.shape_of = {member: i for i, members in enumerate(shapes) for member in members}
         self.codes: set[Code] = set()  # for what nodes were refused during the search
+        self.claiming: frozenset[int] = (
+            frozenset()
+        )  # shapes with claims that get a volume when they are placed
         self._shapes = shapes  # members of one shape, the most constrained shape first
 
     def search(self, views: tuple[Snapshot, ...], share: Share) -> tuple[Seat, ...] | None:
         """Members and their nodes, in the order in which they were placed."""
+        firsts = [views[0].pods.shape(self.demand.pods[members[0]]) for members in self._shapes]
+        self.claiming = frozenset(i for i, shape in enumerate(firsts) if has_unbound_claims(views[0], shape))
         start = PartialSeating(self, views, (), self._shapes, self.demand.needed)
         found = first_complete(start, share, _KEPT)
         return None if found is None else found.seats
@@ -67,11 +73,10 @@ class PartialSeating:
     @property
     def key(self) -> Hashable:
         """Members of one shape are interchangeable; which volumes claims get depends on the order as well."""
-        shape_of = self.seating.shape_of
+        shape_of, claiming = self.seating.shape_of, self.seating.claiming
         seats = [(shape_of[member], node) for member, node in self.seats]
-        if not (self.seating.in_order and self.views[0].storage.claims):
-            seats.sort()
-        return tuple(seats), tuple(map(len, self.left))
+        in_turn = tuple(seat for seat in seats if seat[0] in claiming)
+        return tuple(sorted(seats)), in_turn, tuple(map(len, self.left))
 
     def successors(self, share: Share) -> Iterator["PartialSeating"]:
         """A member of the first shape goes to each node, the best first; or no more of the shape do.
