@@ -4,8 +4,10 @@ A command's module is imported only when the command is called, so that `--help`
 """
 
 import sys
+import traceback
 from importlib import import_module
 from pathlib import PurePath
+from types import TracebackType
 from typing import Any
 
 import click
@@ -36,6 +38,16 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(f"reprieve.cli.{cmd_name}"), cmd_name)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """click writes the messages of errors itself, and as they are."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            from reprieve.cli.terminal import visible_lines
+
+            error.message = visible_lines(error.message)  # type: ignore[misc]  # click has no other hook
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -53,4 +65,12 @@ def called_as(path: str) -> str:
 
 
 def main() -> Any:
+    sys.excepthook = _print_exception
     return reprieve(prog_name=called_as(sys.argv[0]))
+
+
+def _print_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """The message of an unexpected error may have text of an object, too."""
+    from reprieve.cli.terminal import note
+
+    note("".join(traceback.format_exception(kind, error, trace)).removesuffix("\n"))

@@ -1,4 +1,4 @@
-"""Numbers, amounts and lists as text, for sentences in events, logs and reports."""
+"""Numbers, amounts, lists and text of others as text, for sentences in events, logs and reports."""
 
 import math
 from collections.abc import Sequence
@@ -19,6 +19,17 @@ def listed(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
     if len(names) <= shown + 1:
         return ", ".join(names)
     return f"{', '.join(names[:shown])} and {len(names) - shown} more"
+
+
+def visible(text: str) -> str:
+    """One line with control characters spelled out (``\\x1b``, ``\\n``, ``\\u202e``).
+
+    Names, kinds and messages of objects are text of other people: on a terminal an escape sequence could hide
+    or forge output, and a line break could forge a line.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def clock_time(moment: float, now: float) -> str:
