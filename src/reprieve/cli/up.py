@@ -8,6 +8,8 @@ import errno
 import os
 import socket
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -100,11 +102,11 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
     log_warnings()
     templates = node_templates(shape)
     count = nodes if nodes is not None else 0 if snapshot else 8
-    with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
+    with _home(data_dir) as home:
         wanted = LocalCluster(
             templates,
             count,
-            (data_dir or Path(directory)).absolute() / "kubeconfig",
+            home.absolute() / "kubeconfig",
             host,
             port,
             speed,
@@ -124,6 +126,16 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             raise click.ClickException(f"{snapshot}: {error}") from error
         except ValueError as error:
             raise click.ClickException(f"{shape}: {error}") from error
+
+
+@contextmanager
+def _home(data_dir: Path | None) -> Iterator[Path]:
+    """The directory of the kubeconfig. A cluster with a data directory needs no room anywhere else."""
+    if data_dir is not None:
+        yield data_dir
+        return
+    with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
+        yield Path(directory)
 
 
 def _user(text: str) -> UserInfo:

@@ -4,7 +4,8 @@ The port reads and writes the store directly; only a fault plan can delay, drop 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import partial
 from typing import get_args
 
 from reprieve.cluster.api.codec import Decoded, decode
@@ -34,6 +35,8 @@ from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
+from reprieve.supervision.health import HealthCheck
+from reprieve.supervision.supervisor import Supervisor
 
 _READ = {kind.__name__ for kind in get_args(KubernetesObject)}
 WATCHED = tuple(kind.resource for kind in KINDS if kind.kind in _READ)
@@ -56,7 +59,7 @@ class MiniCluster:
         self._calls = 0
         self._opened = 0
         self._watches: list[FaultyWatch] = []
-        self._tasks: list[asyncio.Task[None]] = []
+        self.supervisor = Supervisor()
 
     # --- the port --------------------------------------------------------------------------------
 
@@ -116,16 +119,22 @@ class MiniCluster:
             "CRD controller": lambda: CrdController(store, clock),
             "event recorder": lambda: EventRecorder(store, clock),
         }
-        self._tasks = [asyncio.create_task(run(enter, clock), name=name) for name, enter in loops.items()]
+        for name, enter in loops.items():
+            self.supervisor.start(name, partial(run, enter, clock))
 
     async def stop(self) -> None:
-        """Stop them; raises the error of one that had failed before."""
-        tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        for ended in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(ended, Exception):
-                raise ended
+        """Stop them, and whatever else the supervisor runs."""
+        await self.supervisor.stop()
+
+    def alive(self) -> Iterator[HealthCheck]:
+        """It can answer, and every task can go on."""
+        yield "ping", ""
+        yield from self.supervisor.checks()
+
+    def ready(self) -> Iterator[HealthCheck]:
+        """Besides, it can store what clients write."""
+        yield from self.alive()
+        yield "storage", self.store.check_writable()
 
     def apply(self, objects: Iterable[Json]) -> list[Stored]:
         """Create or replace each object; a status in it is written as well."""

@@ -6,8 +6,9 @@ owner is gone, and removes references to owners that are gone from dependents th
 owners of kinds that are not served to exist.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
@@ -15,6 +16,7 @@ from reprieve.cluster.mini.controllers.job import TRACKED, untrack
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.kinds import ResourceKind
+from reprieve.cluster.mini.object_guard import ObjectWork, object_guard
 from reprieve.cluster.mini.store import Part, Store
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
@@ -81,24 +83,25 @@ class GarbageCollector:
         self._owned: dict[str, dict[Key, None]] = {}
         self._waiting: dict[Key, str] = {}
         self._doubtful: dict[Key, None] = {}
+        self._guard = object_guard(store, "garbage collector")
         self._served = store.kinds
         self._kinds = _by_name(store.kinds)
         self.informer = Informer(store, tuple(store.kinds))
 
     def step(self) -> float | None:
-        """Read changes and advance every waiting deletion. Only changes give it work: it needs no timer."""
+        """Read changes and advance every waiting deletion. Only changes, and retries, give it work."""
         if self._store.kinds is not self._served:
             self._restart()
         for change in self.informer.poll():
-            self._see(change)
-        for key, finalizer in list(self._waiting.items()):
-            with suppress(ApiError):  # a concurrent write won; the next change shows its result
-                self._advance(key, finalizer)
+            work = ObjectWork("observe", change.object.key)
+            self._guard.run(work, partial(self._see, change), at_once=change.type is EventType.DELETED)
+        for key in list(self._waiting):
+            self._guard.run(ObjectWork("delete dependents of", key), partial(self._advance, key))
         doubtful, self._doubtful = self._doubtful, {}
         for key in doubtful:
-            with suppress(ApiError):
-                self._collect(key)
-        return None
+            self._guard.run(ObjectWork("collect", key), partial(self._collect, key))
+        self._guard.retry_due()
+        return self._guard.next_at()
 
     def _restart(self) -> None:
         """Relist when the set of served kinds has changed."""
@@ -111,10 +114,10 @@ class GarbageCollector:
         key = change.object.key
         known = self._facts.pop(key, None)
         self._waiting.pop(key, None)
-        for owner in known.owners if known is not None else ():
-            self._owned[owner.uid].pop(key, None)
-            if not self._owned[owner.uid]:
-                del self._owned[owner.uid]
+        for uid in {owner.uid: None for owner in known.owners} if known is not None else ():
+            self._owned[uid].pop(key, None)
+            if not self._owned[uid]:
+                del self._owned[uid]
         if change.type is EventType.DELETED:
             self._doubtful.update(self._owned.get(change.object.uid, {}))
             return
@@ -130,23 +133,30 @@ class GarbageCollector:
 
     # --- owners that wait for their dependents ---------------------------------------------------
 
-    def _advance(self, key: Key, finalizer: str) -> None:
+    def _advance(self, key: Key) -> None:
+        finalizer = self._waiting.get(key)
+        if finalizer is None:
+            return  # it was released, or is gone, since it was set aside
+        with suppress(ApiError):  # a concurrent write won; the next change shows its result
+            self._release_dependents(key, finalizer)
+
+    def _release_dependents(self, key: Key, finalizer: str) -> None:
         uid = self._facts[key].metadata.uid
         owned = list(self._owned.get(uid, ()))
-        if finalizer == ORPHAN:
-            for one in owned:
-                self._store.patch(one, lambda body: _orphaned(body, (uid,)), Part.MAIN)
-        else:
-            for one in owned:
-                self._delete_dependent(one, uid)
-            if any(self._blocks_owner(one, uid) for one in owned):
-                return
-        self._store.patch(key, lambda body: _released(body, finalizer), Part.MAIN, uid)
+        step, act = ("orphan", self._orphan) if finalizer == ORPHAN else ("delete", self._delete_dependent)
+        for one in owned:
+            self._guard.run(ObjectWork(step, one), partial(_unless_refused, act, one, uid))
+        holds = self._names_owner if finalizer == ORPHAN else self._blocks_owner
+        if not any(holds(one, uid) for one in owned):
+            self._store.patch(key, lambda body: _released(body, finalizer), Part.MAIN, uid)
+
+    def _orphan(self, key: Key, owner: str) -> None:
+        self._store.patch(key, lambda body: _orphaned(body, (owner,)), Part.MAIN)
 
     def _delete_dependent(self, key: Key, owner: str) -> None:
         """Delete a dependent before its owner, unless another owner keeps it."""
-        facts = self._facts[key]
-        if facts.metadata.deletion_timestamp is not None:
+        facts = self._facts.get(key)
+        if facts is None or facts.metadata.deletion_timestamp is not None:
             return
         if any(other.uid != owner and self._stays(other, key) for other in facts.owners):
             self._store.patch(key, lambda body: _without_owners(body, (owner,)), Part.MAIN)
@@ -161,6 +171,9 @@ class GarbageCollector:
         key = owner.key(self._kinds, owned.namespace)
         return self._exists(owner, owned) and (key is None or self._waiting.get(key) != FOREGROUND)
 
+    def _names_owner(self, key: Key, owner: str) -> bool:
+        return any(o.uid == owner for o in self._now(key).owners)
+
     def _blocks_owner(self, key: Key, owner: str) -> bool:
         """Whether the owner must wait for it: it still exists and sets blockOwnerDeletion."""
         return any(o.uid == owner and o.block_owner_deletion for o in self._now(key).owners)
@@ -168,6 +181,10 @@ class GarbageCollector:
     # --- owners that are gone --------------------------------------------------------------------
 
     def _collect(self, key: Key) -> None:
+        with suppress(ApiError):  # a concurrent write won; the next change shows its result
+            self._delete_without_owners(key)
+
+    def _delete_without_owners(self, key: Key) -> None:
         facts = self._now(key)
         gone = [owner.uid for owner in facts.owners if not self._exists(owner, key)]
         if not gone:
@@ -191,6 +208,12 @@ class GarbageCollector:
             return True
         found = self._store.find(key)
         return found is not None and found.uid == owner.uid
+
+
+def _unless_refused(act: Callable[[Key, str], None], key: Key, owner: str) -> None:
+    """A concurrent write may win; the next change shows its result."""
+    with suppress(ApiError):
+        act(key, owner)
 
 
 def _read(raw: bytes) -> _Facts | None:

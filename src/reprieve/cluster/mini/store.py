@@ -56,7 +56,7 @@ class Store:
         kept_changes: int = KEPT_CHANGES,
         backend: SqliteBackend | None = None,
     ) -> None:
-        self._clock = clock
+        self.clock = clock
         self._built_in = kinds
         self._backend = backend
         self._objects: dict[str, dict[Key, Stored]] = {resource: {} for resource in kinds}
@@ -73,6 +73,10 @@ class Store:
         for resource in kinds:
             self._objects.setdefault(resource, {})
         return kinds
+
+    def check_writable(self) -> str:
+        """What keeps changes from being stored; empty if nothing does."""
+        return self._backend.check_writable() if self._backend is not None else ""
 
     # --- reading -------------------------------------------------------------------------------------
 
@@ -142,7 +146,7 @@ class Store:
             "apiVersion": kind.api_version,
             "kind": kind.kind,
             **body,
-            "metadata": born(meta, key, version, self._clock()),
+            "metadata": born(meta, key, version, self.clock()),
         }
         if kind.generation is not GenerationRule.NONE:
             made["metadata"]["generation"] = 1
@@ -154,7 +158,7 @@ class Store:
         """Store an object of another cluster, with its UID, timestamps and status."""
         kind = self.kinds[resource]
         key = key_of(kind, body)
-        meta = {**born({}, key, self.version + 1, self._clock()), **adopted(metadata_of(body))}
+        meta = {**born({}, key, self.version + 1, self.clock()), **adopted(metadata_of(body))}
         made = {"apiVersion": kind.api_version, **body, "kind": kind.kind, "metadata": meta}
         return self._put(key, made, self.find(key))
 
@@ -194,12 +198,12 @@ class Store:
         meta: Json = body["metadata"]
         held = _held(meta, held_by)
         if "deletionTimestamp" in meta:
-            changed = _shortened(meta, grace, self._clock()) or held
+            changed = _shortened(meta, grace, self.clock()) or held
         else:
             seconds = _grace(self.kinds[key.resource], body, grace)
             changed = seconds > 0 or bool(meta.get("finalizers"))
             if changed:
-                _mark_deleted(meta, seconds, self._clock())
+                _mark_deleted(meta, seconds, self.clock())
         if not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds", 0):
             self._remove(old, body)
             return None
@@ -256,7 +260,7 @@ class Store:
 
 class _DryRun(Store):
     def __init__(self, base: Store) -> None:
-        self._clock = base._clock
+        self.clock = base.clock
         self.kinds = base.kinds
         self._history = base._history
         self._objects = base._objects
