@@ -5,9 +5,12 @@
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from reprieve.scheduler.set_aside import SchedulerFailure
 
 settings.register_profile(
     "default",
@@ -38,15 +41,29 @@ class _Collecting(logging.Handler):
 
 
 @pytest.fixture(autouse=True)
-def _contained(request: pytest.FixtureRequest) -> Iterator[list[logging.LogRecord]]:
-    """Supervision logs an unexpected exception and goes on, where a test should fail."""
+def _contained(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[logging.LogRecord]]:
+    """Supervision logs an unexpected exception and goes on, where a test should fail.
+
+    A scheduler without a loop around it logs nothing: there, the record of the exception tells.
+    """
     collecting, log = _Collecting(), logging.getLogger("reprieve.supervision.mishaps")
     log.addHandler(collecting)
-    yield collecting.records
-    log.removeHandler(collecting)
-    if "mishaps" not in request.fixturenames:
+    if "mishaps" in request.fixturenames:
+        yield collecting.records
+    else:
+        make = SchedulerFailure.__init__
+
+        def raise_it(failure: SchedulerFailure, *args: Any) -> None:
+            make(failure, *args)
+            raise failure.error
+
+        monkeypatch.setattr(SchedulerFailure, "__init__", raise_it)
+        yield collecting.records
         told = [logging.Formatter().format(record) for record in collecting.records]
         assert not told, "\n".join(told)
+    log.removeHandler(collecting)
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ _OUTCOMES = {
     Outcome.WAITING: "Waits",
     Outcome.UNSCHEDULABLE: "Unschedulable",
     Outcome.FITS: "FitsInPlace",
+    Outcome.ERROR: "Error",
 }
 
 
@@ -59,6 +60,8 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
             yield from _preemption_lines(room)
         case Outcome.UNSCHEDULABLE:
             yield from _refusal_lines(decision)
+        case Outcome.ERROR:
+            yield TextLine(f"No decision: {decision.text}.", LineStyle.BAD)
         case Outcome.FITS:
             yield TextLine(
                 f"It fits without preemption: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD

@@ -21,6 +21,7 @@ from reprieve.runtime.lines import Asked, Began, Entry, Observed, Recorded, Unre
 from reprieve.runtime.observers import Machine
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.plan_records import PlanRecord
+from reprieve.scheduler.set_aside import SchedulerFailure
 
 _SUFFIX = ".jsonl"
 _DIGITS = 8
@@ -136,6 +137,9 @@ class Journaled:
 
     def records(self) -> tuple[PlanRecord, ...]:
         return self._machine.records()
+
+    def failures(self) -> tuple[SchedulerFailure, ...]:
+        return self._machine.failures()
 
     def next_time(self) -> float | None:
         return self._machine.next_time()

@@ -28,6 +28,7 @@ from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Queue
+from reprieve.scheduler.set_aside import SchedulerFailure, SetAsideEvents
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.status_reporter import StatusReporter
 from reprieve.scheduler.targets import pod_target
@@ -56,6 +57,8 @@ class State:
         self.preemption_backoff = PreemptionBackoff()
         self.unknown_outcomes: UnknownOutcomes[Effect] = UnknownOutcomes()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
+        self.set_aside = SetAsideEvents()
+        self.failures: list[SchedulerFailure] = []  # those of the last step
         self.refused: RememberedRefusal | None = None  # the last decision, if that was one
         self.synced = False
         self._now = -inf
@@ -73,7 +76,10 @@ class State:
 
     def _timed(
         self,
-    ) -> tuple[Queue | Ledger | Plans | TerminatingPods | IncompleteGangs | UnknownOutcomes[Effect], ...]:
+    ) -> tuple[
+        Queue | Ledger | Plans | TerminatingPods | IncompleteGangs | UnknownOutcomes[Effect] | SetAsideEvents,
+        ...,
+    ]:
         return (
             self.queue,
             self.ledger,
@@ -81,6 +87,7 @@ class State:
             self.terminating,
             self.incomplete_gangs,
             self.unknown_outcomes,
+            self.set_aside,
         )
 
     def requester(self, key: DemandKey) -> Requester | NotYet | None:

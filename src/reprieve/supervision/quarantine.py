@@ -50,3 +50,7 @@ class Quarantine(Generic[K]):
 
     def next_at(self) -> float | None:
         return min((aside.until for aside in self._aside.values()), default=None)
+
+    def shift(self, seconds: float) -> None:
+        """The clock was put back."""
+        self._aside = {key: SetAside(a.failures, a.until + seconds) for key, a in self._aside.items()}

@@ -11,7 +11,7 @@ from operator import attrgetter
 
 import msgspec
 
-from reprieve.cluster.api.timestamps import Clock, moment, stamp
+from reprieve.cluster.api.timestamps import LAST_MOMENT, Clock, moment, stamp
 from reprieve.cluster.mini.custom_kinds import DEFINITIONS, defined_kinds
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found
 from reprieve.cluster.mini.kinds import BY_RESOURCE, GenerationRule, ResourceKind, StatusSubresource, peek
@@ -200,7 +200,9 @@ class Store:
         if "deletionTimestamp" in meta:
             changed = _shortened(meta, grace, self.clock()) or held
         else:
-            seconds = _grace(self.kinds[key.resource], body, grace)
+            # No longer than can be written as a time: Kubernetes accepts any number, which overflows there.
+            longest = LAST_MOMENT - int(self.clock()) - 1
+            seconds = min(_grace(self.kinds[key.resource], body, grace), longest)
             changed = seconds > 0 or bool(meta.get("finalizers"))
             if changed:
                 _mark_deleted(meta, seconds, self.clock())
