@@ -6,6 +6,7 @@ Made from the decision alone, so that it reads the same when the objects it name
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from reprieve.model.formatting import writable
 from reprieve.model.json import Json
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
 from reprieve.scheduler.decision import (
@@ -286,4 +287,5 @@ def _because_json(because: Because | None) -> Json | None:
 
 
 def _stamp(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    when = datetime.fromtimestamp(writable(moment), UTC)
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

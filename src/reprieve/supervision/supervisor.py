@@ -26,6 +26,7 @@ class _Supervised:
 class Supervisor:
     def __init__(self) -> None:
         self._tasks: dict[str, _Supervised] = {}
+        self._stuck = asyncio.Event()
 
     def start(self, name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
         """Run a task until it returns or is cancelled; its name is its own."""
@@ -49,6 +50,11 @@ class Supervisor:
             stuck = one.failures >= _MOST_FAILURES and not steady
             yield name, f"failed {one.failures} times in a row: {one.last}" if stuck else ""
 
+    async def until_stuck(self) -> str:
+        """Returns a sentence once a task has failed several times in a row."""
+        await self._stuck.wait()
+        return next((f"{name} {wrong}" for name, wrong in self.checks() if wrong), "a task cannot go on")
+
     def _forget(self, name: str, supervised: _Supervised) -> None:
         if self._tasks.get(name) is supervised:
             del self._tasks[name]
@@ -65,6 +71,8 @@ class Supervisor:
                 one.started = None
                 one.failures = 1 if loop.time() - began >= _STEADY_SECONDS else one.failures + 1
                 one.last = description_of(error)
+                if one.failures >= _MOST_FAILURES:
+                    self._stuck.set()
                 pause = pause_after(one.failures)
                 log_mishap(name, error, pause)
             await asyncio.sleep(pause)

@@ -24,6 +24,7 @@ from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, KINDS, ResourceKin
 from reprieve.cluster.mini.kubelet import DEFAULT_TIMING, Kubelets, KubeletTiming
 from reprieve.cluster.mini.metadata import key_of, metadata_of
 from reprieve.cluster.mini.namespace_controller import NamespaceController
+from reprieve.cluster.mini.object_guard import report_unreadable
 from reprieve.cluster.mini.resource_quota import ResourceQuotaController
 from reprieve.cluster.mini.scheduler_calls import call, key_of_target
 from reprieve.cluster.mini.sqlite_backend import SqliteBackend, StorageError
@@ -34,8 +35,9 @@ from reprieve.cluster.port import Answer, ClusterEvent, Lost, Refused, Succeeded
 from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.json import Json
-from reprieve.model.objects import KubernetesObject
+from reprieve.model.objects import KubernetesObject, Problem, Ref
 from reprieve.supervision.health import HealthCheck
+from reprieve.supervision.mishaps import log_mishap
 from reprieve.supervision.supervisor import Supervisor
 
 _READ = {kind.__name__ for kind in get_args(KubernetesObject)}
@@ -109,6 +111,7 @@ class MiniCluster:
 
     def start(self) -> None:
         """Start kubelets and controllers on the running event loop."""
+        report_unreadable(self.store)
         store, clock, delays = self.store, self.clock, delays_at(self._timing.speed)
         loops: dict[str, Callable[[], ControlLoop]] = {
             "kubelets": lambda: Kubelets(store, clock, self._timing),
@@ -179,7 +182,12 @@ def sight_of(change: WatchEvent) -> ClusterEvent:
     target = target_of(change.object)
     if change.type is EventType.DELETED:
         return Gone(target, str(change.version))
-    read = decode(change.object.raw)
+    try:
+        read = decode(change.object.raw)
+    except Exception as error:  # one object must not end the watch of all others
+        log_mishap(f"watch of the scheduler: decoding {target}", error)
+        ref = Ref(kind=target.kind, namespace=target.namespace, name=target.name)
+        return Unread(target, Problem(ref=ref, path="", expected="an object that can be decoded"))
     if isinstance(read, Decoded):
         return Seen(read.object, read.unserved)
     return Unread(target, read.problem)

@@ -13,7 +13,7 @@ from reprieve.cluster.mini.store import Store, parsed
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.effects import Announce, Target, Tone
 from reprieve.supervision.guard import Guard
-from reprieve.supervision.mishaps import description_of
+from reprieve.supervision.mishaps import description_of, log_mishap
 from reprieve.supervision.quarantine import SetAside
 
 _EVENTS = "events"
@@ -34,6 +34,15 @@ class ObjectWork(NamedTuple):
 ObjectGuard = Guard[ObjectWork]
 
 
+def report_unreadable(store: Store) -> None:
+    """Objects that the store could not load: they stay on disk, and count as absent."""
+    for key, error in store.unreadable.items():
+        work = ObjectWork("load", key)
+        log_mishap(f"store: {work}", error)
+        with suppress(ApiError, StorageError):
+            _announce(store, "store", work, error)
+
+
 def object_guard(store: Store, component: str) -> ObjectGuard:
     def report(work: ObjectWork, error: Exception, _: SetAside) -> None:
         # The event is a courtesy: the log has it already.
@@ -49,7 +58,7 @@ def _announce(store: Store, component: str, work: ObjectWork, error: Exception) 
         return
     found = store.find(key)
     target = Target(kind.kind, key.namespace, key.name, found.uid if found is not None else "")
-    note = f"{component}: {work.step} failed and is retried later: {description_of(error)}"
+    note = f"{component}: cannot {work.step} this object, which is set aside: {description_of(error)}"
     event = Announce(target, Tone.WARNING, "InternalError", "SetAside", note[:_LONGEST_NOTE], once=str(work))
     announce(store, event, store.clock(), component)
 

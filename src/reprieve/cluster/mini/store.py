@@ -60,11 +60,28 @@ class Store:
         self._built_in = kinds
         self._backend = backend
         self._objects: dict[str, dict[Key, Stored]] = {resource: {} for resource in kinds}
+        self.unreadable: dict[Key, Exception] = {}  # objects that the backend has, and that are not loaded
         kept = backend.read() if backend is not None else PersistedState()
         for stored in kept.objects:
-            self._objects.setdefault(stored.key.resource, {})[stored.key] = stored
-        self._history = WatchCache(kept_changes, kept.changes)
+            self._load(stored)
+        self._history = WatchCache(kept_changes, [self._readable(change) for change in kept.changes])
         self.kinds = self._all_kinds()
+
+    def _load(self, stored: Stored) -> None:
+        """One unreadable object must not keep the others from being loaded."""
+        try:
+            _decode_head(stored.raw)
+        except msgspec.MsgspecError as error:
+            self.unreadable[stored.key] = error
+        else:
+            self._objects.setdefault(stored.key.resource, {})[stored.key] = stored
+
+    def _readable(self, change: WatchEvent) -> WatchEvent:
+        """A watch that resumes is sent no object that it could not read."""
+        if change.object.key not in self.unreadable:
+            return change
+        before = None if change.before is None else _stub(change.before)
+        return WatchEvent(change.version, change.type, _stub(change.object), before)
 
     def _all_kinds(self) -> Mapping[str, ResourceKind]:
         """By resource: built-in kinds, and those of stored CustomResourceDefinitions."""
@@ -276,6 +293,23 @@ class _DryRun(Store):
 
     def _remove(self, old: Stored, body: Json) -> Stored:
         return self._stored(old.key, body)
+
+
+class _Head(msgspec.Struct):
+    """What every stored object has."""
+
+    metadata: dict[str, msgspec.Raw]
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
+
+
+def _stub(stored: Stored) -> Stored:
+    """An object of which no more is known than its key."""
+    key, version = stored.key, str(stored.version)
+    scope = {"namespace": key.namespace} if key.namespace else {}
+    body = {"metadata": {"name": key.name, **scope, "uid": stored.uid, "resourceVersion": version}}
+    return Stored(key, stored.uid, stored.version, _encode(body))
 
 
 def parsed(stored: Stored) -> Json:
