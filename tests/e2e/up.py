@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -43,10 +44,17 @@ def cluster_killed(*flags: str) -> Iterator[Path]:
 
 
 @contextmanager
-def process_of(*flags: str) -> "Iterator[subprocess.Popen[str]]":
-    """However it ends, nothing stays."""
+def process_of(*flags: str, room: int = 0) -> "Iterator[subprocess.Popen[str]]":
+    """However it ends, nothing stays. ``room``: bytes that a file may have, if the disk is full."""
     command = [REPRIEVE, "up", "--shape", "cpu16", "--speed", "30", *flags]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    limit = (room or resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+    ) as process:
         try:
             yield process
         finally:
