@@ -47,14 +47,10 @@ def cluster_killed(*flags: str) -> Iterator[Path]:
 def process_of(*flags: str, room: int = 0) -> "Iterator[subprocess.Popen[str]]":
     """However it ends, nothing stays. ``room``: bytes that a file may have, if the disk is full."""
     command = [REPRIEVE, "up", "--shape", "cpu16", "--speed", "30", *flags]
-    limit = (room or resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
-    ) as process:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room or soft, hard))  # the process inherits it
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         try:
             yield process
         finally:
