@@ -51,7 +51,7 @@ def test_it_is_retried_ever_more_slowly_and_then_as_ever() -> None:
     shop = Workshop()
     shop.failing = {"a"}
     shop.work("a")
-    moments = []
+    moments: list[float] = []
     while (at := shop.guard.next_at()) is not None and len(moments) < 5:
         moments.append(at)
         shop.now = at - 0.01

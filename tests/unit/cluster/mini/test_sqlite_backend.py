@@ -311,7 +311,7 @@ def test_readyz_tells_of_a_full_disk(tmp_path: Path, disk: type[Disk]) -> None:
         backend = SqliteBackend(tmp_path)
         cluster = MiniCluster(clock, backend=backend)
         server = serve(cluster, "secret")
-        answers = []
+        answers: list[tuple[int, bytes]] = []
         for full in (False, True, False):
             disk.is_full = full
             with suppress(StorageError):
