@@ -181,7 +181,7 @@ def test_a_pod_that_is_changed_is_decided_at_once(undecidable: set[str]) -> None
 
 
 def test_what_was_begun_for_a_gang_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    assume: Callable[..., Any] = deciding.assume
+    assume: Callable[..., Any] = binding.assume
     calls = []
 
     def assume_some(*args: Any) -> Any:
