@@ -1,6 +1,6 @@
 """The log: its form (JSON, or text for people), its verbosity, and what never gets into it.
 
-That is secrets, and control characters of the text of others. What is logged is decided by the modules that
+That is secrets, and control characters in text that users chose. What is logged is decided by the modules that
 log.
 """
 

@@ -90,7 +90,7 @@ def test_a_task_that_has_ended_has_no_check() -> None:
 
 
 @pytest.mark.usefixtures("mishaps")
-def test_somebody_can_wait_for_a_task_that_cannot_go_on() -> None:
+def test_a_caller_can_wait_for_a_task_that_cannot_go_on() -> None:
     async def main() -> tuple[str, float]:
         supervisor = Supervisor()
         supervisor.start("task", failing()[1])

@@ -1,6 +1,6 @@
 """How a component of the cluster runs: it takes a step at every change, and when its timer is due.
 
-A step that raises anything but an error of storage ends the loop: whoever runs it starts it again.
+A step that raises anything but a StorageError ends the loop: the supervisor starts it again.
 """
 
 import asyncio

@@ -213,7 +213,7 @@ def _make_private(path: Path) -> None:
 
 
 def _make_private_directory(directory: Path) -> None:
-    """Not one that others share, such as /tmp, or that has files of somebody else's."""
+    """Not one that is shared, such as /tmp, or that has files of other programs."""
     directory.mkdir(mode=_PRIVATE_DIRECTORY, parents=True, exist_ok=True)
     is_ours = (directory / FILE).exists() or not any(directory.iterdir())
     if is_ours and not directory.stat().st_mode & stat.S_ISVTX:
