@@ -25,8 +25,8 @@ def listed(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
 def visible(text: str) -> str:
     """One line with control characters spelled out (``\\x1b``, ``\\n``, ``\\u202e``).
 
-    Users choose the names, kinds and messages of objects: on a terminal an escape sequence could hide or forge
-    output, and a line break could forge a line.
+    Users choose the names, kinds and messages of objects: on a terminal an escape sequence could hide or
+    forge output, and a line break could forge a line.
     """
     if text.isprintable():
         return text

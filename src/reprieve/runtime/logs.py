@@ -1,7 +1,6 @@
 """The log: its form (JSON, or text for people), its verbosity, and what never gets into it.
 
-That is secrets, and control characters in text that users chose. What is logged is decided by the modules that
-log.
+That is secrets, and control characters in text that users chose. The modules that log decide what is logged.
 """
 
 import json
