@@ -298,7 +298,7 @@ class _DryRun(Store):
 class _Head(msgspec.Struct):
     """What every stored object has."""
 
-    metadata: dict[str, msgspec.Raw]
+    metadata: msgspec.Raw
 
 
 _decode_head = msgspec.json.Decoder(_Head).decode
