@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 KUBECTL := $(VENV)/.kubectl
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test bench soak observed format lock clean
+.PHONY: help venv demo test coverage bench soak observed format lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -38,6 +38,9 @@ test: venv $(KUBECTL)  ## format, lint, types, import contracts, every test
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
+coverage: venv $(KUBECTL)  ## branch coverage of the same tests, as a table
+	$(BIN)/python -m pytest -n 2 --cov=reprieve --cov-branch --cov-report=term:skip-covered $(ARGS)
+
 soak: venv $(KUBECTL)  ## the same tests, with many more random examples
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=soak $(ARGS)
 
@@ -62,5 +65,5 @@ lock:  ## pin what pyproject.toml asks for, with hashes; newer versions with ARG
 	@echo setuptools | $(PIN) --upgrade --constraint requirements.lock -o deploy/requirements.lock pyproject.toml -
 
 clean:  ## remove what make made
-	rm -rf $(VENV) .venv-lock build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-lock build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -16,6 +16,7 @@ OFFENCES = {
     "cluster/port.py": "from reprieve.placement import place",
     "preemption/toleration.py": "from reprieve.preemption import units",
     "scheduler/core.py": "from time import sleep",
+    "scheduler/ledger/assumed.py": "from reprieve.scheduler import world",
     "report/why.py": "from reprieve.scheduler import core",
     "cli/up.py": "from reprieve.cluster.mini import store",
     "runtime/loop.py": "from reprieve.config import gates",
@@ -37,6 +38,10 @@ EMPTY = [
     "preemption/resize.py",
     "preemption/units.py",
     "scheduler/decision.py",
+    "scheduler/handover.py",
+    "scheduler/plans.py",
+    "scheduler/state.py",
+    "scheduler/world.py",
 ]
 
 

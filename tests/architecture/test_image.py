@@ -9,7 +9,7 @@ DEPLOY = ROOT / "deploy"
 
 
 def entries(lock: str) -> dict[str, str]:
-    """Each package of a lock, with its version and hashes; for which Python depends on who needs it."""
+    """Each package of a lock, with its version and hashes; the Python versions depend on the dependents."""
     text = re.sub(r"(?m)^#.*\n| ; .*(?= \\$)", "", lock)
     return {re.split(r"==", block)[0]: block for block in re.split(r"(?m)^(?=[a-z])", text) if block}
 

@@ -36,6 +36,21 @@ def test_every_part_of_the_package_is_in_the_layout() -> None:
     assert parts - shown == {"__init__.py", "__pycache__"} & parts
 
 
+def test_every_module_is_in_the_layout() -> None:
+    shown = {ROOT / path for path in drawn()}
+    modules = {path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"}
+    packages = {path.parent for path in modules} - {PACKAGE}
+    assert sorted(str(path.relative_to(ROOT)) for path in (modules | packages) - shown) == []
+
+
+def test_the_walk_of_a_decision_names_functions_that_exist() -> None:
+    (walk,) = code_blocks(ROOT / "ARCHITECTURE.md", "walk")
+    steps = [line.split(maxsplit=2) for line in walk.splitlines()]
+    assert [int(number) for _, number, _ in steps] == [*range(1, len(steps) + 1)]
+    assert len(steps) <= 15
+    assert all(callable(pkgutil.resolve_name(name)) for name, _, _ in steps)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_modules_and_files_that_are_named_exist(page: Path) -> None:
     for name in re.findall(r"`(reprieve\.(?!dev\b)[\w.]+)`", page.read_text()):

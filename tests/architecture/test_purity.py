@@ -1,4 +1,4 @@
-"""What decides asks nobody for the time or for chance, and reads and writes nothing.
+"""Code that decides has no clock and no randomness, and reads and writes nothing.
 
 The import contracts keep whole modules out. This finds what comes in through an innocent module
 (`datetime.now()`, `np.random`) or needs no import at all (`open`, `print`).

@@ -1,4 +1,4 @@
-"""Prose speaks of pods, calls and plans as things: at most a few of *who, nobody, he* in 1,000 words."""
+"""Prose speaks of pods, calls and plans as things: at most a few pronouns of persons in 1,000 words."""
 
 import ast
 import io

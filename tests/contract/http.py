@@ -1,7 +1,7 @@
-"""A mini cluster that is served over HTTP, and somebody who speaks to it."""
+"""A mini cluster that is served over HTTP, and an administrator that uses it."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -10,13 +10,20 @@ from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
 from reprieve.cluster.mini.bootstrap import standard_objects
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.rest.api_server import ApiServer
-from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
+from reprieve.cluster.mini.rest.api_status import failure, refusal
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, Stream
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
+from reprieve.cluster.mini.rest.query_parameters import forbidden
 from reprieve.model.json import Json
 from tests.contract.operators import HttpOperator
 
 TOKEN = "secret"
+NO_PROGRESS = (
+    "a watch stream was requested by the client but the required storage feature"
+    " RequestWatchProgress is disabled"
+)
 
 
 class WatchfulFront(ApiServer):
@@ -32,6 +39,29 @@ class WatchfulFront(ApiServer):
         return super().answer(request)
 
 
+class UnstreamedFront(WatchfulFront):
+    """Rejects streamed lists, as a server without them does: Kubernetes before 1.32."""
+
+    def answer(self, request: ApiRequest) -> Answer:
+        return self.refuse() if "sendInitialEvents" in request.query else super().answer(request)
+
+    def refuse(self) -> Answer:
+        why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        return refusal(forbidden("sendInitialEvents", why))
+
+
+class ProgresslessFront(UnstreamedFront):
+    """Accepts streamed lists and ends them with an event, as a server does whose etcd lacks progress
+    notifications."""
+
+    def refuse(self) -> Answer:
+        return Stream(_ended_by(ApiError(500, "InternalError", NO_PROGRESS)))
+
+
+async def _ended_by(error: ApiError) -> AsyncGenerator[bytes, None]:
+    yield json.dumps({"type": "ERROR", "object": failure(error)}).encode() + b"\n"
+
+
 @dataclass(frozen=True)
 class MiniOperator(HttpOperator):
     access: Access
@@ -43,8 +73,10 @@ class MiniOperator(HttpOperator):
 
 
 @asynccontextmanager
-async def served(mini: MiniCluster) -> AsyncIterator[MiniOperator]:
-    front = WatchfulFront(mini)
+async def served(
+    mini: MiniCluster, new_front: Callable[[MiniCluster], WatchfulFront] = WatchfulFront
+) -> AsyncIterator[MiniOperator]:
+    front = new_front(mini)
     async with HttpServer(front, ListenAddress()) as server:
         access = Access(Login(KubeconfigCluster(server=server.url), KubeconfigUser(token=TOKEN)))
         async with connected(access) as connection:
@@ -64,6 +96,8 @@ async def living(clock: Callable[[], float], objects: Iterable[Json] = ()) -> As
 
 
 @asynccontextmanager
-async def living_cluster(clock: Callable[[], float]) -> AsyncIterator[MiniOperator]:
-    async with living(clock) as mini, served(mini) as operator:
+async def living_cluster(
+    clock: Callable[[], float], new_front: Callable[[MiniCluster], WatchfulFront] = WatchfulFront
+) -> AsyncIterator[MiniOperator]:
+    async with living(clock) as mini, served(mini, new_front) as operator:
         yield operator

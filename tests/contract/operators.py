@@ -1,4 +1,4 @@
-"""Somebody with rights to everything, who speaks to an API server over HTTP."""
+"""An administrator with all permissions, over HTTP."""
 
 from dataclasses import dataclass
 

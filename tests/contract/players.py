@@ -1,6 +1,6 @@
 """Kubelets and controllers of an API server that has none, as far as the scenes of the demo need them.
 
-Whoever is asked to leave does so only when it is let go: so everything can be looked at in between. Nothing
+A terminating pod is gone only when the test releases it, so that each state between can be checked. Nothing
 is known here of the scheduler.
 """
 
@@ -77,7 +77,7 @@ class Players:
     # --- controllers -----------------------------------------------------------------------------
 
     async def _owners(self, namespace: str, pods: list[Json]) -> None:
-        """A Deployment's pods are made here without a ReplicaSet: nobody looks for it."""
+        """A Deployment's pods are made here without a ReplicaSet: no check looks for it."""
         for kind, wanted in (("Deployment", "replicas"), ("Job", "completions")):
             for owner in await self.operator.list(kind, namespace):
                 names = {f"{owner['metadata']['name']}-{n}" for n in range(owner["spec"][wanted])}

@@ -1,4 +1,4 @@
-"""Bytes passed on between clients and a server, until somebody cuts all connections."""
+"""Relays bytes between clients and a server, until the test cuts all connections."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,7 +24,7 @@ class Relay:
             await asyncio.gather(*self._connections, return_exceptions=True)
 
     def lead_to(self, port: int) -> None:
-        """From now on; those who are connected stay where they are."""
+        """For new connections; open ones stay."""
         self._behind = self._behind[0], port
 
     def cut_all(self) -> None:
@@ -41,7 +41,7 @@ class Relay:
         writer.transport.abort()
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Until one of the two ends hangs up, or somebody cuts."""
+        """Until one of the two ends closes the connection, or the test cuts it."""
         there, back = self.met()
         behind, onwards = await asyncio.open_connection(*self._behind)
         pumps = [

@@ -43,7 +43,7 @@ class Sent:
 
 
 class Gate(Relay):
-    """While it is shut nothing gets through, in neither direction, and nobody hangs up."""
+    """While it is shut, no bytes pass in either direction, and no connection is closed."""
 
     def __init__(self, port: int) -> None:
         super().__init__("127.0.0.1", port)
@@ -78,7 +78,7 @@ class Gate(Relay):
 
 @dataclass(frozen=True)
 class Cut:
-    """With which write a replica is cut off; it has happened then, or it has not, and nobody knows."""
+    """The write at which a replica is cut off; whether it took effect is unknown to the replica."""
 
     write: int
     happened: bool
@@ -100,7 +100,7 @@ class CutFront(WatchfulFront):
             assert self.gate is not None
             self.gate.shut()
             if not cut.happened:
-                return refusal(ApiError(503, "ServiceUnavailable", "nobody will ever read this"))
+                return refusal(ApiError(503, "ServiceUnavailable", "no client will read this"))
         return super().answer(request)
 
     @property
@@ -120,7 +120,7 @@ class Replica:
         return [path.split("/")[-2] for _, path in self.front.deeds if path.endswith("/binding")]
 
     async def stop(self) -> None:
-        """As somebody who is told to: it lets the next one lead at once."""
+        """Gracefully: it releases the lease, so that the next replica leads at once."""
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
 

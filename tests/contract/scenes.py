@@ -1,6 +1,6 @@
-"""Small clusters in which somebody has to give way, one for each kind of demand and of victim.
+"""Small clusters in which preemption is needed, one for each kind of demand and of victim.
 
-Each is told as what there is, what is asked for, and who goes: nobody else may.
+Each has the initial objects, the demand, and the expected victims: no other pod may be evicted.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ GANG = {"gang": {"minCount": 2}}
 
 @dataclass(frozen=True)
 class Scene:
-    """``beginning``: is given how many seconds victims take to leave. ``served``: for whom room is made."""
+    """``beginning``: its argument: how many seconds victims take to end. ``served``: the preemptors."""
 
     name: str
     beginning: Callable[[float], list[Json]]
@@ -69,7 +69,7 @@ def several(names: Iterable[str], on: str, leaves: float, **more: Any) -> list[J
     return [running(name, "1", on, leaves=leaves, **more) for name in names]
 
 
-# On every node but that of the victims everybody is more important than they, and less than who asks.
+# On all other nodes the pods have a higher priority than the victims, and a lower one than the preemptor.
 LONE = Scene(
     "a pod",
     lambda leaves: [

@@ -23,8 +23,9 @@ PREEMPTOR = ("patch status", "event Preempting", *BOUND)
 MEMBER = ("patch status", "event FailedScheduling", *BOUND)
 # That it waits, and that it does not any more.
 GANG = ("patch status", "event Preempting", "patch status")
-# That it runs, which nobody had written there; then that it goes, though its pods are told, too.
-WHOLE_GROUP = ("patch status", "patch status")
+# That it is scheduled, and since when it runs, neither of which was written yet; then that it is evicted,
+# although its pods are marked, too; and that its run is over.
+WHOLE_GROUP = ("patch status", "patch status", "patch status", "patch status")
 GROWING = ("event Preempting",)
 
 PLAIN = Scene("a pod that fits", lambda _: [node("n1", "z")], asking(waiting("a", "1")), frozenset(), ("a",))
@@ -43,7 +44,7 @@ def next_after_old(mini: MiniCluster) -> None:
 
 
 FREED = Scene(
-    "a pod that waits for somebody who leaves anyway",
+    "a pod that waits for one that terminates anyway",
     lambda leaves: [node("n1", "z"), running("old", "3", "n1", leaves=leaves)],
     next_after_old,
     frozenset({"old"}),
@@ -68,7 +69,7 @@ COSTS: list[tuple[Scene, dict[str, tuple[str, ...]]]] = [
 
 
 @pytest.mark.parametrize(("scene", "costs"), COSTS, ids=[scene.name for scene, _ in COSTS])
-def test_what_everybody_costs(scene: Scene, costs: dict[str, tuple[str, ...]]) -> None:
+def test_what_each_scene_costs(scene: Scene, costs: dict[str, tuple[str, ...]]) -> None:
     async def main() -> None:
         async with living(clock, scene.beginning(3.0)) as mini, served(mini) as operator:
             async with scheduling(default_configuration(), operator.access, clock, EVERYTHING):
@@ -78,13 +79,13 @@ def test_what_everybody_costs(scene: Scene, costs: dict[str, tuple[str, ...]]) -
             assert scene.is_over(mini)
             assert {name: writes_about(operator, name) for name in costs} == costs
             others = sum(map(len, costs.values()))
-            assert len(operator.front.writes) == others, "nobody else was written about"
+            assert len(operator.front.writes) == others, "no other object was written"
 
     run(main())
 
 
 def test_what_a_restart_costs_while_victims_leave() -> None:
-    """The next one asks nobody to go; whether they were told why it cannot know, and the server keeps one."""
+    """The next leader evicts no pod; it cannot know whether events were emitted, and the server keeps one."""
 
     async def main() -> None:
         async with living(clock, LONE.beginning(20.0)) as mini, served(mini) as operator:

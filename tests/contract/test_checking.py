@@ -1,7 +1,8 @@
 """Can it be the scheduler of this cluster? What is found out about versions, kinds, gates and rights."""
 
 import base64
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,14 @@ from reprieve.config.configuration import KIND
 from reprieve.config.plugin_args import API_VERSION
 from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
-from tests.contract.http import TOKEN, living_cluster
+from tests.contract.http import (
+    NO_PROGRESS,
+    TOKEN,
+    ProgresslessFront,
+    UnstreamedFront,
+    WatchfulFront,
+    living_cluster,
+)
 
 CERTIFICATE = new_certificate(("127.0.0.1",))
 NOTHING_WRITTEN = {"apiVersion": API_VERSION, "kind": KIND}
@@ -33,15 +41,22 @@ def report(
     async def main() -> CheckReport:
         async with (
             living_cluster(clock) as operator,
-            HttpServer(operator.front, ListenAddress(tls=CERTIFICATE.context())) as server,
+            over_tls(operator.front, tmp_path, user or {"token": TOKEN}) as path,
         ):
             if lease is not None:
                 await operator.create(lease(clock()))
-            path = tmp_path / "kubeconfig"
-            path.write_text(kubeconfig(server.url, user or {"token": TOKEN}))
-            return await check(document, gates, str(path), "here", clock)
+            return await check(document, gates, path, "here", clock)
 
     return run(main())
+
+
+@asynccontextmanager
+async def over_tls(front: WatchfulFront, tmp_path: Path, user: dict[str, str]) -> AsyncIterator[str]:
+    """The path of the kubeconfig."""
+    async with HttpServer(front, ListenAddress(tls=CERTIFICATE.context())) as server:
+        path = tmp_path / "kubeconfig"
+        path.write_text(kubeconfig(server.url, user))
+        yield str(path)
 
 
 def kubeconfig(server: str, user: dict[str, str]) -> str:
@@ -64,11 +79,11 @@ def test_the_owner_of_a_cluster_can(tmp_path: Path) -> None:
 
 
 def held(name: str, seconds_ago: float) -> Callable[[float], Json]:
-    """A lease that somebody renewed so long ago."""
+    """A lease that was renewed so long ago."""
 
     def lease(now: float) -> Json:
         spec = {
-            "holderIdentity": "somebody",
+            "holderIdentity": "other-replica",
             "leaseDurationSeconds": 15,
             "renewTime": micro_stamp(now - seconds_ago),
         }
@@ -84,24 +99,24 @@ def about_leases(report: CheckReport) -> list[tuple[Grade, str]]:
 
 def test_a_lease_counts_for_as_long_as_it_is_renewed(tmp_path: Path) -> None:
     ((grade, text),) = about_leases(report(tmp_path, lease=held("reprieve", 5)))
-    assert (grade, text) == (Grade.GOOD, "lease kube-system/reprieve: held by somebody")
+    assert (grade, text) == (Grade.GOOD, "lease kube-system/reprieve: held by other-replica")
     ((grade, text),) = about_leases(report(tmp_path, lease=held("reprieve", 60)))
-    assert text.startswith("lease kube-system/reprieve: free, somebody held it until ")
+    assert text.startswith("lease kube-system/reprieve: free, other-replica held it until ")
 
 
 def test_a_kube_scheduler_that_runs_no_more_is_none(tmp_path: Path) -> None:
     document = {**NOTHING_WRITTEN, "profiles": [{"schedulerName": "default-scheduler"}]}
     _, (grade, text) = about_leases(report(tmp_path, document=document, lease=held("kube-scheduler", 5)))
     assert grade is Grade.WARNING
-    assert text == "lease kube-system/kube-scheduler is held by somebody: two would be default-scheduler"
+    assert text == "lease kube-system/kube-scheduler is held by other-replica: two would be default-scheduler"
     assert len(about_leases(report(tmp_path, document=document, lease=held("kube-scheduler", 60)))) == 1
 
 
-def test_whose_rights_are_looked_at_is_told_and_what_cannot_be_read_is_not_called_free(
+def test_the_user_is_reported_and_an_unreadable_lease_is_not_called_free(
     tmp_path: Path,
 ) -> None:
-    found = report(tmp_path, user={"token": TOKEN, "as": "anybody"})
-    assert CheckResult("User", Grade.GOOD, "the rights are those of anybody") in found.findings
+    found = report(tmp_path, user={"token": TOKEN, "as": "jane"})
+    assert CheckResult("User", Grade.GOOD, "the rights are those of jane") in found.findings
     assert about_leases(found) == [(Grade.WARNING, "lease kube-system/reprieve: its holder cannot be read")]
     assert not found.can_schedule
 
@@ -112,6 +127,39 @@ def test_gates_without_effect_are_reported(tmp_path: Path) -> None:
     )
     assert useless in report(tmp_path, TREES).findings
     assert [f for f in report(tmp_path).findings if f.code == "Gate"] == []
+
+
+def about_lists(report: CheckReport) -> tuple[Grade, str]:
+    ((grade, text),) = [(found.grade, found.text) for found in report.findings if found.code == "Lists"]
+    return grade, text
+
+
+@pytest.mark.parametrize(
+    ("new_front", "why"), [(ProgresslessFront, NO_PROGRESS), (UnstreamedFront, "the WatchList feature gate")]
+)
+def test_a_server_without_streamed_lists_can_do(
+    tmp_path: Path, new_front: type[WatchfulFront], why: str
+) -> None:
+    async def main() -> CheckReport:
+        async with (
+            living_cluster(clock, new_front) as operator,
+            over_tls(operator.front, tmp_path, {"token": TOKEN}) as path,
+        ):
+            return await check(NOTHING_WRITTEN, "", path, "here", clock)
+
+    found = run(main())
+    grade, text = about_lists(found)
+    assert grade is Grade.WARNING
+    assert text.startswith("streaming lists: not available, paged lists are used: ")
+    assert why in text
+    assert found.can_schedule
+
+
+def test_streamed_lists_are_reported_as_far_as_we_may_try_them(tmp_path: Path) -> None:
+    assert about_lists(report(tmp_path)) == (Grade.GOOD, "streaming lists: available")
+    grade, text = about_lists(report(tmp_path, user={"token": TOKEN, "as": "jane"}))
+    assert grade is Grade.WARNING
+    assert text.startswith("streaming lists: this cannot be found out: ")
 
 
 def test_rejected_credentials_are_reported(tmp_path: Path) -> None:

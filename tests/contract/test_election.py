@@ -1,4 +1,4 @@
-"""A lease that cannot be acquired: whoever waits for it says why, and once."""
+"""A lease that cannot be acquired: the candidate logs why, and once."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a replica tells over HTTPS, and whom: the API server knows who asks, and what they may."""
+"""What a replica serves over HTTPS: the API server authenticates and authorizes the clients."""
 
 import asyncio
 

@@ -16,7 +16,7 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.store import Store
 from reprieve.model.effects import Announce, Nominate, Target, Tone
 from reprieve.runtime import virtual_time
-from tests.contract.http import served
+from tests.contract.http import ProgresslessFront, UnstreamedFront, WatchfulFront, served
 
 NAMESPACE = "contract"
 
@@ -36,10 +36,14 @@ CLOCKS: dict[str, tuple[Run, Callable[[], float]]] = {
 
 
 @asynccontextmanager
-async def stage(clock: Callable[[], float], history: History) -> AsyncIterator[ClusterFixture]:
+async def stage(
+    clock: Callable[[], float],
+    history: History,
+    new_front: Callable[[MiniCluster], WatchfulFront] = WatchfulFront,
+) -> AsyncIterator[ClusterFixture]:
     mini = MiniCluster(clock)
     mini.store = Store(clock, kept_changes=history.value)
-    async with served(mini) as operator, kube_cluster(operator.access, clock) as cluster:
+    async with served(mini, new_front) as operator, kube_cluster(operator.access, clock) as cluster:
         await operator.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         yield ClusterFixture(cluster, operator, NAMESPACE)
 
@@ -55,6 +59,19 @@ def test_the_contract_is_kept_over_http(check: Check, time_of: str, history: His
             await check(made)
 
     run(main())
+
+
+@pytest.mark.parametrize("history", History)
+@pytest.mark.parametrize("new_front", [UnstreamedFront, ProgresslessFront])
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_contract_is_kept_without_streamed_lists(
+    check: Check, new_front: type[UnstreamedFront], history: History
+) -> None:
+    async def main() -> None:
+        async with stage(virtual_time.clock, history, new_front) as made:
+            await check(made)
+
+    virtual_time.run(main())
 
 
 def test_events_take_no_turns_from_what_is_done() -> None:
@@ -73,7 +90,7 @@ def test_events_take_no_turns_from_what_is_done() -> None:
     virtual_time.run(main())
 
 
-# Who stood by knows what its watches have shown: what was made a moment ago may come after Synced.
+# A standby replica knows what its watches have delivered: a new object may come after Synced.
 AFTERWARDS = [check for check in CHECKS if check is not lists_then_watches]
 
 

@@ -63,7 +63,7 @@ def test_a_leader_that_is_cut_off_stops_before_the_next_one_starts() -> None:
     run(main())
 
 
-# --- who waits for his turn -----------------------------------------------------------------------
+# --- candidates ----------------------------------------------------------------------------------
 
 
 def kinds_read(one: Replica, since: float = 0.0) -> set[str]:

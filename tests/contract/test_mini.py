@@ -11,7 +11,7 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan, WatchFault
 from reprieve.cluster.mini.store import parsed
 from reprieve.cluster.port import Answer, ClusterEvent, Succeeded
-from reprieve.model.effects import Bind, Effect, WriteStatus
+from reprieve.model.effects import Bind, Effect, Evict, WriteStatus
 from reprieve.model.events import Gone
 from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
@@ -74,7 +74,7 @@ class Forgetful(MiniCluster):
 
 
 class Careless(MiniCluster):
-    """Says yes to every bind and binds nobody."""
+    """Reports success for every bind, and binds no pod."""
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:
         return Succeeded() if isinstance(effect, Bind) else await super().perform(effect)
@@ -89,7 +89,17 @@ class Talkative(MiniCluster):
             yield sight
 
 
-@pytest.mark.parametrize("kind", [Forgetful, Careless, Talkative])
+class Rash(MiniCluster):
+    """Evicts whatever has the name."""
+
+    async def perform(self, effect: Effect | WriteStatus) -> Answer:
+        if isinstance(effect, Evict) and self.read("Pod", effect.target.namespace, effect.target.name):
+            self.delete("Pod", effect.target.namespace, effect.target.name, grace=0)
+            return Succeeded()
+        return await super().perform(effect)
+
+
+@pytest.mark.parametrize("kind", [Forgetful, Careless, Talkative, Rash])
 def test_a_cluster_that_breaks_the_contract_is_found_out(kind: type[MiniCluster]) -> None:
     @asynccontextmanager
     async def make() -> AsyncIterator[ClusterFixture]:

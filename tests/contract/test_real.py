@@ -38,7 +38,7 @@ class RealOperator(HttpOperator):
         await asyncio.sleep(0.2)
 
     async def begin(self, namespace: str) -> None:
-        """Where there are no controllers, somebody else has to make the account of a namespace's pods."""
+        """Without controllers, the test creates the service account of a namespace."""
         await self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
         account = msgspec.json.encode({"metadata": {"name": "default"}})
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts"

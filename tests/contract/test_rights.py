@@ -86,7 +86,7 @@ def test_with_any_rule_missing_the_right_is_named(kind: str) -> None:
 
 
 def test_what_kube_scheduler_may_is_nearly_enough() -> None:
-    """Whoever runs in its place, as the same user: the page about deploying names the rest."""
+    """A scheduler that replaces it, as the same user: the page about deploying names the rest."""
 
     async def main() -> None:
         async with living_cluster(clock) as operator:

@@ -1,6 +1,6 @@
-"""The scenes of the demo, played with `reprieve scheduler` over HTTP: who goes, who stays, who is told.
+"""The scenes of the demo, played with `reprieve scheduler` over HTTP: victims, marks and events.
 
-Wherever somebody gives way, the scene is stopped before anybody is gone: marks, nominations and events must
+Where a pod is preempted, the scene is stopped before any victim is gone: marks, nominations and events must
 be there by then.
 """
 
@@ -76,7 +76,7 @@ async def notes(theatre: Theatre, thing: Json, reason: str) -> list[str]:
 
 
 async def they_give_way(theatre: Theatre, pods: Pods, demand: Json, waiting: Iterable[str]) -> None:
-    """All who leave are marked and told, and have their own grace period; the demand is told of it, too."""
+    """All victims are marked, have an event and their own grace period; the preemptor has an event, too."""
     decisions = set[str]()
     for pod in (pods[name] for name in leaving(pods)):
         assert condition(pod, "DisruptionTarget") == "True"
@@ -113,7 +113,7 @@ async def they_come(theatre: Theatre, names: Iterable[str]) -> Pods:
     return pods
 
 
-async def nobody_moves(theatre: Theatre, before: Pods) -> None:
+async def none_moves(theatre: Theatre, before: Pods) -> None:
     """For a while, in which much could happen."""
     await asyncio.sleep(2)
     now = await theatre.pods()
@@ -141,7 +141,7 @@ def test_placing(play: Callable[..., None]) -> None:
         (why,) = await until_noted(theatre, pods["notebook"], "FailedScheduling")
         assert why.startswith("0/6 nodes are available: ")
         assert "2 nodes have the taint gpu:NoSchedule" in why, why
-        await nobody_moves(theatre, pods)
+        await none_moves(theatre, pods)
 
     play(scene)
 
@@ -183,7 +183,7 @@ def test_gang(play: Callable[..., None]) -> None:
         giant = await theatre.group("giant")
         assert condition(giant, "PodGroupInitiallyScheduled", "reason") == "Unschedulable", giant
         assert "pod giant-2 would not fit" in condition(giant, "PodGroupInitiallyScheduled", "message"), giant
-        await nobody_moves(theatre, pods)
+        await none_moves(theatre, pods)
 
     play(scene)
 
@@ -229,7 +229,7 @@ def test_budgets_that_must_hold(play: Callable[..., None]) -> None:
         await theatre.apply("budgets-no-choice.yaml")
         pods = await theatre.until(lambda pods: is_told_to_wait(pods["index"]))
         assert "respectBudgets is Always" in condition(pods["index"], "PodScheduled", "message")
-        await nobody_moves(theatre, pods)
+        await none_moves(theatre, pods)
 
     play(scene, respectBudgets="Always")
 
@@ -254,7 +254,7 @@ def test_toleration(play: Callable[..., None]) -> None:
         await theatre.apply("toleration-high.yaml")
         pods = await theatre.until(lambda pods: is_told_to_wait(pods["report"]))
         assert leaving(pods) == set()
-        assert "waits for 1 pod of class low-10min" in condition(pods["report"], "PodScheduled", "message")
+        assert "1 pod of class low-10min is protected" in condition(pods["report"], "PodScheduled", "message")
         pods = await theatre.until(leaving)
         assert leaving(pods) == {"epochs"}
         assert seconds - 1 <= lasted(pods["epochs"]) <= seconds + 2
@@ -309,7 +309,7 @@ def test_resize(play: Callable[..., None]) -> None:
             return
         (why,) = await until_noted(theatre, pods["db-0"], "NoRoomInPlace")
         assert "is disabled by example.com/node-autoscaler" in why
-        await nobody_moves(theatre, pods)
+        await none_moves(theatre, pods)
 
     play(scene, gates="InPlacePodVerticalScalingSchedulerPreemption=true")
 

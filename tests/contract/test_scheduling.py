@@ -95,7 +95,7 @@ def test_a_preemption_over_http(run: Run, clock: Callable[[], float]) -> None:
     run(a_crowded_cluster(clock))
 
 
-def test_who_has_ended_leaves_room() -> None:
+def test_ended_pods_free_their_room() -> None:
     async def main() -> None:
         async with living_cluster(virtual_time.clock) as operator:
             await operator.create(node("n1"))

@@ -61,7 +61,7 @@ def wrong(scene: Scene, gone: set[str], mini: MiniCluster) -> Iterator[str]:
 
 
 def untold(scene: Scene, mini: MiniCluster) -> Iterator[str]:
-    """Whoever is on its way when the second begins is told why, be it that the first could not; and once."""
+    """A victim that terminates when the second replica starts gets its event, and only once."""
     told = [e["involvedObject"]["name"] for e in mini.list("Event") if e["reason"] == "Preempted"]
     if sorted(told) != sorted(scene.victims):
         yield f"that they were preempted was told to {sorted(told)}, and not to {sorted(scene.victims)}"
@@ -95,18 +95,18 @@ def test_wherever_the_leader_is_lost_the_other_goes_on(scene: Scene, leaves: flo
 ALL_ARE_MARKED, FIRST_DELETE, LAST_DELETE = 4, 5, 7  # of the writes for a pod
 
 
-def somebody_cheaper_elsewhere(mini: MiniCluster) -> None:
+def a_pod_cheaper_elsewhere(mini: MiniCluster) -> None:
     """One pod that is the least important of all would be enough on this node."""
     mini.apply([node("n3", "z"), running("cheapest", "4", "n3", priority=-5)])
 
 
 @pytest.mark.parametrize("write", [ALL_ARE_MARKED, FIRST_DELETE, LAST_DELETE])
-def test_who_is_marked_goes_though_somebody_else_would_be_cheaper_now(write: int) -> None:
-    _, found = run(played(LONE, LATE, Cut(write, happened=True), somebody_cheaper_elsewhere))
+def test_a_marked_victim_is_evicted_though_another_would_be_cheaper_now(write: int) -> None:
+    _, found = run(played(LONE, LATE, Cut(write, happened=True), a_pod_cheaper_elsewhere))
     assert not found
 
 
-def test_while_nobody_is_marked_the_best_plan_wins() -> None:
+def test_while_no_pod_is_marked_the_best_plan_wins() -> None:
     scene = replace(LONE, victims=frozenset({"cheapest"}))
-    _, found = run(played(scene, LATE, Cut(1, happened=False), somebody_cheaper_elsewhere))
+    _, found = run(played(scene, LATE, Cut(1, happened=False), a_pod_cheaper_elsewhere))
     assert not found

@@ -132,7 +132,7 @@ def test_unknown_ciphers() -> None:
 
 
 async def _nothing(_: Visitor) -> None:
-    """Whoever comes in has nothing to do."""
+    """Clients that connect do nothing."""
 
 
 # --- those that it accepts -------------------------------------------------------------------------
@@ -143,7 +143,7 @@ SUBJECT = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "sc
 
 
 async def tell(one: Visitor, authority: Certificate, after: float = NEXT_TIME) -> None:
-    """As the API server does, and as it does it again when somebody else vouches for clients."""
+    """As the API server publishes it, and publishes it again when the client CA changes."""
     body = known_authorities(authority.certificate.decode(), for_proxies="")
     meta = body["metadata"]
     if await one.operator.read("ConfigMap", meta["namespace"], meta["name"]) is not None:
@@ -286,7 +286,7 @@ def test_a_required_client_ca_lookup_must_succeed(looks_up: bool) -> None:
         run(main())
 
 
-# --- who is not asked, and where -------------------------------------------------------------------
+# --- paths and users that need no review -------------------------------------------------------------
 
 
 def test_always_allowed_paths_can_be_chosen() -> None:

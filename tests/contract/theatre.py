@@ -182,7 +182,7 @@ def _in_short(pod: Json) -> Json:
 
 
 def _configured(args: Json) -> Json:
-    """Pods that name no scheduler are its own, too: this one has nobody beside it."""
+    """It also schedules pods without a schedulerName: it is the only scheduler."""
     own = [{"name": "Reprieve", "args": args}]
     profiles = [{"schedulerName": name, "pluginConfig": own} for name in ("reprieve", "default-scheduler")]
     return {

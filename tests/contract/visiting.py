@@ -1,4 +1,4 @@
-"""The pages of a replica, served in virtual time, and those who come to read them."""
+"""The pages of a replica, served in virtual time, and their clients."""
 
 import asyncio
 import ssl
@@ -34,14 +34,14 @@ class Visitor:
         return await self.get_over(blind(own), path, token)
 
     async def get_over(self, tls: ssl.SSLContext, path: str, token: str = "") -> tuple[int, str]:
-        """Over one that is used again by whoever comes with the same context."""
+        """Over a connection that is reused for the same context."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         url = f"https://{HERE}:{self.port}{path}"
         async with self.session.get(url, headers=headers, ssl=tls) as response:
             return response.status, await response.text()
 
     async def shown(self) -> bytes:
-        """The certificate that whoever connects now gets to see."""
+        """The certificate that a new connection receives."""
         _, writer = await asyncio.open_connection(HERE, self.port, ssl=blind(None))
         shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         writer.close()
@@ -58,7 +58,7 @@ class Visitor:
 
 
 def blind(own: Certificate | None) -> ssl.SSLContext:
-    """Trusts everybody, is new for each request, and shows what it was given."""
+    """Trusts every server, is new for each request, and sends the certificate it was given."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

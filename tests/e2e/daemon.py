@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.e2e.up import PATIENCE, REPRIEVE, Kubectl
 
-# A lease that is given up quickly, so that nobody has to wait for long.
+# A lease with short times, so that tests are fast.
 HASTY = (
     *("--leader-elect-lease-duration", "3s"),
     *("--leader-elect-renew-deadline", "2s"),

@@ -44,7 +44,7 @@ def pods(act: str) -> dict[str, str]:
 
 def test_a_gang_preempts_as_a_whole() -> None:
     first, _ = acts(shown("gang"))
-    assert "2 pods on gpu-1 give way, 1 pod on gpu-2 gives way." in first
+    assert "preempting 2 pods on gpu-1, 1 pod on gpu-2." in first
     told = happenings(first)
     assert [text for at, text in told if at == 0.0][1:] == [
         "Pod ml/sweep-0 is terminating on gpu-1",
@@ -62,7 +62,7 @@ def test_a_gang_preempts_as_a_whole() -> None:
 def test_no_pod_is_evicted_for_a_gang_that_cannot_start() -> None:
     _, second = acts(shown("gang"))
     assert (
-        "Preemption cannot help: even if all 4 pods of lower priority went, pod giant-2 would not fit"
+        "Preemption cannot help: even if all 4 pods of lower priority were evicted, pod giant-2 would not fit"
         in second
     )
     assert not any("terminating" in text for _, text in happenings(second))
@@ -83,7 +83,7 @@ def test_a_group_is_evicted_as_a_whole() -> None:
     _, second = acts(shown("groups"))
     left = {text.split()[1] for _, text in happenings(second) if "is terminating" in text}
     assert left == {"lab/train-0", "lab/train-1", "lab/train-2", "lab/crawl-1"}
-    assert "PodGroup/lab/train stays or goes as a whole" in second
+    assert "PodGroup/lab/train is evicted whole or not at all" in second
 
 
 # --- handovers -----------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_a_budget_sways_the_choice() -> None:
 
 def test_a_budget_that_must_hold() -> None:
     _, second = acts(shown("budgets"))
-    assert "1 beyond disruption budgets, and respectBudgets is Always." in second
+    assert "1 beyond PodDisruptionBudgets, and respectBudgets is Always." in second
     assert pods(second)["shop/index"] == "-"
 
 
@@ -121,7 +121,7 @@ def test_a_budget_that_must_hold() -> None:
 
 def test_a_toleration_holds_and_then_ends() -> None:
     first, _ = acts(shown("toleration"))
-    assert "it waits for 1 pod of class low-10min, the first may be taken at 00:10:00 UTC" in first
+    assert "1 pod of class low-10min is protected, the first until 00:10:00 UTC" in first
     told = happenings(first)
     left = [at for at, text in told if text == "Pod lab/epochs is terminating on node-1"]
     assert left == [555.0], "three quarters of a minute had passed when the scene began"
@@ -149,7 +149,7 @@ def test_events_tell_both_sides_and_no_names(scene: str) -> None:
     first = acts(shown(scene))[0]
     events = first[first.index("EVENT ON") :].split("\n\n")[0].splitlines()[1:]
     (preemptor,) = (line for line in events if " Preempting " in line)
-    assert re.search(r"\d pods? on [\w-]+ gives? way.* \(decision d-\w+\)$", preemptor)
+    assert re.search(r"preempting \d pods? on [\w-]+.* \(decision d-\w+\)$", preemptor)
     victims = [line for line in events if " Preempted " in line]
     assert victims
     form = r"Preempted by (pod|podgroup) [0-9a-f-]{36} on node [\w-]+ \(decision d-\w+\)$"
@@ -184,9 +184,7 @@ def test_a_class_that_is_edited_with_kubectl_counts_at_once(empty_cluster: Path,
     kubectl("apply", "-f", "-", stdin=(DEMO / "toleration-before.yaml").read_text())
     until(lambda: phases(kubectl) == ["Running", "Running"])
     kubectl("apply", "-f", "-", stdin=(DEMO / "toleration-high.yaml").read_text())
-    until(
-        lambda: "waits for 1 pod of class low-10min, the first may be taken at" in message(kubectl, "report")
-    )
+    until(lambda: "1 pod of class low-10min is protected, the first until" in message(kubectl, "report"))
     seconds = "preemption-toleration.scheduling.x-k8s.io/toleration-seconds"
     kubectl("annotate", "--overwrite", "priorityclass", "low-10min", f"{seconds}=ten")
     until(lambda: "epochs" not in kubectl.names("pods"))

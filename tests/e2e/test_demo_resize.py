@@ -12,7 +12,7 @@ def test_one_pod_is_preempted_and_none_where_the_node_forbids_it() -> None:
     assert [text for _, text in happenings(first)][:1] == [
         "Pod shop/db-0 is to be resized to cpu 5; the kubelet on node-1 defers it"
     ]
-    assert "1 pod on node-1 gives way." in first
+    assert "preempting 1 pod on node-1." in first
     gone = next(at for at, text in happenings(first) if text == "Pod shop/report-1 was deleted")
     assert (gone, "Pod shop/db-0 now has cpu 5 on node-1") in happenings(first)
     assert pods(first).keys() == BEFORE.keys() - {"shop/report-1"}

@@ -150,7 +150,7 @@ def test_a_check_names_what_is_missing(owner: Kubectl, as_reprieve: Path) -> Non
     assert "Reprieve cannot be the scheduler of https://" in done.stdout
 
 
-def test_a_check_tells_of_another_who_is_the_default_scheduler(owner: Kubectl, tmp_path: Path) -> None:
+def test_a_check_reports_another_default_scheduler(owner: Kubectl, tmp_path: Path) -> None:
     """Unless they share a lease: then only one of them ever is."""
     shared = DEPLOY / "overlays" / "replacing" / "config.yaml"
     apart = tmp_path / "config.yaml"
@@ -159,13 +159,13 @@ def test_a_check_tells_of_another_who_is_the_default_scheduler(owner: Kubectl, t
     replace(owner, namespace="kube-system").apply(*yaml.safe_load_all(OTHER))
     done = checked(owner.kubeconfig, "--config", str(apart))
     assert done.returncode == 0
-    assert "warning Lease: lease kube-system/kube-scheduler is held by somebody" in done.stdout
+    assert "warning Lease: lease kube-system/kube-scheduler is held by other-replica" in done.stdout
     told = checked(owner.kubeconfig, "--config", str(shared)).stdout
-    assert "good    Lease: lease kube-system/kube-scheduler: held by somebody" in told
+    assert "good    Lease: lease kube-system/kube-scheduler: held by other-replica" in told
     assert "two would be" not in told
 
 
-def test_who_replaces_kube_scheduler_may_hold_its_lease(owner: Kubectl) -> None:
+def test_a_replacement_of_kube_scheduler_may_hold_its_lease(owner: Kubectl) -> None:
     objects = rendered("overlays/replacing")
     config = yaml.safe_load(of_kind(objects, "ConfigMap")["data"]["config.yaml"])
     rules = of_kind(objects, "Role")["rules"]
@@ -188,7 +188,7 @@ OTHER = """
 apiVersion: coordination.k8s.io/v1
 kind: Lease
 metadata: {name: kube-scheduler, namespace: kube-system}
-spec: {holderIdentity: somebody, leaseDurationSeconds: 15}
+spec: {holderIdentity: other-replica, leaseDurationSeconds: 15}
 """
 
 GANG = """

@@ -77,7 +77,7 @@ def uids(listed: Json) -> list[str]:
 
 
 def test_a_cluster_goes_on_after_its_death(home: Path, tmp_path: Path) -> None:
-    """With the same address, token and certificate: who knew it before need not be told anything."""
+    """With the same address, token and certificate: existing kubeconfigs keep working."""
     data = tmp_path / "data"
     with cluster_killed("--nodes", "2", "--data-dir", str(data)) as kubeconfig:
         kubectl = Kubectl(kubeconfig, home)

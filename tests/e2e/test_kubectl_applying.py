@@ -1,4 +1,4 @@
-"""kubectl apply --server-side: several who share an object."""
+"""kubectl apply --server-side: several field managers share an object."""
 
 import json
 
@@ -62,7 +62,7 @@ def test_from_the_clients_side_to_the_servers(kubectl: Kubectl) -> None:
     assert "kubectl-client-side-apply" not in json.dumps(found)
 
 
-def test_those_who_edit_are_remembered(kubectl: Kubectl) -> None:
+def test_field_managers_are_recorded(kubectl: Kubectl) -> None:
     _apply(kubectl, deployment("web", replicas=2))
     kubectl("scale", "deployment/web", "--replicas=4")
     kubectl("label", "deployment", "web", "tier=web")

@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.up import Kubectl, cluster_up
 
 
-def test_namespaces_and_what_is_for_everybody(kubectl: Kubectl) -> None:
+def test_namespaces_and_cluster_scoped_objects(kubectl: Kubectl) -> None:
     more = f"{kubectl.namespace}-more"
     assert kubectl("create", "namespace", more) == f"namespace/{more} created\n"
     high = ("--value=1000", "--description=first", "--preemption-policy=Never")

@@ -22,7 +22,7 @@ def cordoned(kubectl: Kubectl, *nodes: str) -> Iterator[None]:
         kubectl("uncordon", *nodes)
 
 
-def test_a_cordoned_node_gets_nobody(kubectl: Kubectl) -> None:
+def test_a_cordoned_node_gets_no_pods(kubectl: Kubectl) -> None:
     with cordoned(kubectl, "cpu-0", "cpu-1"):
         assert "SchedulingDisabled" in kubectl("get", "node", "cpu-0")
         kubectl.apply(deployment("web", replicas=3))
@@ -30,7 +30,7 @@ def test_a_cordoned_node_gets_nobody(kubectl: Kubectl) -> None:
         assert {p["spec"]["nodeName"] for p in kubectl.get("pods")["items"]} == {"cpu-2"}
 
 
-def test_a_taint_keeps_away_whom_it_does_not_suit(kubectl: Kubectl) -> None:
+def test_a_taint_rejects_pods_that_do_not_tolerate_it(kubectl: Kubectl) -> None:
     kubectl("taint", "nodes", "--all", "team=a:NoSchedule")
     try:
         kubectl.apply(pod("stranger"), pod("friend", tolerations=[{"key": "team", "operator": "Exists"}]))

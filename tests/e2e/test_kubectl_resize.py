@@ -82,7 +82,7 @@ def test_what_can_never_be_is_refused(full: Kubectl) -> None:
     assert f"{NODE} can never grant the cpu asked for: 17000 of 16000 milli-cores allocatable" in told
 
 
-def test_a_lower_priority_pod_gives_way_to_a_resize(kubectl: Kubectl) -> None:
+def test_a_lower_priority_pod_is_preempted_for_a_resize(kubectl: Kubectl) -> None:
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
     kubectl.apply({**kind, "metadata": {"name": "higher"}, "value": 100})
     important, lesser = asking("a", "6"), asking("b", "10")

@@ -1,4 +1,4 @@
-"""Pages of `reprieve scheduler`: with the rights of its role it finds out who may read them."""
+"""Pages of `reprieve scheduler`: with its role's permissions it reviews the access of clients."""
 
 import re
 import socket

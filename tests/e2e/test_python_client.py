@@ -18,7 +18,7 @@ NAMESPACE = "default"
 
 @pytest.fixture(scope="module")
 def kubeconfig() -> Iterator[Path]:
-    """Nobody schedules: binding is what these tests do themselves."""
+    """Without a scheduler: these tests bind pods themselves."""
     with cluster_up("--nodes", "2", "--scheduler", "none") as path:
         yield path
 

@@ -1,4 +1,4 @@
-"""Rights, as somebody meets them who uses kubectl."""
+"""RBAC, as users of kubectl see it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ def owner(home: Path) -> Iterator[Kubectl]:
         yield Kubectl(kubeconfig, home)
 
 
-def test_what_somebody_may(owner: Kubectl) -> None:
+def test_what_a_user_may_do(owner: Kubectl) -> None:
     refused = owner.run("--context", "alice", "get", "pods")
     assert (
         'User "alice" cannot list resource "pods" in API group "" in the namespace "default"'

@@ -1,4 +1,4 @@
-"""`reprieve scheduler` as somebody runs it: real processes, and a cluster without a scheduler of its own."""
+"""`reprieve scheduler` in real processes, with a cluster that has no scheduler of its own."""
 
 import os
 import signal
@@ -61,7 +61,7 @@ def test_pods_are_bound_and_a_preemption_outlives_a_kill(owner: Kubectl, tmp_pat
         owner.apply(pod("late", "1", **OURS))
         until(lambda: is_running(owner, "late"))
         assert second.ends() == 0
-        assert holder(owner) == "", "whoever ends politely lets the next one lead at once"
+        assert holder(owner) == "", "a graceful shutdown lets the next replica lead at once"
 
 
 def test_another_replica_goes_on_when_the_leader_is_killed(owner: Kubectl, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_second_signal_exits_at_once(home: Path, tmp_path: Path) -> None:
 
 @contextmanager
 def silenced(home: Path, tmp_path: Path) -> Iterator[Daemon]:
-    """A scheduler whose server says nothing more, though nobody has hung up."""
+    """A scheduler whose server stops answering without closing the connection."""
     with process_of("--nodes", "1", "--scheduler", "none") as server:
         assert server.stdout is not None
         kubectl = Kubectl(kubeconfig_in(server.stdout), home)
@@ -165,10 +165,10 @@ def test_every_error_of_a_configuration_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (("--feature-gates", "Gangs=true"), "feature gate Gangs: unknown feature gate"),
+        (("--feature-gates", "Gangs=true"), "feature gate Gangs: unknown"),
         (("--leader-elect-lease-duration", "1s"), "leaderElection.leaseDuration: expected more than"),
         (("--tls-cert-file", "x"), "--tls-cert-file and --tls-private-key-file: expected both or none"),
-        (("--config", "/nowhere"), "/nowhere: No such file or directory"),
+        (("--config", "/nowhere"), "cannot read /nowhere: no such file or directory"),
         (("-v", "much"), "expected a number, got 'much'"),
     ],
 )

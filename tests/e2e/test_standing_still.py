@@ -37,7 +37,7 @@ LEASE = (
 
 
 class StoppingFront(WatchfulFront):
-    """Knows when each write arrived, and stops whoever writes at a write of one's choice."""
+    """Records when each write arrived, and stops the writer at a chosen write."""
 
     def __init__(self, mini: MiniCluster) -> None:
         super().__init__(mini)
@@ -138,7 +138,7 @@ async def taken_over(mini: MiniCluster, one: Replica, leader: str) -> None:
 
 
 @pytest.mark.parametrize("write", [1, 3, 6], ids=["nominated", "some are marked", "some are evicted"])
-def test_a_plan_goes_on_and_who_resumes_writes_nothing(write: int, tmp_path: Path) -> None:
+def test_a_plan_continues_and_the_resumed_leader_writes_nothing(write: int, tmp_path: Path) -> None:
     async def main(scene: Scene) -> None:
         async with living(time.time, scene.beginning(1.0)) as mini:
             there = names(mini)
@@ -152,7 +152,7 @@ def test_a_plan_goes_on_and_who_resumes_writes_nothing(write: int, tmp_path: Pat
     asyncio.run(main(LONE))
 
 
-def test_who_was_stopped_while_many_wait_writes_nothing_more(tmp_path: Path) -> None:
+def test_a_stopped_leader_with_queued_writes_sends_none(tmp_path: Path) -> None:
     async def main() -> None:
         nodes = [node(f"n{i}", "z", cpu=20) for i in range(10)]
         async with (
@@ -168,7 +168,7 @@ def test_who_was_stopped_while_many_wait_writes_nothing_more(tmp_path: Path) -> 
     asyncio.run(main())
 
 
-def test_who_stood_still_for_a_moment_only_goes_on_leading(tmp_path: Path) -> None:
+def test_a_short_pause_keeps_leadership(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
             living(time.time, [node("n1", "z")]) as mini,

@@ -24,7 +24,7 @@ def reprieve(*args: str) -> "subprocess.CompletedProcess[str]":
 
 def test_which_clusters_are_up(tmp_path: Path) -> None:
     assert reprieve("status").stdout == "No cluster is running: start one with `reprieve up`.\n"
-    assert reprieve("down").stderr.startswith("Error: no such cluster is running")
+    assert reprieve("down").stderr.startswith("Error: no local cluster is running")
     data = tmp_path / "data"
     with process_of("--data-dir", str(data)) as first, process_of("--nodes", "0") as second:
         for process in (first, second):

@@ -1,4 +1,4 @@
-"""`reprieve up` as somebody sees it who types it."""
+"""`reprieve up`: its output and exit codes."""
 
 import socket
 import subprocess

@@ -1,4 +1,4 @@
-"""Random clusters without room: whoever comes is important, and must have others evicted or wait."""
+"""Random full clusters: each newcomer is important, and must preempt or wait."""
 
 import random
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ USUAL = Size()
 def random_crowd(
     rng: random.Random, features: frozenset[str] = ROOM_ONLY, size: Size = USUAL, *, gang: bool | None = None
 ) -> Crowd:
-    """``gang`` tells who comes: a gang, a single pod, or either."""
+    """``gang`` chooses the newcomer: a gang, a single pod, or either."""
     nodes = [_node(rng, f"n{i}") for i in range(rng.randint(1, size.nodes))]
     names = [node["metadata"]["name"] for node in nodes]
     groups = _groups(rng)
@@ -76,7 +76,7 @@ def _node(rng: random.Random, name: str) -> Json:
     }
 
 
-# --- who is there --------------------------------------------------------------------------------
+# --- running pods --------------------------------------------------------------------------------
 
 
 def _inhabitants(
@@ -175,7 +175,7 @@ def _budgets(rng: random.Random, pods: list[Json]) -> list[Json]:
     return found
 
 
-# --- who comes -----------------------------------------------------------------------------------
+# --- newcomers -----------------------------------------------------------------------------------
 
 
 def _members(rng: random.Random, group: Json, around: Surroundings, size: Size) -> list[Json]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from reprieve.model.columns import Ints, Mask, Relation
 from reprieve.model.json import Json
+from reprieve.model.matching_terms import SelectingTerms
 from reprieve.model.pods_by_importance import NO_POD
 from reprieve.model.selectors import (
     ANYWHERE,
@@ -70,7 +71,7 @@ def described(view: Snapshot) -> Json:
 
 
 def _without_zeros(answer: Json) -> Json:
-    """A term nobody carries any more may still make a preference look, and find nothing."""
+    """A term that no pod carries any more may still be evaluated by a preference, and match nothing."""
     nodes = {
         name: {part: score for part, score in said.items() if score != 0}
         for name, said in answer["nodes"].items()
@@ -98,7 +99,7 @@ def _node(view: Snapshot, row: int) -> Json:
 
 
 def _amounts(view: Snapshot, column: Ints) -> dict[str, int]:
-    """Resources nobody has are left out: a mirror may have seen them once."""
+    """Resources without any amount are left out: a mirror may have seen them once."""
     return {name: int(amount) for name, amount in zip(view.axis.names, column, strict=True) if amount}
 
 
@@ -161,7 +162,7 @@ def _pairs(view: Snapshot, relation: Relation[T]) -> set[tuple[Pod, T]]:
 
 
 def _users(view: Snapshot, relation: Relation[str]) -> set[tuple[Pod | str, str]]:
-    """Pods, or the nodes that a volume is attached to whoever uses it."""
+    """Pods, or the nodes that a volume is attached to, whatever uses it."""
     names = _names(view)
     pairs = zip(relation.rows.tolist(), relation.codes.tolist(), strict=True)
     return {
@@ -170,7 +171,7 @@ def _users(view: Snapshot, relation: Relation[str]) -> set[tuple[Pod | str, str]
 
 
 def _mentions(view: Snapshot, row: int) -> Json:
-    """Terms that nobody carries any more mean nothing."""
+    """Terms that no pod carries any more mean nothing."""
     found, pods = view.terms_matching(row), view.pods
     return {
         "affinity": _weights(pods.affinity, found.affinity),
@@ -179,13 +180,13 @@ def _mentions(view: Snapshot, row: int) -> Json:
     }
 
 
-def _weights(relation: Relation[T], by_key: Mapping[str, Ints]) -> set[tuple[str, T, int]]:
+def _weights(relation: Relation[T], terms: SelectingTerms) -> set[tuple[str, T, int]]:
     carried = set(relation.codes.tolist())
+    found = zip(terms.codes.tolist(), terms.weights.tolist(), terms.topologies.tolist(), strict=True)
     return {
-        (key, relation.things[code], int(weights[code]))
-        for key, weights in by_key.items()
-        for code in carried
-        if weights[code]
+        (terms.topology_keys[topology], relation.things[code], weight)
+        for code, weight, topology in found
+        if code in carried
     }
 
 

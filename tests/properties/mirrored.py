@@ -6,14 +6,15 @@ What the mirror should show is what a snapshot built from the objects shows.
 import random
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reprieve.model.effects import BindVolume, SelectNode, Target
 from reprieve.model.json import Json
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
-from reprieve.scheduler.changes import Change
-from reprieve.scheduler.ledger import VolumeStep
+from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise, VolumeStep
+from reprieve.scheduler.ledger.budget_lag import BudgetLag
+from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.world import World as Mirror
 from tests.properties.random_nodes import random_node
 from tests.properties.vocabulary import POD_LABELS, PRIORITIES, chance, labels_from, some
@@ -37,7 +38,8 @@ def target_of(thing: Json) -> Target:
 
 @dataclass(slots=True)
 class Mirrored:
-    mirror: Mirror = field(default_factory=Mirror)
+    mirror: Mirror = field(init=False)
+    promises: AssumedPods = field(default_factory=AssumedPods)  # what the mirror reads beside what is shown
     objects: dict[Key, Json] = field(default_factory=dict)
     unseen: list[Json] = field(default_factory=list)
     past: list[Json] = field(default_factory=list)  # versions that others have replaced
@@ -46,6 +48,9 @@ class Mirrored:
     changes: set[Change] = field(default_factory=set)  # what the mirror said has happened
     fickle: bool = True  # pods ask for other things than before, which Kubernetes does not allow
     version: int = 0
+
+    def __post_init__(self) -> None:
+        self.mirror = Mirror(self.promises, BudgetLag())
 
     def go_through(self, seeds: list[int]) -> None:
         for seed in seeds:
@@ -61,35 +66,42 @@ class Mirrored:
             self.past.append(before)
         self.objects[key_of(thing)] = thing
         self.changes |= self.mirror.see(decoded(thing))
-        if thing["kind"] == "Pod" and not self._may_stay_assumed(before, thing):
-            self.assumed.pop(key_of(thing)[1:], None)
+        if before is not None and before["kind"] == "Pod" and not self._may_stay_assumed(before, thing):
+            self._settle(before)
 
-    def _may_stay_assumed(self, before: Json | None, pod: Json) -> bool:
-        same = before is not None and before["metadata"]["uid"] == pod["metadata"]["uid"]
+    def _settle(self, pod: Json) -> None:
+        self.assumed.pop(key_of(pod)[1:], None)
+        self.promises.settle(target_of(pod))
+
+    def _may_stay_assumed(self, before: Json, pod: Json) -> bool:
+        same = before["metadata"]["uid"] == pod["metadata"]["uid"]
         return same and not has_ended(pod) and not pod["spec"].get("nodeName")
 
     def lose(self, thing: Json) -> None:
         del self.objects[key_of(thing)]
-        self.assumed.pop(key_of(thing)[1:], None)
         self.changes |= self.mirror.lose(target_of(thing))
+        self._settle(thing)
 
     def assume(self, pod: Json, node: str) -> None:
         self.assumed[key_of(pod)[1:]] = node
-        self.changes |= self.mirror.assume(key_of(pod)[1:], node)
+        self.promises.promise(Assumed(target_of(pod), node, Promise.SENT))
+        self.changes |= self.mirror.count_anew(key_of(pod)[1:])
 
     def withdraw(self, pod: tuple[str, str]) -> None:
-        del self.assumed[pod]
-        self.changes |= self.mirror.withdraw(pod)
+        self._settle(self.objects["Pod", *pod])
+        self.changes |= self.mirror.count_anew(pod)
 
     def reserve(self, step: VolumeStep) -> None:
-        """A promise at random may help somebody else, which one that was decided never does."""
+        """A promise at random may help another pod, which one that was decided never does."""
         self.changes.add(Change.STORAGE)
         self.steps[step.target] = step
-        self.mirror.reserve([step])
+        self.promises.promise(Assumed(_user(step), "", Promise.PREPARING, steps=(step,)))
+        self.mirror.volume_steps_changed()
 
     def release(self, step: VolumeStep) -> None:
         del self.steps[step.target]
-        self.changes |= self.mirror.release([step])
+        self.promises.settle(_user(step))
+        self.changes |= self.mirror.volume_steps_changed()
 
     # --- what there is ---
 
@@ -126,6 +138,11 @@ class Mirrored:
             case SelectNode(_, node):
                 thing["metadata"].setdefault("annotations", {})[SELECTED_NODE] = node
         return thing
+
+
+def _user(step: VolumeStep) -> Target:
+    """A pod beside those that are shown, for which this is done: one for each object that steps change."""
+    return replace(step.target, kind=f"user of a {step.target.kind}")
 
 
 def mirrored(seed: int, features: frozenset[str] = FEATURES) -> Mirrored:
@@ -274,7 +291,7 @@ def _ask_differently(now: Mirrored, rng: random.Random, pod: Json) -> None:
 
 
 def _report(now: Mirrored, rng: random.Random, pod: Json) -> None:
-    """What the kubelet has to say, and nobody reads."""
+    """Status fields of the kubelet that the scheduler does not read."""
     pod["status"]["conditions"] = [{"type": "Initialized", "status": rng.choice(("True", "False"))}]
 
 

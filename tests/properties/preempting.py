@@ -1,12 +1,14 @@
 """Crowds and what the search says to them, by names instead of rows."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from reprieve.model.json import Json
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.domains import place_together
+from reprieve.placement.effort import NO_EFFORT, Effort
 from reprieve.placement.place import Placement, pod_demand
 from reprieve.preemption import search
 from reprieve.preemption.eligibility import eligible
@@ -20,13 +22,15 @@ from tests.reference.demands import gang_demand
 from tests.reference.policies import UPSTREAM
 
 POLICIES = st.sampled_from([REPRIEVE, UPSTREAM])
+AMPLE = 1_000_000  # no search in a small cluster comes near it
 
 
 def question_of(crowd: Crowd, policy: Policy = REPRIEVE) -> Question | None:
     """None if the newcomers fit as things are."""
     view, rows = built(crowd)
     if "schedulingGroup" in crowd.newcomers[0]["spec"]:
-        demand = gang_demand(view, rows, everybody=policy is UPSTREAM)
+        effort = NO_EFFORT if policy is UPSTREAM else Effort(AMPLE)
+        demand = replace(gang_demand(view, rows, everybody=policy is UPSTREAM), effort=effort)
     else:
         demand = pod_demand(view, rows[0])
     found = place_together(demand, view)

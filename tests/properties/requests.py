@@ -1,4 +1,4 @@
-"""Requests that nobody should send: real ones, of which something was spoilt, and plain noise."""
+"""Requests that no client should send: real ones with one part corrupted, and noise."""
 
 from collections.abc import Iterable
 from random import Random

@@ -59,8 +59,8 @@ def test_the_nearest_miss_is_one(crowd: Crowd, policy: Policy) -> None:
 
 
 @given(CROWDS, POLICIES)
-def test_who_is_told_that_nobody_helps_is_told_the_truth(crowd: Crowd, policy: Policy) -> None:
-    """Even if everybody of lower priority is gone it does not fit, and the pod that is named is why."""
+def test_a_pod_that_is_told_that_none_helps_is_told_the_truth(crowd: Crowd, policy: Policy) -> None:
+    """Even without all pods of lower priority it does not fit, and the pod that is named is why."""
     question = question_of(crowd, policy)
     refusal = candidates(question, now=0) if question is not None else []
     if question is None or not isinstance(refusal, NoPlan):

@@ -1,4 +1,4 @@
-"""Whatever is wished for on a node: it is never overfull, and nobody waits who need not."""
+"""Whatever is wished for on a node: it is never overcommitted, and no resize waits without need."""
 
 from typing import Any
 

@@ -59,7 +59,7 @@ def leaves(thing: Json, value: object, path: str = "") -> Iterator[Leaf]:
 
 
 def junk_for(leaf: Leaf) -> tuple[object, ...]:
-    """What a field cannot hold; nothing for fields that nobody checks, or only with the pod's status."""
+    """What a field cannot hold; nothing for fields that are not checked, or only with the pod's status."""
     if leaf.path.startswith("status.") and leaf.thing["kind"] == "Pod":
         return ()
     return next((junk for end, junk in JUNK.items() if re.search(rf"(^|\.){end}$", leaf.path)), ())

@@ -1,5 +1,5 @@
-"""Who goes depends on the cluster: not on the order it was told in, nor on the process, nor on features
-that nobody uses; and asking changes nothing."""
+"""The victims depend on the cluster: not on the order of its events, nor on the process, nor on features
+that are not used; and a search changes nothing."""
 
 import copy
 import os
@@ -59,11 +59,11 @@ def test_the_snapshot_is_left_as_it_was(crowd: Crowd, policy: Policy) -> None:
     assert before.items() <= after.items(), "memos may have grown, nothing else"
 
 
-# --- features that nobody uses -------------------------------------------------------------------
+# --- features that are not used ------------------------------------------------------------------
 
 
 @given(CROWDS, POLICIES)
-def test_groups_and_budgets_that_mean_nobody(crowd: Crowd, policy: Policy) -> None:
+def test_groups_and_budgets_that_mean_none(crowd: Crowd, policy: Policy) -> None:
     meta = {"name": "unused", "namespace": "default"}
     group = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": meta}
     group["spec"] = {"schedulingPolicy": {"basic": {}}, "disruptionMode": {"all": {}}, "priority": 5}

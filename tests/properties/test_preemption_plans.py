@@ -41,7 +41,7 @@ def cluster_of(crowd: Crowd) -> Cluster:
 
 
 def holds(crowd: Crowd, places: dict[str, str], gone: set[str]) -> bool:
-    """Whether the newcomers could be there, one after the other, in a cluster built without those who go."""
+    """Whether the newcomers could be there, one after the other, in a cluster built without the victims."""
     objects = [o for o in crowd.objects if o["kind"] != "Pod" or o["metadata"]["name"] not in gone]
     for newcomer in crowd.newcomers:
         node = places.get(newcomer["metadata"]["name"])
@@ -67,12 +67,12 @@ def test_with_the_victims_gone_the_placement_holds(crowd: Crowd, policy: Policy)
 
 
 @given(CROWDS)
-def test_nobody_goes_in_vain(crowd: Crowd) -> None:
+def test_no_pod_goes_in_vain(crowd: Crowd) -> None:
     assert_irreducible(crowd, REPRIEVE)
 
 
 @given(crowds(ROOM_ONLY))
-def test_nobody_goes_in_vain_upstream_where_only_room_matters(crowd: Crowd) -> None:
+def test_no_pod_goes_in_vain_upstream_where_only_room_matters(crowd: Crowd) -> None:
     assert_irreducible(crowd, UPSTREAM)
 
 
@@ -111,7 +111,7 @@ def test_what_goes_together_stays_together(crowd: Crowd, policy: Policy) -> None
 
 @given(CROWDS, POLICIES)
 def test_a_plan_is_about_its_domain(crowd: Crowd, policy: Policy) -> None:
-    """Everybody who may be taken there is taken or spared, and nobody else; pods go nowhere else."""
+    """Every eligible unit there is a victim or spared, and no other unit is; pods are placed nowhere else."""
     question = question_of(crowd, policy)
     for plan in plans_of(question):
         assert question is not None

@@ -60,7 +60,7 @@ def units_of(question: Question) -> list[Unit]:
 
 
 def settled(question: Question) -> Settled | None:
-    """The demand placed with everybody gone who may be taken."""
+    """The demand placed with every eligible unit removed."""
     gone = np.array([pod for unit in units_of(question) for pod in unit.pods], np.int64)
     placement = place(question.demand, without(question.view, gone))
     if not isinstance(placement, Placement):
@@ -87,7 +87,7 @@ def test_room_and_ports_are_all_that_matters_where_nothing_else_does(crowd: Crow
 
 
 @given(crowds(EVERYTHING), SEEDS)
-def test_only_those_who_matter_need_be_asked_about_the_rest(crowd: Crowd, seed: int) -> None:
+def test_only_those_that_matter_need_be_asked_about_the_rest(crowd: Crowd, seed: int) -> None:
     assert_alike(crowd, seed, lambda question, case: WhereItMatters(case, takeable_of(question).matter))
 
 
@@ -191,7 +191,7 @@ def test_units_at_no_risk_make_no_difference(crowd: Crowd, policy: Policy, stric
 
 
 @given(crowds(EVERYTHING), SEEDS)
-def test_budgets_are_counted_anew_with_each_who_is_spared(crowd: Crowd, seed: int) -> None:
+def test_budgets_are_counted_anew_with_each_that_is_spared(crowd: Crowd, seed: int) -> None:
     question = question_of(crowd)
     if question is None:
         return

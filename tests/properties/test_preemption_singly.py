@@ -38,13 +38,13 @@ def test_with_the_victims_gone_enough_pods_have_room(crowd: Crowd) -> None:
 
 
 @given(crowds(ROOM_ONLY, gang=True))
-def test_nobody_goes_in_vain(crowd: Crowd) -> None:
+def test_no_pod_goes_in_vain(crowd: Crowd) -> None:
     for question, plan in plans(crowd):
         assert not any(fits(question, plan, spared=i) for i in range(len(plan.victims)))
 
 
 @given(crowds(EVERYTHING, gang=True))
-def test_only_pods_go_who_are_less_important_than_one_of_the_gang(crowd: Crowd) -> None:
+def test_only_pods_go_what_are_less_important_than_one_of_the_gang(crowd: Crowd) -> None:
     for question, plan in plans(crowd):
         priorities = question.view.pods.priority
         highest = max(int(priorities[pod]) for pod in question.demand.pods)
@@ -53,7 +53,7 @@ def test_only_pods_go_who_are_less_important_than_one_of_the_gang(crowd: Crowd) 
 
 
 @given(crowds(ROOM_ONLY, gang=True))
-def test_budgets_are_counted_for_all_who_go(crowd: Crowd) -> None:
+def test_budgets_are_counted_for_all_that_go(crowd: Crowd) -> None:
     for question, plan in plans(crowd):
         victims = [row for unit in plan.victims for row in unit.pods]
         broken = sum(

@@ -59,7 +59,7 @@ def test_never_worse_than_all_they_do(batch: int) -> None:
 
 
 def test_nor_where_there_are_more_nodes_than_plans_are_made_for() -> None:
-    """On each of the others two pods would go who started later, so in our order the node of a comes last."""
+    """On each of the others the two victims started later, so in our order the node of a comes last."""
     path = HERE / "interactions" / "a-member-that-is-put-back-first-saves-another.yaml"
     scenario = msgspec.to_builtins(read_scenario(path))
     for i in range(25):

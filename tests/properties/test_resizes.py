@@ -1,4 +1,4 @@
-"""Room for resizes is counted as a plain reading counts it, and nobody goes for one who need not."""
+"""Room for resizes is counted as a plain reading counts it, and no pod is evicted for one without need."""
 
 from dataclasses import dataclass
 
@@ -49,7 +49,7 @@ def is_served_first(other: Guest, asker: Guest, everybody: list[Guest]) -> bool:
 
 
 def fits(asker: Guest, others: list[Guest], everybody: list[Guest], accounting: Accounting) -> bool:
-    """``others`` are those who are still there."""
+    """``others`` are the pods that are still there."""
     counted = sum(
         other.wish
         if accounting is Accounting.UPSTREAM or is_served_first(other, asker, everybody)
@@ -86,7 +86,7 @@ def a_node() -> KubernetesObject:
 
 
 @given(askers, st.lists(guests, max_size=6), st.sampled_from(Accounting))
-def test_it_fits_if_the_plain_reading_says_so_and_nobody_goes_in_vain(
+def test_it_fits_if_the_plain_reading_says_so_and_none_goes_in_vain(
     asker: Guest, others: list[Guest], accounting: Accounting
 ) -> None:
     everybody = [asker, *others]

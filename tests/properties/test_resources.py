@@ -54,7 +54,7 @@ def test_room(world: World) -> None:
 
 
 @given(WORLDS, st.sampled_from(["resource", "group"]))
-def test_room_where_somebody_else_looks_after_devices(world: World, ignored: str) -> None:
+def test_room_where_another_client_looks_after_devices(world: World, ignored: str) -> None:
     profile = Profile(
         ignored_resources=frozenset({GPU} if ignored == "resource" else ()),
         ignored_resource_groups=frozenset({"example.com"} if ignored == "group" else ()),

@@ -1,4 +1,4 @@
-"""Tolerations in random crowds: nobody is taken early, nobody is waited for in vain or too long."""
+"""Tolerations in random crowds: no pod is preempted early, and no demand waits in vain or too long."""
 
 import math
 import random
@@ -67,7 +67,7 @@ def test_columns_say_what_the_objects_say(crowd: Crowd, policy: Policy) -> None:
 
 
 @given(CROWDS, POLICIES, MOMENTS)
-def test_nobody_is_taken_or_even_looked_at_early(crowd: Crowd, policy: Policy, now: float) -> None:
+def test_no_pod_is_taken_or_even_looked_at_early(crowd: Crowd, policy: Policy, now: float) -> None:
     question, objects = question_of(crowd, policy), objects_of(crowd)
     plans = candidates(question, now) if question is not None else []
     for plan in [] if isinstance(plans, NoPlan) else plans:
@@ -101,7 +101,7 @@ def test_nothing_changes_before_the_moment_that_is_told(
 
 
 @given(CROWDS, POLICIES, MOMENTS)
-def test_who_will_have_a_plan_is_told_a_moment(crowd: Crowd, policy: Policy, now: float) -> None:
+def test_a_pod_that_will_have_a_plan_is_told_a_moment(crowd: Crowd, policy: Policy, now: float) -> None:
     question = question_of(crowd, policy)
     found = candidates(question, now) if question is not None else None
     if question is None or not isinstance(found, NoPlan):
@@ -114,7 +114,7 @@ def test_who_will_have_a_plan_is_told_a_moment(crowd: Crowd, policy: Policy, now
 
 
 @given(CROWDS, POLICIES, MOMENTS)
-def test_who_is_held_back_by_tolerations_alone_has_a_plan_without_them(
+def test_a_pod_that_is_held_back_by_tolerations_alone_has_a_plan_without_them(
     crowd: Crowd, policy: Policy, now: float
 ) -> None:
     question = question_of(crowd, policy)
@@ -136,7 +136,7 @@ def test_enough_is_tolerated() -> None:
     assert len(found) - len(refusals) > 50
 
 
-# --- a feature that nobody uses ------------------------------------------------------------------
+# --- a feature that is not used ------------------------------------------------------------------
 
 
 def unannotated(crowd: Crowd) -> Crowd:

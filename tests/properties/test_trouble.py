@@ -1,4 +1,4 @@
-"""However effects end and whatever is told late: nobody is lost or bound twice, and no node is overfull."""
+"""However effects end and however late events are: no pod is lost or bound twice, no node overcommitted."""
 
 import pytest
 from hypothesis import given
@@ -18,10 +18,10 @@ def assert_sound(now: Troubled) -> None:
     view = now.built()
     assert (view.requested <= view.allocatable).all(), "no node is overfull by our binds"
     uids = [bind.target.uid for bind in now.bound_by_us]
-    assert len(uids) == len(set(uids)), "nobody is bound twice"
+    assert len(uids) == len(set(uids)), "no pod is bound twice"
 
 
-def assert_nobody_waits_in_vain(now: Troubled) -> None:
+def assert_no_pod_waits_in_vain(now: Troubled) -> None:
     view = now.built()
     for (_, name), row in view.pods.rows.items():
         if view.where[row] < 0:
@@ -44,5 +44,5 @@ def test_trouble_passes(settings: Settings, seeds: list[int]) -> None:
     assert_sound(now)
     now.calm_down(3600.0)
     assert_sound(now)
-    assert_nobody_waits_in_vain(now)
+    assert_no_pod_waits_in_vain(now)
     assert_nothing_is_left(now)

@@ -1,6 +1,6 @@
-"""Whoever waits is looked at again when a change would let him go on: pods and groups, with room to be made.
+"""A waiting demand is reconsidered when a change would help it: pods and groups, with preemption.
 
-A scheduler that starts afresh after the change shows who could go on. Whom it would help first must have been
+A scheduler that starts afresh after the change shows which demands could go on. The first must have been
 looked at by the one that was there all the time.
 """
 
@@ -21,7 +21,7 @@ from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, later
 from tests.unit.scheduler.serving import Served, served
 
-SOON = 15.0  # longer than any backoff, and much shorter than the time after which everybody is looked at
+SOON = 15.0  # longer than any backoff, and much shorter than the time after which every demand is retried
 
 NEAR_WEB: Json = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": ZONE}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -111,7 +111,7 @@ CHANGES: tuple[Callable[[random.Random, Served], None], ...] = (
 )
 
 
-# --- who could go on -----------------------------------------------------------------------------
+# --- which demands could go on -------------------------------------------------------------------
 
 
 def helped_first(cluster: Served) -> Decision | None:
@@ -125,7 +125,7 @@ def helped_first(cluster: Served) -> Decision | None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_nobody_sleeps_through_a_change_that_helps(seed: int) -> None:
+def test_no_pod_sleeps_through_a_change_that_helps(seed: int) -> None:
     rng = random.Random(seed)
     cluster = cluster_of(rng).comes_true()
     cluster.stage.after(30.0)

@@ -1,4 +1,4 @@
-"""Whoever does not fit now and fits after a change waits for a change of that kind: no wake-up is lost."""
+"""A pod that does not fit now and fits after a change waits for a change of that kind: no wake-up is lost."""
 
 import pytest
 from hypothesis import given
@@ -8,11 +8,11 @@ from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
-from reprieve.scheduler.changes import Change, helpful
+from reprieve.scheduler.queueing_hints import Change, helpful
 from tests.properties.mirrored import mirrored
 from tests.properties.worlds import FEATURES
 
-# Who is meant, what it asks and where it is: if that changes, it is asked anew anyway.
+# The pod itself, its requests and its node: if these change, it is decided again anyway.
 Asker = tuple[str, Shape, str]
 
 FAMILIES = [
@@ -22,7 +22,7 @@ FAMILIES = [
 
 
 def refused(view: Snapshot) -> dict[Asker, frozenset[Change]]:
-    """Everybody who finds no place, or no other place, and what they wait for."""
+    """All pods that find no node, or no other node, and the changes that they wait for."""
     found = {}
     for row in view.pods.rows.values():
         survey_of = survey(Ask(view, row))
@@ -42,7 +42,7 @@ def everybody(view: Snapshot) -> set[Asker]:
 
 @pytest.mark.parametrize("features", FAMILIES, ids=lambda features: ",".join(sorted(features)))
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2**32 - 1), max_size=20))
-def test_nobody_sleeps_through_a_change_that_helps(
+def test_no_pod_sleeps_through_a_change_that_helps(
     features: frozenset[str], seed: int, steps: list[int]
 ) -> None:
     now = mirrored(seed, features)

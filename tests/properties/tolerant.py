@@ -26,7 +26,7 @@ def tolerant_crowd(seed: int) -> Crowd:
                 thing["status"]["conditions"] = _conditions(rng, "PodScheduled")
             case "PodGroup" | "CompositePodGroup":
                 thing["spec"]["priorityClassName"] = rng.choice(("", *CLASSES))
-                thing["status"] = {"conditions": _conditions(rng, "PodGroupInitiallyScheduled")}
+                thing["status"] = {"conditions": _conditions(rng, "reprieve.dev/RunStarted")}
     classes = [_class(rng, name) for name in CLASSES[:-1]]
     return Crowd([*classes, *crowd.objects], crowd.newcomers)
 

@@ -74,9 +74,11 @@ class Troubled:
 
     def tell(self, events: list[Event]) -> None:
         self.wanted += self.scheduler.observe(events, self.now)
+        self.scheduler.validate()
 
     def decide(self) -> None:
         while (decided := self.scheduler.decide(self.now)) is not None:
+            self.scheduler.validate()
             self.wanted += decided.effects
 
     def end(self, effect: Effect, how: str) -> Event:
@@ -190,7 +192,7 @@ def _some_is_told(now: Troubled, rng: random.Random) -> None:
     now.tell(told)
 
 
-def _somebody_is_decided(now: Troubled, rng: random.Random) -> None:
+def _a_pod_is_decided(now: Troubled, rng: random.Random) -> None:
     now.decide()
 
 
@@ -218,8 +220,8 @@ STEPS: tuple[Callable[[Troubled, random.Random], None], ...] = (
     _some_is_told,
     _some_is_told,
     _some_is_told,
-    _somebody_is_decided,
-    _somebody_is_decided,
+    _a_pod_is_decided,
+    _a_pod_is_decided,
     _effects_end,
     _effects_end,
     _effects_end,

@@ -15,7 +15,8 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import with_pod, without
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain
-from reprieve.placement.place import Placement, place, survey
+from reprieve.placement.gang_search import place_in_any_order
+from reprieve.placement.place import Placement, survey
 from reprieve.preemption.budgets import InOrder, Joint
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.question import Question, Takeable
@@ -28,7 +29,7 @@ Units = tuple[Unit, ...]
 
 
 def touching(domain: Domain, question: Question, takeable: Takeable) -> Units:
-    """Who may be taken and has a pod in the domain, the most important first."""
+    """Eligible units with a pod in the domain, the most important first."""
     numbers = [int(n) for n in np.flatnonzero(takeable.allowed)]
     units = [takeable.units.unit(number) for number in numbers]
     where = question.view.where
@@ -56,7 +57,7 @@ class PlainSearch:
         self._local = touching(domain, question, takeable)
 
     def plan(self) -> Plan | None:
-        """With everybody gone; if that breaks budgets, also around those who would; and in another order."""
+        """With all removed; if that breaks budgets, also around their breakers; and in another order."""
         plan = self._plan(self._local) if self._local else None
         if plan is None:
             return None
@@ -67,7 +68,7 @@ class PlainSearch:
         return min(plan, rival, key=self._rank) if rival is not None else plan
 
     def _plan(self, taken: Units) -> Plan | None:
-        """With budget breakers spared, then with nobody above the ceiling gone, or as it was placed first."""
+        """With budget breakers spared, then with none above the ceiling removed, or as first placed."""
         placement = self._place(taken)
         if placement is None:
             return None
@@ -87,7 +88,7 @@ class PlainSearch:
     def _place(self, taken: Units) -> Placement | None:
         question = self._question
         demand = replace(question.demand, allowed=self._domain.nodes)
-        found = place(demand, gone(question.view, taken), question.profile)
+        found = place_in_any_order(demand, gone(question.view, taken), question.profile)
         return found if isinstance(found, Placement) else None
 
     def _fits(self, placement: Placement, still_gone: Iterable[Unit]) -> bool:
@@ -98,7 +99,7 @@ class PlainSearch:
         return Joint(self._takeable.accounts, ()).broken(units)
 
     def _without_breakers(self, placement: Placement, taken: Units) -> Units:
-        """Those who break a budget are spared if they can be, the most harmful first."""
+        """Units that break a budget are spared if they can be, the most harmful first."""
         left = taken
         for unit in sorted(taken, key=lambda u: -self._broken([u])):
             rest = tuple(u for u in left if u is not unit)
@@ -107,7 +108,7 @@ class PlainSearch:
         return left
 
     def _reprieve(self, placement: Placement, taken: Units, ceiling: int | None) -> Plan:
-        """Whoever can be put back is, again and again until nobody can."""
+        """Puts back every unit that can be, again and again until none can."""
         victims, before = taken, None
         while victims != before:
             before = victims
@@ -137,7 +138,7 @@ class PlainSearch:
         return self._told(placement, tuple(u for u in self._local if u in victims), None)
 
     def _as_ranked_by_rival(self, unit: Unit) -> Unit:
-        """Whoever names a group ranks as one, also if he goes alone."""
+        """A pod that names a group ranks as one, also if it is evicted alone."""
         names_one = self._question.view.pods.groups[unit.pods[0]] is not None
         return (
             structs.replace(unit, kind=UnitKind.POD_GROUP)
@@ -146,7 +147,7 @@ class PlainSearch:
         )
 
     def _tried_first(self) -> list[Unit]:
-        """In our own order: those who break budgets, the most harmful first, then the rest."""
+        """In our own order: units that break budgets, the most harmful first, then the rest."""
         harm = self._broken(self._local)
         rest = {u.number: self._broken(v for v in self._local if v is not u) for u in self._local}
         breakers = [u for u in self._local if rest[u.number] < harm]

@@ -9,7 +9,7 @@ from reprieve.placement.demand import Demand
 
 
 def gang_demand(view: Snapshot, pods: Iterable[int], *, everybody: bool = False) -> Demand:
-    """Pods of one group: as many as it needs, or everybody at once.
+    """Pods of one group: as many as it needs, or all at once.
 
     The most important come first, then by name. Members that run already are not needed again.
     """

@@ -99,7 +99,7 @@ def lines(kind: str, tallies: dict[str, Tally]) -> Iterator[str]:
         losses = []
         for measure in MEASURES:
             found = counted.by.get(measure, [])
-            # A plan that evicts somebody although nobody had to go exceeds the ceiling beyond measure.
+            # A plan with victims although none is needed exceeds the ceiling beyond measure.
             finite = [loss for loss in found if math.isfinite(loss)]
             mean = sum(finite) / len(finite) if finite else 0
             losses.append(f"{measure} {len(found):>4} by {mean:6.1f}")

@@ -79,7 +79,7 @@ def test_the_scheduler_decides_as_recorded(path: Path) -> None:
 
 
 def with_its_node(case: Case, recorded: Observation) -> Observation:
-    """Whoever grows has its node, and none was nominated."""
+    """A pod that grows has its node, and none was nominated."""
     if case.resize is None or recorded.outcome == "nothing":
         return recorded
     row = case.view.pods.rows["default", case.resize.pod]
@@ -88,7 +88,7 @@ def with_its_node(case: Case, recorded: Observation) -> Observation:
 
 
 def test_resizes_are_decided_about() -> None:
-    """All of them: nothing was seen to happen where they fit, and where nobody may be evicted for them."""
+    """All of them: nothing was seen to happen where they fit, and where no pod may be evicted for them."""
     cases = [case for case in map(read_case, FILES) if case.resize is not None]
     outcomes = [d.outcome for case in cases if (d := first_decision(case, case.observed[0])) is not None]
     assert Counter(outcomes) == {Outcome.FITS: 13, Outcome.UNSCHEDULABLE: 5, Outcome.PREEMPTS: 4}

@@ -1,4 +1,4 @@
-"""Why nobody found room: what was short, and on how many nodes, as kube-scheduler told it."""
+"""Why there was no room: what was short, and on how many nodes, as kube-scheduler reported it."""
 
 import json
 from collections import Counter

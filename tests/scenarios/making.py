@@ -10,10 +10,13 @@ import msgspec
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
+from reprieve.model.scheduled_times import RUN_STARTED
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Demand
+from reprieve.placement.effort import Effort
 from reprieve.placement.place import pod_demand
+from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.eligibility import TIMELESS
 from reprieve.preemption.policy import REPRIEVE, BudgetCounting, Policy, SearchMode
 from reprieve.preemption.resize import Accounting, DeferredResizes
@@ -99,7 +102,8 @@ def _group(name: str, line: GroupLine) -> Json:
     meta = {"name": name, "namespace": "default"}
     status: Json = {"conditions": []}
     if line.scheduled is not None:
-        status["conditions"].append(_condition("PodGroupInitiallyScheduled", "True", line.scheduled))
+        types = ("PodGroupInitiallyScheduled", RUN_STARTED)
+        status["conditions"] = [_condition(type_, "True", line.scheduled) for type_ in types]
     return _thing("scheduling.k8s.io/v1alpha3", kind, meta, spec=spec, status=status)
 
 
@@ -225,7 +229,7 @@ def _thing(version: str, kind: str, meta: Json, **rest: Any) -> Json:
     return {"apiVersion": version, "kind": kind, "metadata": identity | meta, **rest}
 
 
-# --- who asks ------------------------------------------------------------------------------------
+# --- demands -------------------------------------------------------------------------------------
 
 
 def _newcomers(scenario: Scenario) -> Iterator[Json]:
@@ -260,7 +264,7 @@ def member(number: int) -> str:
 
 
 def asked(scenario: Scenario, view: Snapshot, now: float) -> tuple[Demand, Snapshot]:
-    """Who asks, and the cluster as it counts for that."""
+    """The demand, and the cluster as it counts for that."""
     if not scenario.resize:
         return demand_of(scenario, view), view
     resizes = DeferredResizes(_accounting(scenario.policy))
@@ -273,7 +277,9 @@ def demand_of(scenario: Scenario, view: Snapshot) -> Demand:
     if not count:
         return pod_demand(view, view.pods.rows[line.namespace, NEWCOMER])
     rows = [view.pods.rows["default", member(i)] for i in range(count)]
-    return gang_demand(view, rows, everybody=_is_for_everybody(scenario.policy))
+    demand = gang_demand(view, rows, everybody=_is_for_all(scenario.policy))
+    keeps_order = isinstance(scenario.policy, str)
+    return demand if keeps_order else replace(demand, effort=Effort(DEFAULT_PROFILE.planning_effort))
 
 
 def _accounting(policy: str | PolicyLine) -> Accounting:
@@ -283,7 +289,7 @@ def _accounting(policy: str | PolicyLine) -> Accounting:
 # --- by which policy -----------------------------------------------------------------------------
 
 
-def _is_for_everybody(policy: str | PolicyLine) -> bool:
+def _is_for_all(policy: str | PolicyLine) -> bool:
     return isinstance(policy, str) or policy.gang_preemption == "All"
 
 

@@ -70,7 +70,7 @@ class DemandLine(PodLine, frozen=True):
 
 
 class BudgetLine(_Line, frozen=True):
-    selects: Labels | None = None  # an empty selector selects everybody, none nobody
+    selects: Labels | None = None  # an empty selector selects every pod, a missing one none
     lacks: str = ""  # instead: pods without this label
     allowed: int = 0
     disrupted: list[str] = []
@@ -81,7 +81,7 @@ class ClassLine(_Line, frozen=True):
     value: int = 0
     preemption: str = "PreemptLowerPriority"
     # Tolerations; what is written as text stands in the annotation as it is.
-    minimum: int | str | None = None  # who may take its pods at once
+    minimum: int | str | None = None  # the priority that may preempt its pods at once
     seconds: int | str | None = None  # how long others may not
     metadata: dict[str, Any] = {}
 
@@ -110,7 +110,7 @@ class Expected(_Line, frozen=True):
     loses: dict[str, str] = {}  # another domain, and the criterion that decided
     fits: bool = False
     nothing: str = ""  # why there is no plan
-    retry: float | None = None  # minutes; when somebody may be taken who may not now
+    retry: float | None = None  # minutes; when a pod may be preempted that may not now
 
 
 class WorldLine(_Line, frozen=True, kw_only=True):
@@ -142,7 +142,7 @@ Step = Literal["nominate", "mark", "evict", "bind"]
 class Seen(_Line, frozen=True):
     """What the cluster shows. Only what is written is compared, except that evictions are always."""
 
-    evicted: list[str] = []  # everybody who was asked to go so far
+    evicted: list[str] = []  # all pods evicted so far
     on: dict[str, str] | None = None  # pods, and the nodes they have
     nominated: dict[str, str] = {}  # pods, and the nodes they wait for; empty: none
     conditions: dict[str, dict[str, str]] = {}  # pods or groups, and their conditions; empty: none
@@ -156,7 +156,7 @@ class StepLine(_Line, frozen=True):
     restart: bool = False  # another scheduler takes over
     show: WorldLine = WorldLine()  # these are there from now on, or are like this
     lose: dict[str, list[str]] = {}  # these are gone, by kind: pods, nodes, …
-    drain: bool = False  # whoever is being deleted is gone
+    drain: bool = False  # terminating pods are gone
     after: float = 0  # seconds pass
     fail: dict[Step, list[str]] = {}  # what is wanted of these is refused
     do: list[Step] | Literal["", "all"] = ""  # what is wanted is carried out, of these kinds in turn

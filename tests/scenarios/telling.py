@@ -99,7 +99,7 @@ class StatusReporter:
             self._listen()
 
     def _listen(self) -> None:
-        """Notes whom the scheduler wants to evict, and what it says."""
+        """Records which pods the scheduler wants to evict, and what it reports."""
         for effect in self._cluster.stage.wanted:
             if isinstance(effect, Evict):
                 self._evicted.add(effect.target.name)

@@ -10,7 +10,7 @@ from tests.simulation.scenario import scenario
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
-    parser.add_argument("--calm", action="store_true", help="a cluster in which nobody has to give way")
+    parser.add_argument("--calm", action="store_true", help="a cluster without preemption")
     parser.add_argument("seeds", metavar="SEED", type=int, nargs="+")
     asked = parser.parse_args()
     for seed in asked.seeds:

@@ -10,9 +10,9 @@ from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.effects import Target
 from reprieve.model.json import Json
-from reprieve.model.objects import Pod
+from reprieve.model.objects import Pod, group_of
 from reprieve.runtime.virtual_time import clock
-from reprieve.scheduler.handover import is_marked
+from reprieve.scheduler.handover import is_marked, shown_mark
 from tests.simulation.invariants import pods_in, waiting_in
 from tests.simulation.objects import pod, pod_spec
 
@@ -71,7 +71,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Grow:
-    """No node shrinks: what runs there would not fit any more, and that is nobody's fault."""
+    """No node shrinks: what runs there would not fit any more, through no fault of the scheduler."""
 
     name: str
     cpu: int
@@ -165,7 +165,7 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class ForbidResizes:
-    """Nobody is to be preempted for a resize on this node, for a while."""
+    """This node forbids preemption for resizes, for a while."""
 
     name: str
     seconds: float
@@ -187,7 +187,7 @@ class OpenGate:
 
 @dataclass(frozen=True, slots=True)
 class BindElsewhere:
-    """Somebody else gives a waiting pod a node of his own."""
+    """Another client binds a waiting pod to a node of its choice."""
 
     which: int
     node: str
@@ -201,7 +201,7 @@ class BindElsewhere:
 
 @dataclass(frozen=True, slots=True)
 class Detain:
-    """Whoever deletes a pod waits for a finalizer for a while."""
+    """A finalizer delays the deletion of a pod for a while."""
 
     which: int
     seconds: float
@@ -212,6 +212,69 @@ class Detain:
             _set_finalizers(cluster.store, key, ["example.com/detained"])
             await asyncio.sleep(self.seconds)
             _set_finalizers(cluster.store, key, [])
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroup:
+    """A pod joins the next group of which pods are marked, or are going: with a node, or without one."""
+
+    seconds: float  # how long to wait for one
+    going: bool  # until one of them is being deleted
+    node: str
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        end = clock() + self.seconds
+        while clock() < end:
+            marked = [victim for victim in pods_in(cluster.store) if shown_mark(victim) and group_of(victim)]
+            if self.going:
+                marked = [victim for victim in marked if victim.metadata.deletion_timestamp is not None]
+            if marked:
+                name, priority = group_of(marked[0]), marked[0].spec.priority
+                where = {"nodeName": self.node} if self.node else {}
+                spec = pod_spec("1", priority=priority, schedulingGroup={"podGroupName": name}, **where)
+                if cluster.store.find(_pod(f"{name}-late")) is None:
+                    cluster.apply([pod(f"{name}-late", spec)])
+                return
+            await asyncio.sleep(0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePreemptor:
+    """Whoever waits for victims is deleted: when the first is marked, or when the first is going."""
+
+    seconds: float  # how long to wait for that
+    going: bool
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        end = clock() + self.seconds
+        while clock() < end:
+            pods = pods_in(cluster.store)
+            marked = [victim for victim in pods if shown_mark(victim)]
+            if self.going:
+                marked = [victim for victim in marked if victim.metadata.deletion_timestamp is not None]
+            nominated = [p.metadata.name for p in pods if p.status.nominated_node_name]
+            if marked and nominated:
+                cluster.store.delete(_pod(nominated[0]), grace=0)
+                return
+            await asyncio.sleep(0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkBudget:
+    """A budget allows nothing more as soon as somebody is marked, for a while."""
+
+    name: str
+    wait: float
+    seconds: float
+
+    async def happen(self, cluster: MiniCluster) -> None:
+        end = clock() + self.wait
+        while clock() < end and not any(map(shown_mark, pods_in(cluster.store))):
+            await asyncio.sleep(0.05)
+        budget = Key("poddisruptionbudgets.policy", "default", self.name)
+        before = _write(cluster.store, budget, minAvailable=100)
+        await asyncio.sleep(self.seconds)
+        _write(cluster.store, budget, minAvailable=before["minAvailable"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,14 +307,14 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class RestartServer:
-    """The API server is away for a while, and has forgotten what it told to whom."""
+    """The API server is down for a while, and has lost its watches."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class SetClock:
-    """Somebody sets the clock of the scheduler's machine forward, or back."""
+    """The clock of the scheduler's machine is set forward, or back."""
 
     seconds: float
 
@@ -271,6 +334,9 @@ OnCluster = (
     | OpenGate
     | BindElsewhere
     | Detain
+    | JoinGroup
+    | DeletePreemptor
+    | ShrinkBudget
     | DeleteGroup
     | Disconnect
 )

@@ -29,7 +29,7 @@ class Fate(Enum):
     PEACE = "nothing"
     CUT_REQUEST = "it is cut in the middle of what the client says"
     CUT_ANSWER = "it is cut in the middle of what the server says"
-    SILENT = "nothing gets through any more, and nobody is told"
+    SILENT = "nothing gets through any more, without an error"
     SLOW = "everything takes its time"
 
 
@@ -104,7 +104,7 @@ SECRET = "secret"
 class MoodyFront(ApiServer):
     """Refuses now and then, and sometimes does what it was asked and says that it failed.
 
-    ``known``: the only one who is let in, at the moment.
+    ``known``: the only client that is let in, at the moment.
     """
 
     def __init__(self, cluster: MiniCluster, chaos: Chaos) -> None:

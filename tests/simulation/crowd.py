@@ -22,14 +22,17 @@ from tests.simulation.acts import (
     Cordon,
     DeleteGroup,
     DeletePod,
+    DeletePreemptor,
     Detain,
     Disconnect,
+    JoinGroup,
     LoseNode,
     ReplacePod,
     ReplaceVictim,
     Restart,
     RestartServer,
     SetClock,
+    ShrinkBudget,
     SpoilPod,
 )
 from tests.simulation.objects import (
@@ -79,7 +82,7 @@ def crowd(seed: int) -> Scenario:
     ]
     beginning = Apply((*nodes, foreign_node(FOREIGN), storage_class("made", DRIVER), *_budgets(rng)))
     troubles = [(0.0, beginning), *_arrivals(rng), *_mishaps(rng, names)]
-    return _tolerant(Scenario(seed, _faults(rng, seed), tuple(troubles), ()))
+    return _meddled(_tolerant(Scenario(seed, _faults(rng, seed), tuple(troubles), ())))
 
 
 def _faults(rng: Random, seed: int) -> FaultPlan:
@@ -91,7 +94,7 @@ def _faults(rng: Random, seed: int) -> FaultPlan:
     )
 
 
-# --- who comes -----------------------------------------------------------------------------------
+# --- newcomers -----------------------------------------------------------------------------------
 
 
 def _budgets(rng: Random) -> Iterator[Json]:
@@ -130,7 +133,7 @@ def _bare(rng: Random, name: str) -> Iterator[tuple[float, Json]]:
 
 
 def _service(rng: Random, name: str) -> Iterator[tuple[float, Json]]:
-    """Whoever is evicted comes again."""
+    """An evicted pod is created again."""
     yield 0.0, deployment(name, rng.randint(1, 3), _spec(rng, priority=0), {"app": rng.choice("ab")})
 
 
@@ -152,7 +155,7 @@ def a_group(name: str, priority: int, policy: Json, mode: str) -> Json:
     return {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": meta, "spec": spec}
 
 
-# --- who may not be taken yet --------------------------------------------------------------------
+# --- protected pods ------------------------------------------------------------------------------
 
 TOLERATIONS = {"brief": 7, "short": 25, "forever": -1}
 
@@ -182,6 +185,26 @@ def _of_class(thing: Json, name: str) -> Json:
     if thing["kind"] not in ("Pod", "PodGroup"):
         return thing
     return {**thing, "spec": {**thing["spec"], "priorityClassName": name}}
+
+
+# --- what happens to plans -----------------------------------------------------------------------
+
+
+def _meddled(scenario: Scenario) -> Scenario:
+    """In every second cluster groups grow, preemptors vanish and budgets shrink while plans run."""
+    rng = Random(f"meddled {scenario.seed}")
+    if rng.randrange(2):
+        return scenario
+    number = rng.choice((1, 3, 6))
+    acts = [(rng.uniform(0, TROUBLED_SECONDS), rng.choice(_MEDDLING)(rng)) for _ in range(number)]
+    return replace(scenario, troubles=(*scenario.troubles, *acts))
+
+
+_MEDDLING: tuple[Callable[[Random], Act], ...] = (
+    lambda rng: JoinGroup(rng.uniform(5, 30), rng.random() < 0.3, rng.choice((FOREIGN, FOREIGN, ""))),
+    lambda rng: DeletePreemptor(rng.uniform(5, 30), rng.random() < 0.6),
+    lambda rng: ShrinkBudget(rng.choice("ab"), rng.uniform(5, 30), rng.uniform(5, 20)),
+)
 
 
 # --- what goes wrong -----------------------------------------------------------------------------

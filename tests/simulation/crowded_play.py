@@ -1,4 +1,4 @@
-"""Plays a crowded cluster: nobody is evicted without need, no gang is torn, and nobody is forgotten."""
+"""Plays a crowded cluster: no pod is evicted without need, no gang is torn, and no demand is forgotten."""
 
 import asyncio
 from collections import Counter
@@ -15,10 +15,11 @@ from reprieve.scheduler.settings import Settings
 from tests.simulation.acts import Act, RestartServer, SetClock
 from tests.simulation.crowd import connection_of, crowd, settings_of
 from tests.simulation.evictions import Evictions
-from tests.simulation.invariants import Tell, check_everybody_started, hold, pods_in
+from tests.simulation.invariants import Tell, check_all_started, hold, pods_in
 from tests.simulation.play import BOUND_SECONDS, Play, first_of, silent
 from tests.simulation.scenario import TROUBLED_SECONDS, Scenario
 from tests.simulation.watched import WatchedScheduler
+from tests.simulation.whole_groups import WholeGroups
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class CrowdedPlay(Play):
         self._evictions = Evictions(self._cluster.store)
         self._connection = connection_of(seed, self._cluster)
         self._port = self._connection
-        self._watched = WatchedScheduler(self._settings, self._auditor, self._evictions)
+        self._whole = WholeGroups(self._cluster.store)
+        self._watched = WatchedScheduler(self._settings, self._auditor, self._evictions, self._whole)
 
     def _drawn(self, seed: int) -> Scenario:
         return crowd(seed)
@@ -78,7 +80,7 @@ class CrowdedPlay(Play):
         )
 
     def _start(self) -> None:
-        self._watched = WatchedScheduler(self._settings, self._auditor, self._evictions)
+        self._watched = WatchedScheduler(self._settings, self._auditor, self._evictions, self._whole)
         loop = self._loop(self._watched)
         self._running = loop, asyncio.create_task(loop.run())
 
@@ -100,12 +102,13 @@ class CrowdedPlay(Play):
                 await super()._act(at, act)
 
     def _check_rest(self) -> None:
-        """Everything has come to rest, and somebody who starts afresh has nothing to do."""
+        """Everything has come to rest, and a scheduler that starts afresh has nothing to do."""
         self._auditor.look()
-        hold(not self._connection.mistaken, f"meant for somebody else: {self._connection.mistaken}")
-        check_everybody_started(self._cluster.store)
+        hold(not self._connection.mistaken, f"meant for another object: {self._connection.mistaken}")
+        check_all_started(self._cluster.store)
         self._watched.check_rest()
-        self._watched.check_nobody_is_forgotten(pods_in(self._cluster.store))
+        self._whole.check_rest()
+        self._watched.check_no_pod_is_forgotten(pods_in(self._cluster.store))
         fresh = Scheduler(self._settings)
         fresh.observe([*_all_there_is(self._cluster), Synced()], self._clock())
         while (decided := fresh.decide(self._clock())) is not None:

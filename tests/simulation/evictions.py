@@ -1,4 +1,4 @@
-"""Who was evicted for which decision, and whether it was of any use."""
+"""Which pod was evicted for which decision, and whether it was of any use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,12 +19,14 @@ class Evictions:
     decisions: dict[str, Decision] = field(default_factory=dict)  # those that evict, by id
     victims: dict[Target, str] = field(default_factory=dict)  # and the decision that each was evicted for
 
+    joined: set[str] = field(default_factory=set)  # uids of pods that joined a group that goes as a whole
+
     def decided(self, decision: Decision) -> None:
         if decision.outcome is Outcome.PREEMPTS:
             self.decisions[decision.id] = decision
 
     def wanted(self, victim: Target) -> None:
-        """An eviction is sent: whoever looks at the victim can tell which decision it is for."""
+        """An eviction is sent: the victim shows which decision it is for."""
         found = self.store.find(key_of_target(victim))
         if found is None or found.uid != victim.uid:
             return
@@ -39,8 +41,9 @@ class Evictions:
         hold(decision is not None, f"{victim} is evicted, and its mark names no decision: {message!r}")
         assert decision is not None
         named = decision.preemption.victims if decision.preemption is not None else ()
+        joined = victim.uid in self.joined
         hold(
-            victim in [v.pod for v in named],
+            joined or victim in [v.pod for v in named],
             f"{victim} is evicted, and decision {decision.id} does not say so",
         )
         self.victims[victim] = decision.id

@@ -42,11 +42,11 @@ def hold(condition: bool, sentence: str) -> None:
 
 @dataclass(slots=True)
 class Books:
-    """Who runs where, kept change by change."""
+    """Which pod runs where, kept change by change."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)  # by uid; those that need their room
-    places: dict[str, str] = field(default_factory=dict)  # by uid, of everybody who ever got one
+    places: dict[str, str] = field(default_factory=dict)  # by uid, of every pod that ever got one
 
     def enter(self, change: WatchEvent, thing: KubernetesObject | None) -> None:
         self._check_refusals(change.object)
@@ -77,7 +77,7 @@ class Books:
             self._check(place)
 
     def _check(self, name: str) -> None:
-        """Somebody has just been bound there."""
+        """A pod has just been bound there."""
         node = self.nodes.get(name)
         here = [pod for pod in self.pods.values() if pod.spec.node_name == name]
         if node is not None and not any(taint.key == OTHERS for taint in node.spec.taints):
@@ -116,7 +116,7 @@ class Auditor:
 
     @property
     def places(self) -> dict[str, str]:
-        """By uid, of everybody who ever got one."""
+        """By uid, of every pod that ever got one."""
         return self._books.places
 
     def look(self) -> None:
@@ -178,7 +178,7 @@ class AuditedScheduler(Scheduler):
     def _check(self, effects: Iterable[Effect]) -> None:
         self._unended.update(effects)
         self._auditor.look()
-        promises = {promise.pod for promise in self._state.ledger}
+        promises = {promise.pod for promise in self._state.ledger.assumed}
         for key, pod in self._shown.items():
             if pod is None or not is_waiting(pod):
                 continue
@@ -189,15 +189,17 @@ class AuditedScheduler(Scheduler):
         for target in promises:
             shown = self._shown[target.namespace, target.name]
             hold(shown is None or not shown.spec.node_name, f"the promise to {target} should be over")
+        self.validate()
 
     def check_rest(self) -> None:
-        """Nothing is under way and nothing is promised: everybody knows everything."""
-        hold(not len(self._state.ledger), f"promises are left: {[str(a.pod) for a in self._state.ledger]}")
+        """Nothing is in flight and nothing is promised: all that was written is seen."""
+        promises = [str(assumed.pod) for assumed in self._state.ledger.assumed]
+        hold(not promises, f"promises are left: {promises}")
         under_way = [effect for effect, number in self._unended.items() if number]
         hold(not under_way, f"effects did not end: {under_way}")
 
     def check_queue(self, pods: Iterable[Pod]) -> None:
-        """Nobody is in line but these."""
+        """The queue holds these demands and no others."""
         expected = sorted(map(DemandKey.of_pod, pods))
         hold(
             sorted(self._state.queue._entries) == expected,
@@ -228,14 +230,14 @@ def waiting_in(store: Store) -> list[Pod]:
     return [pod for pod in pods_in(store) if is_waiting(pod)]
 
 
-def check_everybody_started(store: Store) -> None:
+def check_all_started(store: Store) -> None:
     for pod in pods_in(store):
         late = pod.spec.node_name and pod.status.phase == "Pending"
         hold(not late, f"{pod.metadata.name} has a node and did not start")
 
 
 def waiting_in_vain(store: Store) -> set[str]:
-    """The names of those who wait, are not held back, and would fit."""
+    """The names of pods that wait, are not held back, and would fit."""
     things = (_read(item) for item in store.list(tuple(BY_RESOURCE)).items)
     view = build([thing for thing in things if thing is not None]).snapshot
     found = set()

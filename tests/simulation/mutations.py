@@ -1,4 +1,4 @@
-"""Deliberate mistakes in the scheduler, each of which the simulation or the exploration of states must find.
+"""Deliberate mistakes in the scheduler, each of which a simulation, an exploration or a test must find.
 
 `python -m tests.simulation.mutations` looks for each of them and says what found it; with a name, for one.
 """
@@ -20,13 +20,19 @@ STATES = ("-m", "tests.simulation.reachable", "2")
 
 
 PYTEST = ("-m", "pytest", "-qx", "-p", "no:cacheprovider")
-# Crowds seldom draw a change that helps one pod of a group alone, or a node that gets its labels late.
-WAITING = (*PYTEST, str(ROOT / "tests/properties/test_waiting_demands.py"))
 WAKING = (*PYTEST, "-k", "wake-", str(ROOT / "tests/scenarios/test_scenarios.py"))
 
 
 def seeds(*numbers: int) -> tuple[str, ...]:
     return ("-m", "tests.simulation", *map(str, numbers))
+
+
+def unit(test: str) -> tuple[str, ...]:
+    """A test of the scheduler alone, which is looked at after every step: the cheapest where it is enough."""
+    return (*PYTEST, str(ROOT / "tests/unit/scheduler" / test))
+
+
+WHOLE = unit("test_whole_units.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +46,14 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
-        "a lost wake-up: nobody looks at the preemptor when the last victim is gone",
+        "a lost wake-up: the preemptor is not decided when the last victim is gone",
         "scheduler/plan_driver.py",
         "    if handover.stage is Stage.READY:\n        state.queue.again(key)\n",
         "    if handover.stage is Stage.READY:\n        pass\n",
         STATES,
     ),
     Mutation(
-        "a preemptor that nobody lets go after the calls",
+        "a preemptor that is held for ever after the calls",
         "scheduler/plan_driver.py",
         "        state.queue.let_wait(key, now)\n",
         "        pass\n",
@@ -84,9 +90,9 @@ MUTATIONS = (
     Mutation(
         "room that is not reserved",
         "scheduler/deciding.py",
-        "    state.nominated.update(places)\n",
-        "",
-        seeds(2, 7, 8, 13),
+        "            state.ledger.nominations.nominate(pod, node, NominationReason.PLAN)\n",
+        "            pass\n",
+        unit("test_core_preemption.py"),
     ),
     Mutation(
         "a plan that goes on after an eviction failed",
@@ -112,8 +118,8 @@ MUTATIONS = (
     Mutation(
         "an answer that was lost and is not asked for again",
         "scheduler/core.py",
-        "                if state.plans.must_know(effect):\n                    return (effect,)\n",
-        "",
+        "                if state.plans.must_know(effect) or",
+        "                if",
         STATES,
     ),
     Mutation(
@@ -140,30 +146,251 @@ MUTATIONS = (
     Mutation(
         "a bind that failed keeps its room",
         "scheduler/binding.py",
-        "    state.wake(state.world.withdraw((pod.namespace, pod.name)), now, assumed.node)\n",
+        "    state.wake(state.world.count_anew((pod.namespace, pod.name)), now, assumed.node)\n",
         "",
-        seeds(1, 8, 17, 18),
+        unit("test_binding.py::test_a_failed_bind_gives_the_room_back"),
     ),
     Mutation(
         "a group is torn apart: only its first pod is evicted",
         "scheduler/handover.py",
-        "    return (Evict(v) for v in handover.victims if v not in handover.elsewhere and",
-        "    return (Evict(v) for v in handover.victims[:1] if v not in handover.elsewhere and",
+        "    return (Evict(victim) for victim in handover.victims if",
+        "    return (Evict(victim) for victim in handover.victims[:1] if",
         STATES,
+    ),
+    # A group that is evicted whole goes whole or not at all.
+    Mutation(
+        "a group is left in part: pods that joined it since the decision stay",
+        "scheduler/last_look.py",
+        "if pod in known or not state.is_preparing(pod)}\n",
+        "if pod in known}\n",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a pod of which is heard after the first delete stays",
+        "scheduler/unit_driver.py",
+        "    if not len(units) or target in units",
+        "    if True or target in units",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: members whose room is not needed stay",
+        "scheduler/handover.py",
+        "    return (Evict(victim) for victim in handover.victims if victim not in handover.gone)",
+        "    return (Evict(v) for v in handover.victims if v not in handover.gone | handover.elsewhere)",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a delete whose answer was lost is not sent again without its plan",
+        "scheduler/core.py",
+        "                if state.plans.must_know(effect) or unit_driver.must_know(state, effect):\n",
+        "                if state.plans.must_know(effect):\n",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a delete that was refused is not sent again",
+        "scheduler/ledger/unit_evictions.py",
+        "        self._due[pod] = now + pause\n",
+        "",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: deletes are taken back when the preemptor goes in the same breath",
+        "scheduler/plan_driver.py",
+        " or effect.target in state.ledger.unit_evictions:\n",
+        ":\n",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a new leader does not finish it",
+        "scheduler/core.py",
+        "[*unit_driver.resumed(state, now)] if first else []",
+        "[]",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part, and its marks are swept",
+        "scheduler/plan_driver.py",
+        "    unused = unused - _marks_of_units(state) if unused else unused\n",
+        "",
+        WHOLE,
+    ),
+    Mutation(
+        "one half of a group starts beside the end of the other",
+        "scheduler/state.py",
+        "        if group is not None and self.is_being_preempted(group):\n",
+        "        if False:\n",
+        WHOLE,
+    ),
+    Mutation(
+        "pods of a group that went wait for ever",
+        "scheduler/core.py",
+        "        effects.extend(enqueueing.holds_changed(state, now))\n",
+        "",
+        WHOLE,
+    ),
+    Mutation(
+        "a budget that shrank is not looked at before the evictions",
+        "scheduler/last_look.py",
+        "    if _exceeds_more(",
+        "    if False and _exceeds_more(",
+        WHOLE,
     ),
     Mutation(
         "a lost wake-up: a group waits for what helps its first pod, and for nothing else",
         "placement/place.py",
         "        codes.update(rejection.reason.code for rejection in found.rejections)\n",
         "        codes = codes or {rejection.reason.code for rejection in found.rejections}\n",
-        WAITING,
+        (*PYTEST, "-k", "every_member", str(ROOT / "tests/unit/placement/test_gang_search.py")),
     ),
     Mutation(
         "a lost wake-up: a node that gets the label of a topology late",
-        "scheduler/changes.py",
+        "scheduler/queueing_hints.py",
         "    Code.OUTSIDE_DOMAIN: _NEW_NODE | {Change.NODE_LABELS, Change.POD_LEFT},\n",
         "    Code.OUTSIDE_DOMAIN: _NEW_NODE,\n",
         WAKING,
+    ),
+    # Clean-up steps: each of them, left out, leaves something in the ledger that nothing will ever end.
+    Mutation(
+        "a nomination that stays for ever: a failed bind does not clear it",
+        "scheduler/binding.py",
+        "    state.ledger.nominations.linger(pod)\n",
+        "",
+        unit("test_ways_back.py::test_a_nomination_that_a_failed_bind_did_not_clear_is_withdrawn_later"),
+    ),
+    Mutation(
+        "a nomination that outlives the place: its pod goes elsewhere",
+        "scheduler/binding.py",
+        "    state.unreserve([assumed.pod], context.requester.key, now)\n",
+        "",
+        unit("test_core_groups.py::test_one_member_may_find_another_place_while_room_is_made_for_all"),
+    ),
+    Mutation(
+        "a nomination that outlives its plan",
+        "scheduler/plan_driver.py",
+        "    state.unreserve(waiting, key, now)\n",
+        "",
+        unit("test_core_groups.py::test_a_group_may_be_deleted_while_its_plan_runs"),
+    ),
+    Mutation(
+        "a nomination that outlives its pod",
+        "scheduler/enqueueing.py",
+        "    state.unreserve([pod], key, now)\n",
+        "",
+        unit("ledger/test_victims.py"),
+    ),
+    Mutation(
+        "a nomination whose demand is another one now",
+        "scheduler/enqueueing.py",
+        "        state.ledger.nominations.move(target)\n",
+        "",
+        unit(
+            "test_core_groups.py::test_a_pod_that_changes_its_group_keeps_its_room_until_the_other_group_is_decided"
+        ),
+    ),
+    Mutation(
+        "a nomination to a node that is gone",
+        "scheduler/core.py",
+        "                yield from plan_driver.lost_room(state, target.name, now)\n",
+        "",
+        unit("test_core_preemption.py::test_a_vanished_node_frees_what_waits_for_it"),
+    ),
+    Mutation(
+        "a nomination that is cleared, and swept for ever",
+        "scheduler/plan_driver.py",
+        "            nominations.cleared(pod)\n",
+        "            pass\n",
+        unit("test_preemption_backoff.py::test_room_that_is_free_it_may_have_at_once"),
+    ),
+    Mutation(
+        "a promise that outlives the sight of its pod",
+        "scheduler/enqueueing.py",
+        "    surprising = state.settle(pod, now) is None\n",
+        "    surprising = pod not in state.ledger.assumed\n",
+        unit("test_binding.py"),
+    ),
+    Mutation(
+        "a volume step that outlives its promise",
+        "scheduler/ledger/assumed.py",
+        "        if assumed is not None:\n            self._release(assumed)\n        return assumed\n",
+        "        return assumed\n",
+        unit("test_volume_steps.py"),
+    ),
+    Mutation(
+        "a pod that is served after it is bound",
+        "scheduler/enqueueing.py",
+        "    state.ledger.parts.leave(pod)\n",
+        "",
+        unit("test_binding.py"),
+    ),
+    Mutation(
+        "a plan that outlives its demand",
+        "scheduler/enqueueing.py",
+        "        yield from call_off(state, key, reason_not_to_wait(state, key, found), now)\n",
+        "        yield from ()\n",
+        unit("test_core_groups.py::test_a_group_may_be_deleted_while_its_plan_runs"),
+    ),
+    Mutation(
+        "a pod that terminates after it is gone",
+        "scheduler/plan_driver.py",
+        "    state.ledger.terminating.end(target)\n    yield from unit_driver",
+        "    yield from unit_driver",
+        unit("test_core_victims.py"),
+    ),
+    Mutation(
+        "a victim that a namesake has replaced is waited for",
+        "scheduler/enqueueing.py",
+        "        effects.extend(has_left(state, pod_target(before.pod), now))\n",
+        "",
+        unit("test_core_victims.py::test_a_namesake_of_a_victim_is_another_pod"),
+    ),
+    Mutation(
+        "a victim that stays terminating: its eviction was refused",
+        "scheduler/plan_driver.py",
+        "        stays(state, effect.target)\n        state.preemption_backoff",
+        "        state.preemption_backoff",
+        unit("test_whole_units.py"),
+    ),
+    Mutation(
+        "a victim that lost its place is evicted all the same",
+        "scheduler/binding.py",
+        "    yield from _not_in_the_way(state, pod, now)\n",
+        "",
+        unit("test_core_victims.py::test_a_victim_whose_bind_failed_stays_when_the_others_are_evicted"),
+    ),
+    Mutation(
+        "a call in flight that is forgotten with its plan",
+        "scheduler/plans.py",
+        "            self._victims.stray(handover.pending)\n",
+        "            pass\n",
+        unit("ledger/test_victims.py"),
+    ),
+    Mutation(
+        "a stray call that is answered, and waited for again",
+        "scheduler/plans.py",
+        "            self._victims.forget(effect)\n            return None\n",
+        "            return None\n",
+        unit("ledger/test_victims.py"),
+    ),
+    Mutation(
+        "a mark that outlives its pod",
+        "scheduler/plan_driver.py",
+        "    state.ledger.victims.lost(target)\n",
+        "",
+        unit("ledger/test_victims.py"),
+    ),
+    Mutation(
+        "a budget that waits for a pod that is gone",
+        "scheduler/world.py",
+        "        changes |= self._has_left(compiled.pod)\n",
+        "",
+        unit("ledger/test_budget_lag.py"),
+    ),
+    Mutation(
+        "a budget that is gone, and still to count",
+        "scheduler/world.py",
+        "                if kind is PodDisruptionBudget:\n                    self._budget_lag.shown(key)\n",
+        "",
+        unit("ledger/test_budget_lag.py::test_a_budget_that_is_gone_counts_nothing_any_more"),
     ),
 )
 

@@ -5,7 +5,9 @@ from typing import Any
 from reprieve.model.json import Json
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-OTHERS = "example.com/others"  # taints the nodes of somebody else, who answers for what he puts there
+OTHERS = (
+    "example.com/others"  # taints the nodes of another scheduler, which is responsible for its pods there
+)
 RUN_SECONDS = "reprieve.dev/run-seconds"
 
 

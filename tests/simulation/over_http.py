@@ -66,7 +66,7 @@ class ChaoticPlay(CrowdedPlay):
         return Loop(scheduler, self._port, clock, self._decided)
 
     def _check_nothing_told_twice(self) -> None:
-        """Whoever two plans ask to go is told of both."""
+        """A victim of two plans gets the events of both."""
         events = self._cluster.list("Event")
         told = Counter((e["involvedObject"].get("uid"), e["reason"], e["message"]) for e in events)
         twice = [key for key, count in told.items() if count > 1 and key[1] in ("Scheduled", "Preempted")]

@@ -1,5 +1,5 @@
-"""A scheduler that is asked, whenever it would wait, whether somebody waits longer than tolerations make him,
-and whenever it decides, whether somebody is taken whose toleration is not over."""
+"""A scheduler that is checked, whenever it would wait: no demand waits longer than tolerations require;
+and whenever it decides: no victim's toleration is still in force."""
 
 from reprieve.model.objects import Pod
 from reprieve.placement.domains import place_together
@@ -18,7 +18,7 @@ from tests.simulation.invariants import hold, key_of
 class PatientScheduler(Scheduler):
     def __init__(self) -> None:
         super().__init__()
-        self.looks = 0  # how often it was asked about somebody
+        self.looks = 0  # how often it was checked with a waiting demand
         self._decided: dict[DemandKey, float] = {}  # when each demand was decided last
         self._now = 0.0
 
@@ -27,23 +27,23 @@ class PatientScheduler(Scheduler):
         decided = super().decide(now)
         if decided is not None:
             self._decided[key_of(decided.decision.demand)] = now
-            self._check_nobody_is_taken_early(decided)
+            self._check_no_pod_is_taken_early(decided)
         return decided
 
     def next_time(self) -> float | None:
         for key in list(self._state.queue._entries):
             if self._state.queue.standing(key) in (Standing.WAITING, Standing.BACKOFF):
-                self._check_nobody_waits_too_long(key)
+                self._check_no_pod_waits_too_long(key)
         return super().next_time()
 
-    def _check_nobody_is_taken_early(self, decided: Decided) -> None:
+    def _check_no_pod_is_taken_early(self, decided: Decided) -> None:
         view, decision = self._state.world.snapshot(), decided.decision
         for victim in decision.preemption.victims if decision.preemption is not None else ():
             pod: Pod = view.pods.compiled[view.pods.rows[victim.pod.namespace, victim.pod.name]].pod
             until = may_be_taken_from((*view.priority_classes.values(),), [pod], decision.priority)
             hold(until <= decision.at, f"{victim.pod} is taken at {decision.at}, and tolerates until {until}")
 
-    def _check_nobody_waits_too_long(self, key: DemandKey) -> None:
+    def _check_no_pod_waits_too_long(self, key: DemandKey) -> None:
         """If nothing but time has passed since it was decided, there must be no plan that there was not."""
         before = self._decided.get(key)
         if before is None or before == self._now or self._state.plans.of(key) is not None:

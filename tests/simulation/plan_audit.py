@@ -95,6 +95,8 @@ class PlanAudit:
             (record.demand.namespace, record.demand.name)
         ):
             for victim in record.wasted:
+                if victim not in self._decided(record.decision):
+                    continue
                 hold(not nodes & self._rooms(record.decision, victim), f"{victim} is wasted, and was used")
 
     def _nodes_of(self, demand: Target) -> set[str]:
@@ -103,16 +105,22 @@ class PlanAudit:
         pods = {demand.uid} if demand.kind == "Pod" else self._members.get(key, set())
         return {self._places()[uid] for uid in pods if uid in self._places()}
 
+    def _decided(self, decision: str) -> set[Target]:
+        room = self._decisions[decision].preemption
+        return {one.pod for one in room.victims} if room is not None else set()
+
     def _rooms(self, decision: str, victim: Target) -> set[str]:
         """The nodes on which the unit of a victim ran."""
         room = self._decisions[decision].preemption
         assert room is not None
         units = {one.pod: one.unit for one in room.victims}
+        if victim not in units:  # it joined a group that goes as a whole
+            return {*self._places().values()}
         return {one.node for one in room.victims if one.unit == units[victim]}
 
     def _check_memory(self, state: State, events: Iterable[Event]) -> None:
         """No eviction is remembered for a demand that does not wait, and none that was refused."""
-        waiting = set(state.parts.values())
+        waiting = set(state.ledger.parts.demands())
         for key in state.plan_log._plans:
             hold(key in waiting, f"evictions are remembered for {key}, which does not wait")
         refused = {e.effect.target for e in events if isinstance(e, Failed) and isinstance(e.effect, Evict)}

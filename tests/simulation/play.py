@@ -16,7 +16,7 @@ from tests.simulation.invariants import (
     AuditedScheduler,
     Auditor,
     Tell,
-    check_everybody_started,
+    check_all_started,
     hold,
     waiting_in,
     waiting_in_vain,
@@ -24,8 +24,8 @@ from tests.simulation.invariants import (
 from tests.simulation.objects import node
 from tests.simulation.scenario import TROUBLED_SECONDS, Scenario, scenario
 
-# Within this time after the last fault everybody who can run does. It is well below the five minutes after
-# which those who wait are looked at again for no reason, so that a missed wake-up shows.
+# Within this time after the last fault every pod that can run does. It is well below the five minutes after
+# which waiting demands are retried for no reason, so that a missed wake-up shows.
 BOUND_SECONDS = 120.0
 PATIENCE_SECONDS = 12.0  # a little more than the longest backoff
 
@@ -80,7 +80,7 @@ class Play:
             await self._check_calm()
             for act in self._scenario.aftermath:
                 await self._act(0.0, act)
-                await self._check_nobody_waits_in_vain()
+                await self._check_no_pod_waits_in_vain()
             await self._relieve()
         finally:
             await self._kill()
@@ -98,7 +98,7 @@ class Play:
         return Loop(scheduler, self._port, self._clock, self._decided)
 
     def _clock(self) -> float:
-        """That of the scheduler's machine, which somebody may set."""
+        """That of the scheduler's machine, which may be set."""
         return clock() + self._offset
 
     async def _kill(self) -> None:
@@ -125,7 +125,7 @@ class Play:
             await self._restart(act.seconds)
             return
         if isinstance(act, RestartServer | SetClock):
-            return  # for whoever has a connection and a clock of his own
+            return  # for plays with a connection and a clock of their own
         with suppress(ApiError):  # what it is about is not there any more
             await act.happen(self._cluster)
 
@@ -138,15 +138,15 @@ class Play:
     # --- the end ---
 
     async def _check_calm(self) -> None:
-        """All is well again, and everybody who can run does."""
+        """All is well again, and every pod that can run does."""
         self._auditor.look()
-        await self._check_nobody_waits_in_vain()
-        check_everybody_started(self._cluster.store)
+        await self._check_no_pod_waits_in_vain()
+        check_all_started(self._cluster.store)
         self._scheduler.check_rest()
         self._scheduler.check_queue(waiting_in(self._cluster.store))
 
-    async def _check_nobody_waits_in_vain(self) -> None:
-        """Who would fit may wait out a backoff, and find somebody faster a few times, but not for ever."""
+    async def _check_no_pod_waits_in_vain(self) -> None:
+        """A pod that would fit may wait out a backoff, and lose the room a few times, but not for ever."""
         await asyncio.sleep(PATIENCE_SECONDS)
         vain = waiting_in_vain(self._cluster.store)
         end = clock() + BOUND_SECONDS
@@ -157,7 +157,7 @@ class Play:
         self._check_alive()
 
     async def _relieve(self) -> None:
-        """There is room for everybody at last; only who may not go there still waits."""
+        """There is room for all at last; only pods that may not go there still wait."""
         self._cluster.apply(node(f"relief-{i}", f"z{i}", cpu=100) for i in range(3))
         await asyncio.sleep(BOUND_SECONDS)
         await self._check_calm()

@@ -1,11 +1,14 @@
 """Every state that a handover can get into, breadth first, with the real scheduler.
 
-A few victims run on a node, and somebody more important needs all of it. Until the plan has an end, each call
-ends in each way there is, pods vanish at any time, the preemptor may be deleted, somebody still higher may
+A few victims run on a node, and a more important pod needs all of it. Until the plan has an end, each call
+ends in each way there is, pods vanish at any time, the preemptor may be deleted, a still higher one may
 come, and the scheduler may die. Then what is under way ends well, and all comes to rest. States that differ
 only in names and times count once.
 
-`python -m tests.simulation.reachable VICTIMS` says how many there are.
+The victims may be a group that goes as a whole: then another member may join at any time, on another node,
+and the group must not be left in part.
+
+`python -m tests.simulation.reachable VICTIMS [--whole]` says how many there are.
 """
 
 import argparse
@@ -14,27 +17,32 @@ import copyreg
 from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
 
 from reprieve.model.effects import Announce, Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Unknown
-from reprieve.model.objects import Node, Pod
+from reprieve.model.groups import group_key
+from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup
 from reprieve.model.shape import CompiledPod, Shape
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.handover import MARK, Handover
-from reprieve.scheduler.ledger import Assumed
+from reprieve.scheduler.handover import MARK, Handover, is_marked
+from reprieve.scheduler.ledger.assumed import Assumed
+from reprieve.scheduler.ledger.nominations import Nomination
+from reprieve.scheduler.ledger.unit_evictions import UnitPod
 from reprieve.scheduler.plan_records import VictimsJudged
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 from tests.simulation.invariants import BrokenInvariantError, hold
+from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_key, a_node, a_pod
 from tests.unit.scheduler.serving import Served, served
 
-NEW, HIGH = "new", "high"
+NEW, HIGH, LATE, GROUP = "new", "high", "late", "g"
 KEYS = tuple(map(a_key, (NEW, HIGH)))
-ONCE = ("higher", "restart")
+ONCE = ("higher", "restart", "join")
 _MANY = 2  # victims
 _SOON = 31.0  # seconds; whatever is put right by itself is put right by then
 
@@ -49,6 +57,8 @@ class Scene:
     victims: int
     plan: str = ""  # the one whose life is followed
     spent: frozenset[str] = frozenset()  # what happens only once, and has
+    whole: bool = False  # the victims are one group
+    begun: frozenset[str] = frozenset()  # its pods that ran when the first of them was deleted
 
     @property
     def state(self) -> State:
@@ -58,6 +68,10 @@ class Scene:
     def calls(self) -> list[Effect]:
         """Of those on one object, the first."""
         return list({effect.target: effect for effect in reversed(self.cluster.stage.wanted)}.values())
+
+    @property
+    def is_small(self) -> bool:
+        return self.victims + self.whole < _MANY
 
     @property
     def is_due(self) -> bool:
@@ -70,10 +84,14 @@ class Scene:
         return not (self.cluster.stage.wanted or leaving or self.is_due)
 
 
-def beginning(victims: int) -> Scene:
-    old = [a_pod(f"v{i}", cpu="1", on="n1") for i in range(victims)]
+def beginning(victims: int, *, whole: bool = False) -> Scene:
+    make = partial(a_member, group=GROUP) if whole else a_pod
+    old = [make(f"v{i}", cpu="1", on="n1") for i in range(victims)]
     new = a_pod(NEW, cpu=str(victims), priority=9)
-    scene = Scene(served(a_node("n1", cpu=str(victims)), *old, new), victims)
+    more: list[KubernetesObject] = (
+        [a_group(GROUP, disruptedWhole=True), a_node("n2", unschedulable=True)] if whole else []
+    )
+    scene = Scene(served(a_node("n1", cpu=str(victims)), *more, *old, new), victims, whole=whole)
     return _told(replace(scene, plan=_plan_in(scene.state)))
 
 
@@ -117,14 +135,19 @@ def _sure_ways(scene: Scene) -> Iterator[Way]:
 def _other_ways(scene: Scene) -> Iterator[Way]:
     for call in scene.calls:
         if call.target in scene.cluster.objects:
-            yield from ((end, repr(call)) for end in ("failed", "seen"))
+            unit = scene.state.ledger.unit_evictions.of(call.target)
+            if unit is None or not unit.refusals:  # what is tried again succeeds one day
+                yield "failed", repr(call)
+            if not scene.whole:  # there, it is like an answer that is lost; otherwise too many states
+                yield "seen", repr(call)
             # With several victims one answer is lost at a time: more would be too many states.
-            if scene.victims < _MANY or not scene.state.unknown_outcomes._times:
+            if scene.is_small or not scene.state.unknown_outcomes._times:
                 yield from ((end, repr(call)) for end in ("lost, done", "lost, not done"))
     for pod in scene.cluster.pods():
         if not pod.metadata.deletion_timestamp:
             yield from ((end, pod.metadata.name) for end in ("vanished", "terminated"))
-    yield from ((once, "") for once in ONCE if once not in scene.spent)
+    possible = ("restart", "join") if scene.whole else ("higher", "restart")
+    yield from ((once, "") for once in possible if once not in scene.spent)
 
 
 def followed(scene: Scene, way: Way) -> Scene:
@@ -142,8 +165,13 @@ def followed(scene: Scene, way: Way) -> Scene:
             cluster.show(a_pod(HIGH, cpu=str(scene.victims), priority=20))
         case "restart":
             cluster = cluster.restarted()
+        case "join":
+            cluster.show(a_member(LATE, GROUP, cpu="1", on="n2"))
         case _:
             (effect,) = (effect for effect in scene.calls if repr(effect) == whom)
+            deletes = isinstance(effect, Evict) and effect.target in cluster.objects
+            if deletes and what in ("done", "lost, done", "seen") and scene.whole:
+                scene = replace(scene, begun=scene.begun or frozenset(_members(scene)))
             _end(cluster, effect, what)
     spent = scene.spent.union({what}.intersection(ONCE))
     following = replace(scene, cluster=cluster, spent=spent)
@@ -167,6 +195,13 @@ def _end(cluster: Served, effect: Effect, end: str) -> None:
     cluster.stage.happens(*([events[end]] if end in events else []), *shown)
 
 
+def _members(scene: Scene) -> Iterator[str]:
+    """Pods of the group that run, and are not leaving."""
+    for pod in scene.cluster.pods():
+        if group_key(pod) is not None and pod.metadata.deletion_timestamp is None:
+            yield pod.metadata.name
+
+
 # --- what must hold ------------------------------------------------------------------------------
 
 
@@ -176,7 +211,7 @@ def check(scene: Scene) -> None:
         if pod.spec.node_name or pod.metadata.deletion_timestamp:
             continue
         in_line = state.queue.standing(DemandKey.of_pod(pod)) not in (None, Standing.DECIDING)
-        promised = state.ledger.of(_target(pod)) is not None
+        promised = _target(pod) in state.ledger.assumed
         hold(in_line != promised, f"{pod.metadata.name} is in line: {in_line}, promised a place: {promised}")
     for key, plan in state.plans:
         held = state.queue.standing(key) is Standing.HELD
@@ -184,11 +219,10 @@ def check(scene: Scene) -> None:
         pending = [effect for effect in scene.cluster.stage.wanted if effect in plan.pending]
         later = [effect for effect in _put_aside(scene) if effect in plan.pending]
         made = len(pending) + len(later)
-        hold(made >= len(plan.pending), f"{key[2]} waits for calls that nobody makes: {plan.pending}")
+        hold(made >= len(plan.pending), f"{key[2]} waits for calls that are not made: {plan.pending}")
         for call in pending:
             shown = _shown(scene, call.target) if isinstance(call, Evict) else None
             hold(shown is None or shown.marked or shown.leaving, f"{call.target} is evicted, and not marked")
-    hold(set(state.nominated) <= set(state.parts), "room is reserved for somebody who does not wait")
     check_records(scene)
 
 
@@ -198,7 +232,7 @@ def check_records(scene: Scene) -> None:
     told = {key: plans[-1].stage for key, plans in logged.items() if plans[-1].is_open}
     known = {key: plan.stage for key, plan in state.plans}
     hold(told == known, f"plans are in {known}, and the log says {told}")
-    waiting = set(state.parts.values())
+    waiting = set(state.ledger.parts.demands())
     hold(logged.keys() <= waiting, f"evictions are remembered for {logged.keys() - waiting}")
     judged = [record for record in scene.cluster.stage.records if isinstance(record, VictimsJudged)]
     for record in judged:
@@ -215,10 +249,12 @@ def check_rest(scene: Scene) -> None:
     if wanted in there:
         hold(cluster.places().get(wanted) == "n1", f"{wanted} has no place: {cluster.places()}")
     waiting = {name for name in there if not cluster.pod(name).spec.node_name}
-    in_line = sorted(state.queue._entries)
+    in_line = sorted(state.queue)
     hold({key[2] for key in in_line} == waiting, f"in line are {in_line}")
-    left = [*state.plans, *state.plans._strays, *state.ledger, *state.nominated, *state.lingering]
-    left += state.unknown_outcomes._times
+    ledger = state.ledger
+    left = [*state.plans, *ledger.victims.strays, *ledger.assumed, *ledger.nominations]
+    left += [*ledger.nominations.lingering, *state.unknown_outcomes._times, *ledger.unit_evictions]
+    hold(not scene.begun & there, f"of the group {sorted(scene.begun & there)} run on")
     hold(
         not left and not state.plans.victims_in_flight(),
         f"these are left: {left} {state.plans.victims_in_flight()}",
@@ -248,6 +284,7 @@ def essence(scene: Scene) -> Hashable:
         bool(scene.plan),
         scene.is_due,
         tuple(sorted(map(repr, (_of_victim(scene, pod) for pod in everybody)))),
+        _of_group(scene) if scene.whole else None,
         tuple(_of_demand(scene, pod) for pod in demands),
     )
 
@@ -255,20 +292,37 @@ def essence(scene: Scene) -> Hashable:
 def _of_victim(scene: Scene, pod: Target) -> Hashable:
     plans = [scene.state.plans.of(key) for key in KEYS]
     roles = [plan and (pod in plan.victims, pod in plan.leaving, pod in plan.gone) for plan in plans]
-    return (_shown(scene, pod), _under_way(scene, pod), tuple(roles), pod in scene.state.terminating)
+    one = scene.state.ledger.unit_evictions.of(pod)
+    unit = one and (one.state, one.refusals, one.late)
+    is_going = pod in scene.state.ledger.terminating
+    return (_shown(scene, pod), _under_way(scene, pod), tuple(roles), is_going, unit)
+
+
+def _of_group(scene: Scene) -> Hashable:
+    late = Target("Pod", "default", LATE, f"uid-{LATE}")
+    group = Target("PodGroup", "default", GROUP, f"uid-{GROUP}")
+    thing = scene.cluster.objects.get(group)
+    marked = isinstance(thing, PodGroup) and is_marked(thing)
+    committing = tuple(group in plan.marks for _, plan in scene.state.plans)
+    return (
+        _of_victim(scene, late),
+        (marked, _under_way(scene, group), committing),
+        (bool(scene.begun), LATE in scene.begun),
+    )
 
 
 def _of_demand(scene: Scene, pod: Target) -> Hashable:
     state, key = scene.state, a_key(pod.name)
-    plan, promise, entry = state.plans.of(key), state.ledger.of(pod), state.queue._entries.get(key)
+    plan, promise, entry = state.plans.of(key), state.ledger.assumed.of(pod), state.queue._entries.get(key)
+    nomination = state.ledger.nominations.of(pod)
     missed = bool(entry.missed & entry.waits_for) if entry is not None else None
     standing = (state.queue.standing(key), missed, plan and plan.stage, promise and promise.state)
     return (
         _shown(scene, pod),
         _under_way(scene, pod),
         standing,
-        state.nominated.get(pod),
-        pod in state.lingering,
+        nomination and nomination.node,
+        pod in state.ledger.nominations.lingering,
     )
 
 
@@ -294,14 +348,14 @@ def _put_aside(scene: Scene) -> list[Effect]:
 
 
 def _under_way(scene: Scene, pod: Target) -> Hashable:
-    """In order, and who waits for it: the plan of the one, of the other, or nobody any more."""
+    """In order, and which plan waits for it: that of the one, of the other, or none any more."""
     plans, doubts = [scene.state.plans.of(key) for key in KEYS], scene.state.unknown_outcomes._times
     return tuple(
         (
             _word(call),
             tuple(plan is not None and call in plan.pending for plan in plans),
-            scene.state.plans._strays[call],
-            scene.victims < _MANY and call in doubts,  # an answer was lost: the next time it waits
+            scene.state.ledger.victims.strays.count(call),
+            scene.is_small and call in doubts,  # an answer was lost: the next time it waits
             later,
         )
         for later, calls in enumerate((scene.cluster.stage.wanted, _put_aside(scene)))
@@ -323,7 +377,7 @@ def _word(effect: Effect) -> str:
 # What never changes is shared by all copies of a scene.
 _SHARED: tuple[type, ...] = (
     *(Target, Nominate, SetCondition, Evict, Bind, Announce),
-    *(Pod, Node, CompiledPod, Shape, Settings, Handover, Assumed),
+    *(Pod, PodGroup, Node, CompiledPod, Shape, Settings, Handover, Assumed, Nomination, UnitPod),
 )
 
 
@@ -364,7 +418,8 @@ class Explored:
         return told[::-1]
 
 
-def explore(victims: int) -> Explored:
+def explore(victims: int, *, whole: bool = False, most: int | None = None) -> Explored:
+    """``most``: how many states are followed, the nearest first; ways out are not checked then."""
     found = Explored()
     ahead: deque[Scene] = deque()
 
@@ -378,9 +433,9 @@ def explore(victims: int) -> Explored:
             ahead.append(scene)
         return number
 
-    note(beginning(victims), 0, ("begins", ""))
+    note(beginning(victims, whole=whole), 0, ("begins", ""))
     number = 0
-    while ahead:
+    while ahead and (most is None or number < most):
         scene = ahead.popleft()
         for way in ways(scene):
             found.steps += 1
@@ -392,7 +447,8 @@ def explore(victims: int) -> Explored:
             if way[0] in ("done", "drained", "time"):
                 found.sure[following].add(number)
         number += 1
-    _check_ways_out(found)
+    if not ahead:
+        _check_ways_out(found)
     return found
 
 
@@ -418,7 +474,9 @@ def _check_ways_out(found: Explored) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.reachable", description=__doc__)
     parser.add_argument("victims", type=int)
-    found = explore(parser.parse_args().victims)
+    parser.add_argument("--whole", action="store_true", help="the victims are one group")
+    asked = parser.parse_args()
+    found = explore(asked.victims, whole=asked.whole)
     print(f"{len(found.states)} states, {found.steps} steps, {len(found.resting)} endings: all is well")
 
 

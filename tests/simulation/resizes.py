@@ -1,4 +1,4 @@
-"""Crowded clusters in which pods that run want more: whoever is evicted for that is not evicted in vain.
+"""Crowded clusters in which running pods want more: no pod is evicted for that in vain.
 
 `python -m tests.simulation.resizes SEED` plays one again and tells its story.
 """
@@ -30,16 +30,16 @@ from tests.simulation.scenario import TROUBLED_SECONDS, Scenario
 
 
 class End(StrEnum):
-    """What became of a resize for which somebody was evicted."""
+    """What became of a resize for which pods were evicted."""
 
     GRANTED = "granted"
-    HARMLESS = "nobody went after all"
+    HARMLESS = "no pod went after all"
     WITHDRAWN = "withdrawn"
     GONE = "the pod is gone"
     NODE_LOST = "the node was lost"
     FORBIDDEN = "the node's policy came between"
-    TAKEN = "somebody more important took the room"
-    SLIPPED = "the kubelet gave the room to somebody less important, who needed less"
+    TAKEN = "a more important pod took the room"
+    SLIPPED = "the kubelet gave the room to a less important pod, which needed less"
 
 
 def resizing_crowd(seed: int) -> Scenario:
@@ -75,7 +75,7 @@ def resizing_settings(seed: int) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Somebody was evicted so that this pod may have this much."""
+    """Pods were evicted so that this pod may have this much."""
 
     pod: Target
     node: str
@@ -87,10 +87,10 @@ class Promise:
 
 @dataclass(slots=True)
 class ResizeBooks(Books):
-    """What everybody had, and since when.
+    """What every pod had, and since when.
 
     Between a decision and its bind a resize may have been granted: that the kubelet then refuses the newcomer
-    is nobody's fault.
+    is not the scheduler's fault.
     """
 
     held: dict[str, int] = field(default_factory=dict)  # by uid
@@ -142,7 +142,7 @@ class ResizeBooks(Books):
         return End.TAKEN if max(takers) >= promise.priority else End.SLIPPED
 
     def _takers(self, promise: Promise) -> Iterator[int]:
-        """The priorities of those who came there or grew there since."""
+        """The priorities of pods that came there or grew there since."""
         for uid, moments in self.most.items():
             other = uid != promise.pod.uid and self.places.get(uid) == promise.node
             if other and any(at >= promise.at for at, _ in moments):
@@ -182,7 +182,7 @@ class ResizingPlay(CrowdedPlay):
         super()._check_rest()
         for promise in self._promises:
             end = self._books.end_of(promise)
-            hold(end is not None, f"somebody was evicted in vain for {promise}")
+            hold(end is not None, f"pods were evicted in vain for {promise}")
             self.ends[str(end)] += 1
 
 

@@ -1,4 +1,4 @@
-"""Credentials that are exchanged while somebody uses them: those of a server, those of its client, and the
+"""Credentials that are exchanged while they are in use: those of a server, those of its client, and the
 authorities that vouch for either. Files are written in two goes, before the server changes or after it."""
 
 import asyncio
@@ -20,16 +20,16 @@ HERE = ("127.0.0.1",)
 
 class Renewal(Enum):
     SERVER = "the server shows another certificate of the same authority"
-    AUTHORITY = "somebody else vouches for the server"
-    CLIENT = "the client is somebody else, and who he was is not let in any more"
-    CLIENT_AUTHORITY = "the same, and somebody else vouches for clients"
+    AUTHORITY = "another authority signs the server's certificate"
+    CLIENT = "the client gets other credentials, and the old ones are rejected"
+    CLIENT_AUTHORITY = "the same, and another authority signs clients' certificates"
 
 
 _AUTHORITIES = (Renewal.AUTHORITY, Renewal.CLIENT_AUTHORITY)
 
 
 class Credentials:
-    """Those that count now, and the files in which the client finds his."""
+    """Those that count now, and the files in which the client finds its own."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -58,7 +58,7 @@ class Credentials:
             self._server = server_certificate(self._authority, HERE)
 
     async def write(self, pause: float) -> None:
-        """As somebody does who does not think of those who read meanwhile."""
+        """In place and in parts, so that a reader may see half of it."""
         for name, content in self._files().items():
             file = self._folder / name
             if file.read_bytes() != content:
@@ -90,7 +90,7 @@ class Credentials:
 
 
 class RotatingServer:
-    """Behind a relay: whoever connects meets the server with the newest credentials."""
+    """Behind a relay: a new connection meets the server with the newest credentials."""
 
     def __init__(self, front: MoodyFront, credentials: Credentials, chaos: Chaos) -> None:
         self._front = front
@@ -117,7 +117,7 @@ class RotatingServer:
             await asyncio.sleep(max(0.0, moment - now()))
             before, server = server, await self._renew(rng, relay)
             if rng.random() < 0.5:
-                await before.stop()  # a restart; otherwise those who are connected stay
+                await before.stop()  # a restart; otherwise open connections stay
             self.renewed += 1
 
     async def _renew(self, rng: Random, relay: Relay) -> HttpServer:

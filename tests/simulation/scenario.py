@@ -91,7 +91,7 @@ def _storage(nodes: list[str]) -> Iterator[Json]:
         yield local_volume(f"disk-{name}", name)
 
 
-# --- who comes -----------------------------------------------------------------------------------
+# --- newcomers -----------------------------------------------------------------------------------
 
 
 def _arrivals(rng: Random) -> Iterator[tuple[float, Act]]:

@@ -31,7 +31,7 @@ def lived(story: Story, faults: FaultPlan = NO_FAULTS) -> MiniCluster:
 
 
 def after(seconds: float, objects: Iterable[Json], faults: FaultPlan = NO_FAULTS) -> MiniCluster:
-    """A cluster some time after these objects came into it, as they are: nobody checks them before."""
+    """A cluster some time after these objects came into it, as they are: without validation."""
 
     async def story(cluster: MiniCluster) -> None:
         store(cluster, objects)

@@ -1,4 +1,4 @@
-"""Groups that cannot be served as they are, in clusters that live: who waits, and what people read."""
+"""Groups that cannot be served as they are, in running clusters: which pods wait, and what is reported."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -84,7 +84,10 @@ def test_min_count_above_the_pods_ever_created() -> None:
 def test_a_gang_larger_than_the_cluster() -> None:
     cluster = told([*NODES, *OLD], gang(3, {"gang": {"minCount": 3}}))
     (text,) = warnings(cluster, "g-2")
-    assert "even if all 2 pods of lower priority went, pod g-2 would not fit: n0 is short of cpu by 2" in text
+    assert (
+        "even if all 2 pods of lower priority were evicted, pod g-2 would not fit: n0 is short of cpu by 2"
+        in text
+    )
     assert condition(cluster, "PodGroup", "g", "PodGroupInitiallyScheduled") == ("False", text)
     assert (running(cluster), evictions(cluster)) == ({"old-0", "old-1"}, [])
 
@@ -138,23 +141,23 @@ def test_a_group_deleted_while_its_plan_runs() -> None:
 
 
 def test_members_on_a_node_that_is_gone() -> None:
-    """They belong to nobody's price, and stop nobody."""
+    """They count in no plan's cost, and stop no other pod."""
     train = [a_group("train", 5, {"basic": {}}, "all"), *(member(f"t-{i}", "train", 5) for i in range(2))]
     cluster = told([*NODES, *train], lose("Node", "n1", ""), [pod("new", pod_spec("3", priority=9))])
     assert "new" in running(cluster)
 
 
 def test_two_groups_that_ask_for_the_same_room() -> None:
-    """One gets all of it, the other nothing; nobody is evicted twice."""
+    """One gets all of it, the other nothing; no pod is evicted twice."""
     cluster = told([*NODES, *OLD], [*gang(group="a"), *gang(group="b")])
     assert running(cluster) == {"a-0", "a-1"}
     assert sorted(evictions(cluster)) == ["old-0", "old-1"]
     _, text = condition(cluster, "PodGroup", "b", "PodGroupInitiallyScheduled")
-    assert "nobody with a priority below 9 may be taken" in text
+    assert "no running pod has a priority below 9" in text
 
 
 def test_a_priority_class_deleted_later() -> None:
-    """What it gave stays: to the gang its priority, to another that it evicts nobody."""
+    """What it gave stays: to the gang its priority, to another that it never preempts."""
     kinds = [("high", "PreemptLowerPriority"), ("quiet", "Never")]
     classes = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
@@ -170,6 +173,6 @@ def test_a_priority_class_deleted_later() -> None:
     cluster = told(world, *gone, shy)
     assert (running(cluster), evictions(cluster)) == ({"old-0", "old-1"}, [])
     _, text = condition(cluster, "PodGroup", "quiet", "PodGroupInitiallyScheduled")
-    assert text.endswith("nobody gives way: preemptionPolicy is Never")
+    assert text.endswith("preemption cannot help: preemptionPolicy is Never")
     cluster = told(world, *gone, [member(f"h-{i}", "high") for i in range(2)])
     assert running(cluster) == {"h-0", "h-1"}

@@ -31,7 +31,7 @@ def test_enough_is_going_on_and_little_is_in_vain() -> None:
     assert sum(tally.wasted for tally in tallies) < sum(tally.evicted for tally in tallies) / 3
 
 
-# --- who was evicted for what --------------------------------------------------------------------
+# --- which pod was evicted for what --------------------------------------------------------------
 
 
 def evictions(message: str, *victims: str) -> tuple[Evictions, Target]:
@@ -51,7 +51,7 @@ def evictions(message: str, *victims: str) -> tuple[Evictions, Target]:
     return kept, Target("Pod", "default", "old", stored.uid)
 
 
-def test_an_eviction_is_wasted_if_nobody_comes() -> None:
+def test_an_eviction_is_wasted_if_none_comes() -> None:
     kept, old = evictions("preempting (decision d-1)", "old")
     kept.wanted(old)
     assert kept.wasted({"uid-new": "n1"}) == 0

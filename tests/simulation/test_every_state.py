@@ -19,6 +19,16 @@ def test_every_state_is_sound_and_leads_to_rest(victims: int, states: int) -> No
     assert len(found.resting) > 10
 
 
+def test_a_group_goes_whole_in_every_state() -> None:
+    """With a member that joins it, at any time, and a preemptor that may vanish at any time.
+
+    The nearest states only: `python -m tests.simulation.reachable 1 --whole` visits all.
+    """
+    found = explore(1, whole=True, most=1000)
+    assert len(found.states) >= 1000, "less can happen than there could"
+    assert {what for _, (what, _) in found.origins} >= {"join", "restart", "vanished", "failed"}
+
+
 def test_all_that_can_happen_happens() -> None:
     found = explore(1)
     happened = {what for _, (what, _) in found.origins}
@@ -38,7 +48,7 @@ def test_a_copy_goes_its_own_way() -> None:
 def test_what_is_wrong_is_found() -> None:
     scene = beginning(1)
     scene.cluster.stage.wanted.clear()
-    with pytest.raises(BrokenInvariantError, match="waits for calls that nobody makes"):
+    with pytest.raises(BrokenInvariantError, match="waits for calls that are not made"):
         check(scene)
     with pytest.raises(BrokenInvariantError, match="new has no place"):
         check_rest(scene)

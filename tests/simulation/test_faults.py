@@ -1,4 +1,4 @@
-"""Whatever goes wrong: nobody is bound twice, no node is given too much, and in the end all run who can.
+"""Whatever fails: no pod is bound twice, no node is overcommitted, and in the end all pods run that can.
 
 What must hold is said in ``invariants``.
 """

@@ -68,7 +68,7 @@ def test_an_effect_that_ends_twice() -> None:
         scheduler.observe([Done(bind)], 0.0)
 
 
-def test_a_pod_that_nobody_remembers() -> None:
+def test_a_pod_that_none_remembers() -> None:
     scheduler = AuditedScheduler(audited())
     scheduler.observe([Seen(a_pod("p")), Synced()], 0.0)
     scheduler._state.queue.remove(a_key("p"))
@@ -76,7 +76,7 @@ def test_a_pod_that_nobody_remembers() -> None:
         scheduler.observe([], 0.0)
 
 
-def test_who_waits_although_there_is_room() -> None:
+def test_a_pod_that_waits_although_there_is_room() -> None:
     store = Store(lambda: 0.0)
     store.create("nodes", node("n1", "z", cpu=1))
     store.create("pods", pod("small", pod_spec("1")))

@@ -1,4 +1,4 @@
-"""A malformed object never stops the scheduler: it is told which field is wrong, and everybody else runs."""
+"""A malformed object never stops the scheduler: its event names the field, and all other pods run."""
 
 import asyncio
 from typing import Any
@@ -97,7 +97,7 @@ def test_all_at_once_and_the_others_run() -> None:
     ],
     ids=lambda body: body["kind"],
 )
-def test_another_kind_of_object_with_a_wrong_field_is_in_nobodys_way(other: Json) -> None:
+def test_another_kind_of_object_with_a_wrong_field_is_in_the_way_of_none(other: Json) -> None:
     data = [
         storage_class("local", "kubernetes.io/no-provisioner"),
         local_volume("v", "n1"),

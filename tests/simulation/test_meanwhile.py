@@ -1,4 +1,4 @@
-"""Where API calls take long, others are scheduled as if nobody preempted: decisions wait for no call."""
+"""Where API calls take long, other pods are scheduled as without preemption: decisions wait for no call."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -49,7 +49,7 @@ def part(name: str, cpu: int) -> Json:
 
 
 def waits(preemptors: int, *, decide_meanwhile: bool = True) -> Times:
-    """How long each of the others waited, of those who were bound while they came."""
+    """How long each of the others waited that was bound while they came."""
 
     async def main() -> Times:
         mini = MiniCluster(clock)
@@ -72,7 +72,7 @@ def waits(preemptors: int, *, decide_meanwhile: bool = True) -> Times:
     return run(main())
 
 
-def test_others_wait_no_longer_than_if_nobody_preempted() -> None:
+def test_others_wait_no_longer_than_if_none_preempted() -> None:
     assert waits(preemptors=4) == waits(preemptors=0)
     assert set(waits(preemptors=4).values()) == {CALL_SECONDS}
 

@@ -74,7 +74,7 @@ def test_a_gang_gets_the_room_of_a_whole_group_when_the_last_has_drained() -> No
     assert {starts(cluster, name) for name in ("u0", "u1")} == {9.0}
 
 
-def test_whoever_is_evicted_comes_again_and_waits_its_turn() -> None:
+def test_a_pod_that_is_evicted_comes_again_and_waits_its_turn() -> None:
     web = deployment("web", 2, pod_spec("2", terminationGracePeriodSeconds=1), {"app": "web"})
     cluster = after((3, [*nodes(1), web]), (10, [a_pod("new", "2", priority=9)]))
     assert sorted(places(cluster).values()) == ["", "n0", "n0"]
@@ -105,7 +105,7 @@ def test_calls_that_fail_for_a_while_only_cost_time(fault: CallFault) -> None:
     assert sorted(places(cluster).values()) == ["n0", "n1"]
 
 
-def test_a_gang_that_does_not_fit_disturbs_nobody() -> None:
+def test_a_gang_that_does_not_fit_disturbs_nothing() -> None:
     gang = [a_group("g", 9, {"gang": {"minCount": 3}}, "single")]
     gang += [a_pod(f"g-{i}", "3", 9, group="g") for i in range(3)]
     cluster = after((3, [*nodes(2), *(a_pod(f"old-{i}", "3") for i in range(2))]), (60, gang))

@@ -98,7 +98,7 @@ def _fail(sentence: str) -> None:
 
 
 def scheduler(settings: Settings, wanted: Wanted | None = None) -> Callable[[Json], Machine]:
-    """Whoever repeats a run; what it wants is noted."""
+    """A scheduler that replays a run; the effects it wants are recorded."""
     return lambda _: Noting(Scheduler(settings), [] if wanted is None else wanted)
 
 
@@ -137,7 +137,7 @@ def test_whatever_goes_wrong_goes_wrong_again(seed: int, tmp_path: Path) -> None
 
 
 def test_another_scheduler_decides_differently(tmp_path: Path) -> None:
-    """So that a comparison that sees nothing is noticed: here nobody is evicted."""
+    """So that a comparison that sees nothing is noticed: here nothing is evicted."""
     differing = 0
     for seed in range(5):
         play = JournalingCrowd(seed, silent).written_to(tmp_path / str(seed))

@@ -1,4 +1,4 @@
-"""Pods that run want more, among arrivals and faults: who makes room for them does not do so in vain."""
+"""Running pods want more, among arrivals and faults: no pod is evicted for them in vain."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Room that is contended for while those who have it tolerate preemption.
+"""Room that is contended for while the pods that hold it tolerate preemption.
 
-Nobody is taken one instant early, and nobody waits one decision longer than needed.
+No pod is preempted one instant early, and no demand waits one decision longer than needed.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ def ends(cluster: MiniCluster) -> dict[str, float]:
 
 
 def test_five_hundred_pods_are_contended_for() -> None:
-    """Whoever comes takes the room of one pod. So the r-th who comes has it when he is there and the r-th
+    """Each newcomer takes the room of one pod. So the r-th has it when it is there and the r-th
     toleration is over, whichever is later: not earlier, and not later."""
     rng = random.Random(7)
     told: dict[str, float] = {}
@@ -104,9 +104,7 @@ def test_five_hundred_pods_are_contended_for() -> None:
         for victim in d.preemption.victims
         if d.outcome is Outcome.PREEMPTS
     ]
-    assert len({name for _, name in taken}) == len(taken) == CONTENDERS, (
-        "each takes one, and nobody another's"
-    )
+    assert len({name for _, name in taken}) == len(taken) == CONTENDERS, "each takes one, and none another's"
     assert [name for at, name in taken if at < told[name]] == []
     served = sorted(at for at, _ in taken)
     assert served == [max(pair) for pair in zip(arrivals, sorted(told.values()), strict=False)]
@@ -161,7 +159,7 @@ def somebody(rng: random.Random, i: int) -> list[Json]:
             return [newcomer(f"new-{i}")]
 
 
-# --- a feature that nobody uses ------------------------------------------------------------------
+# --- a feature that is not used ------------------------------------------------------------------
 
 
 def without_tolerations() -> Scheduler:

@@ -78,7 +78,7 @@ def test_one_of_each_in_one_pod() -> None:
     check_volumes(cluster)
 
 
-def test_who_finds_no_volume_waits_for_one() -> None:
+def test_a_pod_that_finds_no_volume_waits_for_one() -> None:
     """Four pods want local disks, and there are three; then a node brings another."""
     claims = [claim(f"c{i}", "local") for i in range(4)]
 

@@ -1,4 +1,4 @@
-"""Whoever waits is woken by the one change that lets him fit, and runs a moment later."""
+"""A waiting pod is woken by the one change that lets it fit, and runs a moment later."""
 
 import asyncio
 from collections.abc import Callable
@@ -79,7 +79,7 @@ CASES: dict[str, tuple[list[Json], Json, Change]] = {
         pod_spec("0", host_port=80),
         leaves("web"),
     ),
-    "somebody keeps apart no longer": (
+    "anti-affinity ends": (
         [N1, pod("web", pod_spec("0", affinity=alone("web")), labels={"alone": "web"})],
         pod_spec("0", affinity=alone("web")),
         leaves("web"),

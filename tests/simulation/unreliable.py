@@ -27,10 +27,10 @@ class UnreliableConnection:
         self._seconds = self._rng.choice((0.0, 0.1, 1.0))  # until a request arrives, at most
         self._until = until
         self._up_at = 0.0
-        self.mistaken: list[Effect | WriteStatus] = []  # what was done to a namesake of whom it was meant for
+        self.mistaken: list[Effect | WriteStatus] = []  # effects on a namesake of their target
 
     def restart(self, seconds: float) -> None:
-        """For so long nobody answers; then whoever watches has to list again."""
+        """For so long there is no answer; then watches have to list again."""
         self._up_at = clock() + seconds
         self._cluster.disconnect(WatchFault.RELIST)
 
@@ -57,6 +57,6 @@ class UnreliableConnection:
         return answer
 
     def _namesake(self, effect: Effect | WriteStatus) -> Stored | None:
-        """Somebody else by the same name."""
+        """Another object of the same name."""
         found = self._cluster.store.find(key_of_target(effect.target))
         return found if found is not None and found.uid != effect.target.uid else None

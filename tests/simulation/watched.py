@@ -5,32 +5,37 @@ from collections.abc import Iterable, Iterator
 
 from reprieve.model.effects import Effect, Evict, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Unknown
+from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
 from reprieve.preemption.policy import BudgetCounting
+from reprieve.preemption.units import pods_alone
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import priority_of
-from reprieve.scheduler.handover import Handover, Stage
-from reprieve.scheduler.queue import Standing
+from reprieve.scheduler.handover import Handover, Stage, shown_mark
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
 from tests.reference.plain.toleration import may_be_taken_from
 from tests.simulation.evictions import Evictions
 from tests.simulation.invariants import Auditor, hold, is_waiting, key_of
 from tests.simulation.plan_audit import PlanAudit
+from tests.simulation.whole_groups import WholeGroups
 
 
 class WatchedScheduler(Scheduler):
     """A scheduler that is looked at after every step."""
 
-    def __init__(self, settings: Settings, auditor: Auditor, evictions: Evictions) -> None:
+    def __init__(
+        self, settings: Settings, auditor: Auditor, evictions: Evictions, whole: WholeGroups | None = None
+    ) -> None:
         super().__init__(settings)
+        self._whole = whole or WholeGroups(evictions.store)
         self._auditor = auditor
         self._evictions = evictions
         self.plan_audit = PlanAudit(lambda: auditor.places, evictions.decisions)
         self._unended: Counter[Effect] = Counter()
-        self._evicting: set[tuple[str, Stage]] = set()  # plans that were, and how, after the last step
+        self._evicting: set[str] = set()  # plans that were, after the last step
 
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         events = list(events)
@@ -42,7 +47,7 @@ class WatchedScheduler(Scheduler):
         return effects
 
     def decide(self, now: float) -> Decided | None:
-        reserved, in_flight = self._reserved(), set(self._state.plans.victims_in_flight())
+        reserved, in_flight = self._reserved(), self._state.charged_victims()
         decided = super().decide(now)
         if decided is not None:
             self._evictions.decided(decided.decision)
@@ -65,33 +70,34 @@ class WatchedScheduler(Scheduler):
         self._auditor.look()
         self._unended.update(effects)
         self._check_evictions({effect.target for effect in effects if isinstance(effect, Evict)})
-        hold(
-            self._state.nominated.keys() <= self._state.parts.keys(),
-            "room is reserved for somebody who does not wait",
-        )
-        for pod, key in self._state.parts.items():
-            in_line = self._state.queue.standing(key) not in (None, Standing.DECIDING)
-            hold(in_line or self._state.ledger.of(pod) is not None, f"{pod} is forgotten")
-        for key, handover in self._state.plans:
-            held = self._state.queue.standing(key) is Standing.HELD
-            hold(
-                held == handover.is_settling,
-                f"{key} is {self._state.queue.standing(key)} in {handover.stage}",
-            )
+        self.validate()
+        awaited = Counter(self._state.ledger.victims.strays)
+        awaited.update(call for _, plan in self._state.plans for call in plan.pending)
+        in_flight = self._unended + Counter(call for _, _, call in self._state.unknown_outcomes._due)
+        hold(awaited <= in_flight, f"answers are waited for that will not come: {awaited - in_flight}")
 
     def _check_evictions(self, victims: set[Target]) -> None:
-        """Nobody goes without an open plan, and whoever goes for one goes with all the others of its step."""
-        plans = [plan for _, plan in self._state.plans if plan.stage in (Stage.TAKING_ALONG, Stage.EVICTING)]
+        """No pod is evicted without a plan or a unit, and the victims of a plan are evicted together."""
+        plans = [plan for _, plan in self._state.plans if plan.stage is Stage.EVICTING]
+        units = self._state.ledger.unit_evictions
         for victim in victims:
+            if victim in units:
+                self._evictions.joined.add(victim.uid)
             self._evictions.wanted(victim)
-            needed = any(Evict(victim) in plan.pending for plan in plans)
+            self._note_whole(victim)
+            needed = any(Evict(victim) in plan.pending for plan in plans) or victim in units
             hold(needed, f"{victim} is evicted without a plan")
         for plan in plans:
-            along = plan.stage is Stage.TAKING_ALONG
-            going = {victim for victim in plan.victims if (victim in plan.elsewhere) == along} - plan.gone
-            staying = going - victims if (plan.id, plan.stage) not in self._evicting else set()
+            staying = set(plan.victims) - plan.gone - victims if plan.id not in self._evicting else set()
             hold(not staying, f"{plan.id} evicts, and {staying} are left out")
-        self._evicting = {(plan.id, plan.stage) for plan in plans}
+        self._evicting = {plan.id for plan in plans}
+
+    def _note_whole(self, victim: Target) -> None:
+        pod = self._state.world.pod((victim.namespace, victim.name))
+        group = group_key(pod.pod) if pod is not None else None
+        alone = all(policy.units is pods_alone for policy in self._state.settings.policies.values())
+        if pod is not None and group is not None and self._state.unit_of(group) is not None and not alone:
+            self._whole.evicts(victim, group, shown_mark(pod.pod))
 
     # --- decisions ---
 
@@ -101,6 +107,7 @@ class WatchedScheduler(Scheduler):
         key = key_of(decision.demand, is_resize=decision.growth is not None)
         if decision.outcome is Outcome.PLACED:
             self._check_no_gang_is_torn(key)
+            self._check_no_unit_is_going(key)
             self._check_reserved_room(decision, reserved)
         elif decision.outcome is Outcome.PREEMPTS:
             plan = self._state.plans.of(key)
@@ -119,15 +126,22 @@ class WatchedScheduler(Scheduler):
         runs = sum(map(self._state.world.is_placed, staying))
         hold(runs >= group.spec.gang.min_count, f"{key} runs with {runs} of {group.spec.gang.min_count}")
 
+    def _check_no_unit_is_going(self, key: DemandKey) -> None:
+        """No half of a group starts beside the end of the other."""
+        unit = self._state.unit_of(key.object) if key.kind is DemandKind.GROUP else None
+        going = [] if unit is None else list(self._state.ledger.unit_evictions.left(unit))
+        hold(all(map(self._state.is_over, going)), f"{key} starts, and {going} are on their way")
+
     def _reserved(self) -> dict[Target, str]:
-        """Whoever waits for a node, because a plan says so or because it was promised before."""
+        """Pods that wait for a node, because of a plan or an earlier nomination."""
         plans = [
             plan for key, plan in self._state.plans if plan.is_open and key.kind is not DemandKind.RESIZE
         ]
-        return {**self._state.nominated, **{pod: node for plan in plans for pod, node in plan.places}}
+        nominated = {nomination.pod: nomination.node for nomination in self._state.ledger.nominations}
+        return nominated | {pod: node for plan in plans for pod, node in plan.places}
 
     def _check_reserved_room(self, decision: Decision, reserved: dict[Target, str]) -> None:
-        """Those who were placed fit beside everybody there and those who wait to come there."""
+        """Placed pods fit beside all pods there and those nominated there."""
         view = self._state.world.snapshot()
         for node in set(decision.nodes):
             row = view.nodes.rows[node]
@@ -137,14 +151,14 @@ class WatchedScheduler(Scheduler):
             hold(bool((room >= 0).all()), f"{decision.demand} is placed on {node} into room of others")
 
     def _ahead(self, decision: Decision, node: str, waiting: list[Target]) -> Iterator[Target]:
-        """Others who wait for a node, longest first, as far as they come before a demand that was put there.
+        """Others that wait for a node, longest first, if they come before a demand that was placed there.
 
-        Of equals, those who waited before all of its pods that are there now did; any, if one did not wait.
+        Of equals, those that waited before all of its pods that are there now; any, if one did not wait.
         """
         here = {pod for pod, name in decision.places if name == node}
         own = (decision.demand.namespace, decision.demand.name)
         for i, pod in enumerate(waiting):
-            key = self._state.parts.get(pod)
+            key = self._state.ledger.parts.get(pod)
             if key is None or pod in here or key.object == own:
                 continue
             priority = priority_of(self._state.world, key, self._state.settings.group_rules)
@@ -169,7 +183,7 @@ class WatchedScheduler(Scheduler):
                 self._check_whole(plan, (group.metadata.namespace, group.metadata.name))
 
     def _check_budgets(self, plan: Handover, in_flight: set[Target]) -> None:
-        """By the plain count: those who go, and those who were to go before, for whichever plan."""
+        """By the plain count: the victims, and those in flight of any other plan."""
         new = set(plan.victims) - in_flight
         policies = self._state.settings.policies.values()
         if (
@@ -199,7 +213,7 @@ class WatchedScheduler(Scheduler):
                 continue
             target = pod_target(pod.pod)
             somewhere = self._state.world.snapshot().where[self._state.world.row(member)] >= 0
-            stuck = target in self._state.terminating.stuck
+            stuck = target in self._state.ledger.terminating.stuck
             hold(target in plan.victims or stuck or not somewhere, f"{member} stays when its group goes")
 
     # --- at the end ---
@@ -207,11 +221,15 @@ class WatchedScheduler(Scheduler):
     def check_rest(self) -> None:
         self.plan_audit.check_rest()
         hold(not len(self._state.plans), f"plans are left: {list(self._state.plans)}")
-        hold(not self._state.nominated, f"room is reserved: {self._state.nominated}")
-        hold(not self._state.lingering, f"nominations linger: {self._state.lingering}")
-        in_flight = self._state.plans.victims_in_flight()
+        ledger = self._state.ledger
+        hold(not len(ledger.nominations), f"room is reserved: {list(ledger.nominations)}")
+        lingering = ledger.nominations.lingering
+        hold(not lingering, f"nominations linger: {lingering}")
+        refused = {one.pod for one in ledger.unit_evictions if one.refusals}
+        in_flight = self._state.plans.victims_in_flight() - refused
         hold(not in_flight, f"marks are left: {in_flight}")
-        hold(not len(self._state.ledger), f"promises are left: {[str(a.pod) for a in self._state.ledger]}")
+        promises = [str(assumed.pod) for assumed in ledger.assumed]
+        hold(not promises, f"promises are left: {promises}")
         under_way = [effect for effect, number in self._unended.items() if number]
         hold(not under_way, f"effects did not end: {under_way}")
 
@@ -219,12 +237,10 @@ class WatchedScheduler(Scheduler):
         resizes = self._state.resizes(DemandKey.of_resize(pod))
         return self._state.is_ours(pod) and resizes is not None and resizes.is_waiting(pod)
 
-    def check_nobody_is_forgotten(self, pods: Iterable[Pod]) -> None:
+    def check_no_pod_is_forgotten(self, pods: Iterable[Pod]) -> None:
         waiting = {
             (p.metadata.namespace, p.metadata.name) for p in pods if is_waiting(p) or self._wants_more(p)
         }
-        hold({(pod.namespace, pod.name) for pod in self._state.parts} == waiting, f"waiting are {waiting}")
-        hold(
-            set(self._state.queue._entries) == set(self._state.parts.values()),
-            f"in line are {list(self._state.queue._entries)}",
-        )
+        parts, queue = self._state.ledger.parts, self._state.queue
+        hold({(pod.namespace, pod.name) for pod, _ in parts} == waiting, f"waiting are {waiting}")
+        hold(set(queue) == set(parts.demands()), f"in line are {list(queue)}")

@@ -18,6 +18,7 @@ from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
 from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.requests import KubeRequest
 from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping
+from reprieve.cluster.kube.watch import streaming_refusal
 
 _OLDEST = (1, 28)
 # Kinds that a server may lack, and what Reprieve then cannot do.
@@ -27,6 +28,7 @@ _OPTIONAL = {
     "VolumeAttachment": "volumes that are attached to nodes are counted by their pods alone",
     "CSIStorageCapacity": "how much room is left for volumes is not known",
 }
+_TRIED = "PriorityClass"  # the kind whose list is streamed to see whether the server can: it has few objects
 _OTHER = ("kube-system", "kube-scheduler", "default-scheduler")  # its lease, and its name
 
 
@@ -91,6 +93,8 @@ async def _findings(
     found = await places(connection)
     for finding in (*_about_kinds(found), *_about_gates(gates, found, await _parts_of_pods(connection))):
         yield finding
+    for place in (place for place in found if place.kind == _TRIED):
+        yield await _about_lists(connection, place)
     for finding in _about_rights(await answered_rights(connection, needed_rights(configured, found))):
         yield finding
     for judging, without in (
@@ -139,6 +143,17 @@ def _about_gates(
         yield CheckResult(
             "Gate", Grade.WARNING, f"InPlacePodVerticalScalingSchedulerPreemption {lacking} pods/resize"
         )
+
+
+async def _about_lists(connection: Connection, place: RestMapping) -> CheckResult:
+    try:
+        refusal = await streaming_refusal(connection, place)
+    except (NoAnswerError, RefusedError) as error:
+        return CheckResult("Lists", Grade.WARNING, f"streaming lists: this cannot be found out: {error}")
+    if refusal:
+        text = f"streaming lists: not available, paged lists are used: {refusal}"
+        return CheckResult("Lists", Grade.WARNING, text)
+    return CheckResult("Lists", Grade.GOOD, "streaming lists: available")
 
 
 async def _parts_of_pods(connection: Connection) -> frozenset[str]:

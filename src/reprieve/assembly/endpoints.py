@@ -39,7 +39,7 @@ from reprieve.runtime.http_endpoints import (
     ProbeEndpoint,
     application,
 )
-from reprieve.runtime.metrics import CONTENT_TYPE
+from reprieve.runtime.metric_definitions import CONTENT_TYPE
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.supervision.supervisor import Supervisor

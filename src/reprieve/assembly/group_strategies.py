@@ -4,7 +4,7 @@ It must not know any cluster, and reads nothing but gates and arguments.
 """
 
 from reprieve import config
-from reprieve.config.args import Divergence, GangPreemption, ReprieveArgs
+from reprieve.config.reprieve_args import Divergence, GangPreemption, ReprieveArgs
 from reprieve.scheduler.demands.group_rules import (
     CONSISTENT,
     GroupRules,

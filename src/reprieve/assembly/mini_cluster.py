@@ -1,6 +1,7 @@
 """How is a mini cluster started with a scheduler: in this process, or where kubectl can reach it?
 
-It is for trying things, so every feature is on. It must not know the side of a real API server.
+It is for trying things, so every feature is on unless a gate turns it off. It must not know the side of a
+real API server.
 """
 
 import asyncio
@@ -8,12 +9,13 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reprieve import config
 from reprieve.assembly.journals import JOURNAL, journal_in
 from reprieve.assembly.observed_scheduler import watched
 from reprieve.assembly.scheduler_settings import EVERYTHING, limits_of, settings_of
+from reprieve.cluster.apiserver.features import Features
 from reprieve.cluster.mini import running_clusters
 from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.auth.authentication import UserInfo
@@ -93,28 +95,36 @@ class Up:
 
 @asynccontextmanager
 async def cluster_up(
-    wanted: LocalCluster, complain: Callable[[str], None], *, scheduled: bool
+    wanted: LocalCluster,
+    complain: Callable[[str], None],
+    *,
+    scheduled: bool,
+    feature_gates: str = "",
 ) -> AsyncIterator[Up]:
     """A cluster that kubectl can reach, for as long as the context is open.
+
+    ``feature_gates``: `A=true,B=false`, for its API server and for its scheduler; raises an
+    InvalidConfigurationError. What is not named is on.
 
     Its scheduler also takes the pods of default-scheduler. A cluster with a data directory has a journal;
     ``complain`` gets a sentence when the journal can no longer be written.
     """
     from reprieve.cluster.mini.local_cluster import served  # a web server, which only `reprieve up` needs
 
+    gates = config.parse_feature_gates(feature_gates, EVERYTHING)
     profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     configured = config.parse_configuration({**head, "profiles": profiles})
     kept = wanted.data_dir / JOURNAL if wanted.data_dir is not None else None
-    async with served(wanted) as there:
+    async with served(replace(wanted, features=features_of(gates))) as there:
         cluster = there.cluster
 
         async def schedule() -> None:
             """With a new scheduler after each failure; in the journal, each is a run of its own."""
-            with journal_in(kept, configured, EVERYTHING, complain) as journal:
-                scheduler = Scheduler(settings_of(configured, EVERYTHING))
+            with journal_in(kept, configured, gates, complain) as journal:
+                scheduler = Scheduler(settings_of(configured, gates))
                 machine = watched(scheduler, cluster.clock, journal=journal)
-                loop = Loop(machine, cluster, cluster.clock, limits=limits_of(EVERYTHING))
+                loop = Loop(machine, cluster, cluster.clock, limits=limits_of(gates))
                 async with loop.running():
                     await asyncio.Event().wait()
 
@@ -122,6 +132,20 @@ async def cluster_up(
             if scheduled:
                 cluster.supervisor.start("scheduler", schedule)
             yield Up(there.address, len(cluster.store.list(("nodes",)).items), there.left_out)
+
+
+def features_of(gates: config.Gates) -> Features:
+    """The features of the API server, by the gates that it shares with its scheduler."""
+    return Features(
+        generic_workload=gates.generic_workload,
+        workload_aware_preemption=gates.workload_aware_preemption,
+        pod_group_preemption_policy=gates.pod_group_preemption_policy,
+        topology_aware_workload_scheduling=gates.topology_aware_workload_scheduling,
+        composite_pod_group=gates.composite_pod_group,
+        in_place_pod_vertical_scaling_scheduler_preemption=(
+            gates.in_place_pod_vertical_scaling_scheduler_preemption
+        ),
+    )
 
 
 def _entered(wanted: LocalCluster, address: str) -> AbstractContextManager[None]:

@@ -44,6 +44,7 @@ def profile_of(configured: config.KubeSchedulerProfile) -> Profile:
         ignore_preferences_of_existing_pods=neighbours.ignore_preferred_terms_of_existing_pods,
         default_spread=_default_spread(spread),
         system_default_spread=spread.defaulting_type is DefaultingType.SYSTEM,
+        planning_effort=args.reprieve.planning_effort,
     )
 
 

@@ -13,8 +13,8 @@ import msgspec
 from reprieve import config
 from reprieve.assembly.group_strategies import gang_strategy_of, group_rules_of
 from reprieve.assembly.placement_profiles import profile_of
-from reprieve.config import args as config_args
-from reprieve.config.args import BudgetSelectors, Preset, RespectBudgets
+from reprieve.config import reprieve_args as config_args
+from reprieve.config.reprieve_args import BudgetSelectors, Preset, RespectBudgets
 from reprieve.model.objects import CompositePodGroup, PodGroup
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS
@@ -26,7 +26,7 @@ from reprieve.runtime.performer import PerformerLimits
 from reprieve.scheduler.demand_key import by_itself, with_its_group
 from reprieve.scheduler.queue import Backoff
 from reprieve.scheduler.settings import Settings
-from reprieve.scheduler.toleration_rules import HONOURED, IGNORED
+from reprieve.scheduler.toleration_rules import HONOURED, IGNORED, POD_BY_POD, TolerationRules
 
 DEFAULT_GATES = config.Gates()
 EVERYTHING = config.Gates(**dict.fromkeys(config.Gates.__struct_fields__, True))
@@ -46,7 +46,7 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
         demand_of_pod=with_its_group if together else by_itself,
         gangs=gang_strategy_of(args, gates),
         group_rules=group_rules_of(args, gates),
-        tolerations=HONOURED if gates.preemption_toleration else IGNORED,
+        tolerations=_tolerations_of(args, gates),
         stuck_victim_seconds=args.stuck_victim_seconds,
         unseen=_unseen(gates, together=together),
     )
@@ -85,6 +85,13 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
     )
 
 
+def _tolerations_of(args: config_args.ReprieveArgs, gates: config.Gates) -> TolerationRules:
+    if not gates.preemption_toleration:
+        return IGNORED
+    as_one = gates.workload_aware_preemption and args.policy is not Preset.UPSTREAM
+    return HONOURED if as_one else POD_BY_POD
+
+
 def _unseen(gates: config.Gates, *, together: bool) -> frozenset[type]:
     """Kinds that the scheduler ignores: without gang scheduling, pods of groups are scheduled one by one."""
     if not together:
@@ -96,7 +103,6 @@ def _unseen(gates: config.Gates, *, together: bool) -> frozenset[type]:
 _NOT_YET = {
     "placementsTried": "expected 1: one placement of a group is tried for each set of victims",
     "disturbance": "expected nothing: it is for search: LeastDisturbance, which is not available yet",
-    "planningEffort": "expected 10000: no decision is cut short yet",
     "preemptionPriorityClasses": "expected nothing: a workload cannot name a class for preemption yet",
 }
 

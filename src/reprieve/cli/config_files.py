@@ -23,6 +23,8 @@ def document_in(filename: str | None) -> object:
         return _DEFAULTS
     text = text_of(filename)
     found = list(documents(text))
+    if not found:
+        raise InvalidConfigFileError(f"{filename}: the file is empty, expected a KubeSchedulerConfiguration")
     if len(found) != 1:
         expected = f"expected one KubeSchedulerConfiguration, got {len(found)} documents"
         raise InvalidConfigFileError(f"{filename}: {expected}")

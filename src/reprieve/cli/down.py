@@ -29,7 +29,8 @@ def down(pid: int | None, data_dir: Path | None, *, everything: bool) -> None:
     """
     chosen = [c for c in running_clusters() if _is_meant(c, pid, data_dir)]
     if not chosen:
-        raise click.ClickException("no such cluster is running: `reprieve status` lists those that are.")
+        meant = "" if pid is None and data_dir is None else " with that PID or --data-dir"
+        raise click.ClickException(f"no local cluster{meant} is running: see `reprieve status`.")
     if len(chosen) > 1 and not everything:
         pids = ", ".join(str(cluster.pid) for cluster in chosen)
         raise click.UsageError(f"several clusters are running: give one of the PIDs {pids}, or --all.")

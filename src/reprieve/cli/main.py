@@ -3,12 +3,14 @@
 A command's module is imported only when the command is called, so that `--help` is fast.
 """
 
+import os
 import sys
 import traceback
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import PurePath
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -34,7 +36,9 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return None
+            near = get_close_matches(cmd_name, COMMANDS, n=1)
+            meant = f" Did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(f"No such command '{cmd_name}'.{meant}", ctx)
         command: click.Command = getattr(import_module(f"reprieve.cli.{cmd_name}"), cmd_name)
         return command
 
@@ -64,9 +68,15 @@ def called_as(path: str) -> str:
     return "kubectl reprieve" if PurePath(path).stem == "kubectl-reprieve" else "reprieve"
 
 
-def main() -> Any:
+def main() -> NoReturn:
     sys.excepthook = _print_exception
-    return reprieve(prog_name=called_as(sys.argv[0]))
+    try:
+        reprieve(prog_name=called_as(sys.argv[0]))
+    except* BrokenPipeError:
+        # The reader of our output is gone, as after `| head`. click ends quietly by itself, unless the error
+        # comes out of a task group. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)  # only here if a reader is gone: click exits by itself; its own code for that
 
 
 def _print_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

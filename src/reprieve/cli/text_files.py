@@ -17,6 +17,7 @@ def text_of(filename: str) -> str:
             return sys.stdin.buffer.read().decode() if sys.stdin is not None else ""
         return Path(filename).read_text(encoding="utf-8")
     except OSError as error:
-        raise click.ClickException(f"{filename}: {error.strerror}") from error
+        reason = (error.strerror or str(error)).lower()
+        raise click.ClickException(f"cannot read {filename}: {reason}") from error
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{filename}: expected text in UTF-8") from error

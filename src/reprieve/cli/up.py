@@ -29,6 +29,7 @@ from reprieve.cli.shutdown_signals import interruption
 from reprieve.cli.terminal import note, say
 from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import documents
+from reprieve.config import InvalidConfigurationError
 from reprieve.runtime.logs import log_warnings
 
 
@@ -83,6 +84,13 @@ from reprieve.runtime.logs import log_warnings
     metavar="NAME[:GROUP,…]",
     help="Add a user, and a context of that name to the kubeconfig. Its permissions are those of its roles.",
 )
+@click.option(
+    "--feature-gates",
+    "gates",
+    multiple=True,
+    metavar="A=true,B=false",
+    help="Feature gates of the API server and the scheduler. All are on that are not named here.",
+)
 def up(  # noqa: PLR0913, PLR0917  one for each flag
     nodes: int | None,
     shape: str,
@@ -93,6 +101,7 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
     data_dir: Path | None,
     snapshot: str | None,
     users: tuple[str, ...],
+    gates: tuple[str, ...],
 ) -> None:
     """Start a local cluster that kubectl can use, and run it until Ctrl-C.
 
@@ -115,7 +124,11 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             [_user(text) for text in users],
         )
         try:
-            asyncio.run(keep(wanted, scheduled=scheduler == "reprieve"))
+            asyncio.run(keep(wanted, scheduled=scheduler == "reprieve", feature_gates=",".join(gates)))
+        except InvalidConfigurationError as error:
+            raise click.BadParameter(
+                "; ".join(map(str, error.errors)), param_hint="--feature-gates"
+            ) from error
         except OSError as error:
             raise click.ClickException(unavailable(error, host, port)) from error
         except RegistryError as error:
@@ -150,7 +163,7 @@ def node_templates(shape: str) -> list[dict[str, Any]]:
         return [SHAPES[shape]]
     if not Path(shape).exists():
         raise click.BadParameter(
-            f"expected one of {', '.join(SHAPES)} or a file, got {shape!r}", param_hint="--shape"
+            f"{shape!r} is neither a built-in shape ({', '.join(SHAPES)}) nor a file", param_hint="--shape"
         )
     found = list(documents(text_of(shape)))
     if not found:
@@ -166,9 +179,9 @@ def _template(shape: str, node: object) -> dict[str, Any]:
     return node
 
 
-async def keep(wanted: LocalCluster, *, scheduled: bool) -> None:
+async def keep(wanted: LocalCluster, *, scheduled: bool, feature_gates: str = "") -> None:
     with interruption() as interrupted:
-        async with cluster_up(wanted, note, scheduled=scheduled) as cluster:
+        async with cluster_up(wanted, note, scheduled=scheduled, feature_gates=feature_gates) as cluster:
             welcome(wanted.kubeconfig, cluster)
             await interrupted.wait()
     note(

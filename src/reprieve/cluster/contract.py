@@ -306,6 +306,38 @@ async def rejects_effects_on_deleted_pods(fixture: ClusterFixture) -> None:
     await fixture.must_succeed(Evict(pod))
 
 
+async def evicts_a_running_pod(fixture: ClusterFixture) -> None:
+    """It terminates first, and is gone when its kubelet, or an administrator, says so. Twice is once."""
+    node, pod = await fixture.node("node"), await fixture.pod("pod")
+    await fixture.must_succeed(Bind(pod, node.name))
+    async with RecordingWatcher(fixture) as watcher:
+        await fixture.must_succeed(Evict(pod))
+        await watcher.until(
+            lambda: any(p.metadata.deletion_timestamp is not None for p in watcher.pods(pod)),
+            f"{pod} was evicted and must be terminating",
+        )
+        await fixture.must_succeed(Evict(pod))
+        stored = await fixture.admin.read("Pod", pod.namespace, pod.name)
+        expect(stored is not None, f"{pod} must be terminating until its grace period is over")
+        await fixture.remove(pod)
+        await watcher.until(lambda: watcher.has_lost(pod), f"{pod} must be gone")
+
+
+async def evicts_only_the_pod_with_that_uid(fixture: ClusterFixture) -> None:
+    """The eviction of a pod that is gone succeeds, and a namesake is untouched."""
+    pod = await fixture.pod("pod")
+    await fixture.remove(pod)
+    namesake = await fixture.pod("pod")
+    await fixture.must_succeed(Evict(pod))
+    stored = await fixture.admin.read("Pod", namesake.namespace, namesake.name)
+    untouched = stored is not None and stored["metadata"]["uid"] == namesake.uid
+    expect(untouched, f"{namesake} has the name of an evicted pod, and must stay")
+    expect(
+        stored is not None and "deletionTimestamp" not in stored["metadata"],
+        f"{namesake} must not be terminating",
+    )
+
+
 async def writes_conditions(fixture: ClusterFixture) -> None:
     pod = await fixture.pod("pod")
     async with RecordingWatcher(fixture) as watcher:
@@ -472,6 +504,8 @@ CHECKS: tuple[Check, ...] = (
     binds_a_pod_only_once,
     binds_only_the_pod_with_that_uid,
     rejects_effects_on_deleted_pods,
+    evicts_a_running_pod,
+    evicts_only_the_pod_with_that_uid,
     writes_conditions,
     sets_last_transition_time,
     writes_a_status_in_one_request,

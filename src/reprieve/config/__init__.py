@@ -5,7 +5,6 @@ Reprieve adds, `gates` the feature gates. No file is opened here. What a choice 
 turns it into functions.
 """
 
-from reprieve.config.args import ReprieveArgs
 from reprieve.config.configuration import (
     ClientConnection,
     Configuration,
@@ -16,6 +15,7 @@ from reprieve.config.configuration import (
 from reprieve.config.decoding import ConfigError, InvalidConfigurationError
 from reprieve.config.gates import Gates, ignored_gates, parse_feature_gates
 from reprieve.config.profiles import KubeSchedulerProfile, ProfileArgs
+from reprieve.config.reprieve_args import ReprieveArgs
 
 __all__ = [
     "ClientConnection",

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from reprieve.config import args, plugin_args
+from reprieve.config import plugin_args, reprieve_args
 from reprieve.config.configuration import KIND, Configuration
 from reprieve.config.decoding import Seconds
 from reprieve.config.plugins import EVERY, PLUGINS, Plugins, enabled_plugins
@@ -34,7 +34,7 @@ def _plugins(enabled: dict[str, int]) -> Json:
 
 def _plugin_config(profile: KubeSchedulerProfile, name: str) -> Json:
     field = ARGS[name]
-    version = plugin_args.API_VERSION if name in PLUGINS else args.API_VERSION
+    version = plugin_args.API_VERSION if name in PLUGINS else reprieve_args.API_VERSION
     head = {"apiVersion": version, "kind": field.type.__name__}
     return {"name": name, "args": {**head, **_plain(getattr(profile.args, field.name))}}
 

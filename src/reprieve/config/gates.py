@@ -64,15 +64,18 @@ _AT_ONCE = {"AllAlpha": False, "AllBeta": True}
 DEFAULTS: dict[str, bool] = {f.encode_name: f.default for f in msgspec.structs.fields(Gates)}
 
 
-def parse_feature_gates(text: str) -> Gates:
+def parse_feature_gates(text: str, unless_named: Gates | None = None) -> Gates:
     """Gates as kube-scheduler's flag spells them: `A=true,B=false`.
 
-    A gate that is not named follows its prerequisites: it is off where one of them is.
+    A gate that is not named follows its prerequisites: it is off where one of them is. ``unless_named``: what
+    the others are, instead of their defaults.
     """
     errors: list[ConfigError] = []
     chosen = _chosen(text, errors)
+    others = unless_named or Gates()
     gates: dict[str, bool] = {}
-    for name, default in DEFAULTS.items():
+    for field in msgspec.structs.fields(Gates):
+        name, default = field.encode_name, getattr(others, field.name)
         missing = [p for p in PREREQUISITES.get(name, ()) if not gates[p]]
         gates[name] = chosen.get(name, default and not missing)
         if gates[name] and missing:
@@ -101,7 +104,7 @@ def _pairs(text: str, errors: list[ConfigError]) -> Iterator[tuple[str, bool]]:
         if word.lower() in words:
             yield name, words[word.lower()]
         else:
-            errors.append(_error(name, f"expected true or false, got {shown(word)}"))
+            errors.append(_error(name, f"expected {name}=true or {name}=false, got {shown(word)}"))
 
 
 def _refusals(name: str, gate: str, value: bool) -> Iterator[ConfigError]:
@@ -111,7 +114,7 @@ def _refusals(name: str, gate: str, value: bool) -> Iterator[ConfigError]:
         if value is not _AT_ONCE[gate]:
             yield _error(name, f"cannot be {_word(value)}: list the gates by name instead")
     elif gate not in DEFAULTS.keys() | ALWAYS_ON | WITHOUT_EFFECT | OTHER_COMPONENT_GATES:
-        yield _error(name, f"unknown feature gate{did_you_mean(name, _known())}")
+        yield _error(name, f"unknown{did_you_mean(name, _known())}")
 
 
 def ignored_gates(text: str) -> list[str]:

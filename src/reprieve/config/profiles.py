@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from reprieve.config import args, plugin_args
-from reprieve.config.args import ReprieveArgs, read_reprieve_args
+from reprieve.config import plugin_args, reprieve_args
 from reprieve.config.decoding import (
     ConfigError,
     NonEmpty,
@@ -37,6 +36,7 @@ from reprieve.config.plugins import (
     plugin_warnings,
     unknown_scorers,
 )
+from reprieve.config.reprieve_args import ReprieveArgs, read_reprieve_args
 from reprieve.model.objects import Record
 
 
@@ -146,7 +146,7 @@ def _read_plugin_args(
 
 def _wrong_type(document: Mapping[str, object], kind: type, path: str) -> Iterator[ConfigError]:
     """apiVersion and kind are optional in arguments; if present, they must match."""
-    version = args.API_VERSION if kind is ReprieveArgs else plugin_args.API_VERSION
+    version = reprieve_args.API_VERSION if kind is ReprieveArgs else plugin_args.API_VERSION
     for key, expected in (("apiVersion", version), ("kind", kind.__name__)):
         if document.get(key) not in (None, expected):
             message = f"expected {shown(expected)}, got {shown(document[key])}"

@@ -84,26 +84,10 @@ class Relation(Generic[T]):
         codes = sealed(self.codes.copy())
         return Relation(sealed(self.rows.copy()), codes, tuple(self.things), dict(self.index))
 
-    def pairs_where(self, accepts: Callable[[T], bool]) -> Ints:
-        """The positions of the pairs whose thing is accepted."""
-        accepted = np.fromiter(map(accepts, self.things), np.bool_, len(self.things))
-        if not accepted.any():
-            return np.zeros(0, np.int64)
-        return np.flatnonzero(accepted[self.codes])
-
     def rows_with(self, thing: T) -> Ints:
         """The rows that have one thing."""
         code = self.index.get(thing)
         return self.rows[self.codes == code] if code is not None else np.zeros(0, np.int64)
-
-    def weighed(self, weights: Ints) -> tuple[Ints, Ints]:
-        """The rows and weights of the pairs whose thing (by code) has a weight other than 0."""
-        pairs = np.flatnonzero((weights != 0)[self.codes])
-        return self.rows[pairs], weights[self.codes[pairs]]
-
-    def rows_where(self, accepts: Callable[[T], bool]) -> Ints:
-        """The rows, one entry for each accepted pair."""
-        return self.rows[self.pairs_where(accepts)]
 
 
 def matrix(columns: Iterable[Mapping[str, int]], rows: Sequence[str]) -> Ints:

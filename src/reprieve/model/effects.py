@@ -31,13 +31,17 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class SetCondition:
-    """Write a condition into the status of an object."""
+    """Write a condition into the status of an object.
+
+    ``since``: its lastTransitionTime. None: now if the status changes, and as it was if it does not.
+    """
 
     target: Target
     type: str
     status: str
     reason: str
     message: str
+    since: float | None = None
 
 
 class Tone(StrEnum):

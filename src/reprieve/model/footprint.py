@@ -7,9 +7,12 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from msgspec.msgpack import Encoder
+
 from reprieve.model.objects import ClaimedResources, Container, ContainerStatus, Pod, Quantity
 from reprieve.model.resizing import INFEASIBLE, resize_reason
 from reprieve.model.resources import CPU, MEMORY, Amounts, Problems, column_units, read_amounts, rounded
+from reprieve.model.template_interning import Templates
 
 # Kubernetes' default requests of containers without one, for scoring only; filtering counts them as 0.
 NONZERO_MILLI = {CPU: 100, MEMORY: 200 * 1024 * 1024 * 1000}
@@ -45,23 +48,21 @@ class Footprint:
 
 
 # Pods of one template have equal footprints, and a cluster has few templates for its many pods.
-_MOST_REMEMBERED = 4096
-_remembered: dict[Hashable, Footprint] = {}
+_remembered: Templates[Footprint] = Templates()
+_encode = Encoder().encode
 
 
 def footprint(pod: Pod, problems: Problems) -> Footprint:
     readings = _readings_that_differ(pod)
     if len(readings) > 1:
         return _footprint(pod, readings, problems)
-    key = _written(pod)
+    key = _encode(_written(pod))
     known = _remembered.get(key)
     if known is None:
         found = len(problems.found)
         known = _footprint(pod, readings, problems)
         if len(problems.found) == found:  # a malformed pod is not cached: its problems are reported each time
-            if len(_remembered) >= _MOST_REMEMBERED:
-                _remembered.clear()
-            _remembered[key] = known
+            _remembered.put(key, known)
     return known
 
 

@@ -3,34 +3,66 @@
 Looks at distinct terms only; which pods have a term, and where they run, is not known here.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from reprieve.model.columns import Ints, sealed
+from reprieve.model.columns import Ints, Relation, sealed
 from reprieve.model.shape import PodTerm
+
+T = TypeVar("T", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectingTerms:
+    """The terms of one relation that select a certain pod, by code, with their weights and topologies.
+
+    Only those are listed: there may be thousands of terms, each with a topology of its own.
+    """
+
+    codes: Ints  # ascending
+    weights: Ints  # [as codes]; a required term has weight 1
+    topologies: Ints  # [as codes] a position in topology_keys
+    topology_keys: tuple[str, ...]
+
+    def carriers(self, carried: Relation[T]) -> Iterator[tuple[str, Ints, Ints]]:
+        """For each topology key, the pods that carry such a term, and the weights of their terms."""
+        if not len(self.codes):
+            return
+        places = np.full(len(carried.things), -1, np.int64)
+        places[self.codes] = np.arange(len(self.codes))
+        found = places[carried.codes]
+        pairs = np.flatnonzero(found >= 0)
+        found = found[pairs]
+        order = np.argsort(self.topologies[found], kind="stable")
+        pairs, found = pairs[order], found[order]
+        ends = np.searchsorted(self.topologies[found], np.arange(1, len(self.topology_keys) + 1))
+        start = 0
+        for key, end in zip(self.topology_keys, ends.tolist(), strict=True):
+            yield key, carried.rows[pairs[start:end]], self.weights[found[start:end]]
+            start = end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchingTerms:
-    """The terms that select a certain pod: by topology key, the weight of every term (by code).
+    """The terms that select a certain pod."""
 
-    A term that does not select the pod has weight 0; a required term that does has weight 1.
-    """
-
-    affinity: Mapping[str, Ints]
-    anti_affinity: Mapping[str, Ints]
-    preferred: Mapping[str, Ints]
+    affinity: SelectingTerms
+    anti_affinity: SelectingTerms
+    preferred: SelectingTerms
 
 
-def weights_by_topology(
-    terms: Iterable[tuple[int, PodTerm]], selects: Callable[[PodTerm], bool]
-) -> dict[str, Ints]:
-    """For each topology key, the weight of every term: 0 if it has another key or does not select the pod."""
-    weights = [(term.topology_key, weight if selects(term) else 0) for weight, term in terms]
-    keys = dict.fromkeys(key for key, weight in weights if weight)
-    return {key: sealed(np.array([w if k == key else 0 for k, w in weights], np.int64)) for key in keys}
+def selecting(terms: Iterable[tuple[int, PodTerm]], selects: Callable[[PodTerm], bool]) -> SelectingTerms:
+    keys: dict[str, int] = {}
+    found = [
+        (code, weight, keys.setdefault(term.topology_key, len(keys)))
+        for code, (weight, term) in enumerate(terms)
+        if weight and selects(term)
+    ]
+    codes, weights, topologies = np.array(found, np.int64).reshape(-1, 3).T
+    return SelectingTerms(sealed(codes), sealed(weights), sealed(topologies), tuple(keys))
 
 
 def keys_looked_at(terms: Iterable[PodTerm]) -> frozenset[str]:

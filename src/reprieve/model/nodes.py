@@ -13,6 +13,7 @@ from reprieve.model.objects import Node, Taint
 from reprieve.model.selectors import NodeQuery, NodeTerm, Operator, Requirement
 
 _MOST_MASKS = 1024  # queries; beyond that the cache starts over
+_MOST_LABELS = 1024  # label keys; any pod can name one, so beyond that the cache starts over
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +38,8 @@ class Nodes:
         """The value of a label on each node; code 0 is always its absence."""
         column = self._labels.get(key)
         if column is None:
+            if len(self._labels) >= _MOST_LABELS:
+                self._labels.clear()
             values = (node.metadata.labels.get(key) for node in self.objects)
             column = self._labels[key] = Column.of(values, first=(None,))
         return column

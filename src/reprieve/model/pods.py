@@ -7,7 +7,8 @@ import numpy as np
 
 from reprieve.model.columns import Column, Floats, Ints, Mask, Relation, matrix, sealed
 from reprieve.model.groups import GroupKey, group_key
-from reprieve.model.matching_terms import MatchingTerms, keys_looked_at, weights_by_topology
+from reprieve.model.holders import Holders, holders
+from reprieve.model.matching_terms import MatchingTerms, keys_looked_at, selecting
 from reprieve.model.nodes import meeting
 from reprieve.model.objects import ObjectMeta
 from reprieve.model.pods_by_importance import start_of
@@ -47,6 +48,7 @@ class Pods:
     _labels: dict[str, Column[str | None]] = field(default_factory=dict)
     _matches: dict[tuple[Selector, frozenset[str]], Mask] = field(default_factory=dict)
     _terms_matching: dict[MatchingKey, MatchingTerms] = field(default_factory=dict)
+    _holders: list[Holders] = field(default_factory=list)  # of ports and disks, indexed on first use
 
     def __len__(self) -> int:
         return len(self.compiled)
@@ -74,6 +76,12 @@ class Pods:
             mask.setflags(write=False)
         return mask
 
+    def holders(self) -> Holders:
+        """The pods with host ports and inline disks, wherever they are."""
+        if not self._holders:
+            self._holders.append(holders(self.ports, self.disks))
+        return self._holders[0]
+
     def terms_matching(self, shape: Shape, namespace: Labels) -> MatchingTerms:
         """The terms of all pods that select a pod of this shape, whose namespace has these labels.
 
@@ -90,9 +98,9 @@ class Pods:
                 return term.selects(seen, shape.namespace, namespace)
 
             found = self._terms_matching[key] = MatchingTerms(
-                affinity=weights_by_topology(((1, t) for t in self.affinity.things), selects),
-                anti_affinity=weights_by_topology(((1, t) for t in self.anti_affinity.things), selects),
-                preferred=weights_by_topology(((w.weight, w.term) for w in self.preferred.things), selects),
+                affinity=selecting(((1, t) for t in self.affinity.things), selects),
+                anti_affinity=selecting(((1, t) for t in self.anti_affinity.things), selects),
+                preferred=selecting(((w.weight, w.term) for w in self.preferred.things), selects),
             )
         return found
 
@@ -122,6 +130,7 @@ class Pods:
             _labels={},
             _matches={},
             _terms_matching={},
+            _holders=[],
         )
 
 

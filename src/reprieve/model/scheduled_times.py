@@ -1,4 +1,4 @@
-"""When pods and groups were scheduled, according to their conditions: Unix time, or infinity."""
+"""When pods were scheduled and runs of groups started, according to conditions: Unix time, or infinity."""
 
 import math
 from collections.abc import Iterable
@@ -9,15 +9,20 @@ from reprieve.model.objects import Condition, Pod
 NEVER = math.inf
 LONG_AGO = -math.inf
 
+RUN_STARTED = "reprieve.dev/RunStarted"  # on a PodGroup; its lastTransitionTime is the start of the run
+
 
 def scheduled_at(pod: Pod) -> float:
     """When a pod was scheduled; NEVER without the condition PodScheduled."""
     return _since(pod.status.conditions, "PodScheduled")
 
 
-def first_scheduled_at(group: Group) -> float:
-    """When a group was first scheduled; pods that join later do not change it."""
-    return _since(group.status.conditions, "PodGroupInitiallyScheduled")
+def run_started_at(group: Group) -> float:
+    """When the present run of a group started; pods that join or leave do not change it.
+
+    PodGroupInitiallyScheduled cannot say it: a group that is preempted and runs again keeps that condition.
+    """
+    return _since(group.status.conditions, RUN_STARTED)
 
 
 def _since(conditions: Iterable[Condition], kind: str) -> float:

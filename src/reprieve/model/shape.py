@@ -1,18 +1,40 @@
 """A pod's spec, compiled once into a hashable record.
 
 Pods of one template have equal shapes, so what is computed for a shape can be cached for all of them.
-Compiling finds everything that is malformed. A shape itself is always sound, with the malformed parts left
-out, so that a running pod that is malformed still counts as load.
+Compiling finds everything that is malformed or beyond a bound. A shape itself is always sound, with these
+parts left out, so that a running pod that is malformed still counts as load.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
+from itertools import islice
 
+from msgspec.structs import replace
+
+from reprieve.model.bounds import (
+    MOST_CONTAINERS,
+    MOST_DISKS,
+    MOST_GATES,
+    MOST_NAMESPACES,
+    MOST_PORTS,
+    MOST_REQUIREMENTS,
+    MOST_RESOURCES,
+    MOST_SPREAD_RULES,
+    MOST_TERMS,
+    MOST_TOLERATIONS,
+    MOST_VOLUMES,
+    bounded_node_selector,
+    bounded_node_term,
+    is_bounded,
+    selector_is_bounded,
+    within,
+)
 from reprieve.model.csi_migration import Attachment, migrated_disk
 from reprieve.model.footprint import Footprint, footprint, weighs_as_written
 from reprieve.model.objects import (
     Container,
+    LabelSelector,
     Pod,
     PodAffinity,
     PodAffinityTerm,
@@ -23,7 +45,7 @@ from reprieve.model.objects import (
     Volume,
     ref_of,
 )
-from reprieve.model.resources import PODS, Problems
+from reprieve.model.resources import PODS, STANDARD, Problems
 from reprieve.model.selectors import (
     ANYWHERE,
     NOTHING,
@@ -38,7 +60,7 @@ from reprieve.model.selectors import (
     compile_node_term,
     compile_selector,
 )
-from reprieve.model.template_interning import MOST_REMEMBERED, controller_of, template_of
+from reprieve.model.template_interning import Templates, controller_of, template_of
 
 ANY_ADDRESS = "0.0.0.0"
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
@@ -50,11 +72,6 @@ class HostPort:
     protocol: str
     address: str
     port: int
-
-    def conflicts_with(self, other: "HostPort") -> bool:
-        if (self.protocol, self.port) != (other.protocol, other.port):
-            return False
-        return self.address == other.address or ANY_ADDRESS in (self.address, other.address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +174,7 @@ class CompiledPod:
     problems: tuple[Problem, ...]
 
 
-_remembered: dict[bytes, CompiledPod] = {}  # one pod of each template
+_remembered: Templates[CompiledPod] = Templates()  # one pod of each template
 
 
 def compile_pod(pod: Pod) -> CompiledPod:
@@ -170,9 +187,7 @@ def compile_pod(pod: Pod) -> CompiledPod:
         return CompiledPod(pod, known.weight, known.shape, ())
     compiled = _compiled(pod)
     if not compiled.problems:  # a malformed pod is not cached: its problems are reported each time
-        if len(_remembered) >= MOST_REMEMBERED:
-            _remembered.clear()
-        _remembered[template] = compiled
+        _remembered.put(template, compiled)
     return compiled
 
 
@@ -182,16 +197,20 @@ def _compiled(pod: Pod) -> CompiledPod:
     spec = pod.spec
     labels = pod.metadata.labels
     affinity = spec.affinity
+    tolerations = within(spec.tolerations, MOST_TOLERATIONS, "tolerations", "spec.tolerations", problems)
+    disks = (disk for volume in spec.volumes for disk in _disks(volume))
+    within(spec.scheduling_gates, MOST_GATES, "gates", "spec.schedulingGates", problems)
+    within(_containers(pod), MOST_CONTAINERS, "containers", "spec.containers", problems)
     shape = Shape(
         namespace=pod.metadata.namespace,
         labels=tuple(sorted(labels.items())),
-        requests=tuple(sorted({**weight.charged, PODS: 1}.items())),
+        requests=_requests(weight, problems),
         nonzero_cpu=weight.nonzero_cpu,
         nonzero_memory=weight.nonzero_memory,
         nodes=_node_query(pod, problems),
         preferred_nodes=_preferred_nodes(pod, problems),
-        tolerations=check_tolerations(spec.tolerations, "spec.tolerations", problems),
-        ports=tuple(_host_ports(pod, problems)),
+        tolerations=check_tolerations(tolerations, "spec.tolerations", problems),
+        ports=_host_ports(pod, problems),
         affinity=_required(pod, affinity.pod_affinity, "podAffinity", problems),
         anti_affinity=_required(pod, affinity.pod_anti_affinity, "podAntiAffinity", problems),
         preferred_pods=(
@@ -199,15 +218,23 @@ def _compiled(pod: Pod) -> CompiledPod:
             *_preferred(pod, affinity.pod_anti_affinity, "podAntiAffinity", -1, problems),
         ),
         spread=_spread_rules(pod, problems),
-        claims=tuple(dict.fromkeys(_claims(pod))),
+        claims=within(dict.fromkeys(_claims(pod)), MOST_VOLUMES, "claims", "spec.volumes", problems),
         ephemeral_claims=frozenset(_ephemeral_claims(pod)),
-        disks=tuple(disk for volume in spec.volumes for disk in _disks(volume)),
-        inline_volumes=tuple(_inline_volumes(pod)),
-        images=tuple(map(_tagged, _images(pod))),
+        disks=within(disks, MOST_DISKS, "inline disks", "spec.volumes", problems),
+        inline_volumes=within(_inline_volumes(pod), MOST_DISKS, "inline volumes", "spec.volumes", problems),
+        images=tuple(map(_tagged, islice(_images(pod), MOST_CONTAINERS))),
         features=frozenset(_features(pod)),
         owner_uid=controller_of(pod),
     )
     return CompiledPod(pod, weight, shape, problems.all())
+
+
+def _requests(weight: Footprint, problems: Problems) -> tuple[tuple[str, int], ...]:
+    charged = {**weight.charged, PODS: 1}
+    # Those that every node has come first, so that they count in any case.
+    first = sorted(charged, key=lambda name: (name not in STANDARD, name))
+    kept = within(first, MOST_RESOURCES, "resources", "spec.containers[*].resources.requests", problems)
+    return tuple((name, charged[name]) for name in sorted(kept))
 
 
 def _containers(pod: Pod) -> Iterator[Container]:
@@ -229,16 +256,26 @@ def _tagged(image: str) -> str:
 
 
 def _node_query(pod: Pod, problems: Problems) -> NodeQuery:
-    exact = (Requirement(k, Operator.IN, frozenset({v})) for k, v in sorted(pod.spec.node_selector.items()))
+    labels = sorted(pod.spec.node_selector.items())
+    kept = within(labels, MOST_REQUIREMENTS, "labels", "spec.nodeSelector", problems)
+    exact = (Requirement(k, Operator.IN, frozenset({v})) for k, v in kept)
     required = pod.spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
     path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-    return NodeQuery(tuple(exact), compile_node_selector(required, path, problems))
+    bounded = bounded_node_selector(required, path, problems)
+    return NodeQuery(tuple(exact), compile_node_selector(bounded, path, problems))
 
 
 def _preferred_nodes(pod: Pod, problems: Problems) -> tuple[WeightedNodeTerm, ...]:
     preferred = pod.spec.affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
     path = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
-    return compile_preferred_nodes(preferred, path, problems)
+    kept = within(preferred, MOST_TERMS, "terms", path, problems)
+    bounded = (
+        replace(
+            weighted, preference=bounded_node_term(weighted.preference, f"{path}[{i}].preference", problems)
+        )
+        for i, weighted in enumerate(kept)
+    )
+    return compile_preferred_nodes(bounded, path, problems)
 
 
 def compile_preferred_nodes(
@@ -268,13 +305,23 @@ def _features(pod: Pod) -> Iterator[str]:
 # --- ports ---------------------------------------------------------------------------------------
 
 
-def _host_ports(pod: Pod, problems: Problems) -> Iterator[HostPort]:
+def _host_ports(pod: Pod, problems: Problems) -> tuple[HostPort, ...]:
     """Host ports of containers and sidecars; those of other init containers do not count."""
+    found: dict[HostPort, None] = {}
+    for path, container in _running_together(pod):
+        room = len(found) <= MOST_PORTS
+        found.update(dict.fromkeys(_ports_of(container, path, problems)))
+        if room:  # the first container beyond the bound is named
+            is_bounded(len(found), MOST_PORTS, "host ports", f"{path}.ports", problems)
+    return tuple(islice(found, MOST_PORTS))
+
+
+def _running_together(pod: Pod) -> Iterator[tuple[str, Container]]:
     for i, container in enumerate(pod.spec.init_containers):
         if container.restart_policy == "Always":
-            yield from _ports_of(container, f"spec.initContainers[{i}]", problems)
+            yield f"spec.initContainers[{i}]", container
     for i, container in enumerate(pod.spec.containers):
-        yield from _ports_of(container, f"spec.containers[{i}]", problems)
+        yield f"spec.containers[{i}]", container
 
 
 def _ports_of(container: Container, path: str, problems: Problems) -> Iterator[HostPort]:
@@ -311,14 +358,16 @@ def _required(pod: Pod, affinity: PodAffinity, name: str, problems: Problems) ->
     if not terms:
         return ()
     path = f"{_AFFINITY}.{name}.requiredDuringSchedulingIgnoredDuringExecution"
-    return tuple(_pod_term(pod, t, f"{path}[{i}]", problems) for i, t in enumerate(terms))
+    kept = within(terms, MOST_TERMS, "terms", path, problems)
+    return tuple(_pod_term(pod, t, f"{path}[{i}]", problems) for i, t in enumerate(kept))
 
 
 def _preferred(
     pod: Pod, affinity: PodAffinity, name: str, sign: int, problems: Problems
 ) -> Iterator[WeightedPodTerm]:
     path = f"{_AFFINITY}.{name}.preferredDuringSchedulingIgnoredDuringExecution"
-    for i, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution
+    for i, weighted in enumerate(within(preferred, MOST_TERMS, "terms", path, problems)):
         term = _pod_term(pod, weighted.pod_affinity_term, f"{path}[{i}].podAffinityTerm", problems)
         yield WeightedPodTerm(sign * weighted.weight, term)
 
@@ -326,14 +375,27 @@ def _preferred(
 def _pod_term(pod: Pod, term: PodAffinityTerm, path: str, problems: Problems) -> PodTerm:
     if not term.topology_key:
         problems.add(f"{path}.topologyKey", "expected a node label key")
-    selector = compile_selector(term.label_selector, f"{path}.labelSelector", problems)
+    selector = _selector(term.label_selector, f"{path}.labelSelector", problems)
     own_only = not term.namespaces and term.namespace_selector is None
+    named = within(term.namespaces, MOST_NAMESPACES, "namespaces", f"{path}.namespaces", problems)
+    same, other = _label_keys(term.match_label_keys, path, problems), term.mismatch_label_keys
+    other = within(other, MOST_REQUIREMENTS, "keys", f"{path}.mismatchLabelKeys", problems)
     return PodTerm(
-        selector=_with_label_keys(pod, selector, term.match_label_keys, term.mismatch_label_keys),
-        namespaces=frozenset({pod.metadata.namespace} if own_only else term.namespaces),
-        namespace_selector=compile_selector(term.namespace_selector, f"{path}.namespaceSelector", problems),
+        selector=_with_label_keys(pod, selector, same, other),
+        namespaces=frozenset({pod.metadata.namespace} if own_only else named),
+        namespace_selector=_selector(term.namespace_selector, f"{path}.namespaceSelector", problems),
         topology_key=term.topology_key,
     )
+
+
+def _selector(selector: LabelSelector | None, path: str, problems: Problems) -> Selector:
+    if not selector_is_bounded(selector, path, problems):
+        return NOTHING
+    return compile_selector(selector, path, problems)
+
+
+def _label_keys(keys: tuple[str, ...], path: str, problems: Problems) -> tuple[str, ...]:
+    return within(keys, MOST_REQUIREMENTS, "keys", f"{path}.matchLabelKeys", problems)
 
 
 def _with_label_keys(
@@ -358,8 +420,9 @@ def _with_label_keys(
 
 def _spread_rules(pod: Pod, problems: Problems) -> tuple[SpreadRule, ...]:
     rules = []
-    for i, constraint in enumerate(pod.spec.topology_spread_constraints):
-        path = f"spec.topologySpreadConstraints[{i}]"
+    constraints, name = pod.spec.topology_spread_constraints, "spec.topologySpreadConstraints"
+    for i, constraint in enumerate(within(constraints, MOST_SPREAD_RULES, "constraints", name, problems)):
+        path = f"{name}[{i}]"
         wrong = _wrong_spread(constraint)
         if wrong:
             problems.add(f"{path}.{wrong[0]}", wrong[1])
@@ -389,11 +452,11 @@ def _wrong_spread(constraint: TopologySpreadConstraint) -> tuple[str, str] | Non
 
 
 def _spread_rule(pod: Pod, constraint: TopologySpreadConstraint, path: str, problems: Problems) -> SpreadRule:
-    selector = compile_selector(constraint.label_selector, f"{path}.labelSelector", problems)
+    selector = _selector(constraint.label_selector, f"{path}.labelSelector", problems)
     return SpreadRule(
         topology_key=constraint.topology_key,
         max_skew=constraint.max_skew,
-        selector=_with_label_keys(pod, selector, constraint.match_label_keys),
+        selector=_with_label_keys(pod, selector, _label_keys(constraint.match_label_keys, path, problems)),
         required=constraint.when_unsatisfiable == "DoNotSchedule",
         min_domains=constraint.min_domains or 1,
         honors_affinity=constraint.node_affinity_policy == "Honor",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import Snapshot
+from reprieve.placement.effort import NO_EFFORT, Effort
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.placement.reasons import Rejection
 
@@ -65,3 +66,4 @@ class Demand:
     alone: bool = False  # its pod needs room for itself, also if it is in a group
     spares_gangs: bool = False  # of plans, those that leave no gang with too few pods come first
     until: float | None = None  # room that comes later is of no use
+    effort: Effort = NO_EFFORT  # what searches for it may spend; nothing: the order of its pods is fixed

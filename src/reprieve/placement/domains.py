@@ -9,6 +9,7 @@ from reprieve.model.columns import Mask
 from reprieve.model.resources import CPU, MEMORY
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
+from reprieve.placement.gang_search import either, place_in_any_order, rearranged
 from reprieve.placement.place import Choose, Placement, Unplaceable, place
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.placement.reasons import NO_CODES, Code, Reason, Rejection
@@ -42,11 +43,12 @@ def place_together(
 ) -> Placement | Unplaceable:
     """Like ``place``, and all in one domain if the demand must not leave one: the best of them."""
     if not demand.topology_key:
-        return place(demand, view, profile, choose, promised)
-    tries = [
-        (domain, place(replace(demand, allowed=domain.nodes), view, profile, choose, promised))
-        for domain in topology_domains(view, demand)
-    ]
+        return place_in_any_order(demand, view, profile, choose, promised)
+    domains = [(one, replace(demand, allowed=one.nodes)) for one in topology_domains(view, demand)]
+    tries = [(domain, place(there, view, profile, choose, promised)) for domain, there in domains]
+    if not any(isinstance(found, Placement) for _, found in tries):
+        others = [rearranged(there, view, profile, choose, promised) for _, there in domains]
+        tries = [(domain, either(found, other)) for (domain, found), other in zip(tries, others, strict=True)]
     fits = [(domain, found) for domain, found in tries if isinstance(found, Placement)]
     if fits:
         most = max(_placed(found) for _, found in fits)

@@ -57,6 +57,14 @@ class Placement:
     """A node for each pod of a demand, in the demand's order; NOWHERE for those that found none."""
 
     nodes: tuple[int, ...]
+    # The positions of pods with a node, such that each may be there if those before it are. Empty: the
+    # demand's order will do.
+    order: tuple[int, ...] = ()
+
+    @property
+    def turns(self) -> Sequence[int]:
+        """The positions of the pods that have a node, in such an order."""
+        return self.order or [position for position, node in enumerate(self.nodes) if node != NOWHERE]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

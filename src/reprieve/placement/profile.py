@@ -86,6 +86,7 @@ class Profile:
     default_spread: tuple[DefaultSpread, ...] = SYSTEM_SPREAD
     # The built-in defaults count nodes without all topology labels too; a list of one's own does not.
     system_default_spread: bool = True
+    planning_effort: int = 10_000  # how many placements the searches of one decision may evaluate
 
 
 DEFAULT_PROFILE = Profile()

@@ -156,7 +156,7 @@ def _blocking(ask: Ask, constraints: tuple[Constraint, ...]) -> Mask:
     """Pods that keep the demand from their node: by a port that it needs, or by anti-affinity."""
     blocking = np.zeros(len(ask.view.pods), np.bool_)
     for wanted in ask.shape.ports:
-        blocking[ask.view.pods.ports.rows_where(wanted.conflicts_with)] = True
+        blocking[ask.view.pods.holders().of_port(wanted)] = True
     for topology_key, pods in kept_apart(ask) if pod_affinity in constraints else ():
         labelled = ask.view.nodes.label(topology_key).codes != 0
         blocking[pods[labelled[ask.view.where[pods]]]] = True

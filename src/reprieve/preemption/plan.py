@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.place import Placement
 from reprieve.preemption.units import Unit
 
@@ -24,9 +23,8 @@ class Plan:
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Pods that get a node, and which (rows)."""
-        pairs = zip(self.pods, self.placement.nodes, strict=True)
-        return tuple((pod, node) for pod, node in pairs if node != NOWHERE)
+        """Pods that get a node, and which (rows), in an order in which each may be there."""
+        return tuple((self.pods[i], self.placement.nodes[i]) for i in self.placement.turns)
 
 
 class Why(StrEnum):

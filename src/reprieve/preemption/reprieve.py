@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import moved, without
 from reprieve.placement.constraints.ports import host_ports
 from reprieve.placement.constraints.resources import is_ignored, resources
@@ -40,8 +40,7 @@ class Settled:
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """The pods of the demand that have a node, and which."""
-        pairs = zip(self.demand.pods, self.placement.nodes, strict=True)
-        return ((pod, node) for pod, node in pairs if node != NOWHERE)
+        return ((self.demand.pods[i], self.placement.nodes[i]) for i in self.placement.turns)
 
 
 class Trial(Protocol):
@@ -70,8 +69,8 @@ def pods_that_matter(demand: Demand, view: Snapshot, profile: Profile) -> Mask:
             mask |= view.pods_matching(term)
         for rule in rules_of(ask, required=True):
             mask |= view.pods.matching(rule.selector, frozenset((shape.namespace,)))
-        for weights in view.terms_matching(pod).anti_affinity.values():
-            mask[view.pods.anti_affinity.weighed(weights)[0]] = True
+        for _, pods, _ in view.terms_matching(pod).anti_affinity.carriers(view.pods.anti_affinity):
+            mask[pods] = True
         if shape.claims or shape.disks or shape.inline_volumes:
             mask[_users_of_volumes(view)] = True
     return mask
@@ -99,9 +98,8 @@ class EveryConstraint:
 
 def holds(demand: Demand, placement: Placement, view: Snapshot, profile: Profile) -> bool:
     """Whether every pod of the demand may be where the placement puts it, each seeing the ones before."""
-    for pod, node in zip(demand.pods, placement.nodes, strict=True):
-        if node == NOWHERE:
-            continue
+    for position in placement.turns:
+        pod, node = demand.pods[position], placement.nodes[position]
         only = np.zeros(len(view.nodes), np.bool_)
         only[node] = True
         ask = Ask(view, pod, profile)
@@ -133,7 +131,7 @@ class RoomAndPorts:
         self._left[node] = self._left[node] - requests
         self._asked[node] = self._asked[node] | ((requests > 0) & self._counted)
         for wanted in base.pods.shape(pod).ports:
-            holders = base.pods.ports.rows_where(wanted.conflicts_with)
+            holders = base.pods.holders().of_port(wanted)
             self._blocking.update(holders[base.where[holders] == node].tolist())
 
     def suffice(self, gone: Iterable[int]) -> bool:

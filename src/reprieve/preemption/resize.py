@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from reprieve.model.annotation_numbers import parse_int
 from reprieve.model.columns import Ints, sealed
 from reprieve.model.formatting import listed
 from reprieve.model.objects import Node, Pod
@@ -53,10 +54,11 @@ class DeferredResizes:
             by = listed(sorted(opponents))
             return f"preemption for resizes on node {node.metadata.name} is disabled by {by}"
         if resize_preemption_disabled(pod):
-            return f"node {node.metadata.name} reports that nobody is preempted for a resize there"
+            return f"node {node.metadata.name} reports that no pod is preempted for a resize there"
         text = pod.metadata.annotations.get(DEADLINE)
         if text is not None and _seconds(text) is None:
-            return f"annotation {DEADLINE}: expected a positive number of seconds, got {text!r}"
+            wrong = f"expected a positive number of seconds, got {text!r}"
+            return f"annotation {DEADLINE}: {wrong}; write a whole number in digits"
         return ""
 
     def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
@@ -142,9 +144,6 @@ def _until(pod: Pod, now: float) -> float | None:
     return None if seconds is None else (now if since is None else since) + seconds
 
 
-def _seconds(text: str) -> float | None:
-    try:
-        seconds = float(text)
-    except ValueError:
-        return None
-    return seconds if 0 < seconds < float("inf") else None
+def _seconds(text: str) -> int | None:
+    seconds = parse_int(text, 64)
+    return seconds if seconds is not None and seconds > 0 else None

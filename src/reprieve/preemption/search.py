@@ -16,7 +16,8 @@ from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.domains import Domain, topology_domains
-from reprieve.placement.place import Placement, place
+from reprieve.placement.gang_search import place_in_any_order
+from reprieve.placement.place import Placement
 from reprieve.preemption.budgets import (
     Counting,
     InOrder,
@@ -271,7 +272,8 @@ class Planning:
             there = Placement((int(self.domain.nodes.argmax()),))
             return there if RoomAndPorts(self._settled(there, pods)).suffice(pods.tolist()) else None
         demand = replace(question.demand, allowed=self.domain.nodes)
-        placed = place(demand, without(question.view, pods), question.profile, question.policy.choose)
+        view, choose = without(question.view, pods), question.policy.choose
+        placed = place_in_any_order(demand, view, question.profile, choose)
         return placed if isinstance(placed, Placement) else None
 
     def below_ceiling(self, placement: Placement, taken: Sequence[Unit]) -> Plan:

@@ -2,20 +2,21 @@
 
 Two annotations on the class say from which priority on demands may preempt its pods at once (a minimum), and
 for how long after a pod was scheduled lower priorities may not (seconds; a negative number: as long as it
-runs). Knows nothing of units; a pod of a group that is evicted as a whole counts by the group's clock.
+runs). Knows nothing of units; a pod of a group that is evicted as a whole counts by the group's clock: the
+start of its present run.
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from reprieve.model.annotation_numbers import parse_int
 from reprieve.model.columns import Floats, Mask
 from reprieve.model.groups import GroupKey, Groups
 from reprieve.model.objects import PriorityClass
-from reprieve.model.scheduled_times import NEVER, first_scheduled_at
+from reprieve.model.scheduled_times import NEVER, run_started_at
 from reprieve.model.snapshot import NOWHERE, Snapshot
 
 _PREFIX = "preemption-toleration.scheduling.x-k8s.io/"
@@ -26,8 +27,6 @@ NOT_AT_ALL = -math.inf
 FOREVER = math.inf
 
 _LAST_MOMENT = 253_402_300_799.0  # the end of the year 9999; no timestamp can tell of a later one
-_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_MOST_DIGITS = 19  # of a number of 64 bits
 _SHOWN = 40  # characters of a value that cannot be read
 
 
@@ -85,7 +84,20 @@ def faults_of(priority_class: PriorityClass) -> tuple[TolerationFault, ...]:
         faults.append(TolerationFault(MINIMUM_PRIORITY, text))
     if seconds is None:
         faults.append(_unreadable(SECONDS, annotations, 64))
+    if not faults:
+        faults.extend(_alone(annotations))
     return tuple(faults)
+
+
+def _alone(annotations: Mapping[str, str]) -> Iterator[TolerationFault]:
+    """One annotation without the other: the default of the other makes both void."""
+    for given, missing, default in (
+        (MINIMUM_PRIORITY, SECONDS, "0"),
+        (SECONDS, MINIMUM_PRIORITY, "the value of the class plus one"),
+    ):
+        if given in annotations and missing not in annotations:
+            text = f"it protects no pod without {missing}, whose default is {default}; set both"
+            yield TolerationFault(given, text)
 
 
 def _written(priority_class: PriorityClass) -> tuple[int | None, int | None]:
@@ -103,17 +115,6 @@ def _unreadable(annotation: str, annotations: Mapping[str, str], bits: int) -> T
     shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
     text = f'expected a whole number of {bits} bits, got "{shown}"; the class protects no pod'
     return TolerationFault(annotation, text)
-
-
-def parse_int(text: str, bits: int) -> int | None:
-    """As Go reads it: a sign or none, then digits and nothing else, within the range."""
-    if _NUMBER.fullmatch(text) is None:
-        return None
-    digits = text.lstrip("+-").lstrip("0") or "0"
-    if len(digits) > _MOST_DIGITS:
-        return None  # Python would refuse to read numbers of thousands of digits
-    number = -int(digits) if text.startswith("-") else int(digits)
-    return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
 
 
 # --- the same for all pods -----------------------------------------------------------------------
@@ -168,7 +169,7 @@ def _of_groups(keys: Sequence[GroupKey | None], groups: Groups, lengths: Mapping
 
 
 def group_clock(groups: Groups, key: GroupKey | None) -> float:
-    """When the pods of a unit were first scheduled, as its group says or else one within it.
+    """When the present run of a unit started, as its group says or else one within it.
 
     Never: each pod has its own clock.
     """
@@ -176,8 +177,8 @@ def group_clock(groups: Groups, key: GroupKey | None) -> float:
     if unit is None:
         return NEVER
     for name, group in groups.chain(key):
-        first = first_scheduled_at(group)
-        clock = clock if first == NEVER else first
+        started = run_started_at(group)
+        clock = clock if started == NEVER else started
         if name == unit[0]:
             break
     return clock

@@ -22,7 +22,7 @@ from reprieve.scheduler.decision import (
     Spared,
     Tolerating,
     Victim,
-    giving_way_text,
+    preempting_text,
 )
 
 API_VERSION = "reprieve.dev/v1alpha1"
@@ -67,6 +67,9 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
             yield TextLine(
                 f"It fits without preemption: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD
             )
+    if decision.unproved is not None:
+        claim = "it needs these victims" if room.pods else "it does not fit"
+        yield TextLine(f"That {claim} is {decision.unproved.text}.")
     if decision.retry_at is not None:
         yield TextLine(f"A toleration ends at {_stamp(decision.retry_at)}; it is retried then.")
 
@@ -84,7 +87,7 @@ def _price(room: Preemption) -> str:
         gone = f"It fits once {counted(room.leaving, 'terminating pod')} {verb} gone."
         return gone if room.leaving else "It fits in the room that is reserved for it."
     also = f"; {counted(room.leaving, 'pod')} {verb} terminating already" if room.leaving else ""
-    return f"It fits after preemption: {giving_way_text(room.giving_way)}{also}."
+    return f"It fits after preemption: {preempting_text(room.giving_way)}{also}."
 
 
 def _preemption_lines(room: Preemption) -> Iterator[TextLine]:
@@ -145,7 +148,8 @@ def _refusal_lines(decision: Decision) -> Iterator[TextLine]:
         yield TextLine(f"Preemption cannot help: {decision.eviction.because.text}.")
     if decision.findings:
         yield BLANK
-        yield from table(["NODES", "PREEMPTION", "WHY NOT"], list(map(_finding_row, decision.findings)), [0])
+        rows = [_finding_row(finding, in_vain=decision.eviction is not None) for finding in decision.findings]
+        yield from table(["NODES", "PREEMPTION", "WHY NOT"], rows, [0])
 
 
 def _nowhere(nodes: int) -> str:
@@ -166,8 +170,10 @@ def _miss_text(miss: Miss, *, one: bool) -> str:
     return f"{subject} lacks {lack} on {miss.node}{spread}{kept}."
 
 
-def _finding_row(finding: Finding) -> list[str]:
-    return [str(finding.nodes), "may help" if finding.curable else "cannot help", finding.reason.text]
+def _finding_row(finding: Finding, *, in_vain: bool) -> list[str]:
+    """``in_vain``: evictions could cure this reason on some node, but not enough of them may be made."""
+    hope = "does not help" if in_vain else "may help"
+    return [str(finding.nodes), hope if finding.curable else "cannot help", finding.reason.text]
 
 
 # --- for programs --------------------------------------------------------------------------------
@@ -210,6 +216,7 @@ def decision_json(decision: Decision) -> Json:
         "nearestMiss": _miss_json(decision.miss),
         "eviction": _eviction_json(decision.eviction),
         "retryAt": _stamp(decision.retry_at) if decision.retry_at is not None else None,
+        "unproved": _because_json(decision.unproved),
     }
 
 

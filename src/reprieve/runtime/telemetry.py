@@ -12,7 +12,8 @@ from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
 from reprieve.preemption.plan import Why
-from reprieve.runtime.metrics import Metrics
+from reprieve.runtime.metric_definitions import Metrics
+from reprieve.runtime.rejections import Rejections
 from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.plan_records import (
@@ -45,6 +46,7 @@ _GROUP_RESULTS = {
     Outcome.ERROR: "error",
 }
 _MANY_ATTEMPTS = 15
+_OPERATION = "preemption"  # the only one of kube-scheduler's goroutines for which there is something here
 _NEVER_LOOKED = frozenset({Why.OFF, Why.IN_VAIN, Why.NEVER_PREEMPTS})  # then no eviction was considered
 
 PREEMPTORS: Mapping[Preemptor, str] = {
@@ -65,6 +67,7 @@ ABANDONED: Mapping[EndReason, str] = {
     EndReason.PREEMPTOR_NOT_READY: "preemptor_gone",
     EndReason.PREEMPTION_FORBIDDEN: "replanned",
     EndReason.TOLERATIONS_CHANGED: "replanned",
+    EndReason.VICTIMS_CHANGED: "replanned",
     EndReason.NOMINATION_FAILED: FAILED,
     EndReason.MARK_FAILED: FAILED,
     EndReason.EVICTION_FAILED: FAILED,
@@ -98,6 +101,7 @@ class Telemetry:
         self._binding: dict[Target, _Binding] = {}
         self._attempts: dict[Target, int] = {}  # until a pod is bound, or a group placed
         self._profiles: dict[GroupKey, dict[Target, str]] = {}  # of the pods that wait, by group
+        self._rejections = Rejections(self._metrics.unschedulable)
         self._begin_with_zero()
 
     def read_from(
@@ -124,6 +128,7 @@ class Telemetry:
         metrics = self._metrics
         for result in ("success", "error"):
             metrics.executions(result)
+            metrics.operations(_OPERATION, result)
         for end in GrowthEnd:
             metrics.resizes_ended(end)
         for preemptor in PREEMPTORS.values():
@@ -161,12 +166,14 @@ class Telemetry:
 
     def _waits_no_more(self, target: Target) -> None:
         self._attempts.pop(target, None)
+        self._rejections.end(target.kind, target.namespace, target.name)
         waiting = self._waiting.pop(target, None)
         if waiting is not None and waiting.group is not None:
             others = self._profiles[waiting.group]
             del others[target]
             if not others:
                 del self._profiles[waiting.group]
+                self._rejections.end("PodGroup", *waiting.group)
 
     def _ended(self, effect: Effect, event: Done | Failed | Unknown, now: float) -> None:
         self._metrics.effects(type(effect).__name__, type(event).__name__.lower()).inc()
@@ -193,6 +200,8 @@ class Telemetry:
         decision = decided.decision
         if decision.outcome is Outcome.PREEMPTS:
             self._price(decision)
+        if decision.growth is None:
+            self._rejections.decided(decision, self._profile(decision.demand))
         if decision.growth is not None:
             self._metrics.algorithm_seconds.observe(seconds)
             self._metrics.resize_decisions(decision.outcome).inc()
@@ -299,8 +308,12 @@ class Telemetry:
 
     def _executed(self, plan: StageReached | PlanEnded, result: str) -> None:
         """All victims are evicted, or a call for that failed."""
-        self._metrics.executions(result).inc()
-        self._metrics.execution_seconds(PREEMPTORS[plan.preemptor], result).observe(plan.seconds)
+        metrics = self._metrics
+        metrics.executions(result).inc()
+        metrics.goroutine_seconds(result).observe(plan.seconds)
+        metrics.operations(_OPERATION, result).inc()
+        metrics.operation_seconds(_OPERATION).observe(plan.seconds)
+        metrics.execution_seconds(PREEMPTORS[plan.preemptor], result).observe(plan.seconds)
 
 
 def _by_queue(pending: Mapping[Standing, int]) -> dict[str, int]:

@@ -30,12 +30,20 @@ from reprieve.model.objects import (
     PodGroup,
     PriorityClass,
 )
-from reprieve.model.scheduled_times import first_scheduled_at
-from reprieve.scheduler import binding, deciding, enqueueing, plan_driver, toleration_changes
+from reprieve.model.scheduled_times import run_started_at
+from reprieve.scheduler import (
+    binding,
+    deciding,
+    enqueueing,
+    plan_driver,
+    toleration_changes,
+    unit_driver,
+    validation,
+)
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import NotYet, Requester
-from reprieve.scheduler.ledger import Promise
+from reprieve.scheduler.ledger.assumed import Promise
 from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.set_aside import SchedulerFailure, target_of
@@ -66,9 +74,11 @@ class Scheduler:
         effects.extend(plan_driver.never_left(state, now))
         for lost in state.unknown_outcomes.taken_up(now):
             effects.extend(self._unknown(lost, now))
+        effects.extend(unit_driver.tried_again(state, now))
         effects.extend(plan_driver.swept(state, now))
+        effects.extend(enqueueing.holds_changed(state, now))
         effects.extend(enqueueing.late_gangs(state, now))
-        effects.extend(enqueueing.priorities_compared(state))
+        effects.extend(enqueueing.groups_looked_at(state, now))
         return list(plan_driver.without_vain_evictions(state, effects))
 
     def _attempt(self, event: Event, effects: list[Effect], now: float) -> None:
@@ -102,8 +112,9 @@ class Scheduler:
             case Unread(target, problem):
                 return enqueueing.unread(state, target, str(problem), now)
             case Synced():
-                state.synced = True
-                return enqueueing.all_are_here(state, now)
+                first, state.synced = not state.synced, True
+                resumed = [*unit_driver.resumed(state, now)] if first else []
+                return [*resumed, *enqueueing.all_are_here(state, now)]
             case Unknown(effect, _):
                 return () if self._waits(effect, now) else self._unknown(effect, now)
             case Done(effect) | Failed(effect):
@@ -115,7 +126,7 @@ class Scheduler:
             case Done(effect):
                 return self._done(effect, now)
             case Failed(SetCondition() | Evict() as effect, missing=True):
-                # The object is gone, so what was to be done to it is done.
+                # The object is gone, so what was to be done to it is done; its Gone may still be on its way.
                 return plan_driver.went_well(self._state, effect, now)
             case Failed(effect, error):
                 return self._failed(effect, error, now)
@@ -135,9 +146,9 @@ class Scheduler:
                 key = (group.metadata.namespace, group.metadata.name)
                 before = state.world.groups.group(key)
                 state.regrouped.add(key)
-                state.plans.saw(group)
-                if before is None or first_scheduled_at(before) != first_scheduled_at(group):
-                    state.clock_began(first_scheduled_at(group))
+                state.saw_mark(group)
+                if before is None or run_started_at(before) != run_started_at(group):
+                    state.clock_began(run_started_at(group))
                 state.wake(state.world.see(group), now)
                 news = before is None or before.spec != group.spec
                 return enqueueing.group_changed(state, *key, now) if news else ()
@@ -164,6 +175,10 @@ class Scheduler:
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
                 return binding.saw_volumes(state, now) if is_storage else ()
 
+    def validate(self) -> None:
+        """Raises an error that names the pod and the rule if what is remembered contradicts itself."""
+        validation.validate(self._state)
+
     def next_time(self) -> float | None:
         """When something is to be done even if nothing happens."""
         return self._state.next_time()
@@ -179,7 +194,7 @@ class Scheduler:
     def pending(self) -> Counter[Standing]:
         """How many pods wait, by their standing in the queue; a pod that is being bound does not wait."""
         state = self._state
-        waiting = (key for pod, key in state.parts.items() if state.ledger.of(pod) is None)
+        waiting = (key for pod, key in state.ledger.parts if pod not in state.ledger.assumed)
         return Counter(standing for key in waiting if (standing := state.queue.standing(key)) is not None)
 
     def known(self) -> dict[str, int]:
@@ -208,6 +223,7 @@ class Scheduler:
             case "PersistentVolumeClaim":
                 yield from binding.saw_volumes(state, now)
             case "PodGroup":
+                state.group_runs.lost(target)
                 yield from plan_driver.has_left(state, target, now)
                 yield from enqueueing.group_changed(state, target.namespace, target.name, now)
             case "CompositePodGroup":
@@ -275,9 +291,10 @@ class Scheduler:
         state = self._state
         match effect:
             case Bind(pod):
-                assumed = state.ledger.of(pod)
+                assumed = state.ledger.assumed.of(pod)
                 if assumed is not None and assumed.state is Promise.UNKNOWN:
-                    # An earlier attempt may have happened. Until that shows, people should know.
+                    # A lost answer may hide that an earlier attempt bound the pod: then this failure is a
+                    # conflict with ourselves. The promise stays until the cluster shows which it is.
                     text = f"an answer was lost, and binding to {effect.node} fails since: {error}"
                     return [*state.reporter.warn(pod, text), *self._unknown(effect, now)]
                 return binding.bind_failed(state, effect, error, now)
@@ -285,7 +302,7 @@ class Scheduler:
                 text = f"{effect.target} could not be prepared: {error}"
                 return [
                     said
-                    for a in binding.preparing(state, effect)
+                    for a in state.ledger.assumed.preparing(effect)
                     for said in binding.give_up(state, a.pod, text, now)
                 ]
             case Nominate() | SetCondition() | Evict():
@@ -295,26 +312,29 @@ class Scheduler:
                 return ()
 
     def _unknown(self, effect: Effect, now: float) -> Iterable[Effect]:
-        """It may have happened, so the promise stands; the cluster will show, or it is sent again."""
+        """An answer was lost, and the call may have worked: a promise stays until the cluster shows which."""
         state = self._state
         match effect:
             case Bind(pod):
-                if (assumed := state.ledger.of(pod)) is not None:
+                if (assumed := state.ledger.assumed.of(pod)) is not None:
                     due = now + _RESEND_AFTER
-                    state.ledger.promise(replace(assumed, state=Promise.UNKNOWN, due=due))
+                    state.ledger.assumed.promise(replace(assumed, state=Promise.UNKNOWN, due=due))
                 return ()
             case SelectNode() | BindVolume():
-                if binding.preparing(state, effect):
+                if state.ledger.assumed.preparing(effect):
                     return (effect,)
                 state.unknown_outcomes.end(effect)
                 return ()
             case Nominate() | SetCondition() | Evict():
                 state.reporter.forget(effect.target)
-                if state.plans.must_know(effect):
+                if state.plans.must_know(effect) or unit_driver.must_know(state, effect):
                     return (effect,)
                 state.unknown_outcomes.end(effect)
                 if isinstance(effect, Nominate) and not effect.node:
-                    state.lingering.add(effect.target)
+                    state.ledger.nominations.linger(effect.target)
+                elif isinstance(effect, Evict) and effect.target not in state.ledger.terminating.stuck:
+                    # No plan sends it again. If the call worked after all, the cluster will show it.
+                    plan_driver.stays(state, effect.target)
                 return ()
             case Announce():
                 return ()

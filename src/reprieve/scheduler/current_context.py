@@ -1,61 +1,45 @@
 """The context of a demand as things stand now: from all that the scheduler remembers, what matters for it."""
 
+from collections.abc import Iterable, Mapping
+
 from reprieve.model.effects import Target
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Demand, Promised
-from reprieve.placement.domains import place_together
-from reprieve.placement.place import Unplaceable
 from reprieve.scheduler.decision_context import DecisionContext
-from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.demands import NotYet, Requester, WaitingGroup, demand_of, priority_of
-from reprieve.scheduler.handover import Handover
-from reprieve.scheduler.plan_feasibility import still_feasible
-from reprieve.scheduler.plan_records import EndReason
+from reprieve.scheduler.demands import Requester, WaitingGroup, demand_of, priority_of
+from reprieve.scheduler.ledger.nominations import Nomination
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target, rows_of
 
 
 def context_of(state: State, requester: Requester, now: float) -> DecisionContext:
+    own = _own(state, requester)
     if isinstance(requester, WaitingGroup):
-        requester = requester.beginning_with(state.nominated)
+        requester = requester.beginning_with(own)
     profile = state.settings.profiles[requester.pods[0].pod.spec.scheduler_name]
-    demand, view = demand_of(requester, state.world.snapshot(), profile, state.nominated, now)
+    reserved = {pod: nomination.node for pod, nomination in own.items()}
+    demand, view = demand_of(requester, state.world.snapshot(), profile, reserved, now)
     return DecisionContext(
         requester,
         demand,
         view,
         profile,
         _promised(state, view, demand),
-        in_flight=_in_flight(state, view),
+        in_flight=_in_flight(view, state.plans.victims_in_flight()),
+        charged=_in_flight(view, state.charged_victims()),
         stuck=_stuck(state, view),
         staying=tuple(rows_of(view, state.preemption_backoff.staying(now))),
-        later=_later(state, view, demand),
+        later=_later(state, view, demand, own),
         restrained=state.preemption_backoff.until((pod_target(pod.pod) for pod in requester.pods), now),
     )
-
-
-def reason_not_to_evict(state: State, key: DemandKey, handover: Handover, now: float) -> EndReason | None:
-    """Checks a plan just before its victims are evicted: None if it still holds, and is still needed.
-
-    The calls before took their time: its node may be cordoned by now, or other pods may have left.
-    """
-    requester = state.requester(key)
-    if requester is None or isinstance(requester, NotYet):
-        return EndReason.PREEMPTOR_NOT_READY
-    context = context_of(state, requester, now)
-    if not still_feasible(context, handover):
-        return EndReason.NO_LONGER_FITS
-    if not state.queue.has_missed(key):
-        return None
-    found = place_together(context.demand, context.view, context.profile, promised=context.promised)
-    return None if isinstance(found, Unplaceable) else EndReason.NO_LONGER_NEEDED
 
 
 def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:
     """Room that is reserved for other demands of equal or higher priority."""
     pods, nodes = [], []
-    for target, name in state.nominated.items():
-        row, node = view.pods.rows[target.namespace, target.name], view.nodes.rows.get(name)
+    for nomination in state.ledger.nominations:
+        target = nomination.pod
+        row, node = view.pods.rows[target.namespace, target.name], view.nodes.rows.get(nomination.node)
         if node is not None and row not in demand.pods and _priority(state, target) >= demand.priority:
             pods.append(row)
             nodes.append(node)
@@ -64,27 +48,35 @@ def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:
 
 def _priority(state: State, pod: Target) -> int:
     """The priority of the demand that a waiting pod is part of."""
-    return priority_of(state.world, state.parts[pod], state.settings.group_rules)
+    return priority_of(state.world, state.ledger.parts[pod], state.settings.group_rules)
 
 
-def _later(state: State, view: Snapshot, demand: Demand) -> frozenset[int]:
+def _own(state: State, requester: Requester) -> dict[Target, Nomination]:
+    """The nominations of a demand's own pods."""
+    found = (state.ledger.nominations.of(pod_target(pod.pod)) for pod in requester.pods)
+    return {nomination.pod: nomination for nomination in found if nomination is not None}
+
+
+def _later(state: State, view: Snapshot, demand: Demand, own: Mapping[Target, Nomination]) -> frozenset[int]:
     """Pods of equal priority with room on the demand's nodes that was reserved after the demand's own."""
-    own: set[str] = set()
-    later = set()
-    for target, name in state.nominated.items():
-        row = view.pods.rows[target.namespace, target.name]
-        if row in demand.pods:
-            own.add(name)
-        elif name in own and _priority(state, target) == demand.priority:
-            later.add(row)
-    return frozenset(later)
+    first: dict[str, int] = {}
+    for nomination in own.values():
+        first[nomination.node] = min(nomination.since, first.get(nomination.node, nomination.since))
+    others = (
+        nomination.pod
+        for node, since in first.items()
+        for nomination in state.ledger.nominations.on(node)
+        if nomination.since > since and nomination.pod not in own
+    )
+    equals = (pod for pod in others if _priority(state, pod) == demand.priority)
+    return frozenset(view.pods.rows[pod.namespace, pod.name] for pod in equals)
 
 
 def _stuck(state: State, view: Snapshot) -> tuple[int, ...]:
-    return tuple(rows_of(view, sorted(state.terminating.stuck)))
+    return tuple(rows_of(view, sorted(state.ledger.terminating.stuck)))
 
 
-def _in_flight(state: State, view: Snapshot) -> tuple[int, ...]:
-    """Victims that are not seen leaving yet."""
-    rows = sorted(rows_of(view, state.plans.victims_in_flight()))
+def _in_flight(view: Snapshot, victims: Iterable[Target]) -> tuple[int, ...]:
+    """Victims whose deletion the cluster does not show yet."""
+    rows = sorted(rows_of(view, victims))
     return tuple(r for r in rows if view.where[r] != NOWHERE and not view.pods.terminating[r])

@@ -17,7 +17,6 @@ from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import UnitKind
 from reprieve.scheduler.binding import assume, give_up
-from reprieve.scheduler.changes import ABOUT_TOLERATIONS, ROOM_AT_RISK, Change
 from reprieve.scheduler.current_context import context_of
 from reprieve.scheduler.decision import (
     Because,
@@ -28,6 +27,7 @@ from reprieve.scheduler.decision import (
     Preemption,
     decision_id,
     findings_of,
+    unproved_by,
 )
 from reprieve.scheduler.decision_context import DecisionContext
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
@@ -41,11 +41,13 @@ from reprieve.scheduler.demands import (
 from reprieve.scheduler.equivalence import RememberedRefusal, equivalence_key_of
 from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of, victim_nodes
 from reprieve.scheduler.handover import Handover, opened
+from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.plan_driver import call_off, plan_anew
-from reprieve.scheduler.plan_feasibility import awaited, still_feasible
+from reprieve.scheduler.plan_feasibility import awaited, excess_of, still_feasible
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.queue import NO_CHANGES
+from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, ROOM_AT_RISK, Change
 from reprieve.scheduler.reserved_room import placement_in_reserved_room
 from reprieve.scheduler.set_aside import SchedulerFailure
 from reprieve.scheduler.state import State
@@ -64,7 +66,7 @@ def decide(state: State, requester: Requester, now: float) -> Decided:
         context.demand, context.view, context.profile, promised=context.promised
     )
     if isinstance(found, Placement):
-        decided = _fits(state, context, found.nodes, now)
+        decided = _fits(state, context, found, now)
     else:
         decided = _unplaced(state, context, found, now)
     taken = _crowd_out(state, requester, set(decided.decision.nodes), now)
@@ -100,7 +102,7 @@ def _is_victim(state: State, requester: Requester) -> bool:
 def _gives_way(state: State, requester: Requester, now: float) -> Decided:
     """No pod is evicted for a victim. If the victim is reprieved after all, it is decided again."""
     state.queue.retry(requester.key, now)
-    because = Because("GivesWayItself", "it has to give way to others itself")
+    because = Because("GivesWayItself", "the pod itself is about to be evicted")
     decision = _decision(state, requester, Outcome.UNSCHEDULABLE, now)
     decision = replace(decision, eviction=Eviction(because))
     withdrawn = call_off(state, requester.key, EndReason.PREEMPTOR_IS_VICTIM, now)
@@ -109,13 +111,13 @@ def _gives_way(state: State, requester: Requester, now: float) -> Decided:
 
 def _is_equivalent(state: State, requester: Requester, refused: RememberedRefusal) -> bool:
     """A demand with a plan, or with reserved room, is not like one that has neither."""
-    is_new = state.plans.of(requester.key) is None and requester.target not in state.nominated
+    nominated = requester.target in state.ledger.nominations
+    is_new = state.plans.of(requester.key) is None and not nominated
     return is_new and equivalence_key_of(requester) == refused.equivalence_key
 
 
 def _refused_again(state: State, requester: Requester, refused: RememberedRefusal, now: float) -> Decided:
-    target = requester.target
-    decision = refused.decision_for(target, decision_id(target.uid, state.world.version, now))
+    decision = refused.decision_for(requester.target, _id(state, requester, now))
     state.queue.wait(requester.key, refused.helps, now)
     return _reported(state, requester, replace(refused, decision=decision), now)
 
@@ -135,18 +137,18 @@ def _crowd_out(state: State, requester: Requester, nodes: Collection[str], now: 
 # --- it fits -------------------------------------------------------------------------------------
 
 
-def _fits(state: State, context: DecisionContext, nodes: tuple[int, ...], now: float) -> Decided:
+def _fits(state: State, context: DecisionContext, found: Placement, now: float) -> Decided:
     match context.requester:
         case WaitingPod() | WaitingGroup():
-            return _placed(state, context, nodes, now)
+            return _placed(state, context, found, now)
         case WaitingResize() as resize:
             return _fits_in_place(state, resize, now)
 
 
-def _placed(state: State, context: DecisionContext, nodes: tuple[int, ...], now: float) -> Decided:
+def _placed(state: State, context: DecisionContext, found: Placement, now: float) -> Decided:
     requester, names = context.requester, context.view.nodes.names
     effects: list[Effect] = []
-    placed = [(member, node) for member, node in enumerate(nodes) if node >= 0]
+    placed = [(member, found.nodes[member]) for member in found.turns]
     view = context.view
     for member, node in placed:
         ask = Ask(view, context.demand.pods[member], context.profile)
@@ -178,8 +180,7 @@ def _use_of(handover: Handover | None, places: Iterable[tuple[Target, str]]) -> 
 def _placed_pods(state: State, requester: Requester) -> frozenset[Target]:
     """Pods of a demand that have a node, and are not seen there yet."""
     waiting = {pod_target(pod.pod) for pod in requester.pods}
-    placed = (pod for pod, key in state.parts.items() if key == requester.key and pod not in waiting)
-    return frozenset(placed)
+    return state.ledger.parts.pods(requester.key) - waiting
 
 
 def _fits_in_place(state: State, resize: WaitingResize, now: float) -> Decided:
@@ -197,7 +198,8 @@ def _rest_of_plan(state: State, requester: Requester) -> Handover | None:
     handover = state.plans.of(requester.key)
     if handover is None or not handover.is_open or requester.is_starting:
         return None
-    places = tuple((pod, node) for pod, node in handover.places if pod in state.nominated)
+    nominated = state.ledger.nominations
+    places = tuple((pod, node) for pod, node in handover.places if pod in nominated)
     return replace(handover, places=places) if places else None
 
 
@@ -256,6 +258,7 @@ def _refused(
         miss=miss_of(found, context.demand, context.profile, context.view),
         eviction=_eviction(context.requester, weighed, now),
         retry_at=weighed.refusal.retry_at if weighed.refusal else None,
+        unproved=unproved_by(context.demand.effort),
     )
 
 
@@ -296,52 +299,64 @@ def _opened(
         places=places,
         findings=requester.relevant(findings_of(found.survey)),
         preemption=price,
+        unproved=unproved_by(context.demand.effort),
     )
+    victims = tuple(pod for pod in going if not state.is_preparing(pod))
+    paid = frozenset(target_at(view, row) for row in context.charged)
+    policy = state.settings.policies.get(requester.pods[0].pod.spec.scheduler_name)
+    excess = excess_of(context, policy, victims, paid) if policy is not None and victims else {}
     handover = Handover(
         id=decision.id,
         preemptor=decision.demand,
         places=places,
-        victims=tuple(pod for pod in going if not state.is_preparing(pod)),
+        victims=victims,
         leaving=tuple(anyway),
         elsewhere=frozenset(going).difference(before),
         victim_nodes=victim_nodes(plan, view),
         price=price,
-        marks=tuple(_groups_of(state, plan, view)),
+        groups=tuple(_groups_of(state, plan, view)),
+        excess=tuple(sorted(excess.items())),
+        paid=paid,
         nominates=requester.nominates,
         apart=len(places) > 1 and not requester.is_starting,
     )
     effects: list[Effect] = [*orphans(state, plan, view)]
     for pod in filter(state.is_preparing, going):
-        why = f"it gives way to others (decision {decision.id})"
+        why = f"it is preempted before it started (decision {decision.id})"
         effects.extend(give_up(state, pod, why, now, has_room=False))
     for key in [DemandKey(DemandKind.RESIZE, pod.namespace, pod.name) for pod in going]:
         if state.plans.of(key) is not None:
             effects.extend(plan_anew(state, key, EndReason.PREEMPTOR_IS_VICTIM, now))
     if handover.nominates:
-        state.nominated.update(places)
+        for pod, node in places:
+            state.ledger.nominations.nominate(pod, node, NominationReason.PLAN)
     handover, first = opened(handover)
     state.plans.keep(requester.key, handover)
     state.plan_log.opened(requester.key, handover, units, _placed_pods(state, requester), now)
     if handover.is_settling:  # not if nothing is to be nominated, marked or evicted
         state.queue.hold(requester.key)
     effects.extend(first)
-    effects.extend(_reported_plan(state, requester, handover, decision.text))
+    effects.extend(_reported_plan(state, requester, handover, decision))
     return Decided(decision, tuple(effects))
 
 
-def _reported_plan(state: State, requester: Requester, handover: Handover, text: str) -> Iterator[Effect]:
+def _reported_plan(
+    state: State, requester: Requester, handover: Handover, decision: Decision
+) -> Iterator[Effect]:
     """One event for each pod: that of a preemptor comes with the evictions, and no other before."""
     match requester:
         case WaitingResize() if handover.victims:
             state.reporter.forget(handover.preemptor)
         case WaitingResize():
-            yield from state.reporter.resize_goes_on(handover.preemptor, "MakesRoomInPlace", text)
+            yield from state.reporter.resize_goes_on(handover.preemptor, "MakesRoomInPlace", decision.text)
         case WaitingPod() | WaitingGroup():
             silent = handover.preemptor if handover.victims else None
             served = [pod for pod in requester.pods if pod_target(pod.pod) in dict(handover.places)]
-            yield from report_waiting(state.reporter, requester.key, served, text, silent)
+            for pod in served:
+                text = decision.text_for(pod_target(pod.pod))
+                yield from report_waiting(state.reporter, requester.key, [pod], text, silent)
             if isinstance(requester, WaitingGroup):
-                yield from state.report_groups(requester, text)
+                yield from state.report_groups(requester, decision.text)
             others = [pod for pod in requester.pods if pod not in served]
             yield from _reported_to_wait(state, requester.key, others, handover)
 
@@ -355,23 +370,26 @@ def _reported_to_wait(
     yield from report_waiting(state.reporter, key, others, text)
 
 
-def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[Target]:
-    """Groups that are preempted whole, by themselves or with the group around them."""
+def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, Target]]:
+    """Victims that are preempted with a whole group, and their PodGroups."""
     wholes = (unit for unit in plan.victims if unit.kind is not UnitKind.POD)
-    keys = {key for unit in wholes for row in unit.pods if (key := view.pods.groups[row]) is not None}
-    for key in sorted(keys):
-        if (group := state.world.groups.group(key)) is not None:
-            yield group_target(group)
+    for row in (row for unit in wholes for row in unit.pods):
+        key = view.pods.groups[row]
+        if key is not None and (group := state.world.groups.group(key)) is not None:
+            yield target_at(view, row), group_target(group)
 
 
 # --- the record ----------------------------------------------------------------------------------
 
 
+def _id(state: State, requester: Requester, now: float) -> str:
+    return decision_id(requester.target, requester.key.kind.name, state.world.version, now)
+
+
 def _decision(state: State, requester: Requester, outcome: Outcome, now: float) -> Decision:
-    target = requester.target
     return Decision(
-        id=decision_id(target.uid, state.world.version, now),
-        demand=target,
+        id=_id(state, requester, now),
+        demand=requester.target,
         priority=requester.priority,
         at=now,
         outcome=outcome,

@@ -12,6 +12,7 @@ from hashlib import blake2b
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.formatting import amount, counted, listed
+from reprieve.placement.effort import Effort
 from reprieve.placement.place import Survey
 from reprieve.placement.reasons import Reason
 
@@ -177,6 +178,7 @@ class Decision:
     eviction: Eviction | None = None
     retry_at: float | None = None  # when more pods may be evicted, without any change
     growth: Growth | None = None  # of a pod that has its node already
+    unproved: Because | None = None  # why it may fit all the same, or with fewer victims
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -193,7 +195,7 @@ class Decision:
             case Outcome.PLACED:
                 return f"{self.demand} goes to {listed(sorted(set(self.nodes)))}"
             case Outcome.PREEMPTS | Outcome.WAITING:
-                return f"{waiting_text(self)} (decision {self.id})"
+                return self._waiting(self.nodes)
             case Outcome.UNSCHEDULABLE:
                 return unschedulable_text(self)
             case Outcome.ERROR:
@@ -201,6 +203,14 @@ class Decision:
             case Outcome.FITS:
                 wants = self.growth.text if self.growth is not None else "what it wants"
                 return f"there is room for {wants} on {listed(self.nodes)}: waits for the kubelet"
+
+    def text_for(self, pod: Target) -> str:
+        """For one of its pods for which room is made: names the node of that pod, and not those of others."""
+        node = dict(self.places).get(pod)
+        return self.text if node is None else self._waiting((node,))
+
+    def _waiting(self, nodes: Sequence[str]) -> str:
+        return f"{waiting_text(self, nodes)} (decision {self.id})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +221,15 @@ class Decided:
     effects: tuple[Effect, ...]
 
 
-def decision_id(demand_uid: str, version: int, now: float) -> str:
+def decision_id(demand: Target, kind: str, version: int, now: float) -> str:
     """The same demand in the same world at the same moment has the same id, in every process.
 
-    The moment, for versions begin anew with every process: no other decision may have an id that was reported
-    before a restart.
+    The whole target, for objects that were never stored have no UID; and ``kind``, for a pod may be one
+    demand while it waits and another when it grows. The moment, for versions begin anew with every process:
+    no other decision may have an id that was reported before a restart.
     """
-    return "d-" + blake2b(f"{demand_uid}/{version}/{now!r}".encode(), digest_size=5).hexdigest()
+    named = (kind, demand.kind, demand.namespace, demand.name, demand.uid, version, now)
+    return "d-" + blake2b(repr(named).encode(), digest_size=5).hexdigest()
 
 
 def findings_of(survey: Survey) -> tuple[Finding, ...]:
@@ -227,26 +239,35 @@ def findings_of(survey: Survey) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda f: (-f.nodes, f.reason))[:MOST_REASONS])
 
 
+def unproved_by(effort: Effort) -> Because | None:
+    """A search that ends early may have missed a placement."""
+    if not effort.fell_short:
+        return None
+    spent = counted(effort.spent, "placement")
+    return Because("EffortSpent", f"not proved: the effort of {spent} was spent")
+
+
 # --- sentences -----------------------------------------------------------------------------------
 
 
-def waiting_text(decision: Decision) -> str:
+def waiting_text(decision: Decision, places: Iterable[str]) -> str:
     """Says how many pods leave which nodes, and no names: readers may not see their namespaces."""
     room = decision.preemption or Preemption()
-    parts = [giving_way_text(room.giving_way)] if room.giving_way else []
+    parts = [preempting_text(room.giving_way)] if room.giving_way else []
     if room.leaving:
-        parts.append(f"{counted(room.leaving, 'pod')} {'leaves' if room.leaving == 1 else 'leave'} anyway")
-    nodes = sorted(set(decision.nodes))
+        verb = "terminates" if room.leaving == 1 else "terminate"
+        parts.append(f"{counted(room.leaving, 'pod')} {verb} anyway")
+    nodes = sorted(set(places))
     where = ", ".join(nodes) if len(nodes) <= _NODES_NAMED else counted(len(nodes), "node")
-    return f"waits for room on {where}: {', '.join(parts) or 'nobody has to go'}"
+    return f"waits for room on {where}: {', '.join(parts) or 'no eviction is needed'}"
 
 
-def giving_way_text(nodes: Sequence[tuple[str, int]]) -> str:
+def preempting_text(nodes: Sequence[tuple[str, int]]) -> str:
+    """Of nothing, nothing is said."""
     if len(nodes) > _NODES_NAMED:
-        return f"{counted(sum(n for _, n in nodes), 'pod')} on {counted(len(nodes), 'node')} give way"
-    return ", ".join(
-        f"{counted(n, 'pod')} on {node} {'gives' if n == 1 else 'give'} way" for node, n in nodes
-    )
+        return f"preempting {counted(sum(n for _, n in nodes), 'pod')} on {counted(len(nodes), 'node')}"
+    where = ", ".join(f"{counted(n, 'pod')} on {node}" for node, n in nodes)
+    return f"preempting {where}" if where else ""
 
 
 def by_node(nodes: Iterable[str]) -> tuple[tuple[str, int], ...]:
@@ -269,7 +290,10 @@ def unschedulable_text(decision: Decision) -> str:
     if miss is not None and miss.resource:
         sentences.append(f"nearest miss: {miss.because.text}")
     if eviction is not None:
-        sentences.append(f"nobody gives way: {eviction.because.text}")
+        yet = " yet" if decision.retry_at is not None else ""
+        sentences.append(f"preemption cannot help{yet}: {eviction.because.text}")
+    if decision.unproved is not None:
+        sentences.append(decision.unproved.text)
     return "; ".join(sentences)
 
 

@@ -25,6 +25,9 @@ class DecisionContext:
     profile: Profile
     promised: Promised  # room that is reserved for other demands
     in_flight: tuple[int, ...] = ()  # victims of other plans, and pods that an earlier run of ours has marked
+    charged: tuple[
+        int, ...
+    ] = ()  # those of them that budgets count as disrupted: a mark alone may be cleared
     stuck: tuple[int, ...] = ()  # pods that should be gone, and may never go
     staying: tuple[int, ...] = ()  # pods whose eviction the API server has rejected
     later: frozenset[int] = frozenset()  # pods of equal priority with room reserved after this demand's
@@ -42,7 +45,8 @@ class DecisionContext:
         pods, nodes = zip(*plan.places, strict=True)
         promised = Promised((*self.promised.pods, *pods), (*self.promised.nodes, *nodes))
         victims = {row for unit in plan.victims for row in unit.pods}
-        return replace(self, promised=promised, in_flight=tuple(sorted(victims.union(self.in_flight))))
+        in_flight, charged = (tuple(sorted(victims.union(rows))) for rows in (self.in_flight, self.charged))
+        return replace(self, promised=promised, in_flight=in_flight, charged=charged)
 
     @property
     def leaving(self) -> Ints:

@@ -1,22 +1,29 @@
-"""What the queue learns when pods, groups and nodes come, change and go: which demands there are."""
+"""What the queue learns when pods, groups and nodes come, change and go: which demands there are.
+
+Sights may be outdated, repeated, or of a namesake. The world says which of them count; here the ledger drops
+what it kept for a pod as soon as that pod is bound, finished, gone or replaced, before anything new is noted
+under its name.
+"""
 
 from collections.abc import Iterable, Iterator
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.groups import group_key
+from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Node, Pod
 from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod
-from reprieve.scheduler.changes import Change
+from reprieve.scheduler import unit_driver
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group import is_complete
 from reprieve.scheduler.handover import reported_again
+from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.plan_driver import call_off, has_left, is_leaving, plan_anew, wake_others
 from reprieve.scheduler.plan_outcomes import demand_settled, pod_settled, reason_not_to_wait, reason_settled
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.queue import Standing
+from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
@@ -29,25 +36,30 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
     wake_others(state, changes, now, pod_target(pod), {was_on, state.world.node_of(pod_key(pod))})
     known = state.world.pod(pod_key(pod))
     if known is not None and known is before:
-        return ()  # older than what we know
+        return ()  # an outdated sight, as a relist may bring it
     if before is None or known is None:
         note_member(state, pod)
+    elif _runs(before.pod) != _runs(pod):
+        state.rerun.update(filter(None, [group_key(pod)]))
     effects: list[Effect] = []
     if before is not None and (known is None or pod_target(known.pod) != pod_target(before.pod)):
-        # It is finished, or a namesake has taken its place.
+        # It is finished, or a namesake has taken its place and its Gone was never seen. What the ledger keeps
+        # is kept by UID: the namesake starts with nothing.
         effects.extend(forget(state, pod_target(before.pod), now))
         effects.extend(has_left(state, pod_target(before.pod), now))
         before = None
     if known is None:
         state.tombstones.bury(pod.metadata.uid, pod.metadata.resource_version)
         return effects
-    state.plans.saw(pod)
+    state.saw_mark(pod)
     if pod.metadata.deletion_timestamp is not None:
-        is_leaving(state, pod, now, is_new=before is None)
+        effects.extend(is_leaving(state, pod, now, is_new=before is None))
     if pod.spec.node_name:
+        if state.synced and (before is None or not before.pod.spec.node_name):
+            effects.extend(unit_driver.joins(state, pod))
         effects.extend(_has_its_node(state, before, known, now))
         return [*effects, *regroup(state, pod, now, changed=before is None)]
-    if state.ledger.of(pod_target(pod)) is not None:
+    if pod_target(pod) in state.ledger.assumed:
         return effects
     return [*effects, *_line_up(state, before, known, unserved, now)]
 
@@ -55,20 +67,23 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
 def _has_its_node(
     state: State, before: CompiledPod | None, known: CompiledPod, now: float
 ) -> Iterator[Effect]:
-    """It is no demand any more, unless it waits for a resize."""
+    """It is bound, and its promise is kept: it is no demand any more, unless it waits for a resize.
+
+    The sight may come before the answer to the bind, and after a restart without any: both end here.
+    """
     target, key = pod_target(known.pod), DemandKey.of_resize(known.pod)
     resizes = state.resizes(key) if state.is_ours(known.pod) else None
     waits = resizes is not None and resizes.is_waiting(known.pod)
-    if not waits or state.parts.get(target) != key:
+    if not waits or state.ledger.parts.get(target) != key:
         yield from forget(state, target, now)
     if not waits:
         return
     node = state.world.node(known.pod.spec.node_name)
     changed = before is None or _resize_of(before) != _resize_of(known)
-    changed |= state.parts.get(target) != key
+    changed |= state.ledger.parts.get(target) != key
     if before is not None and node is not None:
         changed |= state.forbidden(key, before.pod, node) != state.forbidden(key, known.pod, node)
-    state.parts[target] = key
+    state.ledger.parts.join(target, key)
     state.faults.pop(target, None)
     if changed:
         yield from _reconsidered(state, key, now)
@@ -108,27 +123,33 @@ def _line_up(
         *map(str, known.problems),
         *(f"{path}: not supported by this scheduler" for path in unserved),
     ]
-    changed = before is None or target not in state.parts or _needs_of(before) != _needs_of(known)
+    left, key = state.ledger.parts.get(target), state.settings.demand_of_pod(pod)
+    changed = before is None or left is None or _needs_of(before) != _needs_of(known)
     changed |= bool(faults) != (target in state.faults)
-    left, state.parts[target] = state.parts.get(target), state.settings.demand_of_pod(pod)
-    if left not in (None, state.parts[target]):
+    state.ledger.parts.join(target, key)
+    if left not in (None, key):
+        state.ledger.nominations.move(target)
         yield from stand_in_line(state, left, now, changed=True)
     state.faults.pop(target, None)
     if faults:
         state.faults[target] = "; ".join(faults)
         yield from state.reporter.waits(target, "Unschedulable", state.faults[target])
     if before is None and pod.status.nominated_node_name:
-        state.nominated[target] = pod.status.nominated_node_name  # as an earlier run of ours left it
-    if changed or state.queue.standing(state.parts[target]) in (None, Standing.GATED, Standing.DECIDING):
-        yield from stand_in_line(state, state.parts[target], now, changed=changed)
+        state.ledger.nominations.nominate(target, pod.status.nominated_node_name, NominationReason.SHOWN)
+    if changed or state.queue.standing(key) in (None, Standing.GATED, Standing.DECIDING):
+        yield from stand_in_line(state, key, now, changed=changed)
 
 
 def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) -> Iterator[Effect]:
-    found = state.requester(key)
+    """Enqueues a demand, or removes it if it needs nothing any more.
+
+    A group may be left with pods that another scheduler serves: those are no demand of this one.
+    """
+    found = state.requester(key) if state.ledger.parts.pods(key) else None
     if not isinstance(found, Requester) and state.synced:
         yield from call_off(state, key, reason_not_to_wait(state, key, found), now)
     if not isinstance(found, NotYet) or not found.arriving:
-        state.incomplete_gangs.end(key)
+        state.late_gangs.end(key)
     match found:
         case None:
             state.queue.remove(key)
@@ -136,8 +157,8 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
         case NotYet(text, pods, arriving):
             state.queue.add(key, 0, now, gated=True, only_node=state.only_node(key))
             if arriving:
-                state.incomplete_gangs.begin(key, now)
-            if text and state.synced and (not arriving or state.incomplete_gangs.is_late(key)):
+                state.late_gangs.begin(key, now)
+            if text and state.synced and (not arriving or state.late_gangs.is_late(key)):
                 ours = [pod for pod in pods if state.is_ours(pod.pod)]
                 yield from report_waiting(state.reporter, key, ours, text)
                 group = state.world.groups.group(key.object) if key.kind is DemandKind.GROUP else None
@@ -151,9 +172,21 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
                 state.queue.add(key, requester.priority, now, only_node=state.only_node(key))
 
 
+def holds_changed(state: State, now: float) -> Iterator[Effect]:
+    """Pods of units that are being evicted wait from now on, or not any more."""
+    before, state.held_units = state.held_units, state.units_held()
+    changed = before ^ state.held_units
+    if not changed:
+        return
+    waiting = [(key, state.unit_of(key.object)) for key in state.queue if key.kind is DemandKind.GROUP]
+    for key, unit in waiting:
+        if unit in changed:
+            yield from stand_in_line(state, key, now, changed=unit not in state.held_units)
+
+
 def late_gangs(state: State, now: float) -> Iterator[Effect]:
     """Reports on gangs whose missing pods were not created in time."""
-    for key in state.incomplete_gangs.overdue(now):
+    for key in state.late_gangs.overdue(now):
         yield from stand_in_line(state, key, now, changed=False)
 
 
@@ -166,7 +199,7 @@ def group_changed(state: State, namespace: str, name: str, now: float) -> Iterat
 
 def namespace_changed(state: State, namespace: str, now: float) -> Iterator[Effect]:
     """It is being deleted now, or another of the same name has come that is not."""
-    for key in dict.fromkeys(key for key in state.parts.values() if key.namespace == namespace):
+    for key in [key for key in state.ledger.parts.demands() if key.namespace == namespace]:
         yield from stand_in_line(state, key, now, changed=True)
 
 
@@ -191,23 +224,26 @@ def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Ite
 
 def all_are_here(state: State, now: float) -> Iterator[Effect]:
     """Only now is it known which objects are missing."""
-    leaving = (state.world.pod((pod.namespace, pod.name)) for pod in state.terminating.under_way)
+    leaving = (state.world.pod((pod.namespace, pod.name)) for pod in state.ledger.terminating.under_way)
     yield from (event for known in leaving if known is not None and (event := reported_again(known.pod)))
-    for key in dict.fromkeys(state.parts.values()):
+    for key in state.ledger.parts.demands():
         yield from stand_in_line(state, key, now, changed=False)
 
 
 def forget(state: State, pod: Target, now: float) -> Iterator[Effect]:
-    """A pod is no part of a demand any more: it is bound, finished or gone."""
+    """A pod is no part of a demand any more: it is bound, finished or gone.
+
+    Everything that the ledger keeps for it ends here, whether its answers have arrived or not.
+    """
     state.reporter.forget(pod)
     state.preemption_backoff.forget(pod)
     state.faults.pop(pod, None)
     surprising = state.settle(pod, now) is None
-    key = state.parts.get(pod)
+    key = state.ledger.parts.get(pod)
     if key is None:
         return
     state.unreserve([pod], key, now)
-    del state.parts[pod]
+    state.ledger.parts.leave(pod)
     plan = state.plans.of(key)
     if plan is not None and pod in dict(plan.places):
         yield from plan_anew(state, key, reason_settled(state, key, pod, plan), now)
@@ -217,9 +253,9 @@ def forget(state: State, pod: Target, now: float) -> Iterator[Effect]:
 
 def unread(state: State, target: Target, problem: str, now: float) -> Iterable[Effect]:
     """The last version that could be read goes on counting as load; no pod is placed by it."""
-    if target in state.parts and state.ledger.of(target) is None:
+    if target in state.ledger.parts and target not in state.ledger.assumed:
         state.faults[target] = problem
-        yield from stand_in_line(state, state.parts[target], now, changed=False)
+        yield from stand_in_line(state, state.ledger.parts[target], now, changed=False)
     yield from state.reporter.warn(target, problem)
 
 
@@ -230,15 +266,31 @@ def note_member(state: State, pod: Pod) -> None:
         state.regrouped.add(group)
 
 
-def priorities_compared(state: State) -> Iterator[Effect]:
-    """Reports when pods of a group have other priorities than it, and when they do not any more."""
+def groups_looked_at(state: State, now: float) -> Iterator[Effect]:
+    """What of groups follows from all of their pods: whether priorities agree, and since when they run."""
     if not state.synced:
         return
+    rerun, state.rerun = sorted(state.rerun | state.regrouped), set()
     groups, state.regrouped = sorted(state.regrouped), set()
     for group in filter(None, map(state.world.groups.group, groups)):
         text = state.settings.group_rules.divergence(state.world, group)
         if text is not None:
             yield from state.reporter.divergence(group, text)
+    for key in rerun:
+        if state.settings.tolerations.is_timed(state.world.groups.tree(), key):
+            yield from _run_of_group(state, key, now)
+
+
+def _run_of_group(state: State, key: GroupKey, now: float) -> Iterator[Effect]:
+    group = state.world.groups.group(key)
+    if group is not None and group.metadata.deletion_timestamp is None:
+        members = map(state.world.pod, state.world.groups.members(key))
+        running = [pod.pod for pod in members if pod is not None and _runs(pod.pod)]
+        yield from state.reporter.run(group, state.group_runs.start_of(group, running, now))
+
+
+def _runs(pod: Pod) -> bool:
+    return bool(pod.spec.node_name) and pod.metadata.deletion_timestamp is None
 
 
 def _needs_of(compiled: CompiledPod) -> tuple[object, ...]:

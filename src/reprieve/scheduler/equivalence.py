@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from reprieve.model.effects import Target
 from reprieve.model.groups import group_key
-from reprieve.scheduler.changes import Change
 from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.demands import Requester, WaitingGroup, WaitingPod, WaitingResize
+from reprieve.scheduler.queueing_hints import Change
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,11 +137,11 @@ class _Victims:
             short_of = ", ".join(f"{resource} by {amount(resource, by)}" for resource, by in lacks)
             return Because("RoomNeeded", f"{name} is short of {short_of}")
         if node not in self._short and unit.kind is not UnitKind.POD:
-            return Because("GoesWithItsGroup", f"{unit.name} stays or goes as a whole")
+            return Because("GoesWithItsGroup", f"{unit.name} is evicted whole or not at all")
         reasons = found.reasons_of(node) if len(self._plan.pods) == 1 else ()
         if reasons:
             return Because(reasons[0].code, f"{name} {reasons[0].text}")
-        return Because("InTheWay", "what it is or where it runs keeps the newcomer out")
+        return Because("InTheWay", "its labels, ports, volumes or node keep the demand out")
 
 
 def _shortages(plan: Plan, question: Question) -> Iterator[tuple[int, dict[int, int]]]:
@@ -178,13 +178,13 @@ def _spared(plan: Plan, question: Question, going: Sequence[_Going]) -> Iterator
 
 def _why_spared(unit: Unit, plan: Plan, going: Sequence[_Going], *, is_near: bool) -> Because:
     if not is_near:
-        return Because("NotInTheWay", "nobody of it is where room is needed")
+        return Because("NotInTheWay", "none of its pods runs where room is needed")
     if plan.ceiling is not None and unit.priority > plan.ceiling:
-        return Because("AboveCeiling", f"nobody above priority {plan.ceiling} has to go")
+        return Because("AboveCeiling", f"no unit above priority {plan.ceiling} has to be evicted")
     for one in going:
         share = int(one.stock.pods[list(unit.pods)].sum())
         if share and one.exceeded_by(share):
-            text = f"its going would exceed the disruption budget {one.name}, and there is room beside it"
+            text = f"evicting it would exceed PodDisruptionBudget {one.name}, and there is room beside it"
             return Because("SparedForBudget", text)
     return Because("FitsBeside", "there is room beside it")
 
@@ -205,13 +205,12 @@ def eviction_of(refusal: NoPlan, question: Question | None, now: float) -> Evict
         case Why.NO_HELP if question is not None:
             return _no_help(question, now)
         case Why.NOBODY_ELIGIBLE if question is not None:
-            text = f"nobody with a priority below {question.demand.priority} may be taken"
-            return Eviction(Because(refusal.why, text))
+            return Eviction(Because(refusal.why, _nothing_eligible(question)))
         case Why.TOLERATED if question is not None:
             return _tolerated(refusal, question, now)
         case Why.BUDGETS if refusal.forbidden is not None and question is not None:
             plan = refusal.forbidden
-            beyond = f"{plan.broken} beyond disruption budgets, and respectBudgets is Always"
+            beyond = f"{plan.broken} beyond PodDisruptionBudgets, and respectBudgets is Always"
             text = f"{_cost(plan, question)}, {beyond}"
             return Eviction(Because(refusal.why, text))
         case Why.TOO_SLOW if refusal.forbidden is not None and question is not None:
@@ -220,10 +219,19 @@ def eviction_of(refusal: NoPlan, question: Question | None, now: float) -> Evict
             return Eviction(Because(refusal.why, _SENTENCES[refusal.why]))
 
 
+def _nothing_eligible(question: Question) -> str:
+    units, priority = question.policy.units(question.view), question.demand.priority
+    if (units.priority[units.size > 0] < priority).any():
+        return f"no pod with a priority below {priority} may be preempted"
+    return f"no running pod has a priority below {priority}"
+
+
 def _too_slow(plan: Plan, question: Question, now: float) -> str:
     pods, until = question.view.pods.compiled, question.demand.until or now
     grace = max(grace_of(pods[row].pod) for unit in plan.victims for row in unit.pods)
-    return f"{_cost(plan, question)} with {grace:g} s to go, and {max(0, until - now):g} s are left"
+    return (
+        f"{_cost(plan, question)} with a grace period of {grace:g} s, and {max(0, until - now):g} s are left"
+    )
 
 
 def _cost(plan: Plan, question: Question) -> str:
@@ -235,14 +243,14 @@ def _cost(plan: Plan, question: Question) -> str:
 
 _SENTENCES = {
     Why.OFF: "preemption is off for pods of this scheduler",
-    Why.FORBIDDEN: "it is forbidden for this pod",
-    Why.IN_VAIN: "others went for it before, and it could not use their room; nobody does again for a while",
+    Why.FORBIDDEN: "preemption is forbidden for this pod",
+    Why.IN_VAIN: "it could not use the room of pods evicted for it before; it may preempt again later",
     Why.NEVER_PREEMPTS: "preemptionPolicy is Never",
-    Why.NOBODY_ELIGIBLE: "nobody may be taken",
-    Why.NO_HELP: "no node would do even if all pods of lower priority went",
-    Why.TOLERATED: "whoever could make room tolerates preemption",
-    Why.BUDGETS: "disruption budgets would be exceeded",
-    Why.TOO_SLOW: "those who could make room may take longer to go than can be waited",
+    Why.NOBODY_ELIGIBLE: "no pod may be preempted",
+    Why.NO_HELP: "no node would do even if all pods of lower priority were evicted",
+    Why.TOLERATED: "the pods that could make room tolerate preemption",
+    Why.BUDGETS: "PodDisruptionBudgets would be exceeded",
+    Why.TOO_SLOW: "the pods that could make room may take longer to terminate than the demand can wait",
 }
 
 
@@ -255,7 +263,8 @@ def _tolerated(refusal: NoPlan, question: Question, now: float) -> Eviction:
         text = f"{pods} {verb} preemption by priority {question.demand.priority}"
     else:
         pods = " and ".join(_pods_text(one) for one in tolerating if one.first is not None)
-        text = f"it waits for {pods}, the first may be taken at {clock_time(refusal.retry_at, now)}"
+        verb = "is" if sum(one.pods for one in tolerating if one.first is not None) == 1 else "are"
+        text = f"{pods} {verb} protected, the first until {clock_time(refusal.retry_at, now)}"
     return Eviction(Because(refusal.why, text), tolerating=tolerating)
 
 
@@ -293,7 +302,7 @@ def _alike(refusal: NoPlan, question: Question, now: float) -> Iterator[tuple[in
 
 def _no_help(question: Question, now: float) -> Eviction:
     if not question.found.curable().any() and len(question.demand.pods) == 1:
-        return Eviction(Because(Why.NO_HELP, "no node was refused for anything that evictions change"))
+        return Eviction(Because(Why.NO_HELP, "no node was refused for a reason that evictions change"))
     policy, demand = question.policy, question.demand
     units = policy.units(question.view)
     verdict = eligible(units, demand, policy.rules, now)
@@ -306,7 +315,7 @@ def _no_help(question: Question, now: float) -> Eviction:
     pods = f"all {counted(len(gone), 'pod')}" if len(gone) > 1 else "the only pod"
     pod = f"pod {miss.pod.name} would not fit: " if len(demand.pods) > 1 else ""
     return Eviction(
-        Because(Why.NO_HELP, f"even if {pods} of lower priority went, {pod}{miss.because.text}"), miss
+        Because(Why.NO_HELP, f"even if {pods} of lower priority were evicted, {pod}{miss.because.text}"), miss
     )
 
 
@@ -335,7 +344,7 @@ def miss_of(found: Unplaceable, demand: Demand, profile: Profile, shown: Snapsho
         waiting[list(demand.pods)] = False
         kept = int(view.pods.requests[rows[scarcest], waiting].sum())
     if kept:
-        text += f", with {amount(resource, kept)} kept for others who wait"
+        text += f", with {amount(resource, kept)} reserved for other pods"
     if same > 1:
         text += f" ({counted(same, 'node')} are short of it)"
     because = Because(Code.INSUFFICIENT_RESOURCE, text)

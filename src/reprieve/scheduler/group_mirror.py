@@ -46,17 +46,18 @@ class GroupMirror:
 
     def priority_of(self, group: PodGroup) -> int:
         """The priority of the outermost group around it."""
-        return self._root(group).spec.priority or 0
+        return self.root(group).spec.priority or 0
 
     def policy_of(self, group: PodGroup) -> str:
         """The preemption policy that the outermost group itself has; empty if it has none."""
-        return self._root(group).spec.preemption_policy
+        return self.root(group).spec.preemption_policy
 
     def policy_of_class(self, group: PodGroup) -> str:
         """The preemption policy that the class of the outermost group gave it; empty if it gave none."""
-        return self._policies.get(self._root(group).metadata.uid, "")
+        return self._policies.get(self.root(group).metadata.uid, "")
 
-    def _root(self, group: PodGroup) -> Group:
+    def root(self, group: PodGroup) -> Group:
+        """The outermost known group around it, or the group itself."""
         return self.tree().root((group.metadata.namespace, group.metadata.name)) or group
 
     # --- what is shown ---

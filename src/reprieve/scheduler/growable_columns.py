@@ -112,7 +112,7 @@ class GrowingRelation(Generic[T]):
         self._rows = np.zeros(0, np.int64)
         self._codes = np.zeros(0, np.int64)
         self._size = 0
-        self._positions: dict[int, list[int]] = {}
+        self._positions: dict[int, set[int]] = {}
 
     def set(self, row: int, things: Iterable[T]) -> None:
         self.clear(row)
@@ -121,7 +121,7 @@ class GrowingRelation(Generic[T]):
             self._codes = grown(self._codes, self._size + 1)
             self._rows[self._size] = row
             self._codes[self._size] = self.interner.take(thing)
-            self._positions.setdefault(row, []).append(self._size)
+            self._positions.setdefault(row, set()).add(self._size)
             self._size += 1
 
     def clear(self, row: int) -> None:
@@ -138,7 +138,8 @@ class GrowingRelation(Generic[T]):
         row = int(self._rows[last])
         self._rows[position], self._codes[position] = row, self._codes[last]
         positions = self._positions[row]
-        positions[positions.index(last)] = position
+        positions.remove(last)
+        positions.add(position)
 
     @property
     def edition(self) -> tuple[int, int]:

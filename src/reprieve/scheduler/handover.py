@@ -1,20 +1,21 @@
 """How a plan comes true: a plan's life, as one table.
 
 In this order, each step only after the one before was acknowledged: the preemptor is nominated, every victim
-is marked, the victims are evicted, first those whose room is not needed; then they drain. So a scheduler that
-starts anew can read the plan from the marks, and no part of a group stays behind because its room is not
-needed. Everything here is a function from a handover and what happened to the next handover and what is to be
-done; the queue is not known here.
+is marked, the groups that are evicted whole are marked, all victims are evicted at once; then they drain. So
+a scheduler that starts anew can read the plan from the marks. The mark on a group is the record that the
+eviction of the whole group may have begun: from then on the group is finished, whatever becomes of the plan
+(see ``ledger.unit_evictions``). Everything here is a function from a handover and what happened to the next
+handover and what is to be done; the queue is not known here.
 """
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.objects import Condition, Pod, PodGroup
-from reprieve.scheduler.decision import Preemption, by_node, giving_way_text
+from reprieve.scheduler.decision import Preemption, by_node, preempting_text
 
 MARK = "DisruptionTarget"
 MARK_REASON = "PreemptionByScheduler"
@@ -27,7 +28,7 @@ _MARK_TEXT = re.compile(
 class Stage(Enum):
     NOMINATED = "nominated"  # room is reserved; that this was written down is not yet acknowledged
     MARKING = "marking"
-    TAKING_ALONG = "taking along"  # victims of a group whose room is not needed go before the others
+    COMMITTING = "committing"  # groups that are evicted whole are marked, and pods that joined them since
     EVICTING = "evicting"
     DRAINING = "draining"
     READY = "ready"
@@ -46,13 +47,13 @@ class Turn(Enum):
 # vanishes needs no call any more.
 LIFE: Mapping[tuple[Stage, Turn], Stage] = {
     (Stage.NOMINATED, Turn.ANSWERED): Stage.MARKING,
-    (Stage.MARKING, Turn.ANSWERED): Stage.TAKING_ALONG,
-    (Stage.TAKING_ALONG, Turn.ANSWERED): Stage.EVICTING,
+    (Stage.MARKING, Turn.ANSWERED): Stage.COMMITTING,
+    (Stage.COMMITTING, Turn.ANSWERED): Stage.EVICTING,
     (Stage.EVICTING, Turn.ANSWERED): Stage.DRAINING,
     (Stage.DRAINING, Turn.EMPTIED): Stage.READY,
     (Stage.NOMINATED, Turn.CALLED_OFF): Stage.ABANDONED,
     (Stage.MARKING, Turn.CALLED_OFF): Stage.ABANDONED,
-    (Stage.TAKING_ALONG, Turn.CALLED_OFF): Stage.ABANDONED,
+    (Stage.COMMITTING, Turn.CALLED_OFF): Stage.ABANDONED,
     (Stage.EVICTING, Turn.CALLED_OFF): Stage.ABANDONED,
     (Stage.DRAINING, Turn.CALLED_OFF): Stage.ABANDONED,
 }
@@ -67,7 +68,9 @@ class Handover:
     victim_nodes: tuple[tuple[Target, str], ...] = ()  # the victims, and the nodes they run on
     leaving: tuple[Target, ...] = ()  # pods that leave those nodes anyway
     elsewhere: frozenset[Target] = frozenset()  # victims that go with their group: their room is not needed
-    marks: tuple[Target, ...] = ()  # groups that are evicted whole, and are marked, too
+    groups: tuple[tuple[Target, Target], ...] = ()  # victims that go with a whole group, and their PodGroups
+    excess: tuple[tuple[str, int], ...] = ()  # budgets that the plan exceeds, and by how many pods
+    paid: frozenset[Target] = frozenset()  # victims that were on their way before the plan was made
     apart: bool = False  # its pods do not need each other: each may go on when its own room is there
     nominates: bool = True  # its pods are nominated to their nodes, unless they run there already
     price: Preemption | None = None  # what was decided
@@ -78,18 +81,18 @@ class Handover:
     @property
     def is_settling(self) -> bool:
         """While calls are under way, the preemptor is not looked at."""
-        return self.stage in (Stage.NOMINATED, Stage.MARKING, Stage.TAKING_ALONG, Stage.EVICTING)
+        return self.evicts_later or self.stage is Stage.EVICTING
 
     @property
     def evicts_later(self) -> bool:
         """Whether no eviction has been sent yet."""
-        return self.stage in (Stage.NOMINATED, Stage.MARKING)
+        return self.stage in (Stage.NOMINATED, Stage.MARKING, Stage.COMMITTING)
 
-    def evicts_yet(self, victim: Target) -> bool:
-        """Whether the eviction of this victim has not been sent yet."""
-        if self.stage is Stage.TAKING_ALONG:
-            return victim in self.victims and victim not in self.elsewhere
-        return victim in self.victims and self.evicts_later
+    @property
+    def marks(self) -> tuple[Target, ...]:
+        """The groups of which pods are evicted as a part of the whole."""
+        going = set(self.victims) - self.gone
+        return tuple(sorted({group for victim, group in self.groups if victim in going} - self.gone))
 
     @property
     def is_open(self) -> bool:
@@ -131,10 +134,32 @@ def vanished(handover: Handover, target: Target) -> Step:
 
 def leaves_by_itself(handover: Handover, victim: Target) -> Handover:
     """A victim is deleted by another client: it need not be evicted, and its room counts."""
-    if not handover.evicts_yet(victim):
+    if not handover.evicts_later or victim not in handover.victims:
         return handover
     victims = tuple(other for other in handover.victims if other != victim)
     return replace(handover, victims=victims, leaving=(*handover.leaving, victim))
+
+
+def joined(handover: Handover, pods: Mapping[Target, str], groups: Collection[tuple[Target, Target]]) -> Step:
+    """Pods joined groups that are evicted whole: they go, too, and are marked before the first eviction.
+
+    ``pods``: with their nodes. ``groups``: all victims that go with a whole group, and their PodGroups.
+    """
+    used = {node for _, node in handover.places}
+    along = (pod for pod, node in pods.items() if node not in used)
+    marked = handover.marks
+    handover = replace(
+        handover,
+        stage=Stage.COMMITTING,
+        victims=tuple(dict.fromkeys((*handover.victims, *pods))),
+        gone=handover.gone.difference(pods),  # one that had lost its place may have another
+        victim_nodes=(*handover.victim_nodes, *pods.items()),
+        elsewhere=handover.elsewhere.union(along),
+        groups=tuple(groups),
+    )
+    news = (*pods, *(group for group in handover.marks if group not in marked))
+    calls = tuple(_mark(target, handover) for target in news)
+    return replace(handover, pending=frozenset(calls)), calls
 
 
 def abandoned(handover: Handover, held: Container[Target] = ()) -> Step:
@@ -149,11 +174,11 @@ def abandoned(handover: Handover, held: Container[Target] = ()) -> Step:
 
 def _marked_in_vain(handover: Handover) -> Iterator[Target]:
     """Victims that are marked, or about to be, and not evicted; no group of which a pod was evicted."""
-    if handover.stage is Stage.NOMINATED:
+    if handover.stage is Stage.NOMINATED or not handover.evicts_later:
         return
-    yield from (v for v in handover.victims if handover.evicts_yet(v) and v not in handover.gone)
-    if handover.stage is Stage.MARKING:
-        yield from (group for group in handover.marks if group not in handover.gone)
+    yield from (victim for victim in handover.victims if victim not in handover.gone)
+    if handover.stage is Stage.COMMITTING:
+        yield from handover.marks
 
 
 def _onwards(handover: Handover) -> Step:
@@ -175,7 +200,7 @@ def _entered(handover: Handover, stage: Stage) -> Step:
     """What a stage begins with; one that has nothing to wait for is over at once."""
     calls = tuple(_CALLS[stage](handover)) if stage in _CALLS else ()
     handover = replace(handover, stage=stage, pending=frozenset(calls))
-    reported = _reported_on_preemptor(handover) if stage is Stage.TAKING_ALONG else ()
+    reported = _reported_on_preemptor(handover) if stage is Stage.EVICTING else ()
     handover, effects = _onwards(handover)
     return handover, (*calls, *effects, *reported)
 
@@ -185,35 +210,46 @@ def _nominations(handover: Handover) -> Iterator[Effect]:
 
 
 def _marks(handover: Handover) -> Iterator[Effect]:
-    targets = (*handover.victims, *handover.marks)
-    return (_mark(target, handover) for target in targets if target not in handover.gone)
+    return (_mark(victim, handover) for victim in handover.victims if victim not in handover.gone)
 
 
-def _evictions_along(handover: Handover) -> Iterator[Effect]:
-    return (Evict(v) for v in handover.victims if v in handover.elsewhere and v not in handover.gone)
+def _commitments(handover: Handover) -> Iterator[Effect]:
+    return (_mark(group, handover) for group in handover.marks)
 
 
 def _evictions(handover: Handover) -> Iterator[Effect]:
-    return (Evict(v) for v in handover.victims if v not in handover.elsewhere and v not in handover.gone)
+    return (Evict(victim) for victim in handover.victims if victim not in handover.gone)
 
 
 _CALLS: Mapping[Stage, Callable[[Handover], Iterator[Effect]]] = {
     Stage.NOMINATED: _nominations,
     Stage.MARKING: _marks,
-    Stage.TAKING_ALONG: _evictions_along,
+    Stage.COMMITTING: _commitments,
     Stage.EVICTING: _evictions,
 }
 
 
 def _mark(target: Target, handover: Handover) -> SetCondition:
-    kind = handover.preemptor.kind.lower()
-    text = f"{_OURS}preempting to accommodate a higher priority {kind} (decision {handover.id})"
+    return mark(target, mark_text(handover))
+
+
+def mark(target: Target, text: str) -> SetCondition:
     return SetCondition(target, MARK, "True", MARK_REASON, text)
+
+
+def mark_text(handover: Handover) -> str:
+    kind = handover.preemptor.kind.lower()
+    return f"{_OURS}preempting to accommodate a higher priority {kind} (decision {handover.id})"
 
 
 def is_marked(thing: Pod | PodGroup) -> bool:
     """Whether we are about to evict it, and have not yet."""
     return thing.metadata.deletion_timestamp is None and any(map(_is_mark, thing.status.conditions))
+
+
+def shown_mark(thing: Pod | PodGroup) -> str:
+    """The text of the mark that we set on it, terminating or not; empty if it has none."""
+    return next((c.message for c in thing.status.conditions if _is_mark(c)), "")
 
 
 def _is_mark(condition: Condition) -> bool:
@@ -223,6 +259,11 @@ def _is_mark(condition: Condition) -> bool:
 
 def unmark(target: Target) -> SetCondition:
     return SetCondition(target, MARK, "False", "PreemptionAbandoned", "the preemption was called off")
+
+
+def outlived(group: Target) -> SetCondition:
+    """The mark of a group that runs, whether its earlier pods were evicted or not."""
+    return SetCondition(group, MARK, "False", "PreemptionOver", "no pod of the group is being preempted")
 
 
 def _reported(victim: Target, handover: Handover) -> Announce:
@@ -241,12 +282,15 @@ def reported_again(pod: Pod) -> Announce | None:
     """Re-emits Preempted for a terminating victim: the previous leader may have died before announcing it."""
     if pod.metadata.deletion_timestamp is None:
         return None
-    messages = (c.message for c in pod.status.conditions if _is_mark(c))
-    found = next(filter(None, map(_MARK_TEXT.fullmatch, messages)), None)
+    meta = pod.metadata
+    return reported_without_plan(Target("Pod", meta.namespace, meta.name, meta.uid), shown_mark(pod))
+
+
+def reported_without_plan(target: Target, text: str) -> Announce | None:
+    """What a victim is told if its plan is not known any more. ``text``: of its mark."""
+    found = _MARK_TEXT.fullmatch(text)
     if found is None:
         return None
-    meta = pod.metadata
-    target = Target("Pod", meta.namespace, meta.name, meta.uid)
     note = f"Preempted by a higher priority {found['kind']} (decision {found['id']})"
     return Announce(target, Tone.NORMAL, "Preempted", "Preempting", note, once=found["id"])
 
@@ -254,6 +298,6 @@ def reported_again(pod: Pod) -> Announce | None:
 def _reported_on_preemptor(handover: Handover) -> tuple[Effect, ...]:
     nodes = dict(handover.victim_nodes)
     victims = [victim for victim in handover.victims if victim not in handover.gone]
-    text = giving_way_text(by_node(nodes[victim] for victim in victims if victim in nodes))
+    text = preempting_text(by_node(nodes[victim] for victim in victims if victim in nodes))
     note = f"{text} (decision {handover.id})"
     return (Announce(handover.preemptor, Tone.NORMAL, "Preempting", "Preempting", note),) if text else ()

@@ -20,7 +20,7 @@ from reprieve.model.resizing import resize_reason
 from reprieve.model.resources import Amounts, Problems, node_capacity
 from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod, compile_pod
-from reprieve.scheduler.changes import Change
+from reprieve.scheduler.queueing_hints import Change
 
 Changes = frozenset[Change]
 

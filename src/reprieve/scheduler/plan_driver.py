@@ -1,12 +1,15 @@
-"""How open plans go on when their effects end, when pods leave, and when nobody needs them any more."""
+"""How open plans go on when their calls are answered, when pods leave, and when they are called off.
+
+A call may be answered after its plan was called off, its victim may vanish before the answer, and one pod
+may be the victim of two plans. So each answer is first matched with the plan that waits for it, or with none.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.objects import Pod
-from reprieve.scheduler.changes import Change
-from reprieve.scheduler.current_context import reason_not_to_evict
+from reprieve.scheduler import unit_driver
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.explanation import failure_text
@@ -16,13 +19,18 @@ from reprieve.scheduler.handover import (
     Step,
     abandoned,
     acknowledged,
+    joined,
     leaves_by_itself,
+    mark_text,
+    outlived,
     unmark,
     vanished,
 )
+from reprieve.scheduler.last_look import last_look
 from reprieve.scheduler.plan_records import EndReason
+from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
-from reprieve.scheduler.targets import pod_target
+from reprieve.scheduler.targets import group_target, pod_target
 
 _REASONS: Mapping[type[Effect], EndReason] = {
     Nominate: EndReason.NOMINATION_FAILED,
@@ -39,16 +47,23 @@ class _Failure:
 
 
 def _step(state: State, key: DemandKey, before: Handover, step: Step, now: float) -> tuple[Effect, ...]:
-    """A plan goes on; the preemptor is looked at again when calls are over, and when all are gone."""
+    """A plan goes on; its demand is decided again when the calls are over, and when all victims are gone."""
     handover, effects = step
-    evicts = before.evicts_later and any(isinstance(effect, Evict) for effect in effects)
-    if evicts and (reason := reason_not_to_evict(state, key, before, now)) is not None:
-        return tuple(plan_anew(state, key, reason, now))
+    if before.evicts_later and any(isinstance(effect, Evict) for effect in effects):
+        look = last_look(state, key, handover, now)
+        if look.reason is not None:
+            return tuple(plan_anew(state, key, look.reason, now))
+        if look.is_new_to(handover):
+            handover, effects = joined(handover, look.joined, look.groups)
+        else:
+            state.plan_log.grew(key, look.units.values(), dict(handover.victim_nodes))
+            for unit, pods in look.units.items():
+                unit_driver.begin(state, unit, mark_text(handover), pods)
     state.plans.keep(key, handover)
     state.plan_log.went_on(key, handover, now)
     for effect in effects:
         if isinstance(effect, Evict):
-            state.terminating.begin(effect.target, now)
+            state.ledger.terminating.begin(effect.target, now)
             state.plan_log.evicts(key, effect.target)
     if handover.stage is Stage.READY:
         state.queue.again(key)
@@ -60,26 +75,30 @@ def _step(state: State, key: DemandKey, before: Handover, step: Step, now: float
 def went_well(state: State, effect: Effect, now: float) -> tuple[Effect, ...]:
     key = state.plans.answered(effect)
     handover = state.plans.of(key) if key is not None else None
+    accepted = tuple(unit_driver.accepted(state, effect.target)) if isinstance(effect, Evict) else ()
     if key is None or handover is None:
-        return ()
-    return _step(state, key, handover, acknowledged(handover, effect), now)
+        return (*accepted, *unit_driver.answered(state, effect, now))
+    return (*accepted, *_step(state, key, handover, acknowledged(handover, effect), now))
 
 
 def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator[Effect]:
-    """Nothing further is evicted; the demand is in line again, and told why."""
+    """The plan is called off; the demand is queued again, and its pods are told why.
+
+    A whole unit of which pods are evicted already is finished all the same.
+    """
     key = state.plans.answered(effect)
     if isinstance(effect, Evict):
         stays(state, effect.target)
         state.preemption_backoff.refused(effect.target, now)
         state.plan_log.refused(effect.target, key)
+    yield from unit_driver.refused(state, effect, error, now)
     if key is not None:
         yield from _failed(state, key, _Failure(_REASONS[type(effect)], effect.target, error), now)
         state.queue.retry(key, now)
     if isinstance(effect, Evict):
-        marks = _unused_marks(state)
-        yield from map(unmark, sorted(m for m in marks if m == effect.target or m.kind != "Pod"))
+        yield from map(unmark, {effect.target} & _unused_marks(state))
     elif isinstance(effect, Nominate) and not effect.node:
-        state.lingering.add(effect.target)
+        state.ledger.nominations.linger(effect.target)
 
 
 def _failed(state: State, key: DemandKey, failure: _Failure, now: float) -> Iterator[Effect]:
@@ -90,26 +109,31 @@ def _failed(state: State, key: DemandKey, failure: _Failure, now: float) -> Iter
 
 
 def stays(state: State, pod: Target) -> None:
-    """Nobody asks it to go any more; it may be going all the same."""
+    """An eviction failed, or is not sent. The pod may leave all the same, for whatever other reason.
+
+    Two plans may evict one pod: then the answer to one call says nothing of the other, which is in flight.
+    """
     known = state.world.pod((pod.namespace, pod.name))
-    if known is None or known.pod.metadata.deletion_timestamp is None:
-        state.terminating.end(pod)
+    is_shown_leaving = known is not None and known.pod.metadata.deletion_timestamp is not None
+    if not is_shown_leaving and not state.plans.expects(Evict(pod)):
+        state.ledger.terminating.end(pod)
 
 
-def is_leaving(state: State, pod: Pod, now: float, *, is_new: bool) -> None:
-    """A pod is being deleted: nobody has to evict it, and it must be gone in time."""
+def is_leaving(state: State, pod: Pod, now: float, *, is_new: bool) -> Iterator[Effect]:
+    """A pod is being deleted, for whatever reason: it need not be evicted, and must be gone in time."""
     target, grace = pod_target(pod), pod.metadata.deletion_grace_period_seconds or 0
     goes = pod.metadata.deletion_timestamp if is_new else None  # it says when its grace is over
-    state.terminating.begin(target, now, grace, goes.timestamp() - grace if goes is not None else None)
+    state.ledger.terminating.begin(target, now, grace, goes.timestamp() - grace if goes is not None else None)
     for key, handover in state.plans.concerned(target):
         state.plans.keep(key, leaves_by_itself(handover, target))
+    yield from unit_driver.accepted(state, target)
 
 
 def never_left(state: State, now: float) -> Iterator[Effect]:
-    """Who should be gone by now is not counted on any longer."""
-    for pod in state.terminating.overdue(now):
+    """The room of pods that should be gone by now is not counted on any longer."""
+    for pod in state.ledger.terminating.overdue(now):
         waiting = [key for key, plan in state.plans.concerned(pod) if plan.needs_gone(pod)]
-        error = f"it has not left within {state.terminating.patience:g} s"
+        error = f"it has not left within {state.ledger.terminating.patience:g} s"
         if waiting:
             note = f"{error} of being asked to; its room is not counted on any more"
             yield Announce(pod, Tone.WARNING, "PreemptionStuck", "Preempting", note)
@@ -120,36 +144,53 @@ def never_left(state: State, now: float) -> Iterator[Effect]:
 def swept(state: State, now: float) -> Iterator[Effect]:
     """Clears what is left from an earlier run, or could not be cleared at its time."""
     marks = _unused_marks(state)
-    lingering = {pod for pod in state.lingering if _lingers(state, pod)}
-    state.lingering = lingering
-    if state.plans.is_time_to_sweep(now, litter=bool(marks or lingering)):
-        yield from map(unmark, sorted(marks))
+    nominations = state.ledger.nominations
+    for pod in nominations.lingering:
+        if not _lingers(state, pod):
+            nominations.cleared(pod)
+    lingering = nominations.lingering
+    if state.ledger.sweep.is_due(now, leftovers=bool(marks or lingering)):
+        yield from (unmark(mark) if mark.kind == "Pod" else outlived(mark) for mark in sorted(marks))
         yield from (Nominate(pod, "") for pod in sorted(lingering))
 
 
 def _unused_marks(state: State) -> set[Target]:
-    """A group that went keeps its mark, until it runs again."""
+    """A group that went keeps its mark, until it runs again; a unit that is being evicted keeps all."""
     unused = state.plans.unused_marks()
+    unused = unused - _marks_of_units(state) if unused else unused
     return {mark for mark in unused if mark.kind == "Pod" or state.runs_on(mark)}
+
+
+def _marks_of_units(state: State) -> set[Target]:
+    """The pods and the groups of units whose eviction has begun."""
+    units = state.ledger.unit_evictions
+    groups = map(state.world.groups.group, {one.group for one in units})
+    return {*(one.pod for one in units), *(group_target(group) for group in groups if group is not None)}
 
 
 def _lingers(state: State, pod: Target) -> bool:
     known = state.world.pod((pod.namespace, pod.name))
     shown = known is not None and pod_target(known.pod) == pod and known.pod.status.nominated_node_name
-    return bool(shown) and pod not in state.nominated and state.ledger.of(pod) is None
+    return bool(shown) and pod not in state.ledger.nominations and pod not in state.ledger.assumed
 
 
 def has_left(state: State, target: Target, now: float) -> Iterator[Effect]:
-    state.plans.lost(target)
+    state.ledger.victims.lost(target)
+    yield from gives_no_room(state, target, now)
+
+
+def gives_no_room(state: State, target: Target, now: float) -> Iterator[Effect]:
+    """A victim is gone, or lost the place that it was promised: plans go on without it."""
     state.preemption_backoff.lost(target)
-    state.terminating.end(target)
+    state.ledger.terminating.end(target)
+    yield from unit_driver.gone(state, target)
     for key, handover in state.plans.concerned(target):
         yield from _step(state, key, handover, vanished(handover, target), now)
 
 
 def lost_room(state: State, node: str, now: float) -> Iterator[Effect]:
-    """Nobody waits for a node that is no more."""
-    for key in dict.fromkeys(state.parts[pod] for pod, name in state.nominated.items() if name == node):
+    """A node is gone: demands that wait for room on it plan anew."""
+    for key in dict.fromkeys(state.ledger.parts[one.pod] for one in state.ledger.nominations.on(node)):
         yield from plan_anew(state, key, EndReason.NODE_GONE, now)
 
 
@@ -159,21 +200,28 @@ def plan_anew(state: State, key: DemandKey, reason: EndReason, now: float) -> It
 
 
 def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tuple[Effect, ...]:
-    """The preemptor has its place, is gone, or must plan anew: what is not yet done is not done."""
-    waiting = [pod for pod in state.nominated if state.parts[pod] == key]
+    """The demand has its place, is gone, or must plan anew: what was not sent yet is not sent.
+
+    A whole unit whose first delete was sent is finished without the plan, and keeps its marks.
+    Its nominations end with the plan, here and at once. Clearing what the pods show is a call, and may fail.
+    """
+    waiting = [nomination.pod for nomination in state.ledger.nominated(key)]
     state.unreserve(waiting, key, now)
     withdrawn = tuple(Nominate(pod, "") for pod in waiting)
     handover = state.plans.drop(key)
     if handover is None:
         return withdrawn
     state.plan_log.ended(key, reason, now)
-    return (*withdrawn, *abandoned(handover, state.plans.needed())[1])
+    return (*withdrawn, *abandoned(handover, state.plans.needed() | _marks_of_units(state))[1])
 
 
 def without_vain_evictions(state: State, effects: Iterable[Effect]) -> Iterator[Effect]:
-    """Nobody is evicted for a plan that was called off in the same breath, or has left in it."""
+    """Drops evictions whose plan was called off, or whose victim left, within the same batch of events.
+
+    Not those of whole units: the mark on the group is acknowledged, and a new leader would go on, too.
+    """
     for effect in effects:
-        if not isinstance(effect, Evict):
+        if not isinstance(effect, Evict) or effect.target in state.ledger.unit_evictions:
             yield effect
         elif state.plans.take_back(effect):
             stays(state, effect.target)
@@ -188,7 +236,7 @@ def without_vain_evictions(state: State, effects: Iterable[Effect]) -> Iterator[
 def wake_others(
     state: State, changes: Collection[Change], now: float, pod: Target, nodes: Collection[str]
 ) -> None:
-    """Of those who wait for this very pod to go, nobody is woken before the last of them is gone."""
+    """Demands that wait for this pod to go are not woken before the last pod that they wait for is gone."""
     held = state.plans.waiting_for(pod) if changes else ()
     for change in changes:
         state.queue.wake(change, now, held, nodes)

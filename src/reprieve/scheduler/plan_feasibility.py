@@ -3,15 +3,19 @@
 Also which pods must be gone before the demand can be where its plan puts it.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 
 from reprieve.model.columns import Ints
+from reprieve.model.effects import Target
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.place import Placement, with_promises
+from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.plan import Plan
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.reprieve import holds, pods_that_matter
 from reprieve.scheduler.decision_context import DecisionContext
 from reprieve.scheduler.handover import Handover
@@ -47,15 +51,41 @@ def _going(context: DecisionContext, plan: Plan) -> Ints:
     return np.union1d(context.leaving, np.array(victims, np.int64))
 
 
-def still_feasible(context: DecisionContext, handover: Handover) -> bool:
-    """Whether the pods could be on the nodes they wait for once all pods that have to go are gone."""
+def excess_of(
+    context: DecisionContext, policy: Policy, victims: Collection[Target], paid: Collection[Target]
+) -> dict[str, int]:
+    """The budgets that are exceeded if these pods are evicted, and by how many pods.
+
+    ``paid``: pods that were on their way when the plan was made. Those that were chosen since were weighed
+    with this plan in mind: they are not held against it.
+    """
+    view, in_flight = without(context.view, context.leaving), set(context.charged)
+    going = set(rows_of(view, victims))
+    counted = {row for row in rows_of(view, paid) if row in going or row in in_flight}
+    found = {}
+    for stock in policy.stocks(paid_for(view, sorted(counted))):
+        excess = sum(bool(stock.pods[row]) for row in going) - max(0, stock.budget.allowed)
+        if excess > 0:
+            found[f"{stock.budget.namespace}/{stock.budget.name}"] = excess
+    return found
+
+
+def still_feasible(context: DecisionContext, handover: Handover, joined: Collection[Target] = ()) -> bool:
+    """Whether the pods could be on the nodes they wait for once all pods that have to go are gone.
+
+    ``joined``: pods that have to go as well.
+    """
     view = with_promises(context.view, context.promised_before)
     going = rows_of(view, (victim for victim in handover.victims if victim not in handover.gone))
+    going += rows_of(view, joined)
     view = without(view, np.union1d(context.leaving, np.array(going, np.int64)))
-    nodes = {target_at(view, row): NOWHERE for row in context.demand.pods}
-    if any(pod not in nodes or name not in view.nodes.rows for pod, name in handover.places):
+    position = {target_at(view, row): i for i, row in enumerate(context.demand.pods)}
+    if any(pod not in position or name not in view.nodes.rows for pod, name in handover.places):
         return False  # it was made for a pod that does not wait any more, or for a node that is gone
     if len(handover.places) < context.demand.needed:
         return False  # more pods are needed than when it was made
-    nodes.update((pod, view.nodes.rows[name]) for pod, name in handover.places)
-    return holds(context.demand, Placement(tuple(nodes.values())), view, context.profile)
+    nodes = [NOWHERE] * len(context.demand.pods)
+    for pod, name in handover.places:
+        nodes[position[pod]] = view.nodes.rows[name]
+    placement = Placement(tuple(nodes), tuple(position[pod] for pod, _ in handover.places))
+    return holds(context.demand, placement, view, context.profile)

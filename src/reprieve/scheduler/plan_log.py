@@ -35,7 +35,7 @@ class _Plan:
     preemptor: Preemptor
     victims: int
     opened: float
-    rooms: Mapping[Target, frozenset[str]]  # victims, and the nodes on which pods of their unit ran
+    rooms: dict[Target, frozenset[str]]  # victims, and the nodes on which pods of their unit ran
     placed_before: frozenset[Target]  # pods of the preemptor that had their node when the plan was opened
     stage: Stage = Stage.NOMINATED
     is_open: bool = True
@@ -111,6 +111,10 @@ class PlanLog:
         plan = self._plans[key][-1]
         plan.evicted[victim] = None
         self._sent.append((key, plan, victim))
+
+    def grew(self, key: DemandKey, units: Iterable[Collection[Target]], nodes: Mapping[Target, str]) -> None:
+        """Units are about to be evicted as they are now: pods may have joined them."""
+        self._plans[key][-1].rooms.update(_rooms(units, nodes))
 
     def unsent(self, victim: Target) -> None:
         """An eviction of this step is not sent after all: a verdict that was reached meanwhile is void."""

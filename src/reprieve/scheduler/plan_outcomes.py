@@ -51,15 +51,15 @@ def pod_settled(state: State, key: DemandKey, pod: Target, now: float) -> None:
 
 def demand_settled(state: State, key: DemandKey, now: float) -> None:
     """If no pod is left that waits or is to be bound, no evicted pod can be of use any more."""
-    if state.plan_log.remembers(key) and key not in state.parts.values():
+    if state.plan_log.remembers(key) and not state.ledger.parts.pods(key):
         state.plan_log.lost(key, now)
 
 
 def _waits_for_nodes(state: State, key: DemandKey) -> bool:
     """Whether a plan for the demand is open, or one of its pods is nominated or assumed."""
-    pods = (pod for pod, other in state.parts.items() if other == key)
+    ledger = state.ledger
     return state.plans.of(key) is not None or any(
-        pod in state.nominated or state.ledger.of(pod) is not None for pod in pods
+        pod in ledger.nominations or pod in ledger.assumed for pod in ledger.parts.pods(key)
     )
 
 

@@ -54,6 +54,7 @@ class EndReason(StrEnum):
         "PreemptionForbidden"  # the node of a pod that wants to grow forbids evictions for it
     )
     TOLERATIONS_CHANGED = "TolerationsChanged"  # a priority class changed: victims may be protected by now
+    VICTIMS_CHANGED = "VictimsChanged"  # victims are protected by now, or exceed a budget that they did not
     NOMINATION_FAILED = "NominationFailed"
     MARK_FAILED = "MarkFailed"
     EVICTION_FAILED = "EvictionFailed"

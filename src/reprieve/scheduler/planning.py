@@ -14,6 +14,7 @@ from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
+from reprieve.placement.effort import NO_EFFORT
 from reprieve.placement.place import Placement, Unplaceable, with_promises
 from reprieve.placement.reasons import NO_CODES, Code
 from reprieve.preemption.budgets import paid_for
@@ -67,13 +68,15 @@ def _best_plans(
     context: DecisionContext, demand: Demand, policy: Policy, gangs: GangStrategy, now: float
 ) -> Weighed:
     """Without victims, if pods that leave anyway make enough room."""
-    emptied, policy = without(context.view, context.leaving), sparing(policy, context.stuck, context.staying)
-    unplaced = place_together(demand, emptied, context.profile, policy.choose, context.promised)
+    leaving, policy = context.leaving, sparing(policy, context.stuck, context.staying)
+    emptied = without(context.view, leaving)
+    tried = demand if len(leaving) else replace(demand, effort=NO_EFFORT)  # if none leave, it was searched
+    unplaced = place_together(tried, emptied, context.profile, policy.choose, context.promised)
     if isinstance(unplaced, Placement):
         return Weighed((Plan("", unplaced, (), (), 0, pods=demand.pods),))
     if context.restrained is not None:
         return Weighed(refusal=NoPlan(Why.IN_VAIN, retry_at=context.restrained))
-    view = paid_for(with_promises(emptied, context.promised), context.in_flight)
+    view = paid_for(with_promises(emptied, context.promised), context.charged)
     question = Question(demand, view, unplaced.survey, context.profile, policy)
     find = counting_on(context.in_flight)
     if len(demand.pods) > 1:

@@ -1,32 +1,29 @@
-"""The plans under way: whom they concern, which of them an answer is for, and whose marks nobody needs.
+"""The plans that are being carried out: which of them an answer is for, and which pods they need gone.
 
-Knows how a plan goes on only from ``handover``, and nothing of queues or snapshots.
+How a plan goes on is known only from ``handover``. The calls that a plan leaves behind when it is called
+off, and the marks that the cluster shows, are in the ledger: plans read it, and it knows nothing of plans.
+Nothing here knows queues or snapshots.
 """
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.objects import Pod, PodGroup
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.handover import Handover, is_marked
-
-_SWEEP_AFTER = 30.0  # seconds; who takes over from a scheduler that died has made its plans by then
+from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.ledger.victims import Victims
 
 
 class Plans:
-    def __init__(self) -> None:
+    def __init__(self, victims: Victims) -> None:
         self._plans: dict[DemandKey, Handover] = {}
-        self._strays: Counter[Effect] = Counter()  # sent for plans that were called off since
-        self._marked: set[Target] = set()  # pods and groups that are marked, by us or by whom we replace
-        self._sweep_at: float | None = None
+        self._victims = victims
 
     def __len__(self) -> int:
         return len(self._plans)
 
     def __iter__(self) -> Iterator[tuple[DemandKey, Handover]]:
-        """A plan may be changed or dropped on the way."""
+        """The caller may change or drop plans meanwhile."""
         return iter(list(self._plans.items()))
 
     def of(self, key: DemandKey) -> Handover | None:
@@ -37,15 +34,16 @@ class Plans:
         self._plans[key] = handover
 
     def drop(self, key: DemandKey) -> Handover | None:
+        """Calls off a plan. Its calls cannot be taken back: they will be answered, and for no plan."""
         handover = self._plans.pop(key, None)
         if handover is not None:
-            self._strays.update(handover.pending)
+            self._victims.stray(handover.pending)
         return handover
 
     # --- answers ---
 
     def answered(self, effect: Effect) -> DemandKey | None:
-        """The plan that waited for this, and does not any more."""
+        """The plan that waited for this call; it does not any more."""
         key = self._sender(effect)
         if key is not None:
             plan = self._plans[key]
@@ -53,29 +51,29 @@ class Plans:
         return key
 
     def must_know(self, effect: Effect) -> bool:
-        """Whether an answer that was lost has to be asked for again."""
+        """Whether a plan waits for an answer that was lost, so that the call has to be sent again."""
         return self._sender(effect) is not None
 
     def _sender(self, effect: Effect) -> DemandKey | None:
-        """On one object, what was sent first ends first: so answers to what was sent in vain come before."""
-        if effect in self._strays:
-            self._strays -= Counter((effect,))  # those of which none is left are not kept
+        """Calls on one object are answered in the order in which they were sent: so the stray one first."""
+        if self._victims.is_stray(effect):
+            self._victims.forget(effect)
             return None
         asking = ((key, plan.pending) for key, plan in self._plans.items() if plan.pending)
         return next((key for key, pending in asking if effect in pending), None)
 
     def take_back(self, effect: Effect) -> bool:
-        """Whether it is for a plan that was called off since: then it is not sent, and no answer comes."""
-        if effect not in self._strays or effect.target in self.needed():
+        """Whether the plan was called off before the call was sent: then it is not sent, and not answered."""
+        if not self._victims.is_stray(effect) or effect.target in self.needed():
             return False
-        self._strays -= Counter((effect,))
+        self._victims.forget(effect)
         return True
 
     def expects(self, effect: Effect) -> bool:
-        """Whether an answer to this will be for somebody, be it in vain."""
-        return effect in self._strays or any(effect in plan.pending for plan in self._plans.values())
+        """Whether an answer to this call is counted on, by a plan or as a stray one."""
+        return self._victims.is_stray(effect) or any(effect in p.pending for p in self._plans.values())
 
-    # --- whom they concern ---
+    # --- victims ---
 
     def concerned(self, target: Target) -> list[tuple[DemandKey, Handover]]:
         return [(key, plan) for key, plan in self._plans.items() if plan.is_open and plan.concerns(target)]
@@ -86,43 +84,20 @@ class Plans:
         return {key for key, plan in plans if plan.waits_for(pod)}
 
     def needed(self) -> set[Target]:
-        """Whoever has to go for an open plan."""
+        """The pods and groups that have to go for an open plan."""
         plans = [plan for plan in self._plans.values() if plan.is_open]
         return {target for plan in plans for target in (*plan.victims, *plan.marks)}
 
+    def victims(self) -> set[Target]:
+        """Pods that were chosen by plans."""
+        return set[Target]().union(*(plan.victims for plan in self._plans.values()))
+
     def victims_in_flight(self) -> set[Target]:
-        """Pods that are going to be evicted: chosen by a plan, or marked."""
-        marked = {target for target in self._marked if target.kind == "Pod"}
-        return marked.union(*(plan.victims for plan in self._plans.values()))
+        """Pods that are going to be evicted: chosen by a plan, or marked, be it by a predecessor."""
+        marked = {target for target in self._victims.marked if target.kind == "Pod"}
+        return marked | self.victims()
 
-    # --- marks ---
-
-    def saw(self, thing: Pod | PodGroup) -> None:
-        meta = thing.metadata
-        target = Target(type(thing).__name__, meta.namespace, meta.name, meta.uid)
-        if is_marked(thing):
-            self._marked.add(target)
-        else:
-            self._marked.discard(target)
-
-    def lost(self, target: Target) -> None:
-        self._marked.discard(target)
-
-    def unused_marks(self) -> set[Target]:
-        return self._marked - self.needed() if self._marked else self._marked
-
-    def is_time_to_sweep(self, now: float, *, litter: bool) -> bool:
-        """Litter lies for a while, in case somebody needs it."""
-        due = self._sweep_at is not None and now >= self._sweep_at
-        if not litter or due:
-            self._sweep_at = None
-        if litter and self._sweep_at is None:
-            self._sweep_at = now + _SWEEP_AFTER
-        return litter and due
-
-    def next_time(self) -> float | None:
-        return self._sweep_at
-
-    def shift(self, seconds: float) -> None:
-        """The clock was put back."""
-        self._sweep_at = None if self._sweep_at is None else self._sweep_at + seconds
+    def unused_marks(self) -> Set[Target]:
+        """Marks that no open plan needs."""
+        marked = self._victims.marked
+        return marked - self.needed() if marked else marked

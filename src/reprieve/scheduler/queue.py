@@ -3,14 +3,14 @@
 Times are arguments, and nothing is decided here.
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heappop, heappush
 from typing import TypeVar
 
-from reprieve.scheduler.changes import AT_ONCE, LOCAL, Change
 from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.queueing_hints import AT_ONCE, LOCAL, Change
 from reprieve.supervision.quarantine import pause_after
 
 NO_CHANGES: frozenset[Change] = frozenset()
@@ -79,6 +79,9 @@ class Queue:
         self._held: set[DemandKey] = set()
         self._expecting: set[DemandKey] = set()  # demands that may be decided before their backoff is over
         self._tickets = 0
+
+    def __iter__(self) -> Iterator[DemandKey]:
+        yield from self._entries
 
     def __contains__(self, key: DemandKey) -> bool:
         return key in self._entries

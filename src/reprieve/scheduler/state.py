@@ -1,18 +1,18 @@
 """All that the scheduler remembers, and the small steps that keep its parts in agreement.
 
-What follows from events is decided elsewhere: ``enqueueing`` (demands), ``binding`` (pods that have a place),
-``plan_driver`` (open plans), ``deciding``.
+The world mirrors what the cluster shows, the ledger keeps what was promised and is not shown yet, the queue
+orders demands, and plans are being carried out. What follows from events is decided elsewhere: ``enqueueing``
+(demands), ``binding`` (pods that have a place), ``plan_driver`` (open plans), ``deciding``.
 """
 
 from collections.abc import Iterable, Iterator
 from math import inf
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.groups import GroupKey
-from reprieve.model.objects import Node, Pod
+from reprieve.model.groups import GroupKey, group_key
+from reprieve.model.objects import Node, Pod, PodGroup
 from reprieve.preemption.policy import Resizes
 from reprieve.preemption.toleration import toleration_of
-from reprieve.scheduler.changes import Change
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import (
     NotYet,
@@ -22,17 +22,21 @@ from reprieve.scheduler.demands import (
     requester_of,
 )
 from reprieve.scheduler.equivalence import RememberedRefusal
-from reprieve.scheduler.incomplete_gangs import IncompleteGangs
-from reprieve.scheduler.ledger import Assumed, Ledger, Promise
+from reprieve.scheduler.group_runs import GroupRuns
+from reprieve.scheduler.handover import Stage, is_marked
+from reprieve.scheduler.late_gang_reports import LateGangReports
+from reprieve.scheduler.ledger import Ledger
+from reprieve.scheduler.ledger.assumed import Assumed, Promise
+from reprieve.scheduler.ledger.unit_evictions import UnitPod
 from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Queue
+from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.set_aside import SchedulerFailure, SetAsideEvents
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.status_reporter import StatusReporter
-from reprieve.scheduler.targets import pod_target
-from reprieve.scheduler.terminating import TerminatingPods
+from reprieve.scheduler.targets import group_target, pod_target
 from reprieve.scheduler.tombstones import Tombstones
 from reprieve.scheduler.unknown_outcomes import UnknownOutcomes
 from reprieve.scheduler.world import World
@@ -41,22 +45,21 @@ from reprieve.scheduler.world import World
 class State:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.world = World()
-        self.ledger = Ledger()
+        self.ledger = Ledger(settings.stuck_victim_seconds)
+        self.world = World(self.ledger.assumed, self.ledger.budget_lag)
         self.queue = Queue(settings.backoff)
-        self.plans = Plans()
+        self.plans = Plans(self.ledger.victims)
         self.plan_log = PlanLog()
-        self.nominated: dict[Target, str] = {}  # pods that wait for a node, and which
-        self.parts: dict[Target, DemandKey] = {}  # pods that wait, and the demand they are part of
-        self.faults: dict[Target, str] = {}  # pods whose spec we cannot honour
+        self.faults: dict[Target, str] = {}  # pods whose spec cannot be honoured
         self.reporter = StatusReporter()
-        self.lingering: set[Target] = set()  # pods that may still show a node they do not wait for any more
-        self.terminating = TerminatingPods(settings.stuck_victim_seconds)
-        self.incomplete_gangs = IncompleteGangs()
+        self.late_gangs = LateGangReports()
+        self.group_runs = GroupRuns()
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
         self.unknown_outcomes: UnknownOutcomes[Effect] = UnknownOutcomes()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
+        self.held_units: frozenset[str] = frozenset()  # whose waiting pods were told to wait
+        self.rerun: set[GroupKey] = set()  # groups of which pods were bound or are being deleted since
         self.set_aside = SetAsideEvents()
         self.failures: list[SchedulerFailure] = []  # those of the last step
         self.refused: RememberedRefusal | None = None  # the last decision, if that was one
@@ -64,7 +67,7 @@ class State:
         self._now = -inf
 
     def notice(self, now: float) -> None:
-        """A clock may be put back: then everybody waits as long as he was to wait, and not longer."""
+        """The clock may be put back: then every wait lasts as long as it was meant to, and no longer."""
         if now < self._now:
             for timed in (*self._timed(), self.preemption_backoff, self.plan_log):
                 timed.shift(now - self._now)
@@ -76,19 +79,8 @@ class State:
 
     def _timed(
         self,
-    ) -> tuple[
-        Queue | Ledger | Plans | TerminatingPods | IncompleteGangs | UnknownOutcomes[Effect] | SetAsideEvents,
-        ...,
-    ]:
-        return (
-            self.queue,
-            self.ledger,
-            self.plans,
-            self.terminating,
-            self.incomplete_gangs,
-            self.unknown_outcomes,
-            self.set_aside,
-        )
+    ) -> tuple[Queue | Ledger | LateGangReports | UnknownOutcomes[Effect] | SetAsideEvents, ...]:
+        return self.queue, self.ledger, self.late_gangs, self.unknown_outcomes, self.set_aside
 
     def requester(self, key: DemandKey) -> Requester | NotYet | None:
         """The demand of this key as things stand; None if it needs nothing any more."""
@@ -110,7 +102,49 @@ class State:
             # The API server starts nothing there: a bind would fail, and evictions for it would be in vain.
             text = f"namespace {key.namespace} is being deleted, and nothing can start there"
             return NotYet(text, requester.pods)
+        group = group_key(requester.pods[0].pod) if key.kind is not DemandKind.RESIZE else None
+        if group is not None and self.is_being_preempted(group):
+            name = "/".join(group)
+            text = f"PodGroup {name} is being preempted: its pods start when all preempted pods are gone"
+            return NotYet(text, requester.pods)
         return None
+
+    # --- whole units that are being evicted ---
+
+    def unit_of(self, group: GroupKey | None) -> str | None:
+        """The name of the unit that the pods of a group are evicted with; None if each goes alone."""
+        found = self.world.groups.tree().unit(group)
+        return found[0] if found is not None else None
+
+    def groups_of(self, unit: str) -> list[GroupKey]:
+        return sorted(key for key in self.world.groups.tree().pod_groups if self.unit_of(key) == unit)
+
+    def is_being_preempted(self, group: GroupKey) -> bool:
+        """Whether its pods without a node wait until all of its pods with one are gone."""
+        if not len(self.ledger.unit_evictions) and not self._committing():
+            return False
+        return self.unit_of(group) in self.units_held()
+
+    def units_held(self) -> frozenset[str]:
+        evictions = self.ledger.unit_evictions
+        begun = (unit for unit in evictions.units() if evictions.holds(unit, self.is_over))
+        return self._committing().union(begun)
+
+    def _committing(self) -> frozenset[str]:
+        """Units whose eviction is about to begin."""
+        plans = (plan for _, plan in self.plans if plan.stage is Stage.COMMITTING)
+        marks = {(mark.namespace, mark.name) for plan in plans for mark in plan.marks}
+        return frozenset(unit for unit in map(self.unit_of, marks) if unit is not None)
+
+    def is_over(self, one: UnitPod) -> bool:
+        """Whether a pod of a unit is not waited for: it is stuck, or stays, or its node is gone."""
+        pod = one.pod
+        gone = not self.world.node_of((pod.namespace, pod.name))
+        return gone or one.is_refused_for_good or self.ledger.terminating.is_stuck(pod)
+
+    def charged_victims(self) -> set[Target]:
+        """Pods whose eviction budgets are charged with: chosen by a plan, or part of a unit that goes."""
+        return self.plans.victims().union(one.pod for one in self.ledger.unit_evictions)
 
     def resizes(self, key: DemandKey) -> Resizes | None:
         """How a resize of the pod of this name becomes a demand; None if it does not."""
@@ -144,24 +178,30 @@ class State:
             self.queue.hasten(Change.CLOCKS, since + shortest)
 
     def settle(self, pod: Target, now: float) -> Assumed | None:
-        assumed = self.ledger.settle(pod)
-        if assumed is not None and assumed.steps:
-            shared = {step for other in self.ledger for step in other.steps}
-            self.wake(self.world.release(s for s in assumed.steps if s not in shared), now)
+        """Ends a promise. Volumes count as they are shown again, unless another promise shares the step."""
+        assumed = self.ledger.assumed.settle(pod)
+        if assumed is not None and not all(map(self.ledger.assumed.needs, assumed.steps)):
+            self.wake(self.world.volume_steps_changed(), now)
         return assumed
 
     def unreserve(self, pods: Iterable[Target], key: DemandKey, now: float) -> None:
-        """Room that nobody waits for any more: to others it is as if somebody had left."""
-        nodes = {self.nominated.pop(pod) for pod in pods if pod in self.nominated}
+        """Room that no pod waits for any more: to other demands it is as if a pod had left."""
+        withdrawn = map(self.ledger.nominations.withdraw, pods)
+        nodes = {nomination.node for nomination in withdrawn if nomination is not None}
         if nodes:
             self.queue.wake(Change.POD_LEFT, now, {key}, nodes)
+
+    def saw_mark(self, thing: Pod | PodGroup) -> None:
+        """The object shows a mark, or shows none any more."""
+        target = pod_target(thing) if isinstance(thing, Pod) else group_target(thing)
+        self.ledger.victims.saw(target, marked=is_marked(thing))
 
     def runs_on(self, group: Target) -> bool:
         """Whether pods of a group have their node, and none of them is leaving."""
         pods = map(self.world.pod, self.world.groups.members((group.namespace, group.name)))
         placed = [pod.pod for pod in pods if pod is not None and pod.pod.spec.node_name]
         return bool(placed) and not any(
-            pod.metadata.deletion_timestamp or pod_target(pod) in self.terminating for pod in placed
+            pod.metadata.deletion_timestamp or pod_target(pod) in self.ledger.terminating for pod in placed
         )
 
     def report(self, requester: Requester, text: str) -> Iterator[Effect]:
@@ -175,5 +215,5 @@ class State:
             yield from self.reporter.group_waits(group, text)
 
     def is_preparing(self, pod: Target) -> bool:
-        assumed = self.ledger.of(pod)
+        assumed = self.ledger.assumed.of(pod)
         return assumed is not None and assumed.state is Promise.PREPARING

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, Tone
 from reprieve.model.objects import PodGroup
+from reprieve.model.scheduled_times import NEVER, RUN_STARTED, run_started_at
 from reprieve.scheduler.targets import group_target
 
+_TIMESTAMPS = 1.0  # seconds; conditions have no finer ones
 _LONGEST_NOTE = 1024  # what a Kubernetes event may say
 _SCHEDULED, _DIVERGES = "PodGroupInitiallyScheduled", "PodsNotMatchingPriority"
+_INCOMPLETE = "PreemptionIncomplete"
 
 
 class StatusReporter:
@@ -18,12 +21,16 @@ class StatusReporter:
         self._reported: dict[Target, str] = {}
         self._without_event: set[Target] = set()  # pods that got the condition and no event
         self._diverging: dict[Target, str] = {}  # of the priorities in a group; empty: that they agree
+        self._incomplete: dict[Target, str] = {}  # pods that a preempted group keeps; empty: that it has none
+        self._runs: dict[Target, float] = {}  # when runs of groups started; NEVER: that none is going on
 
     def forget(self, target: Target) -> None:
         """The last report did not arrive, or does not hold any more."""
         self._reported.pop(target, None)
         self._without_event.discard(target)
         self._diverging.pop(target, None)
+        self._incomplete.pop(target, None)
+        self._runs.pop(target, None)
 
     def warn(self, target: Target, text: str) -> Iterator[Effect]:
         if self._is_news(target, text):
@@ -69,6 +76,19 @@ class StatusReporter:
     def is_scheduled(self, group: PodGroup) -> bool:
         return _is_true(group, _SCHEDULED) or self._reported.get(group_target(group)) == _SCHEDULED
 
+    def run(self, group: PodGroup, start: float | None) -> Iterator[Effect]:
+        """Since when a group runs; None: no run is going on, which is news only if one was."""
+        target, shown = group_target(group), run_started_at(group)
+        start = NEVER if start is None else start
+        reported, self._runs[target] = self._runs.get(target), start
+        if start in (reported, shown) or abs(shown - start) < _TIMESTAMPS:
+            return
+        if start == NEVER:
+            yield SetCondition(target, RUN_STARTED, "False", "NoPodRuns", "no pod of the group is bound")
+        else:
+            text = "as many pods as the group needs are bound"
+            yield SetCondition(target, RUN_STARTED, "True", "PodsBound", text, since=start)
+
     def divergence(self, group: PodGroup, text: str) -> Iterator[Effect]:
         """That pods of a group have other priorities than it; an empty text: that none has."""
         target = group_target(group)
@@ -81,6 +101,20 @@ class StatusReporter:
         else:
             agree = "all pods have the priority of the group"
             yield SetCondition(target, _DIVERGES, "False", "PrioritiesAgree", agree)
+
+    def preemption_incomplete(self, group: PodGroup, text: str) -> Iterator[Effect]:
+        """Which pods of a preempted group the API server does not let go; an empty text: none."""
+        target = group_target(group)
+        reported = self._incomplete.get(target, _true_message(group, _INCOMPLETE))
+        self._incomplete[target] = text
+        if reported == text:
+            return
+        if text:
+            note = text[:_LONGEST_NOTE]
+            yield SetCondition(target, _INCOMPLETE, "True", "EvictionRefused", note)
+            yield Announce(target, Tone.WARNING, _INCOMPLETE, "Preempting", note)
+        else:
+            yield SetCondition(target, _INCOMPLETE, "False", "EvictionsAccepted", "no eviction is refused")
 
     def _is_news(self, target: Target, text: str) -> bool:
         reported, self._reported[target] = self._reported.get(target), text

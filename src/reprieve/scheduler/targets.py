@@ -16,7 +16,8 @@ def group_target(group: PodGroup) -> Target:
 
 
 def target_at(view: Snapshot, row: int) -> Target:
-    return pod_target(view.pods.compiled[row].pod)
+    meta = view.pods.compiled[row].pod.metadata
+    return Target("Pod", meta.namespace, meta.name, meta.uid)
 
 
 def rows_of(view: Snapshot, pods: Iterable[Target]) -> list[int]:

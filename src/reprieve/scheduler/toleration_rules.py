@@ -4,8 +4,9 @@ The record stands for a feature gate: assembly chooses whether tolerations count
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from reprieve.model.groups import GroupKey, Groups
 from reprieve.model.objects import PriorityClass
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.plan import Plan
@@ -18,6 +19,7 @@ class TolerationRules:
     faults: Callable[[PriorityClass], tuple[TolerationFault, ...]]  # what is wrong with its annotations
     in_doubt: Callable[[Handover], bool]  # whether a plan is made anew when a class changes
     unprotected: Callable[[Snapshot, Plan], Iterator[tuple[int, str]]]  # victims (rows) whose class is gone
+    is_timed: Callable[[Groups, GroupKey], bool]  # whether a group has a clock, which its condition shows
 
 
 def _may_be_protected_now(handover: Handover) -> bool:
@@ -32,5 +34,14 @@ def _victims_without_class(view: Snapshot, plan: Plan) -> Iterator[tuple[int, st
             yield row, name
 
 
-HONOURED = TolerationRules(faults_of, _may_be_protected_now, _victims_without_class)
-IGNORED = TolerationRules(lambda _: (), lambda _: False, lambda _, __: iter(()))
+def _is_evicted_whole(groups: Groups, key: GroupKey) -> bool:
+    return groups.unit(key) is not None
+
+
+def _never(_: Groups, __: GroupKey) -> bool:
+    return False
+
+
+HONOURED = TolerationRules(faults_of, _may_be_protected_now, _victims_without_class, _is_evicted_whole)
+POD_BY_POD = replace(HONOURED, is_timed=_never)  # as the scheduler plugin: each pod has its own clock
+IGNORED = TolerationRules(lambda _: (), lambda _: False, lambda _, __: iter(()), _never)

@@ -18,7 +18,7 @@ from reprieve.model.volumes import SELECTED_NODE, is_bound
 from reprieve.placement.constraints.volumes import binding, bindings
 from reprieve.placement.demand import Ask
 from reprieve.placement.reasons import Reason
-from reprieve.scheduler.ledger import VolumeStep
+from reprieve.scheduler.ledger.assumed import VolumeStep
 
 Claims = Mapping[VolumeStep, PersistentVolumeClaim | None]  # what each step is for, as the cluster shows it
 
@@ -63,7 +63,7 @@ def are_bound(claims: Claims) -> bool:
 
 
 def shown(claims: Claims) -> frozenset[VolumeStep]:
-    """Which claims the cluster shows with the node we chose."""
+    """Which claims the cluster shows with the node that was chosen."""
     return frozenset(s for s, c in claims.items() if isinstance(s, SelectNode) and _node_of(c) == s.node)
 
 

@@ -1,7 +1,9 @@
 """The mirror of the cluster, kept event by event, and published as snapshots.
 
-It believes what it is shown, and what the scheduler assumes until it is shown otherwise. It knows nothing
-of queues or decisions; it says what a change could mean to those who wait.
+It believes what the cluster shows, and owns no promises: where a pod is promised to run, and what is
+promised of volumes, it reads from the ledger, and counts in its columns. It tells the ledger's budget lag
+which sights are new, since only the mirror knows which are outdated. The ledger knows nothing of the world.
+Neither knows queues or decisions; the world says what a change could mean to the demands that wait.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,11 +34,10 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.storage import KINDS as STORAGE_KINDS
 from reprieve.model.storage import InUse, Storage, volumes_in_use
 from reprieve.preemption.toleration import toleration_of
-from reprieve.scheduler.budget_lag import BudgetLag
-from reprieve.scheduler.changes import Change
 from reprieve.scheduler.group_mirror import GroupMirror
 from reprieve.scheduler.growable_columns import grown, published
-from reprieve.scheduler.ledger import VolumeStep
+from reprieve.scheduler.ledger.assumed import AssumedPods
+from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.node_rows import NodeRows
 from reprieve.scheduler.object_changes import (
     Changes,
@@ -51,14 +52,16 @@ from reprieve.scheduler.object_changes import (
     says_the_same,
 )
 from reprieve.scheduler.pod_rows import PodKey, PodRows
+from reprieve.scheduler.queueing_hints import Change
+from reprieve.scheduler.targets import pod_target
 from reprieve.scheduler.volumes import StorageMirror
 
 NONE: Changes = frozenset()
-_MANY_RESOURCES = 64  # then those that nobody names are looked for
+_MANY_RESOURCES = 64  # beyond that, resources that no pod and no node names are looked for
 
 
 class World:
-    def __init__(self) -> None:
+    def __init__(self, assumed: AssumedPods, budget_lag: BudgetLag) -> None:
         self.version = 0
         self._axis = ResourceAxis()
         self._pods = PodRows()
@@ -67,11 +70,10 @@ class World:
         self._nodes.widen(self._axis)
         self._where = np.full(0, NOWHERE, np.int64)
         self.groups = GroupMirror()
-        self._assumed: dict[PodKey, str] = {}
+        self._assumed = assumed
         self._missed: dict[PodKey, str] = {}  # pods on nodes that are not known, and their nodes
         self._homeless: dict[str, set[PodKey]] = {}  # the same by node
         self._others: dict[type, dict[PodKey, KubernetesObject]] = {}
-        self._steps: dict[Target, VolumeStep] = {}  # volumes under way
         self._namespaces: Namespaces | None = None
         self._storage_mirror = StorageMirror()
         self._storage: Storage | None = None
@@ -79,7 +81,7 @@ class World:
         self._owners: Owners | None = None
         self._budgets: tuple[Budget, ...] | None = None
         self._shown_budgets: tuple[Budget, ...] | None = None
-        self._budget_lag = BudgetLag()
+        self._budget_lag = budget_lag
 
     # --- what is shown ---
 
@@ -114,6 +116,10 @@ class World:
         row = self._pods.rows.get(key)
         return None if row is None else self._pods.compiled[row]
 
+    def pods(self) -> Iterator[Pod]:
+        """All pods that need room, or wait for it."""
+        yield from (self._pods.compiled[row].pod for row in self._pods.rows.values())
+
     def is_ending(self, namespace: str) -> bool:
         """Whether the namespace, with all that is in it, is being deleted."""
         known = self._others.get(Namespace, {}).get(("", namespace))
@@ -130,11 +136,12 @@ class World:
         return "" if node == NOWHERE else self._nodes.objects[node].metadata.name
 
     def is_placed(self, key: PodKey) -> bool:
-        """Whether a pod has its node, or counts as if it had."""
-        return key in self._assumed or bool(self._pods.compiled[self._pods.rows[key]].pod.spec.node_name)
+        """Whether a pod has its node, or is promised one."""
+        pod = self._pods.compiled[self._pods.rows[key]].pod
+        return bool(pod.spec.node_name) or pod_target(pod) in self._assumed
 
     def sizes(self) -> dict[str, int]:
-        """How much there is: nodes, pods on them, and those of these that are only promised."""
+        """How much there is: nodes, pods on them, and those of these that are only assumed there."""
         placed = int(np.count_nonzero(self._where != NOWHERE))
         return {"nodes": len(self._nodes), "pods": placed, "assumed_pods": len(self._assumed)}
 
@@ -147,38 +154,29 @@ class World:
     def row(self, key: PodKey) -> int:
         return self._pods.rows[key]
 
+    def has_budget(self, key: PodKey) -> bool:
+        return key in self._others.get(PodDisruptionBudget, {})
+
     def claim(self, target: Target) -> PersistentVolumeClaim | None:
-        """As the cluster shows it, whatever we assume; not a namesake of it."""
+        """As the cluster shows it, whatever is promised; not a namesake of it."""
         match self._others.get(PersistentVolumeClaim, {}).get((target.namespace, target.name)):
             case PersistentVolumeClaim() as claim if claim.metadata.uid == target.uid:
                 return claim
         return None
 
-    # --- what is assumed ---
+    # --- what is promised ---
 
-    def assume(self, key: PodKey, node: str) -> Changes:
-        """The pod counts as running there until it is shown there, or withdrawn."""
+    def count_anew(self, key: PodKey) -> Changes:
+        """The ledger made or ended a promise to this pod: it counts where it is promised to be, or nowhere.
+
+        When the cluster shows the pod on a node, no call is needed: what is shown overrides a promise.
+        """
         self.version += 1
-        self._assumed[key] = node
         return self._settle(key)
 
-    def withdraw(self, key: PodKey) -> Changes:
-        self.version += 1
-        self._assumed.pop(key, None)
-        return self._settle(key)
-
-    def reserve(self, steps: Iterable[VolumeStep]) -> None:
-        """What is being done to volumes counts as done."""
-        for step in steps:
-            self._steps[step.target] = step
-            self._storage = self._volumes_in_use = None
-
-    def release(self, steps: Iterable[VolumeStep]) -> Changes:
-        """What was being done to volumes counts only as far as it is shown."""
-        ours = [step for step in steps if self._steps.get(step.target) == step]
-        for step in ours:
-            del self._steps[step.target]
-        return self._other_changed(PersistentVolume) if ours else NONE
+    def volume_steps_changed(self) -> Changes:
+        """The ledger has made or ended promises about volumes: what is promised of them counts as done."""
+        return self._other_changed(PersistentVolume)
 
     # --- pods ---
 
@@ -224,8 +222,6 @@ class World:
             self._pods_changed(old)
             self._pods_changed(new)
             self._move(row, before)
-        if new.pod.spec.node_name:
-            self._assumed.pop(key, None)
         if new.pod.metadata.deletion_timestamp is not None:
             self._begins_to_leave(old.pod)
         changes = self._settle(key)
@@ -234,7 +230,7 @@ class World:
         return changes | meaning(old, new) if before != NOWHERE or self._where[row] != NOWHERE else changes
 
     def _is_counted(self, pod: Pod) -> bool:
-        """Whether anybody cares since when a pod has run."""
+        """Whether any decision depends on since when a pod has run."""
         known = self.groups.classes.get(pod.spec.priority_class_name)
         tolerates = known is not None and toleration_of(known).seconds != 0
         return tolerates or group_key(pod) is not None
@@ -244,7 +240,6 @@ class World:
         compiled = self._pods.compiled[row]
         changes = frozenset({Change.POD_LEFT}) if self._where[row] != NOWHERE else NONE
         self._move(row, NOWHERE)
-        self._assumed.pop(key, None)
         self._miss(key, "")
         changes |= self._has_left(compiled.pod)
         self._pods.drop(key)
@@ -253,19 +248,25 @@ class World:
         return changes
 
     def _begins_to_leave(self, pod: Pod) -> None:
-        if pod.metadata.deletion_timestamp is None and self._budget_lag.leaves(pod, self._budgets_as_shown()):
+        if pod.metadata.deletion_timestamp is not None:
+            return  # its deletion was seen before, and the budgets may have counted it since
+        if self._budget_lag.leaves(pod_target(pod), pod, self._budgets_as_shown()):
             self._budgets = None
 
     def _has_left(self, pod: Pod) -> Changes:
-        if not self._budget_lag.gone(pod):
+        if not self._budget_lag.gone(pod_target(pod)):
             return NONE
         self._budgets = None
         return frozenset({Change.BUDGETS})
 
     def _settle(self, key: PodKey) -> Changes:
-        """Puts a pod where it is shown to be, or else where it is assumed to be."""
+        """Puts a pod where it is shown to be, or else where it is promised to be.
+
+        A promise is to one UID, so a namesake that takes the pod's place between two sights counts nowhere.
+        """
         row = self._pods.rows[key]
-        name = self._pods.compiled[row].pod.spec.node_name or self._assumed.get(key, "")
+        pod = self._pods.compiled[row].pod
+        name = pod.spec.node_name or self._assumed.node_of(pod_target(pod))
         before, after = int(self._where[row]), self._nodes.rows.get(name, NOWHERE)
         self._miss(key, name if after == NOWHERE else "")
         self._move(row, after)
@@ -316,7 +317,7 @@ class World:
         self._nodes.widen(self._axis)
 
     def _forget_resources(self) -> None:
-        """Anybody can ask for what nobody has; rows of resources that nobody names any more are given up."""
+        """Pods can ask for what no node has: rows of resources that no object names any more are given up."""
         used = self._pods.resources_in_use() | self._nodes.resources_in_use()
         used[: len(STANDARD)] = True
         if 2 * used.sum() <= len(used):
@@ -432,7 +433,7 @@ class World:
         """The cluster now, promises included. Valid until the next change."""
         pods, nodes = self._pods.table(), self._nodes.table()
         if self._storage is None:
-            self._storage = self._storage_mirror.storage(self._all(STORAGE_KINDS), self._steps)
+            self._storage = self._storage_mirror.storage(self._all(STORAGE_KINDS), self._assumed.steps())
         if self._volumes_in_use is None:
             users = ((row, self._pods.compiled[row].shape) for row in sorted(self._pods.with_volumes))
             self._volumes_in_use = volumes_in_use(self._storage, users, nodes.rows)

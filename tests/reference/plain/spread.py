@@ -35,7 +35,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Rule:
-    """One constraint, a pod's own or by default. Without any selector it selects nobody."""
+    """One constraint, a pod's own or by default. Without any selector it selects nothing."""
 
     key: str
     max_skew: int
@@ -48,7 +48,7 @@ class Rule:
         return self.selectors != [] and all(selects(s, pod.metadata.labels) for s in self.selectors)
 
     def counts(self, newcomer: Pod, pod: Pod) -> bool:
-        """A rule that would select everyone counts nobody."""
+        """A rule that would select every pod counts none."""
         alike = pod.metadata.namespace == newcomer.metadata.namespace and self.selects(pod)
         return alike and pod.metadata.deletion_timestamp is None and any(map(_narrows, self.selectors))
 

@@ -54,12 +54,12 @@ def _number(of_class: PriorityClass, name: str, default: int, bits: int) -> int:
 def _clock(
     objects: tuple[KubernetesObject, ...], pod: Pod, around: list[PodGroup | CompositePodGroup]
 ) -> float:
-    """A group that goes whole counts from its first scheduling, every other pod from its own."""
+    """A group that goes whole counts from the start of its run, every other pod from its own."""
     kind, name = unit_of(objects, pod)
     names = [(type(group).__name__, group.metadata.name) for group in around]
     together = around[: names.index((kind, name)) + 1] if (kind, name) in names else []
     for group in reversed(together):
-        since = _since(group.status.conditions, "PodGroupInitiallyScheduled")
+        since = _since(group.status.conditions, "reprieve.dev/RunStarted")
         if since != math.inf:
             return since
     return _since(pod.status.conditions, "PodScheduled")

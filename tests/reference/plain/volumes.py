@@ -114,7 +114,7 @@ def why_unbound(cluster: Cluster, claim: PersistentVolumeClaim) -> str:
     return f"Immediate binding, StorageClass {storage_class}"
 
 
-# --- who is in the way ---------------------------------------------------------------------------
+# --- pods in the way -----------------------------------------------------------------------------
 
 
 def exclusive(cluster: Cluster, node: Node) -> Refusals:

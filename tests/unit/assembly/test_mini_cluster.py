@@ -4,12 +4,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from reprieve.assembly.mini_cluster import SHAPES, LocalCluster, cluster_in_process, cluster_up
-from reprieve.config import default_configuration
+from reprieve.assembly.mini_cluster import SHAPES, LocalCluster, cluster_in_process, cluster_up, features_of
+from reprieve.assembly.scheduler_settings import EVERYTHING
+from reprieve.cluster.apiserver.features import ALL_FEATURES, DEFAULT_FEATURES
+from reprieve.config import Gates, default_configuration, parse_feature_gates
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
 from reprieve.runtime import virtual_time
@@ -22,6 +25,13 @@ NODE = {
     "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
 }
 POD = {"kind": "Pod", "metadata": {"name": "p"}, "spec": {"schedulerName": "reprieve", "containers": []}}
+
+
+def test_one_list_of_gates_is_for_the_api_and_the_scheduler() -> None:
+    assert features_of(EVERYTHING) == ALL_FEATURES
+    assert features_of(Gates()) == DEFAULT_FEATURES
+    fewer = features_of(parse_feature_gates("WorkloadAwarePreemption=false", EVERYTHING))
+    assert fewer == replace(ALL_FEATURES, workload_aware_preemption=False)
 
 
 @pytest.mark.parametrize("clock", [time.time, virtual_time.clock], ids=["real", "virtual"])

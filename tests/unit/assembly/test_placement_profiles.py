@@ -118,6 +118,12 @@ def test_no_spreading_at_all() -> None:
     assert profile_of(with_args("PodTopologySpread", defaultingType="List")).default_spread == ()
 
 
+def test_the_effort_of_a_decision() -> None:
+    assert profile_of(with_args("Reprieve", planningEffort=50)).planning_effort == 50
+    assert profile_of(with_args("Reprieve", policy="Upstream")).planning_effort == 0
+    assert profile_of(with_args("Reprieve", policy="Upstream", planningEffort=7)).planning_effort == 7
+
+
 def test_a_filter_that_is_disabled_does_not_hold() -> None:
     off = profile_of(profile(plugins={"filter": {"disabled": [{"name": "NodeUnschedulable"}]}}))
     room = NodeStatus(allocatable={"pods": "1"})

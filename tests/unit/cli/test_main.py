@@ -63,3 +63,22 @@ def test_an_unknown_command_is_wrong_usage() -> None:
     assert done.returncode == 2
     assert "dmeo" in done.stderr
     assert done.stdout == ""
+
+
+def test_a_mistyped_command_gets_a_suggestion() -> None:
+    done = call("reprieve", "stauts")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "No such command 'stauts'. Did you mean 'status'?" in done.stderr
+
+
+@pytest.mark.parametrize("lines", [1, 12], ids=["at once", "in the middle of a scene"])
+def test_a_reader_that_is_gone_ends_a_command_quietly(lines: int) -> None:
+    command = [str(BIN / "reprieve"), "demo", "--no-input", "--scene", "gang"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for _ in range(lines):
+            process.stdout.readline()
+        process.stdout.close()
+        complaint = process.stderr.read()
+    assert (process.returncode, complaint) == (1, "")

@@ -82,7 +82,10 @@ def test_a_run_that_is_whole_counts(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_said_in_a_sentence(tmp_path: Path) -> None:
     done = replay(tmp_path)
-    assert done.output == f"Error: {tmp_path}: there is no journal in it.\n"
+    assert (
+        done.output
+        == f"Error: {tmp_path}: there is no journal in it; `reprieve up --data-dir D` writes to D/journal.\n"
+    )
     assert done.exit_code == 1
 
 

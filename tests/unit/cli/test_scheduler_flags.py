@@ -347,7 +347,7 @@ def test_the_configuration_is_written_down(tmp_path: Path) -> None:
         ("--authentication-token-webhook-cache-ttl=soon", "expected a duration such as 10s"),
         ("--master=10.0.0.1", "--master: expected an http or https URL, got '10.0.0.1'"),
         ("--feature-gates=AllAlpha=true", "feature gate AllAlpha: cannot be true: list the gates"),
-        ("--feature-gates=Gangs=true", "unknown feature gate"),
+        ("--feature-gates=Gangs=true", "feature gate Gangs: unknown"),
         ("--port=10251", "No such option"),
     ],
 )

@@ -3,7 +3,15 @@
 import errno
 import socket
 
-from reprieve.cli.up import unavailable
+from click.testing import CliRunner
+
+from reprieve.cli.up import unavailable, up
+
+
+def test_a_gate_that_does_not_exist_is_refused() -> None:
+    result = CliRunner().invoke(up, ["--feature-gates", "GangScheduling=true,Gangs=true"])
+    assert result.exit_code == 2
+    assert "feature gate Gangs: unknown feature gate" in result.output
 
 
 def test_each_reason_has_its_sentence() -> None:

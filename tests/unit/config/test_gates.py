@@ -19,6 +19,17 @@ def test_nothing_said_means_the_defaults() -> None:
     assert not gates.topology_aware_workload_scheduling and not gates.composite_pod_group
 
 
+def test_what_is_not_named_may_be_other_than_the_defaults() -> None:
+    everything = Gates(**dict.fromkeys(Gates.__struct_fields__, True))
+    assert parse_feature_gates("", everything) == everything
+    fewer = msgspec.structs.replace(everything, workload_aware_preemption=False)
+    assert parse_feature_gates("WorkloadAwarePreemption=false", everything) == fewer
+    assert not any(
+        getattr(parse_feature_gates("GenericWorkload=false", everything), name)
+        for name in ("gang_scheduling", "composite_pod_group", "workload_aware_preemption")
+    )
+
+
 def test_each_gate_can_be_turned_on_with_its_prerequisites() -> None:
     names = [field.encode_name for field in msgspec.structs.fields(Gates)]
     all_on = parse_feature_gates(", ".join(f"{name}=true" for name in names))
@@ -61,7 +72,7 @@ def test_the_older_name_of_the_resize_gate_means_the_same() -> None:
         ),
         (
             "GangSchedulin=true",
-            'feature gate GangSchedulin: unknown feature gate (did you mean "GangScheduling"?)',
+            'feature gate GangSchedulin: unknown (did you mean "GangScheduling"?)',
         ),
         (
             "AllAlpha=true",
@@ -71,9 +82,15 @@ def test_the_older_name_of_the_resize_gate_means_the_same() -> None:
             "AllBeta=false",
             "feature gate AllBeta: cannot be false: list the gates by name instead",
         ),
-        ("Frobnicate=true", "feature gate Frobnicate: unknown feature gate"),
-        ("GangScheduling", 'feature gate GangScheduling: expected true or false, got ""'),
-        ("GangScheduling=on", 'feature gate GangScheduling: expected true or false, got "on"'),
+        ("Frobnicate=true", "feature gate Frobnicate: unknown"),
+        (
+            "GangScheduling",
+            'feature gate GangScheduling: expected GangScheduling=true or GangScheduling=false, got ""',
+        ),
+        (
+            "GangScheduling=on",
+            'feature gate GangScheduling: expected GangScheduling=true or GangScheduling=false, got "on"',
+        ),
         (
             "PodLevelResources=false",
             "feature gate PodLevelResources: is always enabled in Reprieve and cannot be disabled",

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from reprieve.model.columns import Relation
+from reprieve.model.holders import holders
 from reprieve.model.json import Json
 from reprieve.model.selectors import NOTHING, Operator, Requirement, Selector
 from reprieve.model.shape import ANY_ADDRESS, HostPort, InlineDisk, Shape, compile_pod
@@ -84,8 +86,9 @@ def test_only_host_ports_count() -> None:
 )
 def test_when_ports_conflict(other: HostPort, conflicts: bool) -> None:
     port = HostPort("TCP", "10.0.0.1", 80)
-    assert port.conflicts_with(other) is conflicts
-    assert other.conflicts_with(port) is conflicts
+    for held, wanted in ((port, other), (other, port)):
+        found = holders(Relation.of([(3, held)]), Relation.of([]))
+        assert found.of_port(wanted).tolist() == [3] * conflicts
 
 
 # --- affinity and spread -------------------------------------------------------------------------
@@ -187,6 +190,8 @@ def test_images_carry_their_tag() -> None:
 )
 def test_when_disks_conflict(one: InlineDisk, other: InlineDisk, conflicts: bool) -> None:
     assert one.conflicts_with(other) is conflicts
+    found = holders(Relation.of([]), Relation.of([(3, one)]))
+    assert found.of_disk(other).tolist() == [3] * conflicts
 
 
 def test_features_a_pod_cannot_do_without() -> None:

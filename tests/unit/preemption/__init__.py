@@ -1,1 +1,1 @@
-"""Plain calls of what decides who gives way."""
+"""Plain calls of the code that chooses victims."""

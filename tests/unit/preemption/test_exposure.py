@@ -1,4 +1,4 @@
-"""Who could take a pod, and when."""
+"""Which preemptor could preempt a pod, and when."""
 
 from typing import Any
 
@@ -50,18 +50,18 @@ def test_one_whose_time_is_over() -> None:
     assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 9),)
 
 
-def test_who_is_protected_forever_is_exposed_to_the_minimum() -> None:
+def test_a_pod_that_is_protected_forever_is_exposed_to_the_minimum() -> None:
     one = exposures(a_view({"p": of_class("low-forever")}))["p"]
     assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 50),)
 
 
-def test_nobody_can_take_the_highest() -> None:
+def test_no_pod_can_take_the_highest() -> None:
     assert exposures(a_view({"p": of_class("top")}))["p"].least_preemptors(NOW) == (
         LeastPreemptor(NOW, None),
     )
 
 
-def test_a_group_is_protected_by_all_who_go_along() -> None:
+def test_a_group_is_protected_by_all_that_go_along() -> None:
     pods = {
         "a": of_class("low-10min", group="g", scheduled=1),
         "b": of_class("low-forever", group="g"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from reprieve.model.annotation_numbers import parse_int
 from reprieve.model.groups import Groups
 from reprieve.model.objects import Condition, Node, ObjectMeta, Pod, PodSpec, PodStatus, PriorityClass
 from reprieve.model.snapshot_builder import build
@@ -15,7 +16,6 @@ from reprieve.preemption.toleration import (
     SECONDS,
     PreemptionToleration,
     faults_of,
-    parse_int,
     tolerated_ends,
     toleration_of,
 )
@@ -55,7 +55,7 @@ def test_ten_minutes_count_from_the_moment_it_was_scheduled() -> None:
 @pytest.mark.parametrize(
     ("priority", "end"), [(9999, FOREVER), (10000, NOT_AT_ALL), (2**31 - 1, NOT_AT_ALL), (-5, FOREVER)]
 )
-def test_whoever_has_the_minimum_need_not_wait(priority: int, end: float) -> None:
+def test_a_pod_that_has_the_minimum_need_not_wait(priority: int, end: float) -> None:
     assert until(priority, a_pod(scheduled()), minimum="10000", seconds="-1") == end
 
 
@@ -170,7 +170,7 @@ def test_every_fault_is_told() -> None:
 
 
 @pytest.mark.parametrize("minimum", ["8000", "-1"])
-def test_a_minimum_that_everybody_has(minimum: str) -> None:
+def test_a_minimum_that_all_has(minimum: str) -> None:
     (fault,) = faults_of(a_class(minimum, "600"))
     assert fault.annotation == MINIMUM_PRIORITY
     assert f"{minimum} is not above the value of the class, 8000" in fault.text

@@ -55,7 +55,7 @@ def test_victims_and_spared_units_and_why() -> None:
     decision = preempting()
     assert texts(decision_lines(decision)) == [
         f"PodGroup default/urgent (priority 9, 2 pods): decision {decision.id}",
-        "  It fits after preemption: 1 pod on n1 gives way, 2 pods on n2 give way.",
+        "  It fits after preemption: preempting 1 pod on n1, 2 pods on n2.",
         "  Then urgent-0 goes to n2, urgent-1 goes to n1.",
         "",
         "  VICTIM       NODE  PRIORITY  EVICTED WITH            BECAUSE",
@@ -65,7 +65,7 @@ def test_victims_and_spared_units_and_why() -> None:
         "  PodDisruptionBudget default/web allows 0 evictions; this plan has 1.",
         "",
         "  SPARED            PODS  PRIORITY  BECAUSE",
-        "  Pod/default/dear     1         5  nobody above priority 1 has to go",
+        "  Pod/default/dear     1         5  no unit above priority 1 has to be evicted",
     ]
 
 
@@ -81,11 +81,11 @@ def test_why_preemption_cannot_help_and_what_is_missing() -> None:
         f"PodGroup default/g (priority 9, 2 pods): decision {decision.id}",
         "  It fits on none of 2 nodes.",
         "  Pod g-0 lacks 1 cpu on n1, the nearest of 2 nodes that lack it.",
-        "  Preemption cannot help: even if the only pod of lower priority went, pod g-1 would not fit: "
-        "n1 is short of cpu by 1 (2 nodes are short of it).",
+        "  Preemption cannot help: even if the only pod of lower priority were evicted, "
+        "pod g-1 would not fit: n1 is short of cpu by 1 (2 nodes are short of it).",
         "",
-        "  NODES  PREEMPTION  WHY NOT",
-        "      2  may help    has insufficient cpu left",
+        "  NODES  PREEMPTION     WHY NOT",
+        "      2  does not help  has insufficient cpu left",
     ]
 
 

@@ -27,7 +27,7 @@ def test_a_resize_that_preempts() -> None:
     found = decision(a_pod("low", cpu="2", on="n1"))
     heading, price, then, *_ = texts(decision_lines(found))
     assert heading == f"Pod default/db (priority 9): decision {found.id}"
-    assert price == "  It fits after preemption: 1 pod on n1 gives way."
+    assert price == "  It fits after preemption: preempting 1 pod on n1."
     assert then == "  Then db gets 3 cpu on n1."
     told = decision_json(found)
     assert told["growth"] == {"node": "n1", "resources": {"cpu": {"has": "2", "wants": "3"}}}
@@ -48,6 +48,6 @@ def test_a_resize_that_cannot_preempt() -> None:
     assert lines[1:4] == [
         "  n1 has no room for 3 cpu.",
         "  It lacks 1 cpu on n1.",
-        "  Preemption cannot help: nobody with a priority below 9 may be taken.",
+        "  Preemption cannot help: no running pod has a priority below 9.",
     ]
-    assert lines[-1].split() == ["1", "may", "help", "has", "insufficient", "cpu", "left"]
+    assert lines[-1].split() == ["1", "does", "not", "help", "has", "insufficient", "cpu", "left"]

@@ -74,7 +74,7 @@ def test_every_step_is_written_with_how_it_began(tmp_path: Path) -> None:
     assert next(entries(tmp_path)) == Began({"is": "a test"})
 
 
-def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+def test_no_pod_else_may_read_it(tmp_path: Path) -> None:
     written(tmp_path)
     assert (tmp_path / "00000001.jsonl").stat().st_mode & 0o777 == 0o600
 
@@ -141,7 +141,7 @@ def test_records_are_written_after_their_step(tmp_path: Path) -> None:
     assert isinstance(written[0][0], PlanOpened)
     assert [record.stage for step in written for record in step if isinstance(record, StageReached)] == [
         Stage.MARKING,
-        Stage.TAKING_ALONG,
+        Stage.COMMITTING,
         Stage.EVICTING,
         Stage.DRAINING,
         Stage.READY,
@@ -290,8 +290,13 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_where_there_is_no_journal(tmp_path: Path) -> None:
-    assert complaint(tmp_path) == f"{tmp_path}: there is no journal in it"
-    assert complaint(tmp_path / "no") == f"{tmp_path / 'no'}: expected a directory with a journal"
+    assert (
+        complaint(tmp_path)
+        == f"{tmp_path}: there is no journal in it; `reprieve up --data-dir D` writes to D/journal"
+    )
+    assert (
+        complaint(tmp_path / "no") == f"{tmp_path / 'no'} does not exist: expected a directory with a journal"
+    )
 
 
 # --- scheduling goes on --------------------------------------------------------------------------

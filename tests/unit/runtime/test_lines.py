@@ -118,7 +118,7 @@ def test_a_decision_is_kept_as_bytes() -> None:
     assert found.decision in line
 
 
-def test_that_nobody_was_decided_about() -> None:
+def test_that_none_was_decided_about() -> None:
     assert entry(asked(None, 2.0)) == Asked(2.0, None)
 
 

@@ -1,4 +1,4 @@
-"""The loop keeps nobody waiting: long lists are looked at in parts, and what stays is left to itself."""
+"""The loop delays nothing for long: it observes long lists in parts, and leaves what stays alone."""
 
 import asyncio
 import gc

@@ -70,7 +70,7 @@ def test_others_are_bound_while_victims_are_still_being_marked_and_evicted() -> 
     ]
 
 
-def test_without_the_gate_nobody_is_decided_before_all_is_done() -> None:
+def test_without_the_gate_none_is_decided_before_all_is_done() -> None:
     cluster = FakeCluster(seconds=CALL_SECONDS)
     decisions = played("false", cluster)
     assert [what for _, *what in calls(cluster)] == [
@@ -93,7 +93,7 @@ def test_the_decisions_are_the_same() -> None:
     assert [replace(d, id="", at=0.0) for d in on] == [replace(d, id="", at=0.0) for d in off]
 
 
-def test_without_the_gate_an_eviction_that_fails_holds_nobody_up_for_ever() -> None:
+def test_without_the_gate_an_eviction_that_fails_holds_nothing_up_for_ever() -> None:
     cluster = FakeCluster(refuse_to_evict, CALL_SECONDS)
     decisions = played("false", cluster)
     placed = [d.demand.name for d in decisions if d.outcome is Outcome.PLACED]
@@ -101,6 +101,6 @@ def test_without_the_gate_an_eviction_that_fails_holds_nobody_up_for_ever() -> N
 
 
 def test_without_the_gate_times_that_come_meanwhile_do_not_keep_the_loop_busy() -> None:
-    """Each call takes longer than a backoff: time could not pass if somebody asked for it again and again."""
+    """Each call takes longer than a backoff: time could not pass if a call were repeated again and again."""
     cluster = FakeCluster(refuse_to_evict, seconds=3.0)
     assert [d.demand.name for d in played("false", cluster)] == ["first", "first"]

@@ -128,7 +128,7 @@ def test_only_so_many_at_once() -> None:
     assert max(time for time, _ in ends) == 3.0
 
 
-def test_who_pauses_before_the_next_attempt_is_in_nobodys_way() -> None:
+def test_a_pod_that_pauses_before_the_next_attempt_is_in_the_way_of_none() -> None:
     def answer(effect: Order) -> Answer:
         return BUSY if effect.target.name == "slow" else Succeeded()
 
@@ -160,7 +160,7 @@ def test_a_place_is_given_back_once() -> None:
     """Otherwise there would be more places after every call that took long."""
     cluster = FakeCluster(seconds=4.0)
     ends_of([bind(f"p{i}") for i in range(6)], cluster, PerformerLimits(at_once=2, place_seconds=3.0))
-    assert cluster.most_at_once == 4, "two who hang, and two who have their places"
+    assert cluster.most_at_once == 4, "two calls that hang, and two with a place"
 
 
 def test_an_object_can_be_served_again_after_its_line_was_empty() -> None:

@@ -8,7 +8,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from reprieve.model.effects import Bind, Effect, Evict, SetCondition
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
 from reprieve.model.objects import KubernetesObject
+from reprieve.placement.reasons import Code
 from reprieve.runtime.observers import ObservedScheduler
+from reprieve.runtime.rejections import PLUGINS
 from reprieve.runtime.telemetry import ABANDONED, PREEMPTORS, Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.plan_records import EndReason, Preemptor
@@ -66,7 +68,7 @@ class Measured:
 
 
 def crowded(**asking: Any) -> Measured:
-    """A node that is full, and somebody important comes."""
+    """A full node, and an important pod arrives."""
     old = [a_pod(f"old-{i}", cpu="2", on="n1") for i in range(2)]
     return Measured().begin(a_node("n1"), *old, a_pod("new", priority=9, **{"cpu": "4", **asking}))
 
@@ -151,7 +153,7 @@ def test_time_in_which_a_pod_was_gated_does_not_count() -> None:
     assert measured.says("scheduler_pod_scheduling_sli_duration_seconds_sum", attempts="1") == 1.0
 
 
-def test_where_nobody_may_be_evicted_nobody_tries() -> None:
+def test_where_none_may_be_evicted_none_tries() -> None:
     measured = Measured(settings=Settings(policies={})).begin(a_node("n1"), a_pod("p", cpu="9"))
     assert measured.says("scheduler_preemption_attempts_total") == 0
 
@@ -170,6 +172,10 @@ def test_a_plan_that_comes_true() -> None:
     called = {"preemptor": "pod", "result": "success"}
     assert measured.says("scheduler_preemption_execution_duration_seconds_sum", **called) == 1.5
     assert measured.says("scheduler_preemption_goroutines_execution_total", result="success") == 1
+    assert measured.says("scheduler_preemption_goroutines_duration_seconds_sum", result="success") == 1.5
+    done = {"operation": "preemption", "result": "success"}
+    assert measured.says("scheduler_goroutines_execution_total", **done) == 1
+    assert measured.says("scheduler_goroutines_duration_seconds_sum", operation="preemption") == 1.5
     measured.now += 10.0
     measured.happens(*(Gone(target(a_pod(f"old-{i}"))) for i in range(2)))
     assert measured.says("reprieve_handovers_ready_total", preemptor="pod") == 1
@@ -179,7 +185,35 @@ def test_a_plan_that_comes_true() -> None:
     assert measured.says("reprieve_wasted_evictions_total") == 0
 
 
-def test_who_was_spared_and_under_which_ceiling() -> None:
+def rejected(measured: Measured, plugin: str) -> float:
+    return measured.says("scheduler_unschedulable_pods", plugin=plugin, profile="reprieve")
+
+
+def test_pods_that_wait_by_the_plugin_that_rejects_them() -> None:
+    nodes = [a_node("n1"), a_node("n2", unschedulable=True)]
+    measured = Measured().begin(*nodes, a_pod("large", cpu="64"), a_pod("larger", cpu="65"))
+    assert (rejected(measured, "NodeResourcesFit"), rejected(measured, "NodeUnschedulable")) == (2, 2)
+    measured.happens(Gone(target(a_pod("large"))))
+    assert (rejected(measured, "NodeResourcesFit"), rejected(measured, "NodeUnschedulable")) == (1, 1)
+    measured.see(a_node("n3", cpu="80"))
+    measured.now += 60.0
+    measured.happens()
+    assert (rejected(measured, "NodeResourcesFit"), rejected(measured, "NodeUnschedulable")) == (0, 0)
+
+
+def test_the_pods_of_a_group_count_while_it_is_rejected() -> None:
+    pods = [a_member(f"g{i}", cpu="4", priority=9) for i in range(2)]
+    measured = Measured().begin(a_node("n1"), a_group("g", 9, 2), *pods)
+    assert rejected(measured, "NodeResourcesFit") == 2
+    measured.happens(*(Gone(target(pod)) for pod in pods))
+    assert rejected(measured, "NodeResourcesFit") == 0
+
+
+def test_every_reason_is_that_of_a_plugin() -> None:
+    assert PLUGINS.keys() == set(Code)
+
+
+def test_a_pod_that_was_spared_and_under_which_ceiling() -> None:
     cheap, dear = a_pod("cheap", cpu="2", on="n1"), a_pod("dear", cpu="2", on="n1", priority=5)
     measured = Measured().begin(a_node("n1"), cheap, dear, a_pod("new", cpu="2", priority=9))
     assert measured.says("reprieve_spared_units_total") == 1
@@ -228,6 +262,7 @@ def test_an_eviction_that_fails() -> None:
     measured = until_evicting(crowded()).fail(Evict)
     assert abandoned(measured, "failed") == 1
     assert measured.says("scheduler_preemption_goroutines_execution_total", result="error") == 1
+    assert measured.says("scheduler_goroutines_execution_total", operation="preemption", result="error") == 1
     assert measured.says("reprieve_effects_total", effect="Evict", result="failed") == 2
 
 
@@ -261,7 +296,7 @@ def test_a_node_that_is_gone() -> None:
     assert abandoned(measured, "node_gone") == 1
 
 
-def test_somebody_more_important_takes_the_room() -> None:
+def test_a_more_important_demand_takes_the_room_too() -> None:
     measured = crowded().succeed().see(a_pod("newer", cpu="4", priority=10))
     assert abandoned(measured, "outranked") == 1
     assert measured.says("reprieve_handovers_open") == 1

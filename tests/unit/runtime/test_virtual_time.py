@@ -1,4 +1,4 @@
-"""Time that jumps: timers fire in order and exactly, and nobody really waits."""
+"""Time that jumps: timers fire in order and exactly, without real waiting."""
 
 import asyncio
 from time import monotonic
@@ -106,7 +106,7 @@ def test_each_run_starts_at_zero() -> None:
     assert [run(main()), run(main())] == [5.0, 5.0]
 
 
-def test_for_somebody_who_looks_on_time_passes_at_a_speed() -> None:
+def test_for_a_reader_that_looks_on_time_passes_at_a_speed() -> None:
     async def main() -> None:
         await asyncio.sleep(20.0)
 

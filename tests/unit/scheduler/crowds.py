@@ -1,4 +1,4 @@
-"""Groups, budgets and who is in them, and a scheduler that may evict, for the cases in this directory."""
+"""Groups, budgets and their pods, and a scheduler that may evict, for the cases in this directory."""
 
 from typing import Any
 

@@ -125,7 +125,7 @@ def a_class(name: str = "lazy", provisioner: str = "csi.example.com") -> Storage
 
 
 def a_local_class() -> StorageClass:
-    """Its volumes exist already: nobody makes new ones."""
+    """Its volumes exist already: none is provisioned."""
     return a_class("local", "kubernetes.io/no-provisioner")
 
 

@@ -47,7 +47,7 @@ class Served:
         return self.gone(*(pod.metadata.name for pod in self.pods() if pod.metadata.deletion_timestamp))
 
     def deleted(self, name: str) -> "Served":
-        """Somebody deletes a pod, which takes its time."""
+        """A client deletes a pod, which takes its time."""
         pod = self.pod(name)
         return self.show(later(pod, deletion_timestamp=TIME))
 
@@ -71,7 +71,7 @@ class Served:
     # --- what the scheduler wants ---
 
     def wanted(self, kind: type[Effect]) -> list[str]:
-        """On whom effects of a kind are wanted."""
+        """The targets of wanted effects of a kind."""
         return [effect.target.name for effect in self.stage.wanted if isinstance(effect, kind)]
 
     def does(self, *kinds: type[Effect]) -> "Served":
@@ -85,7 +85,7 @@ class Served:
         return self
 
     def fails(self, kind: type[Effect], *names: str) -> "Served":
-        """What is wanted of a kind is refused for good, on these or on everybody."""
+        """Wanted effects of a kind are refused for good, on these targets or on all."""
         events = [Failed(effect, "refused") for effect in self.take(kind, names=names)]
         self.stage.happens(*events)
         return self
@@ -109,7 +109,7 @@ class Served:
         return taken
 
     def comes_true(self) -> "Served":
-        """All that is wanted is done, and all that follows from it; whoever is being deleted goes."""
+        """All wanted effects are done, and all that follow; terminating pods disappear."""
         while self.stage.wanted or any(pod.metadata.deletion_timestamp for pod in self.pods()):
             self.does().drained()
         return self
@@ -129,7 +129,7 @@ class Served:
         return {effect.target.name: effect.node for effect in self.stage.wanted if isinstance(effect, Bind)}
 
     def nominations(self) -> list[tuple[str, str]]:
-        """Who is to be nominated to which node, or to none any more."""
+        """Which pod is to be nominated to which node, or to none any more."""
         return [(e.target.name, e.node) for e in self.stage.wanted if isinstance(e, Nominate)]
 
     def outcomes(self) -> list[str]:
@@ -137,13 +137,14 @@ class Served:
 
     def unfinished(self) -> dict[str, object]:
         """What the scheduler still has in mind, its picture of the cluster aside."""
-        scheduler = self.stage.scheduler
+        state = self.stage.scheduler._state
+        ledger = state.ledger
         minds = {
-            "plans": [*scheduler._state.plans, *scheduler._state.plans._strays],
-            "reserved": scheduler._state.nominated,
-            "marked": scheduler._state.plans.victims_in_flight(),
-            "in line": [*scheduler._state.queue._entries, *scheduler._state.parts],
-            "promised": [*scheduler._state.ledger],
+            "plans": [*state.plans, *ledger.victims.strays],
+            "reserved": [*ledger.nominations],
+            "marked": state.plans.victims_in_flight(),
+            "in line": [*state.queue, *ledger.parts],
+            "promised": [*ledger.assumed],
         }
         return {name: mind for name, mind in minds.items() if mind}
 
@@ -196,7 +197,8 @@ def nominated_to(pod: Pod, node: str) -> Pod:
 
 
 def _with_condition(status: Any, effect: SetCondition) -> Any:
-    new = Condition(effect.type, effect.status, effect.reason, effect.message)
+    since = datetime.fromtimestamp(effect.since, UTC) if effect.since is not None else None
+    new = Condition(effect.type, effect.status, effect.reason, effect.message, last_transition_time=since)
     others = (condition for condition in status.conditions if condition.type != effect.type)
     return msgspec.structs.replace(status, conditions=(*others, new))
 
@@ -212,7 +214,7 @@ def served(
 
 def until(cluster: Served, stage: Step) -> Served:
     """The steps of the only plan are carried out until this stage begins."""
-    for step in (*STEPS, Evict):  # those who only go along are asked before the others
+    for step in (Nominate, SetCondition, SetCondition, Evict):  # groups are marked after their pods
         if cluster.plan().stage is stage:
             return cluster
         cluster.does(step)

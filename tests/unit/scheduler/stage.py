@@ -17,7 +17,7 @@ NOBODY_IS_EVICTED = Settings(policies={})
 
 @dataclass(slots=True)
 class Stage:
-    """All effects it wants are kept in ``wanted`` until somebody takes them."""
+    """All effects it wants are kept in ``wanted`` until they are taken."""
 
     scheduler: Scheduler = field(default_factory=lambda: Scheduler(NOBODY_IS_EVICTED))
     now: float = 0.0
@@ -29,7 +29,9 @@ class Stage:
         """Something is observed, and the demands that are due then are decided."""
         self.wanted += self.scheduler.observe(events, self.now)
         self.records += self.scheduler.records()
+        self.scheduler.validate()
         while (decided := self.scheduler.decide(self.now)) is not None:
+            self.scheduler.validate()
             self.decisions.append(decided.decision)
             self.wanted += decided.effects
             self.records += self.scheduler.records()
@@ -71,11 +73,11 @@ def stage_with(*things: KubernetesObject) -> Stage:
 
 def promises(stage: Stage) -> int:
     """How many pods count as running somewhere because we said so."""
-    return len(stage.scheduler._state.ledger)
+    return len(stage.scheduler._state.ledger.assumed)
 
 
 def remains(scheduler: Scheduler) -> list[str]:
-    """Where the scheduler still remembers something, beside its picture of the cluster and who is gone."""
+    """Where the scheduler still remembers something, beside its picture of the cluster and tombstones."""
     apart = ("scheduler._state.world", "scheduler._state.tombstones")
     return [path for path in _memories(scheduler, "scheduler") if not path.startswith(apart)]
 

@@ -122,14 +122,14 @@ def test_a_pod_that_is_gone_is_not_asked_for_again() -> None:
 @pytest.mark.parametrize(
     "end", [Done(BIND), Failed(BIND, "it runs on node n1 already"), Unknown(BIND, "timeout")]
 )
-def test_somebody_else_binds_it_to_the_same_node(end: Event) -> None:
+def test_another_client_binds_it_to_the_same_node(end: Event) -> None:
     stage = bind_under_way().see(bound(POD, "n1")).happens(end).after(3600.0)
     assert promises(stage) == 0
     assert not has_room(stage)
     assert len(stage.decisions) == 2
 
 
-def test_somebody_else_binds_it_to_another_node() -> None:
+def test_another_client_binds_it_to_another_node() -> None:
     stage = bind_under_way().see(bound(POD, "n2")).happens(Failed(BIND, "it runs on node n2 already"))
     assert has_room(stage)
     stage.take()

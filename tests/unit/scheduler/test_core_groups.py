@@ -1,9 +1,9 @@
-"""Groups as demands: who asks together, for how many room is made, and what holds a group back."""
+"""Groups as demands: which pods ask together, for how many room is made, and what holds a group back."""
 
 import msgspec
 import pytest
 
-from reprieve.model.effects import Bind, Evict, Nominate, SetCondition
+from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Named, Node, Pod, PodGroup, PriorityClass
@@ -73,19 +73,19 @@ def test_a_gang_binds_as_many_as_fit_if_they_are_enough() -> None:
     assert cluster.outcomes() == ["Placed", "Unschedulable"]
 
 
-def test_a_gang_binds_nobody_if_too_few_fit() -> None:
+def test_a_gang_binds_none_if_too_few_fit() -> None:
     cluster = served(*nodes(2), a_group("g", 9, 3), *members(3)).comes_true()
     assert (cluster.places(), cluster.outcomes()) == ({}, ["Unschedulable"])
 
 
-def test_a_gang_larger_than_the_cluster_evicts_nobody() -> None:
-    """Room could be made for two of three, and that helps nobody."""
+def test_a_gang_larger_than_the_cluster_evicts_nothing() -> None:
+    """Room could be made for two of three, and that helps none."""
     cluster = served(*nodes(2), *old(2), a_group("g", 9, 3), *members(3)).comes_true()
     assert cluster.outcomes() == ["Unschedulable"]
     assert len(cluster.places()) == 2
 
 
-def test_a_gang_that_never_gets_its_pods_evicts_nobody() -> None:
+def test_a_gang_that_never_gets_its_pods_evicts_nothing() -> None:
     cluster = served(*nodes(2), *old(2), a_group("g", 9, 3), *members(2)).comes_true()
     cluster.stage.after(1000.0)
     assert (cluster.outcomes(), len(cluster.places())) == ([], 2)
@@ -120,7 +120,7 @@ def test_running_members_count() -> None:
     assert served(*nodes(2), GANG, bound(first, "n0"), second).places_wanted() == {"g-1": "n1"}
 
 
-def test_a_member_that_somebody_else_started_counts_as_soon_as_it_is_seen() -> None:
+def test_a_member_that_another_client_started_counts_as_soon_as_it_is_seen() -> None:
     first, second = members(2)
     cluster = served(*nodes(2), GANG, second)
     assert cluster.outcomes() == []
@@ -128,7 +128,7 @@ def test_a_member_that_somebody_else_started_counts_as_soon_as_it_is_seen() -> N
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_gang_needs_less_when_somebody_else_starts_one_of_it(known: bool) -> None:
+def test_a_gang_needs_less_when_another_client_starts_one_of_it(known: bool) -> None:
     """One node is too few for two, and enough for the other one."""
     first, second = members(2)
     cluster = served(*nodes(1), a_node("theirs", cpu="1"), GANG, first, second)
@@ -138,7 +138,7 @@ def test_a_gang_needs_less_when_somebody_else_starts_one_of_it(known: bool) -> N
 
 
 def test_members_that_are_being_deleted_do_not_count() -> None:
-    """Their room goes to the newcomers, who must all fit again."""
+    """Their room goes to the newcomers, which must all fit again."""
     going = [leaving(bound(pod, f"n{i}")) for i, pod in enumerate(members(2))]
     fresh = [a_member(f"g-{i}", cpu="3", priority=9) for i in (7, 8)]
     cluster = served(*nodes(3), GANG, *going, *fresh)
@@ -170,7 +170,30 @@ def test_a_pod_may_change_its_group_by_its_label() -> None:
     assert cluster.unfinished() == {}
 
 
+@pytest.mark.parametrize("steps", range(len(STEPS) + 1))
+def test_a_pod_that_changes_its_group_keeps_its_room_until_the_other_group_is_decided(steps: int) -> None:
+    label = "scheduling.x-k8s.io/pod-group"
+    pod = a_pod("p", cpu="3", priority=9, labels={label: "g"})
+    cluster = served(*nodes(1), *old(1), a_group("g", 9, 1), a_group("h", 9, 1), pod)
+    for step in STEPS[:steps]:
+        cluster.does(step)
+    cluster.show(later(cluster.pod("p"), labels={label: "h"}))
+    assert cluster.comes_true().places() == {"p": "n0"}
+    assert cluster.unfinished() == {}
+
+
 # --- what holds a group back ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["gone", "bound"])
+def test_pods_of_a_group_that_another_scheduler_serves_are_no_demand_by_themselves(end: str) -> None:
+    ours, theirs = a_member("ours", priority=9), a_member("theirs", priority=9, schedulerName="other")
+    cluster = served(*nodes(1), a_group("g", 9, 1), ours, theirs)
+    assert set(notes(cluster.take())) == {
+        "PodGroup default/g cannot be scheduled: its pods name different schedulers"
+    }
+    cluster.gone("ours") if end == "gone" else cluster.show(bound(ours, "n0"))
+    assert (cluster.unfinished(), cluster.outcomes()) == ({}, [])
 
 
 def test_a_gate_on_one_member_holds_the_group() -> None:
@@ -180,6 +203,64 @@ def test_a_gate_on_one_member_holds_the_group() -> None:
     assert (cluster.outcomes(), cluster.take()) == ([], [])
     cluster.show(respecified(gated, scheduling_gates=()))
     assert len(cluster.comes_true().places()) == 2
+
+
+def test_a_pod_beside_a_gated_one_says_so_if_the_gate_stays() -> None:
+    first, second = members(2)
+    gated = respecified(second, scheduling_gates=(Named(name="quota"),))
+    cluster = served(*nodes(2), GANG, first, gated)
+    cluster.stage.after(5.0)
+    told = [e for e in cluster.take() if isinstance(e, SetCondition | Announce)]
+    assert [(e.target.name, type(e)) for e in told] == [
+        ("g-0", SetCondition),
+        ("g-0", Announce),
+        ("g", SetCondition),
+    ]
+    text = "PodGroup default/g waits for pod g-1, which has the scheduling gate quota"
+    assert {e.note if isinstance(e, Announce) else e.message for e in told} == {text}
+
+
+def test_of_pods_that_all_have_gates_nothing_is_reported() -> None:
+    gated = [respecified(pod, scheduling_gates=(Named(name="quota"),)) for pod in members(2)]
+    cluster = served(*nodes(2), GANG, *gated)
+    cluster.stage.after(5.0)
+    assert cluster.take() == []
+
+
+def test_a_group_without_a_class_says_which_class_its_pods_have() -> None:
+    pods = [a_member(f"g-{i}", cpu="3", priority=9, priorityClassName="high") for i in range(2)]
+    cluster = served(*nodes(2), a_group("g", 0, 2), *pods)
+    text = (
+        "pod g-0 has priority 9, the group 0{}; "
+        "PodGroup g has no class: create it again with priorityClassName: high"
+    )
+    wanted = cluster.take()
+    assert f"PodGroup default/g cannot be scheduled: {text.format('')}" in notes(wanted)
+    shown = {e.type: e.message for e in wanted if isinstance(e, SetCondition) and e.target.name == "g"}
+    assert shown[SCHEDULED] == f"PodGroup default/g cannot be scheduled: {text.format('')}"
+    assert shown["PodsNotMatchingPriority"] == text.format("; 1 more pod differs")
+
+
+def test_pods_without_a_class_are_told_that_of_their_group() -> None:
+    group = msgspec.structs.replace(GANG, spec=msgspec.structs.replace(GANG.spec, priority_class_name="high"))
+    cluster = served(*nodes(2), group, *(a_member(f"g-{i}", cpu="3") for i in range(2)))
+    text = (
+        "PodGroup default/g cannot be scheduled: pod g-0 has priority 0, the group 9; "
+        "its pods have no class: create them again with priorityClassName: high"
+    )
+    assert text in notes(cluster.take())
+
+
+def test_each_member_reads_its_own_node() -> None:
+    cluster = served(*nodes(2), *old(2, priority=5), GANG, *members(2))
+    told = {
+        e.target.name: e.message for e in cluster.stage.wanted if isinstance(e, SetCondition) and e.message
+    }
+    planned = dict(cluster.nominations())
+    assert sorted(planned.values()) == ["n0", "n1"]
+    for name, node in planned.items():
+        assert told[name].startswith(f"waits for room on {node}: preempting 1 pod on n0, 1 pod on n1")
+    assert told["g"].startswith("waits for room on n0, n1: ")
 
 
 def test_a_pod_whose_group_does_not_exist_waits_and_says_so() -> None:
@@ -222,7 +303,7 @@ def test_pods_that_disagree_are_not_scheduled(wrong: Json, text: str) -> None:
     assert ("g-1" in {effect.target.name for effect in waiting}) != ("schedulerName" in wrong), "not our pod"
 
 
-def test_those_who_run_are_compared_too() -> None:
+def test_those_that_run_are_compared_too() -> None:
     """As soon as the odd one is going, the others may start."""
     odd = a_member("odd", priority=3, on="n0")
     cluster = served(*nodes(3), GANG, odd, *members(2))
@@ -337,7 +418,7 @@ def test_members_of_a_basic_group_may_share_a_node() -> None:
     assert cluster.outcomes().count("Preempts") == 1
 
 
-def test_a_member_for_whom_no_room_can_be_made_does_not_stand_in_the_way_of_others() -> None:
+def test_a_member_for_which_no_room_can_be_made_does_not_stand_in_the_way_of_others() -> None:
     pods = [a_member("g-0", cpu="9", priority=9), a_member("g-1", cpu="3", priority=9)]
     cluster = served(*nodes(1), *old(1), a_group("g", 9), *pods)
     assert victims(cluster) == ["old-0"]
@@ -356,7 +437,7 @@ def test_room_for_one_is_still_made_when_another_finds_a_place() -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "z"])
-def test_nobody_takes_the_room_that_is_being_made_for_another_of_the_group(name: str) -> None:
+def test_no_pod_takes_the_room_that_is_being_made_for_another_of_the_group(name: str) -> None:
     halves = [a_pod(f"old-{i}", cpu="2", on="n0") for i in range(2)]
     cluster = served(*nodes(1), *halves, a_group("g", 9), a_member("g-0", cpu="4", priority=9))
     for step in STEPS:
@@ -415,7 +496,7 @@ def test_another_member_takes_the_place_of_one_that_is_deleted_while_the_plan_ru
 
 
 @pytest.mark.parametrize("steps", [0, 1])
-def test_nobody_is_evicted_for_a_member_that_is_gone(steps: int) -> None:
+def test_no_pod_is_evicted_for_a_member_that_is_gone(steps: int) -> None:
     """The one that is left is too large for any node."""
     pods = [a_member("g-0", cpu="3", priority=9), a_member("g-1", cpu="9", priority=9)]
     cluster = served(*nodes(1), *old(1), a_group("g", 9), *pods)
@@ -424,7 +505,7 @@ def test_nobody_is_evicted_for_a_member_that_is_gone(steps: int) -> None:
     assert cluster.gone("g-0").comes_true().places() == {"old-0": "n0"}
 
 
-def test_when_too_few_are_left_nobody_is_evicted() -> None:
+def test_when_too_few_are_left_none_is_evicted() -> None:
     cluster = served(*nodes(2), *old(2), GANG, *members(2)).does(Nominate)
     cluster.gone("g-0").comes_true()
     assert cluster.places() == {"old-0": "n0", "old-1": "n1"}
@@ -440,7 +521,7 @@ def test_binds_that_fail_are_tried_again_and_their_room_is_kept() -> None:
     assert cluster.comes_true().places() == {"g-0": "n0", "g-1": "n1"}
 
 
-def test_room_that_is_kept_is_given_up_for_somebody_more_important() -> None:
+def test_room_that_is_kept_is_given_up_for_a_more_important_demand() -> None:
     cluster = served(*nodes(2), GANG, *members(2)).fails(Bind, "g-1").does()
     cluster.show(a_pod("big", cpu="3", priority=10)).does().stage.after(10.0)
     assert cluster.comes_true().places() == {"g-0": "n0", "big": "n1"}
@@ -472,7 +553,7 @@ def test_a_group_that_waits_for_room_shows_it() -> None:
     assert cluster.conditions("g", "PodGroup") == {SCHEDULED: "False"}
 
 
-# --- who evicts nobody ---------------------------------------------------------------------------
+# --- demands that evict nothing ------------------------------------------------------------------
 
 
 def never(value: str) -> tuple[PodGroup, list[Pod], list[PriorityClass]]:
@@ -507,7 +588,7 @@ def test_a_group_whose_pods_say_otherwise_is_not_scheduled_where_its_own_policy_
 
 
 @pytest.mark.parametrize("when", ["before its pods come", "while it waits", "and comes back otherwise"])
-def test_a_class_that_is_deleted_later_lets_nobody_preempt(when: str) -> None:
+def test_a_class_that_is_deleted_later_lets_none_preempt(when: str) -> None:
     group, pods, (quiet,) = never("class")
     cluster = served(group, quiet, *nodes(2), *old(2), *(pods if when == "while it waits" else ()))
     cluster.gone("quiet", kind="PriorityClass")
@@ -519,7 +600,7 @@ def test_a_class_that_is_deleted_later_lets_nobody_preempt(when: str) -> None:
 
 
 def test_a_group_that_comes_after_its_class_is_gone_may_preempt() -> None:
-    """Nobody can know what the class said; pods say it themselves if it is theirs, too."""
+    """What the class said cannot be known; pods say it themselves if it is theirs, too."""
     group, pods, _ = never("class")
     assert served(group, *nodes(2), *old(2), *pods).outcomes() == ["Preempts"]
 

@@ -1,4 +1,4 @@
-"""From a decision to evict to the bind: who is reserved what, and what happens when something goes wrong."""
+"""From a decision to evict to the bind: what is reserved for which pod, and what happens on failures."""
 
 import msgspec
 import pytest
@@ -25,7 +25,7 @@ def a_plan() -> Served:
 # --- step by step --------------------------------------------------------------------------------
 
 
-def test_nobody_is_touched_before_the_step_before_was_acknowledged() -> None:
+def test_no_pod_is_touched_before_the_step_before_was_acknowledged() -> None:
     cluster = a_plan()
     assert (cluster.wanted(Nominate), cluster.wanted(Evict)) == (["new"], [])
     cluster.take(SetCondition)
@@ -74,13 +74,13 @@ def test_what_happened_in_the_meantime_counts_as_soon_as_calls_are_over() -> Non
 
 
 @pytest.mark.parametrize("stage", [Stage.NOMINATED, Stage.MARKING])
-def test_nobody_is_evicted_if_room_was_found_before_that(stage: Stage) -> None:
+def test_no_pod_is_evicted_if_room_was_found_before_that(stage: Stage) -> None:
     cluster = until(a_plan(), stage).show(a_node("n2")).comes_true()
     assert cluster.places() == {"old": "n1", "new": "n2"}
     assert cluster.conditions("old").get(MARK, "False") == "False"
 
 
-def test_nobody_is_evicted_for_a_preemptor_that_asks_for_less_in_the_meantime() -> None:
+def test_no_pod_is_evicted_for_a_preemptor_that_asks_for_less_in_the_meantime() -> None:
     cluster = a_plan().show(later(a_pod("new", cpu="1", priority=9))).comes_true()
     assert cluster.places() == {"old": "n1", "new": "n1"}
 
@@ -89,7 +89,7 @@ def test_nobody_is_evicted_for_a_preemptor_that_asks_for_less_in_the_meantime() 
 @pytest.mark.parametrize(
     "node", [later(a_node(unschedulable=True)), later(a_node(cpu="1"))], ids=["cordoned", "smaller"]
 )
-def test_nobody_is_evicted_for_room_that_is_of_no_use_any_more(stage: Stage, node: Node) -> None:
+def test_no_pod_is_evicted_for_room_that_is_of_no_use_any_more(stage: Stage, node: Node) -> None:
     cluster = until(a_plan(), stage).show(node).comes_true()
     assert cluster.places() == {"old": "n1"}
     assert cluster.unfinished().keys() == {"in line"}
@@ -188,7 +188,7 @@ def test_a_nominated_pod_tries_its_node_first() -> None:
 
 
 @pytest.mark.parametrize("stage", OPEN)
-def test_a_vanished_node_frees_who_waits_for_it(stage: Stage) -> None:
+def test_a_vanished_node_frees_what_waits_for_it(stage: Stage) -> None:
     cluster = until(a_plan(), stage).show(a_node("n2", uid="uid-2"))
     cluster.gone("n1", kind="Node")
     assert cluster.places_wanted() == {"new": "n2"}
@@ -205,7 +205,7 @@ def test_what_a_pod_shows_late_reserves_nothing() -> None:
 
 
 @pytest.mark.parametrize("ending", ["deleted", "placed elsewhere"])
-def test_who_was_kept_out_by_a_reservation_is_woken_when_it_ends(ending: str) -> None:
+def test_a_pod_that_was_kept_out_by_a_reservation_is_woken_when_it_ends(ending: str) -> None:
     cluster = half_drained().show(a_pod("peer", cpu="2", priority=9))
     assert cluster.wanted(Bind) == []
     cluster.stage.after(5.0)
@@ -234,7 +234,7 @@ def test_when_an_eviction_fails_the_nomination_is_withdrawn_and_the_demand_told_
 
 
 @pytest.mark.parametrize("stage", [Stage.NOMINATED, Stage.MARKING])
-def test_when_a_step_fails_nobody_is_evicted(stage: Stage) -> None:
+def test_when_a_step_fails_none_is_evicted(stage: Stage) -> None:
     halves = [a_pod(name, cpu="2", on="n1") for name in ("old", "older")]
     cluster = until(served(NODE, *halves, a_pod("new", cpu="4", priority=9)), stage)
     cluster.fails(STEPS[SETTLING.index(stage)], "new" if stage is Stage.NOMINATED else "old")
@@ -280,7 +280,7 @@ def test_a_preemptor_that_is_being_deleted_needs_no_room() -> None:
     assert cluster.comes_true().places() == {"old": "n1"}
 
 
-def test_a_preemptor_that_somebody_else_binds_needs_no_room() -> None:
+def test_a_preemptor_that_another_client_binds_needs_no_room() -> None:
     cluster = until(a_plan(), Stage.MARKING)
     cluster.show(a_node("n2"))
     cluster.stage.happens(*cluster.applied(Bind(cluster.named("new"), "n2")))
@@ -304,14 +304,14 @@ def test_answers_about_a_victim_that_vanished_change_nothing() -> None:
     assert cluster.unfinished() == {}
 
 
-def test_who_is_leaving_anyway_is_not_evicted_and_its_room_counts() -> None:
+def test_a_pod_that_is_leaving_anyway_is_not_evicted_and_its_room_counts() -> None:
     cluster = served(NODE, leaving(OLD), a_pod("older", cpu="1", on="n1"), a_pod("new", cpu="3", priority=9))
     until(cluster, Stage.DRAINING)
     assert (cluster.wanted(Evict), cluster.plan().victims) == ([], ())
     assert cluster.gone("old").comes_true().places() == {"older": "n1", "new": "n1"}
 
 
-def test_only_who_cannot_stay_is_evicted_beside_those_who_leave_anyway() -> None:
+def test_only_that_cannot_stay_is_evicted_beside_those_that_leave_anyway() -> None:
     cluster = served(NODE, leaving(OLD), a_pod("older", cpu="1", on="n1"), a_pod("new", cpu="4", priority=9))
     assert [victim.name for victim in cluster.plan().victims] == ["older"]
     assert cluster.comes_true().places() == {"new": "n1"}
@@ -320,7 +320,7 @@ def test_only_who_cannot_stay_is_evicted_beside_those_who_leave_anyway() -> None
 # --- several plans -------------------------------------------------------------------------------
 
 
-def test_two_who_ask_for_the_same_room_do_not_both_get_it() -> None:
+def test_two_that_ask_for_the_same_room_do_not_both_get_it() -> None:
     cluster = served(NODE, OLD, NEW, a_pod("peer", cpu="3", priority=9))
     cluster.comes_true()
     assert len(cluster.places()) == 1
@@ -365,7 +365,7 @@ def test_a_mark_that_another_plan_needs_is_not_cleared() -> None:
     assert not [e for e in cluster.stage.wanted if isinstance(e, SetCondition) and e.type == MARK]
 
 
-def test_who_has_to_go_anyway_is_taken_rather_than_somebody_else() -> None:
+def test_a_pod_that_has_to_go_anyway_is_taken_rather_than_another_client() -> None:
     """The pod on n2 would cost less, but the one on n1 is evicted in any case."""
     first = a_pod("first", cpu="1", priority=9, nodeSelector={"host": "n1"})
     nodes = [a_node(name, labels={"host": name}) for name in ("n1", "n2")]
@@ -393,7 +393,7 @@ def test_a_higher_demand_takes_over_the_victims_of_a_plan() -> None:
     assert cluster.outcomes()[:2] == ["Preempts", "Preempts"]
 
 
-def test_nobody_counts_on_a_pod_that_only_waits_for_its_node() -> None:
+def test_no_pod_counts_on_a_pod_that_only_waits_for_its_node() -> None:
     """A pod that wants to be near one that is nominated is not worth a victim yet."""
     term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "db"}}}
     near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
@@ -406,7 +406,7 @@ def test_nobody_counts_on_a_pod_that_only_waits_for_its_node() -> None:
     assert cluster.comes_true().places() == {"db": "n1", "app": "n1"}
 
 
-# --- who evicts nobody ---------------------------------------------------------------------------
+# --- demands that evict nothing ------------------------------------------------------------------
 
 
 def test_a_pod_that_never_preempts_waits() -> None:
@@ -416,7 +416,7 @@ def test_a_pod_that_never_preempts_waits() -> None:
     assert cluster.comes_true().places() == {"new": "n1"}
 
 
-def test_a_scheduler_without_a_policy_evicts_nobody() -> None:
+def test_a_scheduler_without_a_policy_evicts_nothing() -> None:
     cluster = served(NODE, OLD, NEW, settings=Settings(policies={}))
     assert (cluster.outcomes(), cluster.wanted(Nominate)) == (["Unschedulable"], [])
 

@@ -1,11 +1,16 @@
 """Decisions: an id that says which, and a size that does not grow with the cluster."""
 
+from dataclasses import replace
+
+from reprieve.model.effects import Target
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome, decision_id
 from tests.unit.scheduler.making import a_node, a_pod
 from tests.unit.scheduler.stage import Stage, stage_with
+
+DEMAND = Target("Pod", "a", "p", "")
 
 TAINTED = [a_node(f"n{i:03}", taints=[{"key": f"t{i % 50}", "effect": "NoSchedule"}]) for i in range(120)]
 
@@ -16,13 +21,20 @@ def only_decision(*things: KubernetesObject) -> Decision:
 
 
 def test_the_same_input_gives_the_same_id() -> None:
-    assert decision_id("uid", 7, 5.5) == decision_id("uid", 7, 5.5)
-    assert decision_id("uid", 7, 5.5).startswith("d-")
+    assert decision_id(DEMAND, "POD", 7, 5.5) == decision_id(DEMAND, "POD", 7, 5.5)
+    assert decision_id(DEMAND, "POD", 7, 5.5).startswith("d-")
 
 
 def test_other_worlds_and_other_demands_have_other_ids() -> None:
-    ids = {decision_id(uid, version, 5.5) for uid in ("a", "b", "a/1") for version in range(1000)}
+    demands = [replace(DEMAND, uid=uid) for uid in ("a", "b", "a/1")]
+    ids = {decision_id(demand, "POD", version, 5.5) for demand in demands for version in range(1000)}
     assert len(ids) == 3000
+
+
+def test_demands_of_objects_without_uid_have_their_own_ids() -> None:
+    others = [replace(DEMAND, kind="PodGroup"), replace(DEMAND, namespace="b"), replace(DEMAND, name="q")]
+    ids = {decision_id(demand, "POD", 7, 5.5) for demand in (DEMAND, *others)}
+    assert len(ids | {decision_id(DEMAND, "RESIZE", 7, 5.5)}) == 5
 
 
 def test_a_scheduler_that_begins_anew_does_not_use_ids_again() -> None:
@@ -69,5 +81,5 @@ def test_a_decision_in_words() -> None:
     assert "cpu" in text
 
 
-def test_nothing_is_decided_for_nobody() -> None:
+def test_nothing_is_decided_for_nothing() -> None:
     assert Scheduler().decide(0.0) is None

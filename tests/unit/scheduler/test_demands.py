@@ -1,4 +1,4 @@
-"""Who asks: pods for themselves or as a group, for how many, and what they still wait for."""
+"""Demands: pods by themselves or as a group, for how many, and what they still wait for."""
 
 import pytest
 
@@ -17,6 +17,8 @@ from reprieve.scheduler.demands import (
 )
 from reprieve.scheduler.demands.group import GroupTree, is_complete
 from reprieve.scheduler.demands.group_rules import CONSISTENT, DEFAULT_RULES, GroupRules
+from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise
+from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.world import World
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_key, a_node, a_pod, leaving, target
@@ -25,7 +27,7 @@ POD, GROUP = a_key("p"), a_key("g", DemandKind.GROUP)
 
 
 def world_of(*things: KubernetesObject) -> World:
-    world = World()
+    world = World(AssumedPods(), BudgetLag())
     for thing in things:
         world.see(thing)
     return world
@@ -75,17 +77,19 @@ def test_a_pod_asks_for_itself() -> None:
 
 
 @pytest.mark.parametrize("pod", [a_pod("p", on="n1"), leaving(a_pod("p")), a_pod("other")])
-def test_who_has_a_node_or_is_leaving_or_unknown_asks_for_nothing(pod: KubernetesObject) -> None:
+def test_a_pod_that_has_a_node_or_is_leaving_or_unknown_asks_for_nothing(pod: KubernetesObject) -> None:
     assert found_in(world_of(pod), POD) is None
 
 
 def test_a_pod_that_counts_as_placed_asks_for_nothing() -> None:
-    world = world_of(a_node("n1"), a_pod("p"))
-    world.assume(("default", "p"), "n1")
+    promises, pod = AssumedPods(), a_pod("p")
+    world = World(promises, BudgetLag())
+    world.see(pod)
+    promises.promise(Assumed(target(pod), "n1", Promise.SENT))
     assert found_in(world, POD) is None
 
 
-def test_a_gate_is_somebody_elses_to_explain() -> None:
+def test_a_gate_is_another_client_to_explain() -> None:
     assert waits(a_pod("p", schedulingGates=[{"name": "quota"}]), key=POD) == NotYet("")
 
 
@@ -96,7 +100,7 @@ def test_a_pod_may_be_told_never_to_preempt() -> None:
 # --- groups --------------------------------------------------------------------------------------
 
 
-def test_a_group_asks_for_all_who_wait_in_the_order_of_their_names() -> None:
+def test_a_group_asks_for_all_that_wait_in_the_order_of_their_names() -> None:
     found = group_in(a_group("g", 9, 1), *(a_member(name, priority=9) for name in ("b", "a", "c")))
     assert [pod.pod.metadata.name for pod in found.pods] == ["a", "b", "c"]
 
@@ -125,12 +129,12 @@ def test_a_basic_group_needs_one() -> None:
     assert group_in(a_group("g"), a_member("a"), a_member("b")).needed == 1
 
 
-def test_who_is_leaving_neither_runs_nor_waits() -> None:
+def test_a_pod_that_is_leaving_neither_runs_nor_waits() -> None:
     going = [leaving(a_member("a", on="n1")), leaving(a_member("b"))]
     assert "waits until 2" in waits(a_node("n1"), a_group("g", 0, 2), *going, a_member("c")).text
 
 
-def test_a_group_of_which_nobody_waits_asks_for_nothing() -> None:
+def test_a_group_of_which_none_waits_asks_for_nothing() -> None:
     assert found_in(world_of(a_node("n1"), a_group("g", 0, 1), a_member("a", on="n1")), GROUP) is None
     assert found_in(world_of(a_group("g", 0, 1)), GROUP) is None
 
@@ -150,7 +154,7 @@ def test_a_member_that_never_preempts_keeps_its_group_from_it() -> None:
 def test_how_important_a_demand_is() -> None:
     world = world_of(a_pod("p", priority=7), a_group("g", 9, 3), a_member("a", priority=9))
     assert (priority_of(world, POD, DEFAULT_RULES), priority_of(world, GROUP, DEFAULT_RULES)) == (7, 9)
-    assert [priority_of(World(), key, DEFAULT_RULES) for key in (POD, GROUP)] == [0, 0]
+    assert [priority_of(world_of(), key, DEFAULT_RULES) for key in (POD, GROUP)] == [0, 0]
 
 
 def test_a_group_is_complete_when_as_many_run_as_it_needs() -> None:

@@ -1,4 +1,4 @@
-"""A bind whose answer was lost may have happened: until the cluster shows, nobody else gets the room."""
+"""A bind whose answer was lost may have happened: until the cluster shows, no other pod gets the room."""
 
 from reprieve.model.effects import Bind
 from reprieve.model.events import Done, Failed, Unknown

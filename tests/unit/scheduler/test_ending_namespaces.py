@@ -21,7 +21,7 @@ def test_a_pod_that_fits_is_not_bound_there_and_told_why_once() -> None:
     assert cluster.stage.decisions == []
 
 
-def test_nobody_goes_for_it() -> None:
+def test_no_pod_goes_for_it() -> None:
     assert served(THERE, NODE, OLD, NEW).wanted(Nominate) == ["new"]
     assert served(ENDING, NODE, OLD, NEW).wanted(Nominate) == []
 

@@ -1,4 +1,4 @@
-"""Those who ask for the same at the same time get the same answer, which is worked out once."""
+"""Equivalent demands get the same answer at the same time, and it is computed once."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def alike(*more: Pod) -> Served:
     return served(a_node(), a_class(), tolerant(), *map(a_newcomer, NAMES), *more)
 
 
-def test_the_answer_is_the_one_that_everybody_gets_alone() -> None:
+def test_the_answer_is_the_one_that_all_gets_alone() -> None:
     together = {d.demand.name: d for d in alike().stage.decisions}
     for name in NAMES:
         (alone,) = served(a_node(), a_class(), tolerant(), a_newcomer(name)).stage.decisions
@@ -36,7 +36,7 @@ def test_no_two_decisions_share_an_id() -> None:
     assert len({decision.id for decision in alike().stage.decisions}) == 3
 
 
-def test_everybody_is_told_and_comes_back() -> None:
+def test_all_is_told_and_comes_back() -> None:
     cluster = alike()
     assert [e.target.name for e in cluster.stage.wanted if isinstance(e, Announce)] == NAMES
     cluster.stage.after(600.0)
@@ -78,10 +78,10 @@ def test_an_answer_is_good_only_until_something_happens() -> None:
     state = cluster.stage.scheduler._state
     assert state.refused is not None
     cluster.show(a_pod("small", cpu="0", priority=1))
-    assert state.refused is None, "somebody was placed since"
+    assert state.refused is None, "a pod was placed since"
 
 
-def test_no_room_is_missed_by_who_comes_a_moment_later() -> None:
+def test_no_room_is_missed_by_what_comes_a_moment_later() -> None:
     cluster = alike()
     cluster.gone("young")
     cluster.stage.after(2.0)

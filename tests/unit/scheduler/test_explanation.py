@@ -1,4 +1,4 @@
-"""What a decision says of those who go, of those who stay, and of what was missing."""
+"""What a decision says of victims, of spared units, and of what was missing."""
 
 from reprieve.model.effects import SetCondition
 from reprieve.model.objects import KubernetesObject
@@ -28,7 +28,7 @@ def spared(made: Preemption) -> dict[str, str]:
     return {one.unit: one.because.code for one in made.spared}
 
 
-# --- who goes ------------------------------------------------------------------------------------
+# --- victims -------------------------------------------------------------------------------------
 
 
 def test_a_victim_is_told_what_its_room_is_needed_for() -> None:
@@ -39,7 +39,7 @@ def test_a_victim_is_told_what_its_room_is_needed_for() -> None:
     assert made.giving_way == (("n1", 1),)
 
 
-def test_who_holds_a_port_is_told_that() -> None:
+def test_a_pod_that_holds_a_port_is_told_that() -> None:
     made = room(
         a_node("n1"), a_pod("old", on="n1", containers=PORT), a_pod("new", priority=9, containers=PORT)
     )
@@ -77,10 +77,10 @@ def test_only_so_many_victims_are_listed_and_the_others_counted() -> None:
     assert (len(made.victims), made.pods) == (100, 105)
 
 
-# --- who stays -----------------------------------------------------------------------------------
+# --- spared units --------------------------------------------------------------------------------
 
 
-def test_who_is_above_the_ceiling_and_who_has_room_beside() -> None:
+def test_a_pod_that_is_above_the_ceiling_and_what_has_room_beside() -> None:
     made = room(
         a_node("n1"),
         a_pod("dear", cpu="1", on="n1", priority=5),
@@ -93,7 +93,7 @@ def test_who_is_above_the_ceiling_and_who_has_room_beside() -> None:
     assert spared(made) == {"Pod/default/dear": "AboveCeiling", "Pod/default/small": "FitsBeside"}
 
 
-def test_who_is_spared_for_a_budget() -> None:
+def test_a_pod_that_is_spared_for_a_budget() -> None:
     made = room(
         a_node("n1"),
         a_budget("all", app="web"),
@@ -105,7 +105,7 @@ def test_who_is_spared_for_a_budget() -> None:
     assert "default/all" in made.spared[0].because.text
 
 
-def test_who_is_not_in_the_way_of_a_gang() -> None:
+def test_a_pod_that_is_not_in_the_way_of_a_gang() -> None:
     made = room(
         a_node("n1"),
         a_node("n2"),
@@ -151,7 +151,7 @@ def test_at_most_twenty_losers_are_kept() -> None:
     assert len(room(*nodes, a_pod("new", cpu="2", priority=9)).losers) <= 20
 
 
-# --- nobody goes ---------------------------------------------------------------------------------
+# --- no victims ----------------------------------------------------------------------------------
 
 
 def refused(*things: KubernetesObject, policy: Policy | None = None) -> Decision:
@@ -182,7 +182,7 @@ def test_the_nearest_miss_is_where_least_is_lacking() -> None:
     miss = missed(decision)
     assert (miss.pod.name, miss.node, miss.resource, miss.short, miss.nodes) == ("new", "n2", "cpu", 500, 2)
     assert "nearest miss: n2 is short of cpu by 500m" in decision.text
-    assert why(decision) == ("NobodyEligible", "nobody with a priority below 0 may be taken")
+    assert why(decision) == ("NobodyEligible", "no running pod has a priority below 0")
 
 
 def test_of_a_gang_the_member_that_limits_it() -> None:
@@ -202,7 +202,7 @@ def test_a_miss_that_is_not_for_room_is_the_most_frequent_reason() -> None:
     assert why(decision)[0] == "NobodyEligible"
 
 
-def test_what_is_missing_even_if_everybody_went() -> None:
+def test_what_is_missing_even_if_all_went() -> None:
     decision = refused(
         a_node("n1"),
         a_pod("cheap", cpu="1", on="n1"),
@@ -211,7 +211,7 @@ def test_what_is_missing_even_if_everybody_went() -> None:
     )
     assert why(decision) == (
         "NoHelp",
-        "even if the only pod of lower priority went, n1 is short of cpu by 1",
+        "even if the only pod of lower priority were evicted, n1 is short of cpu by 1",
     )
     assert decision.eviction is not None
     assert decision.eviction.at_best is not None
@@ -220,10 +220,10 @@ def test_what_is_missing_even_if_everybody_went() -> None:
 
 def test_a_node_that_stays_too_small() -> None:
     decision = refused(a_node("n1"), a_pod("old", cpu="1", on="n1"), a_pod("new", cpu="5", priority=9))
-    assert why(decision) == ("NoHelp", "no node was refused for anything that evictions change")
+    assert why(decision) == ("NoHelp", "no node was refused for a reason that evictions change")
 
 
-def test_who_never_preempts() -> None:
+def test_a_pod_that_never_preempts() -> None:
     decision = refused(
         a_node("n1"),
         a_pod("old", cpu="4", on="n1"),
@@ -242,7 +242,7 @@ def test_budgets_that_must_hold() -> None:
     )
     assert why(decision) == (
         "Budgets",
-        "the best plan evicts 1 pod on n1, 1 beyond disruption budgets, and respectBudgets is Always",
+        "the best plan evicts 1 pod on n1, 1 beyond PodDisruptionBudgets, and respectBudgets is Always",
     )
 
 
@@ -252,7 +252,7 @@ def test_no_nodes_at_all() -> None:
     assert missed(decision).because.code == "NoNodes"
 
 
-def test_a_scheduler_that_evicts_nobody() -> None:
+def test_a_scheduler_that_evicts_nothing() -> None:
     decision = only_decision(
         a_node("n1"), a_pod("old", cpu="4", on="n1"), a_pod("new", priority=9), policies={}
     )
@@ -280,7 +280,7 @@ def test_what_is_kept_for_others_is_told() -> None:
     cluster = served(a_node("n1"), a_pod("old", cpu="4", on="n1"), first, second)
     decision = cluster.stage.decisions[-1]
     assert (missed(decision).short, missed(decision).kept) == (5000, 3000)
-    assert "n1 is short of cpu by 5, with 3 kept for others who wait" in decision.text
+    assert "n1 is short of cpu by 5, with 3 reserved for other pods" in decision.text
 
 
 def test_pods_of_a_gang_for_which_no_room_is_made_are_not_told_that_they_wait_for_some() -> None:
@@ -291,7 +291,7 @@ def test_pods_of_a_gang_for_which_no_room_is_made_are_not_told_that_they_wait_fo
     assert told["g-1"].startswith("waits while room is made for 1 other pod of PodGroup default/g")
 
 
-def test_if_pods_of_a_gang_make_room_each_for_itself_those_who_go_for_one_are_not_denied() -> None:
+def test_if_pods_of_a_gang_make_room_each_for_itself_those_that_go_for_one_are_not_denied() -> None:
     stage = preempting(
         a_node("n1"),
         a_node("n2"),
@@ -303,4 +303,4 @@ def test_if_pods_of_a_gang_make_room_each_for_itself_those_who_go_for_one_are_no
     )
     code, text = why(stage.decisions[0])
     assert code == "NoHelp"
-    assert text.startswith("even if the only pod of lower priority went, pod g-1 would not fit")
+    assert text.startswith("even if the only pod of lower priority were evicted, pod g-1 would not fit")

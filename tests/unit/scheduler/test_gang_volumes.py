@@ -45,7 +45,7 @@ def test_each_goes_where_a_volume_is_left() -> None:
     assert [node for _, node in decision.places] == ["n1", "n2"]
 
 
-def test_two_who_share_a_claim_share_its_volume() -> None:
+def test_two_that_share_a_claim_share_its_volume() -> None:
     """Wherever the first one goes, the volume is there."""
     cluster = start(*gang("c0", "c0"), a_volume("v0", only_on="n1"), a_volume("v1", only_on="n2"))
     (decision,) = cluster.stage.decisions
@@ -53,7 +53,7 @@ def test_two_who_share_a_claim_share_its_volume() -> None:
     assert len(promised(cluster)) == 1
 
 
-def test_a_volume_is_made_where_the_first_of_those_who_share_it_goes() -> None:
+def test_a_volume_is_made_where_the_first_of_those_that_share_it_goes() -> None:
     things = [a_class(), a_claim("lazy"), *gang("lazy", "lazy", cpu="2")]
     cluster = served(*NODES, *things, scheduler=Scheduler())
     (decision,) = cluster.stage.decisions
@@ -61,7 +61,7 @@ def test_a_volume_is_made_where_the_first_of_those_who_share_it_goes() -> None:
     assert [e.target.name for e in cluster.stage.wanted if isinstance(e, SelectNode)] == ["lazy"] * 2
 
 
-def test_nobody_is_evicted_for_a_gang_that_lacks_a_volume() -> None:
+def test_no_pod_is_evicted_for_a_gang_that_lacks_a_volume() -> None:
     full = [a_pod(f"old-{i}", cpu="4", on=f"n{i}") for i in (1, 2)]
     assert start(*full, *gang("c0", "c1"), a_volume("v0")).wanted(Evict) == []
     enough = start(*full, *gang("c0", "c1", cpu="3"), a_volume("v0"), a_volume("v1"))

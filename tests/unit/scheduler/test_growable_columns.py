@@ -56,10 +56,10 @@ def test_things_keep_their_codes_while_they_are_used() -> None:
     interner.give_back(0)
     interner.give_back(0)
     assert interner.take("c") == 2
-    assert interner.take("a") == 0, "what nobody uses is still known"
+    assert interner.take("a") == 0, "an unused value is still known"
 
 
-def test_compacting_forgets_what_nobody_uses() -> None:
+def test_compacting_forgets_what_none_uses() -> None:
     interner: Interner[str] = Interner()
     codes = [interner.take(thing) for thing in "abcd"]
     interner.give_back(codes[0])

@@ -92,7 +92,7 @@ def test_every_pod_of_a_gang_is_nominated() -> None:
     assert effects == (Nominate(pod("a"), "n1"), Nominate(pod("b"), "n2"))
 
 
-def test_a_mark_tells_the_decision_and_who_preempts_but_no_name() -> None:
+def test_a_mark_tells_the_decision_and_what_preempts_but_no_name() -> None:
     for preemptor in (PREEMPTOR, GROUP):
         marking = reached(plan(OLD, preemptor=preemptor), Stage.MARKING)
         (mark,) = marking.pending
@@ -103,9 +103,10 @@ def test_a_mark_tells_the_decision_and_who_preempts_but_no_name() -> None:
 
 
 def test_a_group_that_goes_as_a_whole_is_marked_too_and_not_evicted() -> None:
-    marking = reached(plan(OLD, marks=(GROUP,)), Stage.MARKING)
-    assert {effect.target for effect in marking.pending} == {OLD, GROUP}
-    assert {e.target for e in reached(plan(OLD, marks=(GROUP,)), Stage.EVICTING).pending} == {OLD}
+    whole = plan(OLD, groups=((OLD, GROUP),))
+    assert {effect.target for effect in reached(whole, Stage.MARKING).pending} == {OLD}
+    assert {effect.target for effect in reached(whole, Stage.COMMITTING).pending} == {GROUP}
+    assert {e.target for e in reached(plan(OLD, groups=((OLD, GROUP),)), Stage.EVICTING).pending} == {OLD}
 
 
 def test_a_victim_is_told_when_it_has_been_evicted() -> None:
@@ -117,18 +118,18 @@ def test_a_victim_is_told_when_it_has_been_evicted() -> None:
     assert told.note == "Preempted by pod uid-new on node n1 (decision d-1)"
 
 
-def test_who_waits_only_for_those_who_leave_anyway_evicts_nobody() -> None:
+def test_a_pod_that_waits_only_for_those_that_leave_anyway_evicts_nothing() -> None:
     draining, effects = acknowledged(opened(plan(leaving=(GOING,)))[0], Nominate(PREEMPTOR, "n1"))
     assert (draining.stage, effects) == (Stage.DRAINING, ())
     assert vanished(draining, GOING)[0].stage is Stage.READY
 
 
-def test_who_waits_for_nobody_is_ready_when_nominated() -> None:
+def test_a_pod_that_waits_for_none_is_ready_when_nominated() -> None:
     ready, effects = acknowledged(opened(plan())[0], Nominate(PREEMPTOR, "n1"))
     assert (ready.stage, effects) == (Stage.READY, ())
 
 
-# --- those who vanish ----------------------------------------------------------------------------
+# --- pods that disappear -------------------------------------------------------------------------
 
 
 def test_a_victim_that_vanished_before_is_neither_marked_nor_evicted() -> None:
@@ -141,22 +142,22 @@ def test_a_victim_that_vanished_before_is_neither_marked_nor_evicted() -> None:
 
 
 @pytest.mark.parametrize("stage", [Stage.MARKING, Stage.EVICTING])
-def test_the_last_answer_that_is_awaited_may_be_that_somebody_vanished(stage: Stage) -> None:
+def test_the_last_answer_that_is_awaited_may_be_that_a_pod_vanished(stage: Stage) -> None:
     handover, _ = vanished(reached(plan(OLD), stage), OLD)
     assert handover.stage is Stage.READY
 
 
-def test_who_vanished_by_itself_is_told_nothing_and_who_was_being_evicted_is() -> None:
+def test_a_pod_that_vanished_by_itself_is_told_nothing_and_what_was_being_evicted_is() -> None:
     assert vanished(reached(plan(OLD), Stage.MARKING), OLD)[1] == ()
     assert kinds(vanished(reached(plan(OLD), Stage.EVICTING), OLD)[1]) == ["Announce"]
     assert vanished(reached(plan(OLD), Stage.DRAINING), OLD)[1] == ()
 
 
 def test_a_group_that_is_gone_needs_no_mark() -> None:
-    marking = reached(plan(OLD, marks=(GROUP,)), Stage.MARKING)
-    handover, _ = vanished(marking, GROUP)
-    assert {effect.target for effect in handover.pending} == {OLD}
-    early, _ = vanished(opened(plan(OLD, marks=(GROUP,)))[0], GROUP)
+    committing = reached(plan(OLD, groups=((OLD, GROUP),)), Stage.COMMITTING)
+    handover, _ = vanished(committing, GROUP)
+    assert (handover.stage, set(handover.pending)) == (Stage.EVICTING, {Evict(OLD)})
+    early, _ = vanished(opened(plan(OLD, groups=((OLD, GROUP),)))[0], GROUP)
     assert [e.target for e in acknowledged(early, Nominate(PREEMPTOR, "n1"))[1]] == [OLD]
 
 
@@ -168,13 +169,13 @@ def test_it_is_ready_when_the_last_one_is_gone() -> None:
     assert vanished(draining, OLDER)[0].stage is Stage.READY
 
 
-def test_nobody_waits_for_victims_that_only_go_along() -> None:
+def test_no_pod_waits_for_victims_that_only_go_along() -> None:
     draining = reached(plan(OLD, OLDER, elsewhere=frozenset({OLDER})), Stage.DRAINING)
     assert (draining.waits_for(OLD), draining.waits_for(OLDER)) == (True, False)
     assert vanished(draining, OLD)[0].stage is Stage.READY
 
 
-def test_somebody_who_has_nothing_to_do_with_it_changes_nothing() -> None:
+def test_a_pod_that_has_nothing_to_do_with_it_changes_nothing() -> None:
     draining = reached(plan(OLD), Stage.DRAINING)
     assert not draining.concerns(pod("other"))
     assert vanished(draining, pod("other"))[0].stage is Stage.DRAINING
@@ -184,13 +185,13 @@ def test_somebody_who_has_nothing_to_do_with_it_changes_nothing() -> None:
 
 
 def test_marks_that_led_to_nothing_are_cleared() -> None:
-    ended, effects = abandoned(reached(plan(OLD, OLDER, marks=(GROUP,)), Stage.MARKING))
+    ended, effects = abandoned(reached(plan(OLD, OLDER, groups=((OLD, GROUP),)), Stage.COMMITTING))
     assert (ended.stage, ended.pending) == (Stage.ABANDONED, frozenset())
     cleared = {(e.target, e.type, e.status) for e in effects if isinstance(e, SetCondition)}
     assert cleared == {(target, MARK, "False") for target in (OLD, OLDER, GROUP)}
 
 
-def test_marks_of_those_who_are_gone_or_needed_elsewhere_are_left_alone() -> None:
+def test_marks_of_those_that_are_gone_or_needed_elsewhere_are_left_alone() -> None:
     marking, _ = vanished(reached(plan(OLD, OLDER), Stage.MARKING), OLD)
     assert abandoned(marking, held={OLDER})[1] == ()
 
@@ -238,7 +239,7 @@ def followers(handover: Handover) -> Iterator[Step]:
 @pytest.mark.parametrize("victims", [(), (OLD,), (OLD, OLDER), (OLD, OLDER, pod("oldest"))])
 def test_in_every_state_the_order_holds_and_there_is_a_way_to_the_end(victims: tuple[Target, ...]) -> None:
     """Breadth first over acknowledgements and disappearances in any order."""
-    start, first = opened(plan(*victims, leaving=(GOING,), marks=(GROUP,)))
+    start, first = opened(plan(*victims, leaving=(GOING,), groups=((OLD, GROUP),)))
     seen, ahead = {start}, deque([start])
     order = list(Stage)
     assert kinds(first) == ["Nominate"]
@@ -249,7 +250,7 @@ def test_in_every_state_the_order_holds_and_there_is_a_way_to_the_end(victims: t
         for following, effects in ways:
             assert order.index(following.stage) >= order.index(handover.stage)
             if any(isinstance(effect, Evict) for effect in effects):
-                assert handover.stage in (Stage.NOMINATED, Stage.MARKING)
+                assert handover.evicts_later
                 assert following.stage is Stage.EVICTING
             assert not {e.target for e in effects if isinstance(e, Evict | SetCondition)} & following.gone
             if following.stage is Stage.READY:

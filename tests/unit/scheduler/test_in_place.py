@@ -1,18 +1,19 @@
-"""Pods that want more where they run: who looks at them when, and what is not done for them."""
+"""Running pods that want more: when they are decided, and what is not done for them."""
 
 import pytest
 
 from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen, Synced, Unread
-from reprieve.model.objects import KubernetesObject, Node, Pod, Problem, Ref
+from reprieve.model.objects import Condition, KubernetesObject, Node, Pod, Problem, Ref
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.demand_key import DemandKind
+from reprieve.scheduler.handover import MARK, MARK_REASON
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget
 from tests.unit.scheduler.making import a_key, a_node, a_pod, granted, later, leaving, target, wanting
-from tests.unit.scheduler.serving import Served
+from tests.unit.scheduler.serving import Served, conditioned
 from tests.unit.scheduler.stage import Stage, remains
 
 GROWS = a_pod("grows", cpu="2", priority=9, on="n1")
@@ -38,11 +39,11 @@ def looks(on: Stage, *things: Pod | Node) -> int:
 
 
 def waiting(*others: Pod | Node) -> Stage:
-    """It does not fit, and nobody may be taken for it."""
+    """It does not fit, and no pod may be preempted for it."""
     return stage(a_node("n1"), a_node("n2"), wanting(GROWS, "3"), DEAR, *others)
 
 
-def test_who_leaves_its_node_is_news() -> None:
+def test_a_pod_that_leaves_its_node_is_news() -> None:
     on = waiting()
     on.after(20)
     before = len(on.decisions)
@@ -50,7 +51,7 @@ def test_who_leaves_its_node_is_news() -> None:
     assert [d.outcome for d in on.decisions[before:]] == ["FitsInPlace"]
 
 
-def test_who_shrinks_there_is_news() -> None:
+def test_a_pod_that_shrinks_there_is_news() -> None:
     smaller = later(a_pod("dear", cpu="1", priority=20, on="n1"))
     assert looks(waiting(), smaller) == 1
 
@@ -69,7 +70,7 @@ def test_what_happens_elsewhere_is_not() -> None:
     assert len(on.decisions) == before
 
 
-def test_who_grows_or_comes_is_not_while_it_does_not_fit() -> None:
+def test_a_pod_that_grows_or_comes_is_not_while_it_does_not_fit() -> None:
     assert looks(waiting(), later(a_pod("dear", cpu="3", priority=20, on="n1"))) == 0
 
 
@@ -85,7 +86,7 @@ def test_budgets_are_if_they_must_not_be_broken() -> None:
 @pytest.mark.parametrize(
     "taker", [a_pod("dear", cpu="2", priority=20, on="n1"), later(a_pod("small", cpu="2", on="n1"))]
 )
-def test_once_it_fits_whoever_takes_room_is_news(taker: Pod) -> None:
+def test_once_it_fits_whatever_takes_room_is_news(taker: Pod) -> None:
     on = stage(a_node("n1"), wanting(GROWS, "3"), a_pod("small", cpu="1", on="n1"))
     assert [d.outcome for d in on.decisions] == ["FitsInPlace"]
     on.see(taker)
@@ -127,20 +128,30 @@ def test_nothing_is_nominated_bound_or_said_of_its_place() -> None:
     assert reasons == ["Preempting", "FitsInPlace"]
 
 
-def test_whoever_has_what_it_wants_is_forgotten() -> None:
+def test_a_pod_that_has_what_it_wants_is_forgotten() -> None:
     on = stage(a_node("n1"), wanting(GROWS, "3"))
     assert remains(on.scheduler)
     on.see(granted(wanting(GROWS, "3")))
-    assert "scheduler._state.parts" not in remains(on.scheduler)
+    assert not [path for path in remains(on.scheduler) if ".ledger.parts" in path]
     assert not on.scheduler._state.queue._entries
 
 
-def test_whoever_goes_is_forgotten() -> None:
+def test_a_pod_that_goes_is_forgotten() -> None:
     on = stage(a_node("n1"), wanting(GROWS, "3"), LOW)
     on.see(leaving(wanting(GROWS, "3")))
     assert not len(on.scheduler._state.plans)
     on.lose(GROWS)
     assert not on.scheduler._state.queue._entries
+
+
+def test_a_pod_that_another_scheduler_is_about_to_evict_has_its_plan_called_off() -> None:
+    on = stage(a_node("n1"), wanting(GROWS, "3"), LOW)
+    assert len(on.scheduler._state.plans)
+    mark = Condition(type=MARK, status="True", reason=MARK_REASON, message="reprieve: preempting …")
+    pod = later(wanting(GROWS, "3"))
+    on.see(conditioned(pod, *pod.status.conditions, mark)).lose(LOW)
+    assert [decision.outcome for decision in on.decisions] == ["Preempts", "Unschedulable"]
+    assert not len(on.scheduler._state.plans)
 
 
 def test_a_pod_may_be_bound_and_deferred_before_it_is_seen_again() -> None:
@@ -150,7 +161,7 @@ def test_a_pod_may_be_bound_and_deferred_before_it_is_seen_again() -> None:
     assert isinstance(bind, Bind)
     on.see(wanting(later(GROWS), "3"))
     assert list(on.scheduler._state.queue._entries) == [a_key("grows", DemandKind.RESIZE)]
-    assert not len(on.scheduler._state.ledger)
+    assert not len(on.scheduler._state.ledger.assumed)
 
 
 def test_a_namesake_on_another_node_asks_there() -> None:
@@ -162,7 +173,7 @@ def test_a_namesake_on_another_node_asks_there() -> None:
     assert on.decisions[-1].outcome == "FitsInPlace"
 
 
-def test_nobody_goes_for_a_pod_that_cannot_be_read_any_more() -> None:
+def test_no_pod_goes_for_a_pod_that_cannot_be_read_any_more() -> None:
     """It is looked at again as soon as it can be."""
     on = stage(a_node("n1"), wanting(GROWS, "3"), LOW)
     on.happens(Unread(target(GROWS), Problem(Ref("Pod", "default", "grows"), "spec", "broken")))
@@ -182,11 +193,11 @@ def test_a_decision_tells_what_was_asked_for() -> None:
     assert decision.considered == 1
     assert decision.text == (
         "no room for 3 cpu on n1: it has insufficient cpu left; nearest miss: n1 is short of cpu by 1; "
-        "nobody gives way: nobody with a priority below 9 may be taken"
+        "preemption cannot help: no running pod has a priority below 9"
     )
 
 
-def test_nobody_is_evicted_for_what_was_settled_in_the_same_breath() -> None:
+def test_no_pod_is_evicted_for_what_was_settled_in_the_same_breath() -> None:
     """The mark is acknowledged, and at once its node shows that it was granted without an eviction."""
     on = stage(a_node("n1"), wanting(GROWS, "3"), LOW)
     (mark,) = [effect for effect in on.take() if isinstance(effect, SetCondition)]
@@ -199,7 +210,7 @@ def test_nobody_is_evicted_for_what_was_settled_in_the_same_breath() -> None:
     assert on.scheduler.next_time() is None
 
 
-def test_a_decision_tells_who_forbids_it_and_by_how_much_it_does_not_fit() -> None:
+def test_a_decision_tells_what_forbids_it_and_by_how_much_it_does_not_fit() -> None:
     says_no = a_node("n1", podPreemptionPolicy={"disableResizePreemption": ["example.com/ca"]})
     decision = stage(says_no, wanting(GROWS, "3"), LOW).decisions[0]
     assert decision.eviction is not None

@@ -1,4 +1,4 @@
-"""What cannot be read or honoured keeps one pod waiting, with its field named, and stops nobody else."""
+"""What cannot be read or honoured keeps one pod pending, with its field named, and stops no other."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_a_malformed_pod_waits_and_is_told_which_field_is_wrong() -> None:
     assert stage.after(600.0).decisions == []
 
 
-def test_a_malformed_pod_stops_nobody() -> None:
+def test_a_malformed_pod_stops_nothing() -> None:
     stage = stage_with(a_node(), a_pod("odd", cpu="much", priority=9), a_pod("p"))
     assert stage.binds() == {"p": "n1"}
 
@@ -123,7 +123,7 @@ def test_a_malformed_node_offers_what_can_be_read() -> None:
     assert stage.see(a_pod("light", cpu="0")).binds().keys() == {"light"}
 
 
-def test_a_malformed_pod_that_somebody_else_binds_is_theirs() -> None:
+def test_a_malformed_pod_that_another_client_binds_is_theirs() -> None:
     stage: Stage = stage_with(a_node(), MUCH).see(bound(MUCH, "n1"))
     assert stage.decisions == []
     assert remains(stage.scheduler) == []

@@ -1,4 +1,4 @@
-"""Anybody can name a resource that nobody has: such names must not be kept for ever."""
+"""Any pod can name a resource that no node has: such names must not be kept for ever."""
 
 import msgspec
 
@@ -28,7 +28,7 @@ def resources(stage: Stage) -> tuple[str, ...]:
     return stage.scheduler._state.world.snapshot().axis.names
 
 
-def test_names_that_nobody_uses_any_more_are_forgotten() -> None:
+def test_names_that_none_uses_any_more_are_forgotten() -> None:
     stage = stage_with(a_node("n1"))
     names_that_come_and_go(stage, 1000)
     assert len(resources(stage)) <= 65
@@ -44,7 +44,7 @@ def test_what_is_in_use_is_counted_as_before() -> None:
     assert stage.after(20).binds() == {"second": "n1"}
 
 
-def test_whoever_waits_for_a_name_is_served_when_somebody_has_it() -> None:
+def test_a_pod_that_waits_for_a_name_is_served_when_a_pod_has_it() -> None:
     node = a_node("n1")
     stage = stage_with(node)
     stage.see(asking("early", "example.com/new"))

@@ -64,7 +64,7 @@ def test_the_end_of_a_namesake_leaves_the_node_alone() -> None:
 
 
 def test_a_node_that_was_made_anew_is_gone_when_it_goes() -> None:
-    """Nobody has reason to read its first report, which says the same as the last one of the old node."""
+    """There is no reason to read its first report, which says the same as the last one of the old node."""
     again = later(NODE, uid="new")
     stage = stage_with(NODE).see(again).lose(again)
     assert room(stage) == 0

@@ -1,4 +1,4 @@
-"""Watches repeat themselves, and lists may be old: who is gone does not come back by that."""
+"""Watches repeat themselves, and lists may be stale: a deleted object does not come back by that."""
 
 import pytest
 
@@ -38,13 +38,13 @@ def test_an_older_sight_of_a_node_that_is_gone_does_not_revive_it() -> None:
     assert stage.see(node, POD).binds() == {}
 
 
-def test_who_was_missing_in_an_old_list_and_is_shown_with_a_newer_version_is_there() -> None:
+def test_a_pod_that_was_missing_in_an_old_list_and_is_shown_with_a_newer_version_is_there() -> None:
     stage = stage_with(a_node("n1"), POD).happens(Gone(target(POD), "99"))
     stage.take()
     assert stage.see(POD).wanted == [Bind(target(POD), "n1")]
 
 
-def test_a_namesake_is_somebody_else() -> None:
+def test_a_namesake_is_another_client() -> None:
     stage = stage_with(a_node("n1"), POD).happens(Gone(target(POD), "107"))
     stage.take()
     assert stage.see(a_pod("p", cpu="3", uid="uid-2")).binds() == {"p": "n1"}

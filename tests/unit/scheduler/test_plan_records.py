@@ -72,7 +72,7 @@ def test_a_plan_that_comes_true() -> None:
     cluster.comes_true()
     (decision,) = {d.id for d in cluster.stage.decisions if d.outcome == "Preempts"}
     head = (decision, target(NEW), Preemptor.POD, 1)
-    stages = (Stage.MARKING, Stage.TAKING_ALONG, Stage.EVICTING, Stage.DRAINING, Stage.READY)
+    stages = (Stage.MARKING, Stage.COMMITTING, Stage.EVICTING, Stage.DRAINING, Stage.READY)
     assert cluster.stage.records == [
         PlanOpened(*head, 0.0, 0.0),
         *(StageReached(*head, 7.0, 7.0, stage) for stage in stages),
@@ -255,7 +255,7 @@ def test_an_eviction_that_is_not_sent_after_all_is_none() -> None:
 
 
 def test_a_unit_is_used_as_a_whole() -> None:
-    """Nobody needs the room of t1, but it goes with t0."""
+    """The room of t1 is not needed, but it is evicted with t0."""
     cluster = served(
         a_node("n1"),
         a_node("n2"),

@@ -1,4 +1,4 @@
-"""What to do for a demand that does not fit: for whom room is made, and whether a plan still holds."""
+"""What to do for a demand that does not fit: for which pods room is made, and whether a plan still holds."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,6 +19,8 @@ from reprieve.scheduler.demands import Requester, demand_of, requester_of
 from reprieve.scheduler.demands.group_rules import DEFAULT_RULES
 from reprieve.scheduler.gang_strategy import ALL_MEMBERS, MIN_COUNT, POD_BY_POD, GangStrategy
 from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.ledger.assumed import AssumedPods
+from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.plan_feasibility import awaited, still_feasible
 from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.targets import rows_of
@@ -34,7 +36,7 @@ def case_of(
     *things: KubernetesObject, promised: Sequence[tuple[str, str]] = (), in_flight: str = ""
 ) -> DecisionContext:
     """The demand is that of the group ``g``, or of the pod ``new``."""
-    world = World()
+    world = World(AssumedPods(), BudgetLag())
     for thing in things:
         world.see(thing)
     grouped = world.groups.group(("default", "g")) is not None
@@ -45,7 +47,7 @@ def case_of(
     rows = [(view.pods.rows["default", pod], view.nodes.rows[node]) for pod, node in promised]
     room = Promised(tuple(pod for pod, _ in rows), tuple(node for _, node in rows))
     taken = tuple(view.pods.rows["default", name] for name in in_flight.split())
-    return DecisionContext(requester, demand, view, DEFAULT_PROFILE, room, taken)
+    return DecisionContext(requester, demand, view, DEFAULT_PROFILE, room, taken, taken)
 
 
 def weighed(
@@ -73,20 +75,20 @@ def test_without_a_policy_there_is_no_plan() -> None:
     assert refusal.why is Why.OFF
 
 
-def test_who_is_leaving_anyway_counts_as_gone() -> None:
+def test_a_pod_that_is_leaving_anyway_counts_as_gone() -> None:
     case = case_of(NODE, being_deleted(OLD), a_pod("other", cpu="1", on="n1"), NEW)
     assert names(case.view, case.leaving.tolist()) == ["old"]
     (plan,) = weighed(case).plans
     assert (plan.victims, plan.places) == ((), ((case.demand.pods[0], 0),))
 
 
-def test_room_that_others_wait_for_is_not_free_when_somebody_leaves() -> None:
+def test_room_that_others_wait_for_is_not_free_when_a_pod_leaves() -> None:
     peer = a_pod("peer", cpu="3", priority=9)
     case = case_of(NODE, being_deleted(OLD), NEW, peer, promised=[("peer", "n1")])
     assert weighed(case).plans == ()
 
 
-def test_nobody_counts_on_who_only_waits_for_a_node() -> None:
+def test_no_pod_counts_on_what_only_waits_for_a_node() -> None:
     """There is room beside the pod it wants to be with, but that is not there yet."""
     term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "db"}}}
     near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
@@ -96,7 +98,7 @@ def test_nobody_counts_on_who_only_waits_for_a_node() -> None:
     assert weighed(case_of(node, going, db, new, promised=[("db", "n1")])).plans == ()
 
 
-def test_those_who_are_asked_to_go_already_are_taken_first() -> None:
+def test_those_that_are_asked_to_go_already_are_taken_first() -> None:
     things: list[KubernetesObject] = [
         NODE,
         a_node("n2"),
@@ -107,13 +109,13 @@ def test_those_who_are_asked_to_go_already_are_taken_first() -> None:
     assert victims(weighed(case_of(*things, NEW, in_flight="old")).plans[0]) == ["old"]
 
 
-def test_those_who_are_asked_to_go_but_may_not_be_taken_by_this_demand_are_not() -> None:
+def test_those_that_are_asked_to_go_but_may_not_be_taken_by_this_demand_are_not() -> None:
     dear = a_pod("dear", cpu="3", priority=20, on="n2")
     case = case_of(NODE, OLD, a_node("n2"), dear, NEW, in_flight="dear")
     assert victims(weighed(case).plans[0]) == ["old"]
 
 
-def test_budgets_have_paid_for_those_who_are_asked_to_go_already() -> None:
+def test_budgets_have_paid_for_those_that_are_asked_to_go_already() -> None:
     web = [a_pod(f"web-{i}", cpu="3", on=f"n{i}", labels={"app": "web"}) for i in (1, 2)]
     things: list[KubernetesObject] = [NODE, a_node("n2"), *web, a_budget("web", 1, app="web"), NEW]
     elsewhere = a_pod("new", cpu="3", priority=9, nodeSelector={"host": "n2"})
@@ -128,7 +130,7 @@ def test_budgets_have_paid_for_those_who_are_asked_to_go_already() -> None:
     assert weighed(case_of(NODE, *other, in_flight="web-1")).plans[0].broken == 1
 
 
-# --- for whom ------------------------------------------------------------------------------------
+# --- for which pods ------------------------------------------------------------------------------
 
 
 def gang(min_count: int, running: int = 0) -> list[KubernetesObject]:
@@ -157,14 +159,14 @@ def test_for_how_many_of_a_gang_room_is_made(
     assert len(plan.places) == pods == len(plan.victims)
 
 
-def test_of_those_who_ask_for_themselves_the_first_with_a_plan_gets_it() -> None:
+def test_of_those_that_ask_for_themselves_the_first_with_a_plan_gets_it() -> None:
     pods = [a_member("w-0", cpu="9", priority=9), a_member("w-1", cpu="3", priority=9)]
     case = case_of(*FULL, a_group("g", 9), *pods)
     (place, *_) = weighed(case).plans[0].places
     assert names(case.view, [place[0]]) == ["w-1"]
 
 
-def test_if_nobody_has_a_plan_the_first_is_told_why() -> None:
+def test_if_none_has_a_plan_the_first_is_told_why() -> None:
     pods = [a_member(f"w-{i}", cpu=f"{9 + i}", priority=9) for i in range(2)]
     found = weighed(case_of(*FULL, a_group("g", 9), *pods))
     assert found.plans == ()
@@ -172,7 +174,7 @@ def test_if_nobody_has_a_plan_the_first_is_told_why() -> None:
     assert names(found.question.view, found.question.demand.pods) == ["w-0"]
 
 
-# --- who must be gone ----------------------------------------------------------------------------
+# --- which pods must be gone ---------------------------------------------------------------------
 
 
 def awaited_names(case: DecisionContext) -> list[str]:
@@ -189,8 +191,8 @@ def test_only_those_on_the_nodes_in_use_are_awaited() -> None:
     assert awaited_names(case) == ["t-1"]
 
 
-def test_where_constraints_look_further_all_who_go_are_awaited() -> None:
-    """The pod must be alone in its zone, and somebody leaves another node of it."""
+def test_where_constraints_look_further_all_that_go_are_awaited() -> None:
+    """The pod must be alone in its zone, and a pod leaves another node of it."""
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}}
     alone = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     nodes = [a_node(f"n{i}", labels={"zone": "z"}) for i in (1, 2)]
@@ -213,16 +215,16 @@ def test_a_plan_holds_if_there_is_room_when_the_victims_are_gone() -> None:
     assert not still_feasible(case_of(NODE, OLD, NEW), handover())
 
 
-def test_who_leaves_anyway_is_not_in_the_way() -> None:
+def test_a_pod_that_leaves_anyway_is_not_in_the_way() -> None:
     assert still_feasible(case_of(NODE, being_deleted(OLD), NEW), handover())
 
 
-def test_a_plan_does_not_hold_if_somebody_took_the_room() -> None:
+def test_a_plan_does_not_hold_if_a_pod_took_the_room() -> None:
     case = case_of(NODE, OLD, a_pod("thief", cpu="2", priority=20, on="n1"), NEW)
     assert not still_feasible(case, handover(OLD))
 
 
-def test_a_plan_does_not_hold_if_the_room_is_promised_to_somebody_more_important() -> None:
+def test_a_plan_does_not_hold_if_the_room_is_promised_to_a_more_important_demand() -> None:
     peer = a_pod("peer", cpu="3", priority=9)
     assert not still_feasible(case_of(NODE, OLD, NEW, peer, promised=[("peer", "n1")]), handover(OLD))
 

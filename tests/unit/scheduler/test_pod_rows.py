@@ -33,11 +33,10 @@ def rows_with(*specs: Json) -> PodRows:
 def weights(table: Pods) -> list[int]:
     """With what weights a web pod is wanted near."""
     shape = compile_pod(a_pod("web", labels={"app": "web"})).shape
-    columns = table.terms_matching(shape, {}).preferred.values()
-    return [int(weight) for column in columns for weight in column if weight]
+    return [int(weight) for weight in table.terms_matching(shape, {}).preferred.weights]
 
 
-def test_terms_that_nobody_carries_are_forgotten_in_the_end() -> None:
+def test_terms_that_none_carries_are_forgotten_in_the_end() -> None:
     rows = rows_with()
     for i in range(5000):
         key = ("default", f"p{i}")
@@ -56,7 +55,7 @@ def test_mentions_follow_the_weights_of_terms(monkeypatch: pytest.MonkeyPatch) -
     assert weights(rows.table()) == [20]
 
 
-def test_a_row_that_is_free_is_nobody() -> None:
+def test_a_row_that_is_free_is_none() -> None:
     rows = rows_with({"name": "a", "labels": {"app": "web"}}, {"name": "b"})
     rows.drop(("default", "a"))
     table = rows.table()

@@ -1,4 +1,4 @@
-"""Nobody is evicted in vain again and again."""
+"""No pod is evicted in vain again and again."""
 
 import pytest
 
@@ -16,18 +16,18 @@ POD, DAY = target(NEW), 86400.0
 
 
 def in_place_of_another(pod: Pod = NEW) -> Served:
-    """Somebody was evicted, and the pod is to have his room."""
+    """A pod was evicted, and the preemptor is to have its room."""
     cluster = served(NODE, OLD, a_class(), a_claim("data"), pod)
     return until(cluster, Stage.DRAINING).does().drained()
 
 
 def replaced(cluster: Served, round_: int) -> Served:
-    """Whoever was evicted is back, in his old place."""
+    """The evicted pod is back, in its old place."""
     return cluster.show(a_pod("old", cpu="3", on="n1", uid=f"another-{round_}"))
 
 
 def rounds(cluster: Served, failing: type[Effect], seconds: float) -> int:
-    """How often somebody is evicted in that time, if he comes back and the pod can never start."""
+    """How often a pod is evicted in that time, if it comes back and the preemptor can never start."""
     evictions = 0
     while cluster.stage.now < seconds:
         cluster.fails(failing)
@@ -40,16 +40,20 @@ def rounds(cluster: Served, failing: type[Effect], seconds: float) -> int:
 
 
 @pytest.mark.parametrize(("pod", "failing"), [(NEW, Bind), (STORED, SelectNode)], ids=["bind", "volume"])
-def test_who_can_never_start_has_others_evicted_ever_more_rarely(pod: Pod, failing: type[Effect]) -> None:
+def test_a_pod_that_can_never_start_has_others_evicted_ever_more_rarely(
+    pod: Pod, failing: type[Effect]
+) -> None:
     evictions = rounds(in_place_of_another(pod), failing, DAY)
     assert 5 <= evictions <= 40, "every few seconds it would be thousands"
 
 
-def test_it_is_told_why_nobody_gives_way() -> None:
+def test_it_is_told_why_it_may_not_preempt() -> None:
     cluster = replaced(in_place_of_another(), 0).fails(Bind)
     cluster.stage.after(10.0)
     assert cluster.wanted(Evict) == []
-    assert any("others went for it before" in note for note in notes(cluster.stage.wanted))
+    assert any(
+        "could not use the room of pods evicted for it" in note for note in notes(cluster.stage.wanted)
+    )
     decision = cluster.stage.decisions[-1]
     assert decision.eviction is not None
     assert (decision.eviction.because.code, decision.retry_at) == ("EvictedInVain", 30.0)
@@ -72,7 +76,7 @@ def test_others_are_not_held_back_with_it() -> None:
 
 
 def test_a_victim_that_the_server_does_not_let_go_is_not_counted_on_again() -> None:
-    """Otherwise those who go with him would go in vain, each time they are back."""
+    """Otherwise the pods evicted with it would be evicted in vain, each time they are back."""
     guarded, others = a_pod("guarded", cpu="2", on="n1"), [a_pod("other", cpu="2", on="n1")]
     cluster = served(NODE, guarded, *others, a_pod("new", cpu="4", priority=9))
     evicted = 0
@@ -87,7 +91,7 @@ def test_a_victim_that_the_server_does_not_let_go_is_not_counted_on_again() -> N
     assert 2 <= evicted <= 12
 
 
-def test_whoever_waits_for_such_a_victim_is_looked_at_again_when_it_may_be_asked() -> None:
+def test_a_pod_that_waits_for_such_a_victim_is_looked_at_again_when_it_may_be_asked() -> None:
     cluster = served(NODE, OLD, NEW)
     for _ in range(2):
         cluster.does(Nominate).does(SetCondition).fails(Evict).does()
@@ -116,13 +120,13 @@ def test_each_time_it_takes_twice_as_long_up_to_an_hour() -> None:
     assert lengths == [30.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 3600.0, 3600.0]
 
 
-def test_who_made_nobody_go_is_not_held_back() -> None:
+def test_a_pod_that_made_none_go_is_not_held_back() -> None:
     restraint = PreemptionBackoff()
     restraint.wasted(POD, 0.0)
     assert restraint.until([POD], 0.0) is None
 
 
-def test_a_clock_that_is_put_back_holds_nobody_back_for_longer() -> None:
+def test_a_clock_that_is_put_back_holds_nothing_back_for_longer() -> None:
     restraint = PreemptionBackoff()
     restraint.serve([POD])
     restraint.wasted(POD, 1000.0)

@@ -1,9 +1,9 @@
-"""The line: who is next, who waits for what, and when they may come back."""
+"""The queue: which demand is next, which waits for what, and when it may come back."""
 
 import pytest
 
-from reprieve.scheduler.changes import Change
 from reprieve.scheduler.queue import Backoff, Queue, Standing
+from reprieve.scheduler.queueing_hints import Change
 from tests.unit.scheduler.making import a_key as key
 
 ROOM = frozenset({Change.POD_LEFT, Change.NODE_ADDED})
@@ -11,7 +11,7 @@ LABELS = frozenset({Change.NODE_LABELS})
 
 
 def queue_of(*names: str, backoff: Backoff | None = None) -> Queue:
-    """Everybody came at time zero, with the same priority."""
+    """All came at time zero, with the same priority."""
     queue = Queue(backoff or Backoff())
     for name in names:
         queue.add(key(name), 0, 0.0)
@@ -19,17 +19,17 @@ def queue_of(*names: str, backoff: Backoff | None = None) -> Queue:
 
 
 def popped(queue: Queue, now: float) -> list[str]:
-    """Everybody whose turn it is, in turn."""
+    """All demands that are due, in order."""
     names = []
     while (found := queue.pop(now)) is not None:
         names.append(found.name)
     return names
 
 
-# --- who is next ---------------------------------------------------------------------------------
+# --- which is next -------------------------------------------------------------------------------
 
 
-def test_the_more_important_comes_first_then_who_came_first_then_the_name() -> None:
+def test_the_more_important_comes_first_then_what_came_first_then_the_name() -> None:
     queue = Queue()
     queue.add(key("late"), 5, 2.0)
     queue.add(key("b"), 5, 1.0)
@@ -39,12 +39,12 @@ def test_the_more_important_comes_first_then_who_came_first_then_the_name() -> N
     assert popped(queue, 3.0) == ["large", "a", "b", "late", "small"]
 
 
-def test_nobody_is_next_in_an_empty_line() -> None:
+def test_no_pod_is_next_in_an_empty_line() -> None:
     assert Queue().pop(0.0) is None
     assert Queue().next_time() is None
 
 
-def test_whoever_is_being_decided_is_not_handed_out_again() -> None:
+def test_a_pod_that_is_being_decided_is_not_handed_out_again() -> None:
     queue = queue_of("p")
     assert popped(queue, 0.0) == ["p"]
     assert queue.standing(key("p")) is Standing.DECIDING
@@ -57,7 +57,7 @@ def test_a_new_priority_counts_at_once() -> None:
     assert popped(queue, 1.0) == ["b", "a"]
 
 
-def test_who_was_removed_is_not_next() -> None:
+def test_a_pod_that_was_removed_is_not_next() -> None:
     queue = queue_of("a", "b")
     queue.remove(key("a"))
     queue.remove(key("never-there"))
@@ -66,14 +66,14 @@ def test_who_was_removed_is_not_next() -> None:
     assert key("b") in queue
 
 
-def test_who_was_removed_and_came_again_is_handed_out_once() -> None:
+def test_a_pod_that_was_removed_and_came_again_is_handed_out_once() -> None:
     queue = queue_of("a")
     queue.remove(key("a"))
     queue.add(key("a"), 0, 1.0)
     assert popped(queue, 1.0) == ["a"]
 
 
-def test_who_failed_stands_behind_those_who_have_not() -> None:
+def test_a_pod_that_failed_stands_behind_those_that_have_not() -> None:
     queue = queue_of("a", "b")
     assert queue.pop(0.0) == key("a")
     queue.retry(key("a"), 0.5)
@@ -102,7 +102,7 @@ def test_a_demand_may_fail_as_often_as_it_likes() -> None:
     assert Backoff(longest=1e9).after(5000) == 1e9
 
 
-def test_nobody_is_woken_out_of_a_backoff() -> None:
+def test_no_pod_is_woken_out_of_a_backoff() -> None:
     queue = queue_of("p")
     queue.pop(0.0)
     queue.retry(key("p"), 0.0)
@@ -122,7 +122,7 @@ def waiting(waits_for: frozenset[Change] = ROOM) -> Queue:
     return queue
 
 
-def test_who_does_not_fit_waits() -> None:
+def test_a_pod_that_does_not_fit_waits() -> None:
     queue = waiting()
     assert queue.standing(key("p")) is Standing.WAITING
     assert popped(queue, 299.0) == []
@@ -140,7 +140,7 @@ def test_a_change_that_does_not_help_lets_sleep() -> None:
     assert popped(queue, 5.0) == []
 
 
-def test_who_is_woken_too_early_waits_for_the_end_of_the_backoff() -> None:
+def test_a_pod_that_is_woken_too_early_waits_for_the_end_of_the_backoff() -> None:
     queue = waiting()
     queue.wake(Change.POD_LEFT, 0.25)
     assert queue.standing(key("p")) is Standing.BACKOFF
@@ -148,7 +148,7 @@ def test_who_is_woken_too_early_waits_for_the_end_of_the_backoff() -> None:
     assert popped(queue, 1.0) == ["p"]
 
 
-def test_a_change_wakes_all_it_may_help_and_nobody_else() -> None:
+def test_a_change_wakes_all_it_may_help_and_no_other() -> None:
     queue = queue_of("a", "b", "c", "d")
     for name, waits_for in (("a", ROOM), ("b", LABELS), ("c", ROOM | LABELS), ("d", ROOM)):
         queue.pop(0.0)
@@ -168,13 +168,13 @@ def test_some_can_be_left_asleep() -> None:
     assert popped(queue, 5.0) == ["b"]
 
 
-def test_who_asks_differently_while_waiting_is_next_at_once() -> None:
+def test_a_pod_that_asks_differently_while_waiting_is_next_at_once() -> None:
     queue = waiting()
     queue.add(key("p"), 0, 0.1)
     assert popped(queue, 0.1) == ["p"]
 
 
-def test_nobody_waits_longer_than_five_minutes() -> None:
+def test_no_pod_waits_longer_than_five_minutes() -> None:
     queue = waiting()
     assert queue.next_time() == 300.0
     assert popped(queue, 299.9) == []
@@ -190,7 +190,7 @@ def test_the_five_minutes_start_anew_with_every_wait() -> None:
     assert popped(queue, 500.0) == ["p"]
 
 
-def test_who_is_removed_while_waiting_is_not_woken() -> None:
+def test_a_pod_that_is_removed_while_waiting_is_not_woken() -> None:
     queue = waiting()
     queue.remove(key("p"))
     queue.wake(Change.POD_LEFT, 5.0)
@@ -198,7 +198,7 @@ def test_who_is_removed_while_waiting_is_not_woken() -> None:
     assert queue.next_time() is None
 
 
-def test_what_is_said_of_somebody_who_left_is_ignored() -> None:
+def test_what_is_said_of_a_pod_that_left_is_ignored() -> None:
     queue = Queue()
     queue.wait(key("p"), ROOM, 0.0)
     queue.retry(key("p"), 0.0)
@@ -222,7 +222,7 @@ def test_a_gate_holds_until_it_is_opened() -> None:
 
 
 @pytest.mark.parametrize("moment", ["active", "waiting", "backoff"])
-def test_a_gate_closes_behind_anybody(moment: str) -> None:
+def test_a_gate_closes_behind_any(moment: str) -> None:
     queue = queue_of("p")
     if moment != "active":
         queue.pop(0.0)
@@ -235,7 +235,7 @@ def test_a_gate_closes_behind_anybody(moment: str) -> None:
     assert popped(queue, 1000.0) == []
 
 
-def test_who_is_held_comes_back_where_it_stood() -> None:
+def test_a_pod_that_is_held_comes_back_where_it_stood() -> None:
     queue = queue_of("p")
     queue.hold(key("p"))
     queue.add(key("later"), 0, 1.0)
@@ -251,7 +251,7 @@ def held() -> Queue:
     return queue
 
 
-def test_nothing_wakes_who_is_held() -> None:
+def test_nothing_wakes_what_is_held() -> None:
     queue = held()
     queue.wake(Change.POD_LEFT, 5.0)
     queue.add(key("p"), 7, 5.0)
@@ -260,7 +260,7 @@ def test_nothing_wakes_who_is_held() -> None:
     assert queue.standing(key("p")) is Standing.HELD
 
 
-def test_who_is_held_can_be_let_wait() -> None:
+def test_a_pod_that_is_held_can_be_let_wait() -> None:
     queue = held()
     queue.let_wait(key("p"), 0.0)
     assert popped(queue, 5.0) == []
@@ -268,7 +268,7 @@ def test_who_is_held_can_be_let_wait() -> None:
     assert popped(queue, 5.0) == ["p"]
 
 
-def test_what_happened_while_it_was_held_wakes_who_is_let_wait() -> None:
+def test_what_happened_while_it_was_held_wakes_what_is_let_wait() -> None:
     queue = held()
     queue.wake(Change.POD_LEFT, 2.0)
     queue.let_wait(key("p"), 5.0)
@@ -276,7 +276,7 @@ def test_what_happened_while_it_was_held_wakes_who_is_let_wait() -> None:
 
 
 @pytest.mark.parametrize("change", [Change.NODE_LABELS, Change.POD_LEFT])
-def test_what_does_not_concern_who_is_held_lets_it_wait(change: Change) -> None:
+def test_what_does_not_concern_what_is_held_lets_it_wait(change: Change) -> None:
     queue = held()
     queue.wake(change, 2.0, but={key("p")} if change is Change.POD_LEFT else ())
     queue.let_wait(key("p"), 5.0)
@@ -293,20 +293,20 @@ def test_what_happened_before_it_was_held_does_not_count() -> None:
     assert not queue.has_missed(key("p"))
 
 
-def test_who_asks_differently_while_it_is_held_gets_another_look() -> None:
+def test_a_pod_that_asks_differently_while_it_is_held_gets_another_look() -> None:
     queue = held()
     queue.add(key("p"), 7, 2.0)
     queue.let_wait(key("p"), 5.0)
     assert popped(queue, 5.0) == ["p"]
 
 
-def test_only_who_is_held_is_let_wait() -> None:
+def test_only_that_is_held_is_let_wait() -> None:
     queue = queue_of("p")
     queue.let_wait(key("p"), 0.0)
     assert popped(queue, 0.0) == ["p"]
 
 
-def test_a_gate_closes_behind_who_is_held() -> None:
+def test_a_gate_closes_behind_what_is_held() -> None:
     queue = held()
     queue.add(key("p"), 0, 2.0, gated=True)
     queue.let_wait(key("p"), 5.0)
@@ -339,7 +339,7 @@ def test_where_each_stands() -> None:
 
 
 def test_stale_entries_do_not_pile_up() -> None:
-    """Somebody is woken again and again: what that leaves behind is gone when its time is over."""
+    """A demand is woken again and again: what that leaves behind is gone when its time is over."""
     queue, now = queue_of("p"), 0.0
     for _ in range(1000):
         assert queue.pop(now) == key("p")
@@ -357,7 +357,7 @@ TOLERATED = frozenset({Change.TOLERATIONS})
 
 
 def waiting_until(moment: float | None, backoff: Backoff | None = None) -> Queue:
-    """Somebody who failed at time zero, and expects something at a moment."""
+    """A demand that failed at time zero, and expects something at a moment."""
     queue = queue_of("p", backoff=backoff)
     popped(queue, 0.0)
     queue.wait(key("p"), ROOM, 0.0)
@@ -378,7 +378,7 @@ def test_a_moment_comes_before_the_end_of_a_backoff() -> None:
     assert popped(queue, 3.0) == ["p"]
 
 
-def test_who_is_woken_before_a_moment_backs_off_no_longer_than_that() -> None:
+def test_a_pod_that_is_woken_before_a_moment_backs_off_no_longer_than_that() -> None:
     queue = waiting_until(3.0, Backoff(first=10.0))
     queue.wake(Change.POD_LEFT, 1.0)
     assert queue.standing(key("p")) is Standing.BACKOFF
@@ -401,7 +401,7 @@ def test_no_backoff_delays_what_wakes_at_once() -> None:
     assert popped(queue, 1.0) == ["p"]
 
 
-def test_who_is_not_in_line_expects_nothing() -> None:
+def test_a_pod_that_is_not_in_line_expects_nothing() -> None:
     queue = Queue()
     queue.expect(key("p"), TOLERATED, 3.0, 0.0)
     assert queue.next_time() is None

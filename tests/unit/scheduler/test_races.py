@@ -1,7 +1,7 @@
 """One preemptor's victims are on their way out, and another demand comes: four cases, for pods and gangs.
 
 The other may be more important or not, and may find room or have to make some. It leaves reserved room alone,
-or takes it, and who waited plans anew; it makes room for both, or takes over what is leaving.
+or takes it, and the one that waited plans anew; it makes room for both, or takes over what is leaving.
 """
 
 import pytest
@@ -56,7 +56,9 @@ def comes(cluster: Served, kind: str, priority: int, cpu: str) -> Served:
 @pytest.mark.parametrize("priority", [5, 9])
 @pytest.mark.parametrize("stage", OPEN)
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_is_not_more_important_leaves_reserved_room_alone(kind: str, stage: Stage, priority: int) -> None:
+def test_a_pod_that_is_not_more_important_leaves_reserved_room_alone(
+    kind: str, stage: Stage, priority: int
+) -> None:
     cluster = reached(kind, stage, free=True).show(a_pod("second", cpu="1", priority=priority))
     assert cluster.wanted(Bind) == []
     cluster.comes_true()
@@ -65,7 +67,7 @@ def test_who_is_not_more_important_leaves_reserved_room_alone(kind: str, stage: 
 
 @pytest.mark.parametrize("stage", OPEN)
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_is_more_important_may_take_it_and_who_waited_plans_anew(kind: str, stage: Stage) -> None:
+def test_a_pod_that_is_more_important_may_take_it_and_what_waited_plans_anew(kind: str, stage: Stage) -> None:
     cluster = reached(kind, stage, free=True).show(a_pod("second", cpu="2", priority=20))
     assert cluster.wanted(Bind) == ["second"]
     assert {name for name, node in cluster.nominations() if not node} >= names(kind, "first")
@@ -88,7 +90,7 @@ def test_a_gang_that_fits_leaves_reserved_room_alone(stage: Stage) -> None:
 @pytest.mark.parametrize("priority", [5, 9])
 @pytest.mark.parametrize("stage", OPEN)
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_is_not_more_important_makes_room_for_both(kind: str, stage: Stage, priority: int) -> None:
+def test_a_pod_that_is_not_more_important_makes_room_for_both(kind: str, stage: Stage, priority: int) -> None:
     """On the nodes of the first there is room for a second when all are gone."""
     big = [a_node(f"n{i}", cpu="8") for i in (1, 2)][: 2 if kind == "gang" else 1]
     running = [a_pod(f"old-{n.metadata.name}{i}", cpu="2", on=n.metadata.name) for n in big for i in range(4)]
@@ -101,7 +103,7 @@ def test_who_is_not_more_important_makes_room_for_both(kind: str, stage: Stage, 
     assert len(victims) == len(running) // 2
     assert len(victims | other) == len(running), "the room that the first waits for is not for the second"
     assert victims <= other or (stage is Stage.DRAINING and not victims & other), (
-        "who does not leave yet is held"
+        "a victim that does not leave yet is held"
     )
     cluster.comes_true()
     assert set(cluster.places()) == names(kind, "first") | names(kind, "second")
@@ -111,8 +113,8 @@ def test_who_is_not_more_important_makes_room_for_both(kind: str, stage: Stage, 
 
 @pytest.mark.parametrize("stage", OPEN)
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_is_more_important_takes_over_what_is_leaving(kind: str, stage: Stage) -> None:
-    """The first has nowhere to go then, and nobody else is disturbed for it."""
+def test_a_pod_that_is_more_important_takes_over_what_is_leaving(kind: str, stage: Stage) -> None:
+    """The first has nowhere to go then, and no other pod is evicted for it."""
     cluster = comes(reached(kind, stage), kind, 20, "4").comes_true()
     assert set(cluster.places()) == names(kind, "second")
     assert cluster.outcomes()[-1] == "Placed"
@@ -134,7 +136,7 @@ def test_several_preemptors_at_once_each_get_their_room(stage: Stage) -> None:
         cluster.does(step)
     cluster.comes_true()
     assert sorted(cluster.places()) == [f"new-{i}" for i in range(5)]
-    assert cluster.outcomes() == ["Preempts"] * 5 + ["Placed"] * 5, "nobody had to plan twice"
+    assert cluster.outcomes() == ["Preempts"] * 5 + ["Placed"] * 5, "none had to plan twice"
 
 
 def test_a_failure_of_one_disturbs_no_other() -> None:

@@ -29,8 +29,8 @@ def test_another_scheduler_goes_on_where_the_first_was(steps: int) -> None:
 
 
 @pytest.mark.parametrize("steps", [2, 3])
-def test_after_a_restart_nobody_is_evicted_beyond_the_plan(steps: int) -> None:
-    """Somebody who would cost less came in the meantime."""
+def test_after_a_restart_none_is_evicted_beyond_the_plan(steps: int) -> None:
+    """A cheaper victim came in the meantime."""
     cluster = served(NODE, a_pod("old", cpu="3", priority=5, on="n1"), NEW)
     for step in STEPS[:steps]:
         cluster.does(step)
@@ -44,7 +44,7 @@ def preempted(effects: Iterable[Effect]) -> list[Announce]:
     return [e for e in effects if isinstance(e, Announce) and e.reason == "Preempted"]
 
 
-def test_who_is_on_its_way_is_told_why_by_the_next_though_the_first_may_have() -> None:
+def test_a_pod_that_is_on_its_way_is_told_why_by_the_next_though_the_first_may_have() -> None:
     cluster = served(NODE, OLD, NEW)
     for step in STEPS:
         cluster.does(step)
@@ -55,7 +55,7 @@ def test_who_is_on_its_way_is_told_why_by_the_next_though_the_first_may_have() -
     assert after.note == f"Preempted by a higher priority pod (decision {decision.id})"
 
 
-def test_who_leaves_for_other_reasons_is_told_nothing() -> None:
+def test_a_pod_that_leaves_for_other_reasons_is_told_nothing() -> None:
     assert preempted(served(NODE, leaving(OLD)).stage.wanted) == []
 
 
@@ -133,8 +133,8 @@ def half_marked() -> Served:
     return cluster
 
 
-def test_who_was_marked_before_a_crash_counts_as_gone() -> None:
-    """One elsewhere costs less than two, and not less than the one who was not told yet."""
+def test_a_pod_that_was_marked_before_a_crash_counts_as_gone() -> None:
+    """One elsewhere costs less than two, and not less than the one that was not marked yet."""
     cluster = half_marked()
     cluster.objects.update((target(thing), thing) for thing in other_node("same", priority=5))
     cluster = cluster.restarted()
@@ -143,7 +143,7 @@ def test_who_was_marked_before_a_crash_counts_as_gone() -> None:
 
 
 def test_what_else_it_costs_decides() -> None:
-    """One elsewhere who is less important than the one who was not told yet."""
+    """One elsewhere that is less important than the one that was not marked yet."""
     cluster = half_marked()
     cluster.objects.update((target(thing), thing) for thing in other_node("cheap", priority=1))
     cluster = cluster.restarted()
@@ -157,7 +157,7 @@ def other_node(name: str, priority: int) -> list[KubernetesObject]:
     return [a_node("n2"), a_pod(name, cpu="4", priority=priority, on="n2")]
 
 
-def test_who_was_leaving_long_before_a_restart_is_soon_counted_on_no_longer() -> None:
+def test_a_pod_that_was_leaving_long_before_a_restart_is_soon_counted_on_no_longer() -> None:
     stage = Acts(Scheduler(), now=TIME.timestamp() + 250)
     stage.see(NODE, leaving(OLD), NEW).happens(Synced()).take()
 

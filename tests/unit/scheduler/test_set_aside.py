@@ -195,6 +195,6 @@ def test_what_was_begun_for_a_gang_is_taken_back(monkeypatch: pytest.MonkeyPatch
     shown = Shown().show(Seen(NODE), Seen(a_group("g", 0, 3)), *map(Seen, members), Synced())
     assert shown.bound() == []
     assert shown.errors == ["it broke"]
-    assert len(shown.scheduler._state.ledger) == 0
+    assert len(shown.scheduler._state.ledger.assumed) == 0
     shown.show(at=1.0)
     assert sorted(shown.bound()) == ["m0", "m1", "m2"]

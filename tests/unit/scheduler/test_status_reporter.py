@@ -47,8 +47,8 @@ def test_a_victim_learns_a_uid_and_a_node_and_the_preemptor_a_number() -> None:
     assert events(told, "old") == [
         ("Preempted", f"Preempted by pod uid-new on node n1 (decision {decision.id})")
     ]
-    assert events(told, "new") == [("Preempting", f"1 pod on n1 gives way (decision {decision.id})")]
-    waits = f"waits for room on n1: 1 pod on n1 gives way (decision {decision.id})"
+    assert events(told, "new") == [("Preempting", f"preempting 1 pod on n1 (decision {decision.id})")]
+    waits = f"waits for room on n1: preempting 1 pod on n1 (decision {decision.id})"
     assert conditions(told, "PodScheduled") == [("False", waits)]
 
 
@@ -66,7 +66,7 @@ def test_several_victims_of_a_gang_learn_their_own_node() -> None:
     assert events(told, "q") == [
         ("Preempted", f"Preempted by podgroup uid-g on node n2 (decision {decision.id})")
     ]
-    note = f"2 pods on n1 give way, 1 pod on n2 gives way (decision {decision.id})"
+    note = f"preempting 2 pods on n1, 1 pod on n2 (decision {decision.id})"
     assert events(told, "g") == [("Preempting", note)]
 
 
@@ -75,14 +75,14 @@ def test_many_nodes_are_counted() -> None:
     crowd = [a_pod(f"p-{i}", cpu="3", on=f"n{i}") for i in range(6)]
     gang = [a_member(f"g-{i}", cpu="3", priority=9) for i in range(6)]
     (decision,) = preempting(*nodes, *crowd, a_group("g", 9, 6), *gang).decisions
-    assert decision.text.startswith("waits for room on 6 nodes: 6 pods on 6 nodes give way (decision ")
+    assert decision.text.startswith("waits for room on 6 nodes: preempting 6 pods on 6 nodes (decision ")
 
 
-def test_who_waits_for_somebody_who_leaves_anyway() -> None:
+def test_a_pod_that_waits_for_a_reader_that_leaves_anyway() -> None:
     stage = preempting(
         a_node("n1"), leaving(a_pod("old", cpu="3", on="n1")), a_pod("new", cpu="2", priority=9)
     )
-    assert stage.decisions[0].text.startswith("waits for room on n1: 1 pod leaves anyway (decision ")
+    assert stage.decisions[0].text.startswith("waits for room on n1: 1 pod terminates anyway (decision ")
 
 
 def test_that_a_plan_came_to_nothing_is_told_in_an_event_of_its_own() -> None:
@@ -93,7 +93,7 @@ def test_that_a_plan_came_to_nothing_is_told_in_an_event_of_its_own() -> None:
     assert (reason, note.partition(":")[0]) == ("FailedScheduling", "preemption failed at Pod default/old")
 
 
-def test_what_was_only_written_down_is_told_when_nobody_else_tells_it() -> None:
+def test_what_was_only_written_down_is_told_when_no_other_tells_it() -> None:
     telling, pod = StatusReporter(), Target("Pod", "default", "new", "uid-new")
     written = list(telling.waits(pod, "Unschedulable", "no room", aloud=False))
     assert [type(effect) for effect in written] == [SetCondition]
@@ -162,7 +162,7 @@ def test_a_gang_that_waits_for_its_pods_is_told_once() -> None:
     assert conditions(told, "PodScheduled") == [("False", text)] * 2
 
 
-def test_who_joins_a_gang_that_is_known_to_wait_is_told_at_once() -> None:
+def test_a_pod_that_joins_a_gang_that_is_known_to_wait_is_told_at_once() -> None:
     stage = preempting(a_node("n1"), a_group("g", 9, 3), a_member("g-0", priority=9)).after(5)
     stage.take()
     stage.see(a_member("g-1", priority=9))

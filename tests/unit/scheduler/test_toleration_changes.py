@@ -1,4 +1,4 @@
-"""What priority classes say of tolerations: who is told, who comes back when, what becomes of it."""
+"""What priority classes say of tolerations: what is reported, and which demand comes back when."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -70,7 +70,7 @@ def test_programs_and_people_can_read_it() -> None:
         {"priorityClass": "low", "pods": 1, "firstAt": "1970-01-01T00:10:00.000Z"}
     ]
     text = "\n".join(line.text for line in decision_lines(decision))
-    assert "waits for 1 pod of class low, the first may be taken at 00:10:00 UTC" in text
+    assert "1 pod of class low is protected, the first until 00:10:00 UTC" in text
 
 
 def test_nothing_is_done_before_that_moment_but_the_usual_look() -> None:
@@ -84,7 +84,7 @@ def test_nothing_is_done_before_that_moment_but_the_usual_look() -> None:
 
 
 def test_no_backoff_makes_it_miss_the_moment() -> None:
-    """Somebody leaves again and again, so that its backoff is longest when the toleration ends."""
+    """Pods leave again and again, so that its backoff is longest when the toleration ends."""
     others = [a_pod(f"o{i}", cpu="0", priority=50, on="n1") for i in range(12)]
     cluster = waiting(*others)
     cluster.stage.after(540.0)
@@ -95,7 +95,7 @@ def test_no_backoff_makes_it_miss_the_moment() -> None:
     assert (last(cluster).outcome, last(cluster).at) == (Outcome.PREEMPTS, 600.0)
 
 
-def test_the_earliest_of_all_who_ask_alone_counts() -> None:
+def test_the_earliest_of_all_that_ask_alone_counts() -> None:
     """Two pods of a basic group can go to one node each, where tolerations end at different times."""
     group = msgspec.convert(
         {
@@ -114,15 +114,15 @@ def test_the_earliest_of_all_who_ask_alone_counts() -> None:
     assert last(cluster).retry_at == 14 * 60.0
 
 
-def test_who_would_not_help_either_is_not_waited_for() -> None:
-    """A third of the node is held by somebody more important, and three quarters of it are wanted."""
+def test_a_pod_that_would_not_help_either_is_not_waited_for() -> None:
+    """A more important pod holds a third of the node, and three quarters of it are wanted."""
     important = a_pod("important", cpu="4", priority=50, on="n1")
     other = a_pod("other", cpu="1", priority=0, on="n1")
     cluster = served(a_node(cpu="12"), a_class(), tolerant(), important, other, a_pod("new", "9", 9))
     decision = last(cluster)
     assert decision.retry_at is None
     assert decision.eviction is not None
-    assert decision.eviction.because.text.startswith("even if all 2 pods of lower priority went")
+    assert decision.eviction.because.text.startswith("even if all 2 pods of lower priority were evicted")
 
 
 # --- changes -------------------------------------------------------------------------------------
@@ -135,13 +135,13 @@ def test_a_change_of_the_class_skips_the_backoff() -> None:
     assert (last(cluster).outcome, last(cluster).at) == (Outcome.PREEMPTS, 0.1)
 
 
-def test_a_class_that_is_shown_again_wakes_nobody() -> None:
+def test_a_class_that_is_shown_again_wakes_none() -> None:
     cluster = waiting()
     cluster.show(later(a_class()), later(later(a_class()), labels={"a": "b"}))
     assert len(cluster.stage.decisions) == 1
 
 
-def test_whoever_does_not_wait_for_a_toleration_is_not_woken_by_a_class() -> None:
+def test_a_pod_that_does_not_wait_for_a_toleration_is_not_woken_by_a_class() -> None:
     cluster = served(a_node(), a_class(), a_pod("huge", cpu="40", priority=9))
     cluster.show(annotated(a_class(), "100", "0"))
     assert len(cluster.stage.decisions) == 1
@@ -180,7 +180,7 @@ def test_a_class_that_came_anew_is_told_anew() -> None:
 
 
 @pytest.mark.parametrize(("tolerations", "told"), [(HONOURED, 1), (IGNORED, 0)])
-def test_without_tolerations_nobody_looks_at_annotations(tolerations: TolerationRules, told: int) -> None:
+def test_without_tolerations_none_looks_at_annotations(tolerations: TolerationRules, told: int) -> None:
     cluster = served(a_class(seconds="10m"), settings=Settings(tolerations=tolerations))
     assert len(warnings(cluster)) == told
 
@@ -196,7 +196,7 @@ def test_a_victim_whose_class_is_gone_is_told_once() -> None:
 # --- what ends anyway ----------------------------------------------------------------------------
 
 
-def test_who_is_leaving_is_counted_on_whatever_its_class_says() -> None:
+def test_a_pod_that_is_leaving_is_counted_on_whatever_its_class_says() -> None:
     cluster = served(a_node(), a_class(seconds="-1"), tolerant())
     cluster.deleted("young").show(a_pod("new", cpu="4", priority=9))
     assert last(cluster).outcome is Outcome.PREEMPTS
@@ -215,7 +215,7 @@ def test_a_pod_that_is_just_being_bound_is_safe() -> None:
 
 @pytest.mark.parametrize("seconds", [1, 3, 600])
 def test_its_time_is_not_missed_when_it_begins_to_count(seconds: int) -> None:
-    """The bind is shown while who waits has its longest backoff, and the toleration may end before that."""
+    """The bind is shown while the demand has its longest backoff, and the toleration may end before that."""
     others = [a_pod(f"o{i}", cpu="0", priority=50, on="n1") for i in range(12)]
     young = a_pod("young", cpu="4", priority=1, priorityClassName="low")
     cluster = served(a_node(), a_class(seconds=str(seconds)), *others, young)

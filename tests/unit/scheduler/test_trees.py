@@ -51,7 +51,7 @@ def test_a_report_of_a_tree_is_no_news() -> None:
 @pytest.mark.parametrize(
     ("spec", "field"), [({"gang": {"minCount": 2}}, "minGroupCount"), ({"topologyKey": "zone"}, "topology")]
 )
-def test_what_a_tree_asks_for_and_nobody_serves_is_said_and_not_ignored(spec: Any, field: str) -> None:
+def test_what_a_tree_asks_for_and_none_serves_is_said_and_not_ignored(spec: Any, field: str) -> None:
     cluster = served(*WORLD, a_tree(**spec))
     assert any(field in note and "not supported" in note for note in notes(cluster.take()))
     assert cluster.outcomes() == []
@@ -72,7 +72,7 @@ def test_the_class_of_the_outermost_group_says_whether_it_preempts() -> None:
     assert shy.gone("quiet", kind="PriorityClass").outcomes() == ["Unschedulable"]
 
 
-# --- those who wait for others to give way -------------------------------------------------------
+# --- demands that wait for victims ---------------------------------------------------------------
 
 DEAR = a_pod("dear", cpu="3", priority=5, on="n1")
 MEMBER = a_member("m", "team", cpu="3", priority=5, on="n1")
@@ -86,7 +86,7 @@ MEMBER = a_member("m", "team", cpu="3", priority=5, on="n1")
     ],
     ids=["a group", "a tree"],
 )
-def test_who_waits_learns_that_somebody_may_be_taken_now(
+def test_a_pod_that_waits_learns_that_a_pod_may_be_taken_now(
     before: list[KubernetesObject], after: KubernetesObject
 ) -> None:
     cluster = served(a_node("n1"), MEMBER, *before, a_pod("new", cpu="3", priority=5))
@@ -101,7 +101,7 @@ def test_and_when_a_group_that_protected_them_is_gone() -> None:
     assert cluster.outcomes() == ["Unschedulable", "Preempts"]
 
 
-def test_a_group_of_which_nobody_runs_wakes_nobody() -> None:
+def test_a_group_of_which_none_runs_wakes_none() -> None:
     cluster = served(a_node("n1"), DEAR, a_pod("new", cpu="3", priority=5))
     cluster.show(a_group("other", 1)).stage.after(10.0)
     assert cluster.outcomes() == ["Unschedulable"]

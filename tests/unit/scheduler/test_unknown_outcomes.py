@@ -73,7 +73,7 @@ def test_nor_for_volumes() -> None:
 
 
 @pytest.mark.parametrize("kind", STAGES)
-def test_what_nobody_needs_any_more_is_not_made_again(kind: type[Effect]) -> None:
+def test_what_none_needs_any_more_is_not_made_again(kind: type[Effect]) -> None:
     cluster = until(served(NODE, OLD, NEW), STAGES[kind])
     calls(cluster, kind, 5.0)
     cluster.gone("new")

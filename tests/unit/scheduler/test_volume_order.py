@@ -27,7 +27,7 @@ def test_a_new_volume_is_asked_for_when_the_existing_ones_are_promised() -> None
 def test_no_new_volume_is_asked_for_when_an_existing_one_is_refused() -> None:
     stage = asking("new", "old")
     (first,) = stage.take()
-    assert SELECT not in stage.happens(Failed(first, "somebody was faster")).take()
+    assert SELECT not in stage.happens(Failed(first, "another client was faster")).take()
 
 
 def test_a_new_volume_alone_is_asked_for_at_once() -> None:

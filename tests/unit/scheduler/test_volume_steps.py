@@ -98,7 +98,7 @@ def test_a_step_that_fails_brings_the_pod_back_in_line() -> None:
 def test_a_step_whose_answer_was_lost_is_sent_again() -> None:
     stage = made_for_the_pod().happens(Unknown(SELECT, "timeout"))
     assert stage.take() == [SELECT]
-    assert stage.lose(POD).happens(Unknown(SELECT, "timeout")).take() == [], "nobody needs it any more"
+    assert stage.lose(POD).happens(Unknown(SELECT, "timeout")).take() == [], "it is not needed any more"
 
 
 def test_volumes_have_ten_minutes() -> None:
@@ -143,7 +143,7 @@ def test_a_pod_that_is_gone_needs_no_volume() -> None:
     assert promises(stage) == 0
 
 
-def test_a_pod_that_was_bound_by_somebody_else_needs_no_help() -> None:
+def test_a_pod_that_was_bound_by_another_client_needs_no_help() -> None:
     stage = shown(made_for_the_pod()).see(bound(POD, "n2")).after(1000.0)
     assert stage.take() == []
 
@@ -163,7 +163,7 @@ def test_an_existing_volume_is_promised_first() -> None:
     assert stage.see(claim_bound(claim, "v1")).take() == [BIND]
 
 
-def two_who_want_one_volume() -> tuple[Stage, Effect]:
+def two_that_want_one_volume() -> tuple[Stage, Effect]:
     claims = [a_claim(name, "local") for name in ("c1", "c2")]
     pods = [a_pod("a", claims=["c1"]), a_pod("b", claims=["c2"])]
     stage = stage_with(*NODES, *LOCAL, *claims, *pods)
@@ -173,13 +173,13 @@ def two_who_want_one_volume() -> tuple[Stage, Effect]:
 
 
 def test_a_volume_is_promised_once() -> None:
-    stage, _ = two_who_want_one_volume()
+    stage, _ = two_that_want_one_volume()
     assert [len(decision.nodes) for decision in stage.decisions] == [1, 0]
 
 
 @pytest.mark.parametrize("why", ["the step failed", "the pod is gone"])
 def test_a_volume_that_is_free_again_goes_to_the_next(why: str) -> None:
-    stage, step = two_who_want_one_volume()
+    stage, step = two_that_want_one_volume()
     stage.after(30.0)
     first = a_pod("a", claims=["c1"])
     stage.happens(Failed(step, "conflict") if why == "the step failed" else Gone(target(first)))
@@ -211,7 +211,7 @@ def test_a_promise_that_others_share_outlives_the_first() -> None:
     assert [decision.nodes for decision in stage.see(third).decisions][-1] == ()
 
 
-def test_a_step_that_fails_brings_everybody_back_who_needs_it() -> None:
+def test_a_step_that_fails_brings_all_back_what_needs_it() -> None:
     stage = twins().happens(Failed(SELECT, "forbidden"))
     assert {effect.target.name for effect in stage.take()} == {"p", "twin"}
     assert promises(stage) == 0

@@ -1,4 +1,4 @@
-"""Who did not fit is looked at again when something changed that could help, and not before."""
+"""A demand that did not fit is retried when something changed that could help, and not before."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def crowded() -> Stage:
     ],
     ids=["a new node", "a larger node", "a pod that ends", "a pod that shrinks"],
 )
-def test_room_wakes_who_waits_for_room(change: KubernetesObject) -> None:
+def test_room_wakes_what_waits_for_room(change: KubernetesObject) -> None:
     stage = crowded()
     assert decisions_after(stage, change) == 1
     assert stage.binds().keys() == {"p"}
@@ -114,7 +114,7 @@ def test_a_node_that_becomes_usable_wakes(before: KubernetesObject, after: Kuber
     assert stage.binds() == {"p": "n1"}
 
 
-def test_a_heartbeat_wakes_nobody() -> None:
+def test_a_heartbeat_wakes_none() -> None:
     stage = stage_with(a_node(unschedulable=True), a_pod("p"))
     assert decisions_after(stage, later(a_node(unschedulable=True))) == 0
 
@@ -122,7 +122,7 @@ def test_a_heartbeat_wakes_nobody() -> None:
 # --- company -------------------------------------------------------------------------------------
 
 
-def test_who_wants_company_is_woken_when_we_promise_it() -> None:
+def test_a_pod_that_wants_company_is_woken_when_we_promise_it() -> None:
     """Nothing is seen of the other pod but our own promise, and then that it was kept."""
     nodes = [a_node("n1", labels=zone("a"))]
     fan = a_pod("fan", affinity={"podAffinity": {REQUIRED: [NEAR_WEB]}})
@@ -132,7 +132,7 @@ def test_who_wants_company_is_woken_when_we_promise_it() -> None:
     assert stage.see(web).binds() == {"web": "n1", "fan": "n1"}
 
 
-def test_who_must_be_apart_is_woken_when_the_others_node_is_gone() -> None:
+def test_a_pod_that_must_be_apart_is_woken_when_the_others_node_is_gone() -> None:
     n1, n2 = a_node("n1", labels=zone("a")), a_node("n2", labels=zone("a"))
     web = a_pod("web", labels={"app": "web"}, on="n1")
     stage = stage_with(n1, n2, web, a_pod("p", affinity={"podAntiAffinity": {REQUIRED: [NEAR_WEB]}}))
@@ -143,7 +143,7 @@ def test_who_must_be_apart_is_woken_when_the_others_node_is_gone() -> None:
 # --- volumes -------------------------------------------------------------------------------------
 
 
-def test_who_waits_for_a_claim_is_woken_when_it_exists() -> None:
+def test_a_pod_that_waits_for_a_claim_is_woken_when_it_exists() -> None:
     stage = stage_with(a_node(), a_class(), a_pod("p", claims=["c"]))
     assert decisions_after(stage, a_claim("c")) == 1
     assert stage.decisions[-1].nodes == ("n1",)
@@ -158,7 +158,7 @@ def test_a_promise_that_is_withdrawn_leaves_room() -> None:
     assert stage.decisions[-1].demand == target(a_pod("second", cpu="4"))
 
 
-def test_who_was_bound_elsewhere_leaves_room() -> None:
+def test_a_pod_that_was_bound_elsewhere_leaves_room() -> None:
     first = a_pod("first", cpu="4")
     stage = stage_with(a_node("n1"), first, a_pod("second", cpu="4")).after(30.0)
     stage.take()

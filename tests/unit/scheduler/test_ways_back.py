@@ -1,4 +1,4 @@
-"""Plans that do not come true: what is put right, who is told, and what is counted on no longer."""
+"""Plans that fail: what is put right, what is reported, and what is counted on no longer."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def a_plan(**settings: Any) -> Served:
     return served(NODE, OLD, NEW, settings=Settings(**settings))
 
 
-# --- somebody is not there any more --------------------------------------------------------------
+# --- an object that is gone ----------------------------------------------------------------------
 
 
 def test_a_victim_that_is_gone_when_it_is_to_be_marked_stops_nothing() -> None:
@@ -44,7 +44,7 @@ def test_a_victim_of_whose_end_is_heard_in_the_same_breath_is_not_evicted() -> N
     assert cluster.comes_true().places() == {"new": "n1"}
 
 
-def test_a_preemptor_that_is_gone_when_it_is_to_be_nominated_disturbs_nobody() -> None:
+def test_a_preemptor_that_is_gone_when_it_is_to_be_nominated_disturbs_nothing() -> None:
     cluster = a_plan()
     (nominate,) = cluster.take(Nominate)
     cluster.stage.happens(Failed(nominate, "not found", missing=True))
@@ -53,7 +53,7 @@ def test_a_preemptor_that_is_gone_when_it_is_to_be_nominated_disturbs_nobody() -
 
 
 @pytest.mark.parametrize("stage", [Stage.NOMINATED, Stage.MARKING])
-def test_a_victim_that_somebody_else_deletes_is_not_evicted_and_its_room_counts(stage: Stage) -> None:
+def test_a_victim_that_another_client_deletes_is_not_evicted_and_its_room_counts(stage: Stage) -> None:
     cluster = until(served(NODE, *HALVES, a_pod("new", cpu="4", priority=9)), stage).deleted("old")
     cluster.does(Nominate).does(SetCondition)
     assert cluster.wanted(Evict) == ["older"]
@@ -63,7 +63,7 @@ def test_a_victim_that_somebody_else_deletes_is_not_evicted_and_its_room_counts(
     assert cluster.gone("old").comes_true().places() == {"new": "n1"}
 
 
-def test_if_all_victims_are_being_deleted_already_nobody_is_evicted() -> None:
+def test_if_all_victims_are_being_deleted_already_none_is_evicted() -> None:
     cluster = until(a_plan(), Stage.MARKING).deleted("old").does(SetCondition)
     assert (cluster.wanted(Evict), cluster.plan().stage) == ([], Stage.DRAINING)
     assert cluster.comes_true().places() == {"new": "n1"}
@@ -78,13 +78,14 @@ def a_whole_group(stage: Stage = Stage.EVICTING) -> Served:
     return until(served(NODE, a_node("n2"), group, *pods, NEW), stage)
 
 
-def test_a_group_of_which_nobody_could_be_evicted_is_not_marked_any_more() -> None:
-    cluster = a_whole_group(Stage.TAKING_ALONG).fails(Evict)
+def test_a_group_whose_plan_is_called_off_before_the_first_delete_is_not_marked_any_more() -> None:
+    cluster = a_whole_group(Stage.COMMITTING).gone("new")
     cluster.does()
     marks = [
         cluster.conditions(name, kind).get(MARK) for name, kind in (("train", "PodGroup"), ("t0", "Pod"))
     ]
     assert marks == ["False", "False"]
+    assert cluster.unfinished() == {}
 
 
 def test_a_group_keeps_its_mark_while_some_of_it_leave_and_until_it_runs_again() -> None:
@@ -99,7 +100,7 @@ def test_a_group_keeps_its_mark_while_some_of_it_leave_and_until_it_runs_again()
 
 @pytest.mark.parametrize("answer", [Failed, Unknown])
 def test_a_nomination_that_could_not_be_withdrawn_is_withdrawn_later(answer: type[Failed | Unknown]) -> None:
-    """Somebody more important takes the room, and the API server is not well."""
+    """A more important demand takes the room, and the API server is not well."""
     cluster = until(a_plan(), Stage.DRAINING).show(a_pod("newest", cpu="4", priority=20))
     (withdrawal,) = [e for e in cluster.take(Nominate) if e == Nominate(target(NEW), "")]
     cluster.stage.happens(answer(withdrawal, "try later"))
@@ -120,6 +121,15 @@ def test_a_nomination_that_holds_again_is_not_withdrawn() -> None:
     cluster.does(Nominate).does(SetCondition).does(Evict).stage.after(60.0)
     assert cluster.nominations() == []
     assert cluster.comes_true().places() == {"new": "n1"}
+
+
+def test_a_nomination_that_a_failed_bind_did_not_clear_is_withdrawn_later() -> None:
+    """The pod was to be bound to the node that it was nominated to; now it waits, and for no node."""
+    cluster = until(a_plan(), Stage.DRAINING).drained().show(later(a_node("n1", unschedulable=True)))
+    cluster.fails(Bind).stage.after(20.0)
+    assert cluster.does().pod("new").status.nominated_node_name == "n1"
+    cluster.stage.after(20.0)
+    assert cluster.does().pod("new").status.nominated_node_name == ""
 
 
 def test_nominations_by_others_are_left_alone() -> None:
@@ -172,7 +182,7 @@ def test_if_there_is_no_other_plan_it_waits_and_is_woken_when_the_victim_goes_af
     assert cluster.unfinished() == {}
 
 
-def test_who_is_leaving_for_another_reason_is_not_counted_on_for_ever_either() -> None:
+def test_a_pod_that_is_leaving_for_another_reason_is_not_counted_on_for_ever_either() -> None:
     cluster = served(
         NODE,
         later(OLD, deletion_timestamp=TIME),
@@ -219,7 +229,7 @@ def test_the_rest_of_a_group_can_be_taken_without_the_one_that_is_stuck() -> Non
 
 
 @pytest.mark.parametrize("stage", OPEN)
-def test_a_clock_that_is_put_back_holds_nobody_up(stage: Stage) -> None:
+def test_a_clock_that_is_put_back_holds_nothing_up(stage: Stage) -> None:
     cluster = until(a_plan(), stage)
     cluster.stage.now -= 3600.0
     assert cluster.comes_true().places() == {"new": "n1"}

@@ -46,14 +46,17 @@ class _TooLargeError(ValueError):
     pass
 
 
-def documents(text: str, largest: int = LARGEST) -> Iterator[object | Unparsed]:
-    """The documents that are not empty, in order. One that cannot be parsed does not affect the next."""
+def documents(text: str, largest: int = LARGEST, most: int = LARGEST) -> Iterator[object | Unparsed]:
+    """The documents that are not empty, in order. One that cannot be parsed does not affect the next.
+
+    ``largest``: of a document in YAML, in values and characters; ``most``: in values as they are written.
+    """
     if text.lstrip().startswith("{"):
         try:
             return iter(list(_json_stream(text)))
         except (ValueError, RecursionError):
             pass  # YAML has flow mappings too, and its parser gives better errors
-    return _yaml_stream(text, largest)
+    return _yaml_stream(text, largest, most)
 
 
 def _json_stream(text: str) -> Iterator[object]:
@@ -67,18 +70,18 @@ def _json_stream(text: str) -> Iterator[object]:
             end += 1
 
 
-def _yaml_stream(text: str, largest: int) -> Iterator[object | Unparsed]:
+def _yaml_stream(text: str, largest: int, most: int) -> Iterator[object | Unparsed]:
     line = 0
     for part in _START.split(text):
-        value = _yaml(_DIRECTIVE.sub("", part), line, largest)
+        value = _yaml(_DIRECTIVE.sub("", part), line, largest, most)
         line += part.count("\n")
         if value is not None:
             yield value
 
 
-def _yaml(text: str, first_line: int, largest: int) -> object | Unparsed:
+def _yaml(text: str, first_line: int, largest: int, most: int) -> object | Unparsed:
     try:
-        _check_size(text, largest)
+        _check_size(text, largest, most)
         value: object = yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         return Unparsed(_sentence(error, first_line))
@@ -96,12 +99,14 @@ def _sentence(error: yaml.MarkedYAMLError, first_line: int) -> str:
     return f"expected YAML or JSON: {what}{where}"
 
 
-def _check_size(text: str, largest: int) -> None:
+def _check_size(text: str, largest: int, most: int) -> None:
     """The loader recurses without a limit of its own, and aliases of aliases multiply."""
     sizes = [0]
     anchors: list[str | None] = []
     known: dict[str, int] = {}
-    for event in yaml.parse(text, Loader=_FASTEST):
+    for number, event in enumerate(yaml.parse(text, Loader=_FASTEST)):
+        if number > most:
+            raise _TooLargeError(f"it has more than {most} values")
         match event:
             case yaml.CollectionStartEvent():
                 sizes.append(1)

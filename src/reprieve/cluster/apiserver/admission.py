@@ -162,6 +162,8 @@ def _complete(request: AdmissionRequest, body: Json, old: Json, lookup: Lookup) 
         if request.kind == "Pod":
             admission_plugins.keep_resolved(body, old)
             admission_plugins.default_toleration_seconds(body)
+        elif request.kind == "Workload" and request.version == "v1alpha2":
+            admission_plugins.keep_resolved_templates(body, old)
         return None
     if _rules(request).namespaced:
         refusal = admission_plugins.namespace_lifecycle(text_in(part(body, "metadata"), "namespace"), lookup)
@@ -182,6 +184,8 @@ def _complete_new(request: AdmissionRequest, body: Json, lookup: Lookup) -> Admi
             return admission_plugins.priority_of_group(body, request.version, request.features, lookup)
         case "CompositePodGroup":
             return admission_plugins.priority_of_group(body, request.version, request.features, lookup)
+        case "Workload":
+            return admission_plugins.priority_of_templates(body, request.version, request.features, lookup)
         case "Job":
             admission_plugins.job_selector(body)
         case "PersistentVolumeClaim":

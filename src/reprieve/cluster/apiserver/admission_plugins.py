@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from reprieve.cluster.api.templates import CONTROLLER_UID, ControllerOwner, job_labels
-from reprieve.cluster.api.values import amount_of, made, name_of, part, text_in, texts
+from reprieve.cluster.api.values import amount_of, items, made, name_of, part, text_in, texts
 from reprieve.cluster.apiserver import priority_classes
 from reprieve.cluster.apiserver.features import Features
 from reprieve.cluster.apiserver.pod_defaults import default_tolerations
@@ -78,8 +78,38 @@ def priority_of_pod(pod: Json, lookup: Lookup) -> AdmissionRefusal | None:
 def priority_of_group(
     group: Json, version: str, features: Features, lookup: Lookup
 ) -> AdmissionRefusal | None:
+    if not features.workload_aware_preemption:
+        return None
     with_policy = features.pod_group_preemption_policy and version != _OLDER
     return _forbidden(priority_classes.resolve(group, _classes(lookup), with_policy))
+
+
+def priority_of_templates(
+    workload: Json, version: str, features: Features, lookup: Lookup
+) -> AdmissionRefusal | None:
+    """Only the older version resolves the classes of templates; in newer ones, groups get their priority."""
+    if version != _OLDER or not features.workload_aware_preemption:
+        return None
+    classes = _classes(lookup)
+    default = priority_classes.default_class(classes)
+    for template in items(part(workload, "spec"), "podGroupTemplates"):
+        if default is None and not {"priorityClassName", "priority"} & template.keys():
+            continue  # there is nothing to fill in
+        if wrong := priority_classes.resolve_spec(template, classes, with_policy=False):
+            return _forbidden(f"template {text_in(template, 'name')}: {wrong}")
+    return None
+
+
+def keep_resolved_templates(workload: Json, old: Json) -> None:
+    """As ``keep_resolved``, for the priorities of templates."""
+    before = {
+        text_in(template, "name"): template for template in items(part(old, "spec"), "podGroupTemplates")
+    }
+    for template in items(part(workload, "spec"), "podGroupTemplates"):
+        was = before.get(text_in(template, "name"), {})
+        for field in ("priorityClassName", "priority"):
+            if field in was:
+                template.setdefault(field, was[field])
 
 
 def keep_resolved(pod: Json, old: Json) -> None:

@@ -3,21 +3,30 @@
 A rule is parsed once and evaluated for many values. There are fields, ``has``, comparisons, ``in``, ``&&``,
 ``||``, ``!``, ``? :``, arithmetic, literals, a few functions of texts and lists, and the macros ``all``,
 ``exists``, ``exists_one``, ``filter`` and ``map``. Everything else is an ``UnreadError`` when the rule is
-parsed. Values are plain JSON. This module must not know what a rule is for.
+parsed. Parsing takes time linear in the rule, whose length and nesting are limited; evaluation pays every
+step from a budget. This module must not know what a rule is for.
 """
 
 import operator
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from reprieve.cluster.apiserver import cel_values as values
+from reprieve.cluster.apiserver.cel_values import Operation, SenselessError
+from reprieve.cluster.apiserver.cost import CostBudget
+from reprieve.cluster.apiserver.pattern_syntax import PatternError
+from reprieve.cluster.apiserver.patterns import Patterns
 
 Eval = Callable[["Scope"], Any]
 
-_LONGEST, _DEEPEST, _MOST_STEPS = 5000, 40, 100_000
+_LONGEST = 5000  # characters
+_DEEPEST = 40  # levels: parser and evaluation recurse for each
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>\d+\.\d+|\d+)|(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
-    r"""|(?P<name>[A-Za-z_]\w*)|(?P<sign>&&|\|\||[=!<>]=|[-+*/%<>!?:.,()\[\]]))"""
+    r"""|(?P<name>[A-Za-z_]\w*)|(?P<sign>&&|\|\||[=!<>]=|[-+*/%<>!?:.,()\[\]]))""",
+    re.ASCII,
 )
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -26,31 +35,30 @@ class UnreadError(Exception):
     """A rule that this parser does not understand."""
 
 
-class SenselessError(Exception):
-    """A rule that cannot be evaluated for the values it was given."""
+class RuleLimitError(UnreadError):
+    """A rule beyond a limit of this parser: too long, too deeply nested, or with too large a number."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Scope:
-    """The values of the names in a rule, and how many steps the evaluation has taken."""
+    """The values of the names in a rule, and the budget that its evaluation may spend."""
 
     names: Mapping[str, Any]
-    steps: list[int] = field(default_factory=lambda: [0])
+    budget: CostBudget
+    patterns: Patterns
 
     def find(self, name: str) -> Any:
-        self.steps[0] += 1
-        if self.steps[0] > _MOST_STEPS:
-            raise SenselessError("it takes too long")
+        self.budget.spend()
         return self.names[name]
 
     def within(self, name: str, value: Any) -> "Scope":
-        return Scope({**self.names, name: value}, self.steps)
+        return Scope({**self.names, name: value}, self.budget, self.patterns)
 
 
 def read(rule: str, names: tuple[str, ...]) -> Eval:
     """``names``: the variables that the rule may use. Raises UnreadError if the rule cannot be parsed."""
     if len(rule) > _LONGEST:
-        raise UnreadError(f"it is longer than {_LONGEST} characters")
+        raise RuleLimitError(f"it is longer than {_LONGEST} characters")
     reader = _Reader(_tokens(rule), set(names))
     found = reader.expression()
     if reader.next is not None:
@@ -71,164 +79,162 @@ def _tokens(rule: str) -> list[tuple[str, str]]:
     return tokens
 
 
-# --- what is done ----------------------------------------------------------------------------------
+# --- evaluation ------------------------------------------------------------------------------------
+
+_SUBTRACTED = values.calculated(operator.sub)
+# From the weakest binding to the strongest.
+_RANKS: Sequence[Mapping[str, Operation]] = (
+    {
+        "==": values.equal,
+        "!=": values.unequal,
+        "<": values.ordered(operator.lt),
+        "<=": values.ordered(operator.le),
+        ">": values.ordered(operator.gt),
+        ">=": values.ordered(operator.ge),
+        "in": values.is_in,
+    },
+    {"+": values.added, "-": _SUBTRACTED},
+    {
+        "*": values.calculated(operator.mul),
+        "/": values.calculated(values.divided),
+        "%": values.calculated(values.remainder),
+    },
+)
+_MACROS = ("all", "exists", "exists_one", "filter", "map")
+
+# What a chain such as ``.a[0].size()`` does next with the value so far.
+Link = Callable[[Any, Scope], Any]
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def compared(one: Any, other: Any) -> bool:
-        if _sort(one) != _sort(other) or _sort(one) not in ("number", "text"):
-            raise SenselessError("values of different types cannot be compared")
-        return compare(one, other)
+def _constant(value: Any) -> Eval:
+    def known(scope: Scope) -> Any:
+        scope.budget.spend()
+        return value
 
-    return compared
-
-
-def _sort(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    return {int: "number", float: "number", str: "text"}.get(type(value), type(value).__name__)
+    return known
 
 
-def _equal(one: Any, other: Any) -> bool:
-    return _sort(one) == _sort(other) and bool(one == other)
+def _listed(many: Sequence[Eval]) -> Eval:
+    def listed(scope: Scope) -> list[Any]:
+        scope.budget.spend()
+        return [one(scope) for one in many]
+
+    return listed
 
 
-def _added(one: Any, other: Any) -> Any:
-    if _sort(one) != _sort(other) or _sort(one) not in ("number", "text", "list"):
-        raise SenselessError("values of different types cannot be added")
-    return one + other
+def _folded(first: Eval, rest: Sequence[tuple[Operation, Eval]]) -> Eval:
+    """Operators of equal rank, from left to right: a loop, since thousands may follow one another."""
+    if not rest:
+        return first
+
+    def folded(scope: Scope) -> Any:
+        value = first(scope)
+        for operation, operand in rest:
+            value = operation(value, operand(scope), scope.budget)
+        return value
+
+    return folded
 
 
-def _calculated(calculate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def calculated(one: Any, other: Any) -> Any:
-        if _sort(one) != "number" or _sort(other) != "number":
-            raise SenselessError("a number was expected")
+def _decided(operands: Sequence[Eval], by: bool) -> Eval:
+    """``||`` and ``&&``: an operand that decides counts, even if others cannot be evaluated."""
+    if len(operands) == 1:
+        return operands[0]
+
+    def decided(scope: Scope) -> bool:
+        failure: SenselessError | None = None
+        for operand in operands:
+            try:
+                if values.truth(operand(scope)) is by:
+                    return by
+            except SenselessError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return not by
+
+    return decided
+
+
+def _turned(signs: Sequence[str], of: Eval) -> Eval:
+    """``!`` and ``-`` before a value; the last one applies first."""
+    if not signs:
+        return of
+
+    def turned(scope: Scope) -> Any:
+        value = of(scope)
+        for sign in reversed(signs):
+            scope.budget.spend()
+            value = not values.truth(value) if sign == "!" else _SUBTRACTED(0, value, scope.budget)
+        return value
+
+    return turned
+
+
+def _linked(first: Eval, links: Sequence[Link]) -> Eval:
+    if not links:
+        return first
+
+    def linked(scope: Scope) -> Any:
+        value = first(scope)
+        for link in links:
+            value = link(value, scope)
+        return value
+
+    return linked
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """The link ``.name``."""
+
+    name: str
+
+    def __call__(self, value: Any, scope: Scope) -> Any:
+        return values.member(value, self.name, scope.budget)
+
+
+def _with_argument(operation: Operation, argument: Eval) -> Link:
+    return lambda value, scope: operation(value, argument(scope), scope.budget)
+
+
+def _size(value: Any, scope: Scope) -> int:
+    scope.budget.spend()
+    return values.size(value)
+
+
+def _matching(pattern: Eval) -> Link:
+    def matches(value: Any, scope: Scope) -> bool:
+        text, said = values.checked_text(value), values.checked_text(pattern(scope))
         try:
-            return calculate(one, other)
-        except (ZeroDivisionError, OverflowError) as error:
-            raise SenselessError(str(error)) from error
+            return scope.patterns.search(said, text, scope.budget)
+        except PatternError as error:
+            raise SenselessError(f"{said} is no regular expression: {error}") from error
 
-    return calculated
-
-
-def _divided(one: float, other: float) -> float:
-    if isinstance(one, float) or isinstance(other, float):
-        return one / other
-    whole = abs(one) // abs(other)
-    return whole if (one < 0) == (other < 0) else -whole
+    return matches
 
 
-def _remainder(one: float, other: float) -> float:
-    return one - other * _divided(one, other)
-
-
-_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
-    "==": _equal,
-    "!=": lambda one, other: not _equal(one, other),
-    "<": _ordered(operator.lt),
-    "<=": _ordered(operator.le),
-    ">": _ordered(operator.gt),
-    ">=": _ordered(operator.ge),
-}
-_ADDED = {"+": _added, "-": _calculated(operator.sub)}
-_MULTIPLIED = {"*": _calculated(operator.mul), "/": _calculated(_divided), "%": _calculated(_remainder)}
-
-
-def _size(value: Any) -> int:
-    if not isinstance(value, str | list | dict):
-        raise SenselessError("only texts, lists and maps have a size")
-    return len(value)
-
-
-def _matches(text: str, pattern: str) -> bool:
-    try:
-        return re.search(pattern, text) is not None
-    except re.error as error:
-        raise SenselessError(f"{pattern} is no regular expression") from error
-
-
-_OF_TEXTS: Mapping[str, Callable[[str, str], Any]] = {
-    "startsWith": str.startswith,
-    "endsWith": str.endswith,
-    "contains": str.__contains__,
-    "matches": _matches,
-    "split": str.split,
-}
-_OF_ONE: Mapping[str, Callable[[str], Any]] = {
-    "lowerAscii": str.lower,
-    "upperAscii": str.upper,
-    "trim": str.strip,
-}
-
-
-def _member(value: Any, name: Any) -> Any:
-    match value:
-        case dict() if name in value:
-            return value[name]
-        case list() if type(name) is int and 0 <= name < len(value):
-            return value[name]
-    raise SenselessError(f"no such key: {name}")
-
-
-def _is_in(one: Any, many: Any) -> bool:
-    if isinstance(many, dict):
-        return one in many
-    if isinstance(many, list):
-        return any(_equal(one, other) for other in many)
-    raise SenselessError("in needs a list or a map")
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise SenselessError("true or false was expected")
-    return value
-
-
-def _either(one: Eval, other: Eval, decided: bool) -> Eval:
-    """The operand that decides counts, even if the other one cannot be evaluated."""
-
-    def asked(scope: Scope) -> bool:
-        try:
-            if _truth(one(scope)) is decided:
-                return decided
-        except SenselessError:
-            if _truth(other(scope)) is decided:
-                return decided
-            raise
-        return _truth(other(scope))
-
-    return asked
-
-
-# --- macros ----------------------------------------------------------------------------------------
-
-
-def _items(value: Any) -> list[Any]:
-    if not isinstance(value, list | dict):
-        raise SenselessError("a list or a map was expected")
-    return list(value)
-
-
-def _macro(name: str, many: Eval, variable: str, body: Eval) -> Eval:
-    def each(scope: Scope) -> list[Any]:
-        return [(item, body(scope.within(variable, item))) for item in _items(many(scope))]
+def _macro(name: str, variable: str, body: Eval) -> Link:
+    def each(value: Any, scope: Scope) -> list[tuple[Any, Any]]:
+        found = []
+        for item in values.items(value):
+            scope.budget.spend()
+            found.append((item, body(scope.within(variable, item))))
+        return found
 
     match name:
         case "all":
-            return lambda scope: all(_truth(held) for _, held in each(scope))
+            return lambda value, scope: all(values.truth(held) for _, held in each(value, scope))
         case "exists":
-            return lambda scope: any(_truth(held) for _, held in each(scope))
+            return lambda value, scope: any(values.truth(held) for _, held in each(value, scope))
         case "exists_one":
-            return lambda scope: sum(_truth(held) for _, held in each(scope)) == 1
+            return lambda value, scope: sum(values.truth(held) for _, held in each(value, scope)) == 1
         case "filter":
-            return lambda scope: [item for item, held in each(scope) if _truth(held)]
-    return lambda scope: [made for _, made in each(scope)]
+            return lambda value, scope: [item for item, held in each(value, scope) if values.truth(held)]
+    return lambda value, scope: [made for _, made in each(value, scope)]
 
 
-_MACROS = ("all", "exists", "exists_one", "filter", "map")
-
-
-# --- reading ---------------------------------------------------------------------------------------
+# --- parsing ---------------------------------------------------------------------------------------
 
 
 class _Reader:
@@ -247,74 +253,65 @@ class _Reader:
         if self.next is None or self.next[0] == "text" or self.next[1] not in signs:
             return ""
         self._position += 1
-        return signs[signs.index(self._tokens[self._position - 1][1])]
+        return self._tokens[self._position - 1][1]
 
     def _expect(self, sign: str) -> None:
         if not self._take(sign):
             raise UnreadError(f"{sign} is missing")
 
-    def expression(self) -> Eval:
+    def _deeper(self) -> None:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise UnreadError("it is nested too deeply")
-        found = self._or()
+            raise RuleLimitError(f"it is nested deeper than {_DEEPEST} levels")
+
+    def expression(self) -> Eval:
+        self._deeper()
+        asked = self._or()
         if self._take("?"):
             yes = self.expression()
             self._expect(":")
-            no, asked = self.expression(), found
+            no = self.expression()
             self._depth -= 1
-            return lambda scope: yes(scope) if _truth(asked(scope)) else no(scope)
+            return lambda scope: yes(scope) if values.truth(asked(scope)) else no(scope)
         self._depth -= 1
-        return found
+        return asked
 
     def _or(self) -> Eval:
-        found = self._and()
+        operands = [self._and()]
         while self._take("||"):
-            found = _either(found, self._and(), decided=True)
-        return found
+            operands.append(self._and())
+        return _decided(operands, by=True)
 
     def _and(self) -> Eval:
-        found = self._compared()
+        operands = [self._operators(0)]
         while self._take("&&"):
-            found = _either(found, self._compared(), decided=False)
-        return found
+            operands.append(self._operators(0))
+        return _decided(operands, by=False)
 
-    def _compared(self) -> Eval:
-        found = self._added()
-        while sign := self._take(*_COMPARED, "in"):
-            found = _pair(_COMPARED.get(sign, _is_in), found, self._added())
-        return found
-
-    def _added(self) -> Eval:
-        found = self._multiplied()
-        while sign := self._take(*_ADDED):
-            found = _pair(_ADDED[sign], found, self._multiplied())
-        return found
-
-    def _multiplied(self) -> Eval:
-        found = self._unary()
-        while sign := self._take(*_MULTIPLIED):
-            found = _pair(_MULTIPLIED[sign], found, self._unary())
-        return found
+    def _operators(self, rank: int) -> Eval:
+        if rank == len(_RANKS):
+            return self._unary()
+        first, known = self._operators(rank + 1), _RANKS[rank]
+        rest: list[tuple[Operation, Eval]] = []
+        while sign := self._take(*known):
+            rest.append((known[sign], self._operators(rank + 1)))
+        return _folded(first, rest)
 
     def _unary(self) -> Eval:
-        signs = ""
+        signs: list[str] = []
         while sign := self._take("!", "-"):
-            signs += sign
-        found = self._chain()
-        for sign in signs:
-            found = _turned(sign, found)
-        return found
+            signs.append(sign)
+        return _turned(signs, _linked(self._primary(), self._links()))
 
-    def _chain(self) -> Eval:
-        found = self._primary()
+    def _links(self) -> list[Link]:
+        links: list[Link] = []
         while sign := self._take(".", "["):
             if sign == "[":
-                found = _pair(_member, found, self.expression())
+                links.append(_with_argument(values.member, self.expression()))
                 self._expect("]")
             else:
-                found = self._after_dot(found)
-        return found
+                links.append(self._after_dot())
+        return links
 
     def _name(self) -> str:
         if self.next is None or self.next[0] != "name":
@@ -322,23 +319,24 @@ class _Reader:
         self._position += 1
         return self._tokens[self._position - 1][1]
 
-    def _after_dot(self, of: Eval) -> Eval:
+    def _after_dot(self) -> Link:
         name = self._name()
         if not self._take("("):
-            return lambda scope: _member(of(scope), name)
+            return _Field(name)
         if name in _MACROS:
-            return self._macro(name, of)
-        arguments = self._arguments()
-        match name, arguments:
+            return self._macro(name)
+        match name, self._arguments():
             case "size", []:
-                return lambda scope: _size(of(scope))
-            case _, [argument] if name in _OF_TEXTS:
-                return _text_function(_OF_TEXTS[name], of, argument)
-            case _, [] if name in _OF_ONE:
-                return _text_function(lambda text, _: _OF_ONE[name](text), of, lambda scope: "")
+                return _size
+            case "matches", [argument]:
+                return _matching(argument)
+            case _, [argument] if name in values.OF_TWO_TEXTS:
+                return _with_argument(values.of_two_texts(name), argument)
+            case _, [] if name in values.OF_ONE_TEXT:
+                return lambda value, scope: values.of_one_text(name, value, scope.budget)
         raise UnreadError(f"the function {name} is not known")
 
-    def _macro(self, name: str, of: Eval) -> Eval:
+    def _macro(self, name: str) -> Link:
         variable = self._name()
         self._expect(",")
         is_new = variable not in self._names
@@ -347,7 +345,7 @@ class _Reader:
         if is_new:
             self._names.discard(variable)
         self._expect(")")
-        return _macro(name, of, variable, body)
+        return _macro(name, variable, body)
 
     def _arguments(self, end: str = ")") -> list[Eval]:
         found: list[Eval] = []
@@ -363,67 +361,50 @@ class _Reader:
             self._expect(")")
             return found
         if self._take("["):
-            many = self._arguments("]")
-            return lambda scope: [one(scope) for one in many]
+            return _listed(self._arguments("]"))
         if self.next is None:
             raise UnreadError("it ends too early")
         kind, text = self.next
         self._position += 1
         match kind:
             case "number":
-                number = float(text) if "." in text else int(text)
-                return lambda scope: number
+                return _constant(_number(text))
             case "text":
-                said = re.sub(r"\\(.)", r"\1", text[1:-1])
-                return lambda scope: said
+                return _constant(re.sub(r"\\(.)", r"\1", text[1:-1]))
             case "name":
                 return self._named(text)
         raise UnreadError(f"{text} was not expected")
 
     def _named(self, name: str) -> Eval:
         if name in _WORDS:
-            value = _WORDS[name]
-            return lambda scope: value
+            return _constant(_WORDS[name])
         if name == "has" and self._take("("):
             return self._has()
         if name == "size" and self._take("("):
-            (one,) = self._arguments() or [_nothing]
-            return lambda scope: _size(one(scope))
+            match self._arguments():
+                case [one]:
+                    return _linked(one, [_size])
+            raise UnreadError("size() needs one value")
         if name not in self._names:
             raise UnreadError(f"{name} is not known")
         return lambda scope: scope.find(name)
 
     def _has(self) -> Eval:
         """Tests whether the last step of a path exists, without evaluating it."""
-        start = self._position
-        self._chain()
+        self._deeper()
+        first, links = self._primary(), self._links()
         self._expect(")")
-        steps = self._tokens[start : self._position - 1]
-        if len(steps) < 3 or steps[-2] != ("sign", ".") or steps[-1][0] != "name":
+        self._depth -= 1
+        last = links.pop() if links else None
+        if not isinstance(last, _Field):
             raise UnreadError("has() needs a field")
-        around = _Reader(steps[:-2], self._names)._chain()
-        return lambda scope: isinstance(found := around(scope), dict) and steps[-1][1] in found
+        around, name = _linked(first, links), last.name
+        return lambda scope: isinstance(found := around(scope), dict) and name in found
 
 
-def _nothing(scope: Scope) -> Any:
-    raise SenselessError("a value is missing")
-
-
-def _pair(function: Callable[[Any, Any], Any], one: Eval, other: Eval) -> Eval:
-    return lambda scope: function(one(scope), other(scope))
-
-
-def _turned(sign: str, of: Eval) -> Eval:
-    if sign == "!":
-        return lambda scope: not _truth(of(scope))
-    return lambda scope: _calculated(operator.sub)(0, of(scope))
-
-
-def _text_function(function: Callable[[str, str], Any], of: Eval, argument: Eval) -> Eval:
-    def called(scope: Scope) -> Any:
-        text, other = of(scope), argument(scope)
-        if not isinstance(text, str) or not isinstance(other, str):
-            raise SenselessError("a text was expected")
-        return function(text, other)
-
-    return called
+def _number(text: str) -> int | float:
+    if "." in text:
+        return float(text)
+    if len(text) > 19 or int(text) > values.LARGEST_INTEGER:
+        raise RuleLimitError(f"{text[:20]}… is no integer of 64 bits")
+    return int(text)

@@ -50,6 +50,11 @@ class Every:
     def after(self, moment: float) -> float | None:
         return float(int(moment) + self.seconds)
 
+    def latest(self, since: float, now: float) -> float | None:
+        """The last time after a moment and up to another one; None if there is none."""
+        times = int(now - int(since)) // self.seconds
+        return float(int(since) + times * self.seconds) if times > 0 else None
+
 
 @dataclass(frozen=True, slots=True)
 class Crontab:
@@ -75,6 +80,20 @@ class Crontab:
             else:
                 return float(at)
         return None
+
+    def latest(self, since: float, now: float) -> float | None:
+        """The last time after a moment and up to another one; None if there is none.
+
+        Years may lie between them: each turn halves what is left, and does not go through all times.
+        """
+        found, end = None, now
+        while (following := self.after(since if found is None else found)) is not None and following <= now:
+            middle = self.after((following + end) / 2)
+            if middle is not None and middle <= now:
+                found = middle
+            else:
+                found, end = following, (following + end) / 2
+        return found
 
     def _is_on(self, local: datetime) -> bool:
         """If both are restricted, a match of either the day of the month or that of the week is enough."""

@@ -29,14 +29,15 @@ def default(body: Json, version: str, features: Features) -> None:
 
 def _default_group(body: Json, version: str, features: Features) -> None:
     spec = made(body, "spec")
+    if not features.workload_aware_preemption:
+        return
     if version == _OLDER:
         if "disruptionMode" not in part(spec, "schedulingPolicy"):
             spec.setdefault("disruptionMode", "Pod")
         return
+    # The preemption policy has no default here: admission fills in that of the class. Kubernetes 1.37 has
+    # one, and so refuses a group whose class says Never for a field that its author never wrote.
     spec.setdefault("disruptionMode", {"single": {}})
-    if features.pod_group_preemption_policy:
-        # As in Kubernetes: a group whose class never preempts must say Never here as well.
-        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
 # --- core ----------------------------------------------------------------------------------------

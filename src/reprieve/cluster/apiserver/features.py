@@ -16,6 +16,7 @@ class Features:
     """The features that the API server serves, named after their gates."""
 
     generic_workload: bool = True
+    workload_aware_preemption: bool = True
     pod_group_preemption_policy: bool = False
     topology_aware_workload_scheduling: bool = False
     composite_pod_group: bool = False
@@ -29,6 +30,9 @@ ALL_FEATURES = Features(
     composite_pod_group=True,
     in_place_pod_vertical_scaling_scheduler_preemption=True,
 )
+
+
+_UNUSED: tuple[object, ...] = (None, "", [], {})  # a number is in use, whatever it is
 
 
 def serves(features: Features, kind: str) -> bool:
@@ -47,7 +51,7 @@ def drop_unserved(body: Json, old: Json | None, features: Features) -> None:
         case "Node":
             _drop(part(body, "spec"), part(before, "spec"), _of_nodes(features))
         case "PodGroup":
-            _drop(part(body, "spec"), part(before, "spec"), _of_groups(features))
+            _drop_from_group(part(body, "spec"), part(before, "spec"), features)
         case "CompositePodGroup":
             _drop(part(body, "spec"), part(before, "spec"), _of_composites(features))
         case "Workload":
@@ -62,22 +66,28 @@ def drop_unserved(body: Json, old: Json | None, features: Features) -> None:
 
 def _drop(spec: Json, before: Json, unserved: Iterator[str]) -> None:
     for field in unserved:
-        if not before.get(field):
+        if before.get(field) in _UNUSED:
             spec.pop(field, None)
+
+
+def _drop_from_group(spec: Json, before: Json, features: Features) -> None:
+    """In v1alpha2 the scheduling policy may hold the disruption mode."""
+    _drop(spec, before, _of_groups(features))
+    if not features.workload_aware_preemption:
+        _drop(part(spec, "schedulingPolicy"), part(before, "schedulingPolicy"), iter(["disruptionMode"]))
 
 
 def _drop_from_templates(parent: Json, before: Json, features: Features) -> None:
     if not features.composite_pod_group:
         _drop(parent, before, iter(["compositePodGroupTemplates"]))
-    for field, unserved in (
-        ("podGroupTemplates", _of_groups),
-        ("compositePodGroupTemplates", _of_composites),
-    ):
+    for field in ("podGroupTemplates", "compositePodGroupTemplates"):
         known = {text_in(template, "name"): template for template in items(before, field)}
         for template in items(parent, field):
             was = known.get(text_in(template, "name"), {})
-            _drop(template, was, unserved(features))
-            if field == "compositePodGroupTemplates":
+            if field == "podGroupTemplates":
+                _drop_from_group(template, was, features)
+            else:
+                _drop(template, was, _of_composites(features))
                 _drop_from_templates(template, was, features)
 
 
@@ -100,5 +110,7 @@ def _of_groups(features: Features) -> Iterator[str]:
 
 
 def _of_composites(features: Features) -> Iterator[str]:
+    if not features.workload_aware_preemption:
+        yield from ("priorityClassName", "priority", "disruptionMode")
     if not features.pod_group_preemption_policy:
         yield "preemptionPolicy"

@@ -165,12 +165,17 @@ class At:
         self.refuse(ErrorType.TYPE, f"expected {described(example)}, got {described(self.value)}")
         return False
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there are so many errors that no more are listed."""
+        return len(self.errors) >= _MOST_COMPLAINTS
+
     # --- complaining -----------------------------------------------------------------------------
 
     def refuse(self, reason: ErrorType, sentence: str) -> None:
         """Adds an error once, up to a limit for the whole object."""
         error = FieldError(self.path, reason, self.value, sentence)
-        if len(self.errors) < _MOST_COMPLAINTS and error not in self.errors:
+        if not self.is_full and error not in self.errors:
             self.errors.append(error)
 
     def invalid(self, sentence: str) -> None:

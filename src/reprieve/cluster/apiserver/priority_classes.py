@@ -48,7 +48,11 @@ def default_class(classes: Iterable[Class]) -> Class | None:
 
 def resolve(body: Json, classes: list[Class], with_policy: bool) -> str:
     """Writes class, priority and preemption policy into a new object; returns why the object is rejected."""
-    spec = made(body, "spec")
+    return resolve_spec(made(body, "spec"), classes, with_policy)
+
+
+def resolve_spec(spec: Json, classes: list[Class], with_policy: bool) -> str:
+    """The same, for a spec or a template."""
     name = text_in(spec, "priorityClassName")
     found = _found(name, classes)
     if found is None:

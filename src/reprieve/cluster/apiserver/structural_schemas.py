@@ -3,11 +3,11 @@
 The schemas of CustomResourceDefinitions, as plain JSON. ``cel_rules`` evaluates ``x-kubernetes-validations``.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from reprieve.cluster.api.merge_shapes import (
     ATOMIC,
@@ -20,17 +20,21 @@ from reprieve.cluster.api.merge_shapes import (
 )
 from reprieve.cluster.api.timestamps import moment
 from reprieve.cluster.api.values import part
+from reprieve.cluster.apiserver.cost import CostBudget
 from reprieve.cluster.apiserver.field_errors import At, ErrorType
+from reprieve.cluster.apiserver.pattern_syntax import PatternError
+from reprieve.cluster.apiserver.patterns import Patterns
 from reprieve.model.json import Json
 
 PRESERVE, EITHER = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"
-_EMBEDDED, _LIST, _KEYS = (
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-list-type",
-    "x-kubernetes-list-map-keys",
-)
+KEYS = "x-kubernetes-list-map-keys"
+_EMBEDDED, _LIST = "x-kubernetes-embedded-resource", "x-kubernetes-list-type"
 _MAP = "x-kubernetes-map-type"
 _HEAD = ("apiVersion", "kind", "metadata")
+_COMPARED_PER_STEP = 32  # values that one comparison of the interpreter goes through
+_BYTES_PER_STEP = 16  # of a default that is copied
+# Equal only for equal values: 1 is neither "1" nor true.
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 _TYPES: Mapping[str, Callable[[object], bool]] = {
     "object": lambda value: isinstance(value, dict),
@@ -88,45 +92,132 @@ def _pruned_object(value: Json, schema: Json, path: str, dropped: list[str]) -> 
     return kept
 
 
-def defaulted(value: Any, schema: Json) -> Any:
-    """The value with the defaults of the schema."""
-    match value:
-        case dict():
-            filled = {
-                name: deepcopy(known["default"])
-                for name, known in part(schema, "properties").items()
-                if isinstance(known, dict) and "default" in known and name not in value
-            }
-            whole = {**value, **filled}
-            return {name: defaulted(one, below(schema, name) or {}) for name, one in whole.items()}
-        case list():
-            return [defaulted(one, part(schema, "items")) for one in value]
-    return value
-
-
 # --- checking --------------------------------------------------------------------------------------
 
 
-def check_value(at: At, schema: Json) -> None:
-    if at.value is None:
-        return
-    if not _fits(at.value, schema):
-        at.refuse(ErrorType.TYPE, f"must be of type {schema.get('type', 'integer or string')}")
-        return
-    allowed = schema.get("enum")
-    if isinstance(allowed, list) and at.value not in allowed:
-        choices = ", ".join(f'"{choice}"' for choice in allowed)
-        at.refuse(ErrorType.UNSUPPORTED, f"supported values: {choices}")
-    match at.value:
-        case dict():
-            _check_object(at, schema)
-        case list():
-            _check_list(at, schema)
-        case str():
-            _check_text(at, schema)
-        case int() | float() if not isinstance(at.value, bool):
-            _check_number(at, schema)
-    _check_combined(at, schema)
+class SchemaCheck:
+    """One request against its schema: fills in defaults, and collects what the schema rejects.
+
+    Pays from a budget, since the size of a schema and that of a value multiply: a default for every item, a
+    choice of a thousand schemas for every item. Raises CostError.
+    """
+
+    def __init__(self, budget: CostBudget) -> None:
+        self._budget = budget
+        self._patterns = Patterns()
+
+    def defaulted(self, value: Any, schema: Json) -> Any:
+        """The value with the defaults of the schema."""
+        match value:
+            case dict():
+                whole = {**value, **self._missing(value, part(schema, "properties"))}
+                return {name: self.defaulted(one, below(schema, name) or {}) for name, one in whole.items()}
+            case list():
+                known = part(schema, "items")
+                return [self.defaulted(one, known) for one in value]
+        return value
+
+    def _missing(self, value: Json, properties: Json) -> Json:
+        self._budget.spend(1 + len(properties) // _COMPARED_PER_STEP)
+        found: Json = {}
+        for name, known in properties.items():
+            if isinstance(known, dict) and "default" in known and name not in value:
+                self._budget.spend(1 + len(_encode(known["default"])) // _BYTES_PER_STEP)
+                found[name] = deepcopy(known["default"])
+        return found
+
+    def check(self, at: At, schema: Json) -> None:
+        self._budget.spend()
+        if at.value is None or at.is_full:
+            return
+        if not _fits(at.value, schema):
+            at.refuse(ErrorType.TYPE, f"must be of type {schema.get('type', 'integer or string')}")
+            return
+        self._check_enum(at, schema.get("enum"))
+        match at.value:
+            case dict():
+                self._check_object(at, schema)
+            case list():
+                self._check_list(at, schema)
+            case str():
+                self._check_text(at, schema)
+            case int() | float() if not isinstance(at.value, bool):
+                _check_number(at, schema)
+        self._check_combined(at, schema)
+
+    def _check_enum(self, at: At, allowed: object) -> None:
+        if not isinstance(allowed, list):
+            return
+        weight = len(_encode(at.value)) if isinstance(at.value, dict | list) else 1
+        self._budget.spend(len(allowed) * weight // _COMPARED_PER_STEP)
+        if at.value not in allowed:
+            choices = ", ".join(f'"{choice}"' for choice in allowed)
+            at.refuse(ErrorType.UNSUPPORTED, f"supported values: {choices}")
+
+    def _check_object(self, at: At, schema: Json) -> None:
+        required = schema.get("required") or ()
+        self._budget.spend(len(required) // _COMPARED_PER_STEP)
+        for name in required:
+            if name not in at.value:
+                at[name].refuse(ErrorType.REQUIRED, "must be given")
+        _check_size(at, len(at.value), schema, "Properties", "fields")
+        properties, others = part(schema, "properties"), schema.get("additionalProperties")
+        for name in at.value:
+            known = properties.get(name)
+            if isinstance(known, dict):
+                self.check(at[name], known)
+            elif isinstance(others, dict):
+                self.check(at.key(name), others)
+
+    def _check_list(self, at: At, schema: Json) -> None:
+        _check_size(at, len(at.value), schema, "Items", "items")
+        known, keys = part(schema, "items"), _identity(schema)
+        self._budget.spend(len(at.value) * len(keys or ()) // _COMPARED_PER_STEP)
+        seen: set[bytes] = set()
+        for item in at.items():
+            self.check(item, known)
+            if keys is None or (keys and not isinstance(item.value, dict)):
+                continue
+            mark = _encode([item.value.get(key) for key in keys] if keys else item.value)
+            if mark in seen:
+                item.refuse(ErrorType.DUPLICATE, "must be there once")
+            seen.add(mark)
+
+    def _check_text(self, at: At, schema: Json) -> None:
+        _check_size(at, len(at.value), schema, "Length", "characters")
+        pattern = schema.get("pattern")
+        if isinstance(pattern, str) and not self._matches(pattern, at.value):
+            at.invalid(f"must match '{pattern}'")
+        if schema.get("format") == "date-time" and not _is_moment(at.value):
+            at.invalid("must be a time such as 2026-01-02T03:04:05Z")
+
+    def _matches(self, pattern: str, text: str) -> bool:
+        try:
+            return self._patterns.search(pattern, text, self._budget)
+        except PatternError:
+            return True  # of a definition that an earlier release stored: what it means is not known
+
+    def check_pattern(self, at: At) -> None:
+        try:
+            self._patterns.get(at.value, self._budget)
+        except PatternError as error:
+            at.invalid(f"must be a regular expression in Go's syntax: {error}")
+
+    def _check_combined(self, at: At, schema: Json) -> None:
+        for one in schema.get("allOf") or ():
+            self.check(at, one)
+        any_of, one_of = schema.get("anyOf"), schema.get("oneOf")
+        if any_of and not any(self._holds(at.value, one) for one in any_of):
+            at.invalid("must hold to at least one of the schemas in anyOf")
+        if one_of and sum(self._holds(at.value, one) for one in one_of) != 1:
+            at.invalid("must hold to exactly one of the schemas in oneOf")
+        if isinstance(schema.get("not"), dict) and self._holds(at.value, schema["not"]):
+            at.invalid("must not hold to the schema in not")
+
+    def _holds(self, value: Any, schema: Json) -> bool:
+        trial = At(value)
+        self.check(trial, schema)
+        return not trial.errors
 
 
 def _fits(value: object, schema: Json) -> bool:
@@ -136,46 +227,14 @@ def _fits(value: object, schema: Json) -> bool:
     return not isinstance(kind, str) or kind not in _TYPES or _TYPES[kind](value)
 
 
-def _check_object(at: At, schema: Json) -> None:
-    for name in schema.get("required") or ():
-        if name not in at.value:
-            at[name].refuse(ErrorType.REQUIRED, "must be given")
-    _check_size(at, len(at.value), schema, "Properties", "fields")
-    for name in at.value:
-        known = part(schema, "properties").get(name)
-        if isinstance(known, dict):
-            check_value(at[name], known)
-        elif isinstance(schema.get("additionalProperties"), dict):
-            check_value(at.key(name), schema["additionalProperties"])
-
-
-def _check_list(at: At, schema: Json) -> None:
-    _check_size(at, len(at.value), schema, "Items", "items")
-    seen: list[object] = []
-    for item in at.items():
-        check_value(item, part(schema, "items"))
-        mark = _told_apart(item.value, schema)
-        if mark is not None and mark in seen:
-            item.refuse(ErrorType.DUPLICATE, "must be there once")
-        seen.append(mark)
-
-
-def _told_apart(item: Any, schema: Json) -> object:
+def _identity(schema: Json) -> list[str] | None:
+    """The keys that tell items apart; none for items that differ as a whole, None if they may be equal."""
     match schema.get(_LIST):
         case "set":
-            return item
-        case "map" if isinstance(item, dict):
-            return {key: item.get(key) for key in schema.get(_KEYS) or ()}
+            return []
+        case "map":
+            return list(schema.get(KEYS) or ()) or None
     return None
-
-
-def _check_text(at: At, schema: Json) -> None:
-    _check_size(at, len(at.value), schema, "Length", "characters")
-    pattern = schema.get("pattern")
-    if isinstance(pattern, str) and (form := compiled(pattern)) and form.search(at.value) is None:
-        at.invalid(f"must match '{pattern}'")
-    if schema.get("format") == "date-time" and not _is_moment(at.value):
-        at.invalid("must be a time such as 2026-01-02T03:04:05Z")
 
 
 def _is_moment(text: str) -> bool:
@@ -186,15 +245,6 @@ def _is_moment(text: str) -> bool:
     return "T" in text
 
 
-@lru_cache(maxsize=512)
-def compiled(pattern: str) -> re.Pattern[str] | None:
-    """None if it is no regular expression."""
-    try:
-        return re.compile(pattern)
-    except re.error:
-        return None
-
-
 def _check_number(at: At, schema: Json) -> None:
     least, most = schema.get("minimum"), schema.get("maximum")
     if _is_number(least) and (at.value < least or (schema.get("exclusiveMinimum") and at.value == least)):
@@ -202,11 +252,18 @@ def _check_number(at: At, schema: Json) -> None:
     if _is_number(most) and (at.value > most or (schema.get("exclusiveMaximum") and at.value == most)):
         at.invalid(f"must be {'less than' if schema.get('exclusiveMaximum') else 'at most'} {most}")
     step = schema.get("multipleOf")
-    if _is_number(step) and step and at.value % step:
+    if _is_number(step) and step and not _is_multiple(at.value, step):
         at.invalid(f"must be a multiple of {step}")
     bits = {"int32": 31, "int64": 63}.get(str(schema.get("format")))
     if bits and not -(1 << bits) <= at.value < 1 << bits:
         at.invalid(f"must be an integer of {bits + 1} bits")
+
+
+def _is_multiple(value: float, step: float) -> bool:
+    try:
+        return value % step == 0
+    except OverflowError:  # an integer beyond every float, and a step that is a float
+        return False
 
 
 def _is_number(value: Any) -> bool:
@@ -220,24 +277,6 @@ def _check_size(at: At, size: int, schema: Json, of: str, what: str) -> None:
     if type(most) is int and size > most:
         reason = ErrorType.TOO_LONG if what == "characters" else ErrorType.TOO_MANY
         at.refuse(reason, f"must have at most {most} {what}, has {size}")
-
-
-def _check_combined(at: At, schema: Json) -> None:
-    for one in schema.get("allOf") or ():
-        check_value(at, one)
-    any_of, one_of = schema.get("anyOf"), schema.get("oneOf")
-    if any_of and not any(_holds(at.value, one) for one in any_of):
-        at.invalid("must hold to at least one of the schemas in anyOf")
-    if one_of and sum(_holds(at.value, one) for one in one_of) != 1:
-        at.invalid("must hold to exactly one of the schemas in oneOf")
-    if isinstance(schema.get("not"), dict) and _holds(at.value, schema["not"]):
-        at.invalid("must not hold to the schema in not")
-
-
-def _holds(value: Any, schema: Json) -> bool:
-    trial = At(value)
-    check_value(trial, schema)
-    return not trial.errors
 
 
 # --- sharing ---------------------------------------------------------------------------------------
@@ -273,6 +312,6 @@ def _shape_of_list(schema: Json) -> MergeShape:
             return VALUE_SET
         case "map":
             fields = part(items, "properties")
-            keys = ((key, part(fields, key).get("default")) for key in schema.get(_KEYS) or ())
+            keys = ((key, part(fields, key).get("default")) for key in schema.get(KEYS) or ())
             return KeyedList(tuple(keys), shape_in(items))
     return ATOMIC

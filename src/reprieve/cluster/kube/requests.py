@@ -13,6 +13,7 @@ from http import HTTPStatus
 import msgspec
 
 from reprieve.cluster.api.groups import spelled_condition
+from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.kube.rest_mapping import RestMapping
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
 from reprieve.model.effects import (
@@ -215,12 +216,13 @@ def _patch_status(target: Target, mapping: RestMapping, status: Json) -> ApiCall
 
 
 def _as_written(effect: SetCondition, mapping: RestMapping, since: str) -> Json:
+    """``since`` counts where the effect itself does not say since when."""
     return {
         "type": spelled_condition(mapping.api_version, effect.type),
         "status": effect.status,
         "reason": effect.reason,
         "message": effect.message,
-        "lastTransitionTime": since,
+        "lastTransitionTime": since if effect.since is None else stamp(effect.since),
     }
 
 

@@ -1,8 +1,8 @@
 """A reflector: lists one kind and watches it without a gap, and relists where the watch cannot resume.
 
-A server that supports it streams the list as the start of the watch (WatchList); otherwise the list comes in
-pages. A watch that breaks resumes at the last resource version. If the server has compacted that version,
-the reflector relists, and reports as gone whatever the new list lacks.
+A server that supports it streams the list as the start of the watch (WatchList); if it refuses to, the list
+comes in pages. A watch that breaks resumes at the last resource version. If the server has compacted that
+version, the reflector relists, and reports as gone whatever the new list lacks.
 """
 
 import asyncio
@@ -31,10 +31,17 @@ _log = logging.getLogger(__name__)
 _PAGE_SIZE = 500  # objects in one response to a paged list
 _WATCH_SECONDS = 300.0  # after which the server ends the watch; it is resumed
 _LIST_SILENCE_SECONDS = 20.0  # without a line in the middle of a list; scheduling waits for the list to end
+_TRIAL_SECONDS = 10  # after which the server ends the watch that shows whether it streams lists
 _LOOK_AGAIN_SECONDS = 60.0  # between discoveries of a kind that the server does not have
 # Pods that have ended need no resources, and finished Jobs may leave a great many.
 _NOT_ENDED = (("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed"),)
+_STREAMED = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
 _END_OF_LIST = "k8s.io/initial-events-end"
+# Kubernetes before 1.32 rejects the parameters of a streamed list; another server may reject the verb.
+_UNSUPPORTED = (HTTPStatus.BAD_REQUEST, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.UNPROCESSABLE_ENTITY)
+# If etcd cannot notify of progress (before 3.5.13, or an emulation such as kine), the API server accepts the
+# request and then sends an internal error as an event. As an HTTP status, 500 is a server in trouble.
+_UNSUPPORTED_IN_EVENTS = (*_UNSUPPORTED, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 class ExpiredError(Exception):
@@ -43,6 +50,14 @@ class ExpiredError(Exception):
 
 class VanishedError(Exception):
     """404: the server no longer has the kind in this API version."""
+
+
+class ErrorEventError(NoAnswerError):
+    """The server ended the watch with an event of type ERROR. ``code`` is an HTTP status, or 0."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(f"the server ended the watch: {message or 'it gave no reason'}")
+        self.code = code
 
 
 # --- what the server sends -----------------------------------------------------------------------
@@ -88,9 +103,14 @@ class WatchBatch:
 
 @dataclass(slots=True)
 class ServerAbilities:
-    """What the reflectors of all kinds have found out about the server."""
+    """What the reflectors of all kinds have found out about the server, so that one of them logs it."""
 
     streams_lists: bool = True
+
+    def refused_to_stream(self, why: str) -> None:
+        if self.streams_lists:
+            _log.info("the server does not stream lists, paged lists are used: %s", why)
+        self.streams_lists = False
 
 
 Deliver = Callable[[WatchBatch], Awaitable[None]]
@@ -179,27 +199,27 @@ class Reflector:
     async def _follow(self, mapping: RestMapping) -> None:
         if self._version:
             await self._watch(mapping, (("resourceVersion", self._version),))
-        elif self._abilities.streams_lists:
-            await self._stream_list(mapping)
-        else:
-            await self._list_and_watch(mapping)
+        elif not await self._stream_list(mapping):
+            await self._list(mapping)
+            await self._watch(mapping, (("resourceVersion", self._version),))
 
     # --- lists -----------------------------------------------------------------------------------
 
-    async def _stream_list(self, mapping: RestMapping) -> None:
-        self.known.begin_list()
-        whole = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
-        try:
-            await self._watch(mapping, whole)
-        except RefusedError as error:
-            if error.response.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
-                raise
-            self._abilities.streams_lists = False
-            await self._list_and_watch(mapping)
+    async def _stream_list(self, mapping: RestMapping) -> bool:
+        """Streams the list and then watches; False if the server refuses to stream the list.
 
-    async def _list_and_watch(self, mapping: RestMapping) -> None:
-        await self._list(mapping)
-        await self._watch(mapping, (("resourceVersion", self._version),))
+        That holds for one list of one kind, as in client-go: a server in trouble may send the same error, and
+        one that is upgraded streams the next list.
+        """
+        self.known.begin_list()
+        try:
+            await self._watch(mapping, _STREAMED)
+        except (RefusedError, ErrorEventError) as error:
+            if self._version or not _is_unsupported(error):
+                raise
+            self._abilities.refused_to_stream(str(error))
+            return False
+        return True
 
     async def _list(self, mapping: RestMapping) -> None:
         """In pages. If the continue token expires on the way, once more without a limit, as client-go does:
@@ -248,17 +268,11 @@ class Reflector:
     async def _watch(self, mapping: RestMapping, start: tuple[tuple[str, str], ...]) -> None:
         """Delivers events until the server ends the watch."""
         seconds = int(spread(self._kind, _WATCH_SECONDS))  # kinds differ, so that they do not resume together
-        query = (
-            *(("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds))),
-            *_selection(mapping),
-            *start,
-        )
-        request = KubeRequest("GET", mapping.path(), query)
         try:
-            async with aclosing(self._connection.lines(request)) as batches:
+            async with aclosing(self._connection.lines(_watch_request(mapping, start, seconds))) as batches:
                 while (lines := await self._next(batches)) is not None:
                     await self._deliver_lines(mapping, lines)
-        except RefusedError as error:
+        except (RefusedError, ErrorEventError) as error:
             raise _specific(error) from error
 
     async def _next(self, batches: AsyncGenerator[list[bytes], None]) -> list[bytes] | None:
@@ -296,12 +310,7 @@ class Reflector:
 
     def _read_line(self, mapping: RestMapping, raw: bytes, events: list[ClusterEvent]) -> bool:
         """Appends the events of a line; returns whether it ends the list."""
-        try:
-            line = _LINE.decode(raw)
-        except UNDECODABLE as error:
-            raise NoAnswerError(
-                f"the watch of {mapping.plural} sent a line that is not a watch event"
-            ) from error
+        line = _line(mapping, raw)
         match line.type:
             case "ADDED" | "MODIFIED":
                 events += self._show(mapping, line.object)
@@ -309,8 +318,6 @@ class Reflector:
                 events += self._removed(mapping, line.object)
             case "BOOKMARK":
                 return self._marked(line.object)
-            case "ERROR":
-                raise _error(line.object)
         return False
 
     def _removed(self, mapping: RestMapping, raw: msgspec.Raw) -> Iterator[ClusterEvent]:
@@ -335,8 +342,38 @@ class Reflector:
             self._version = version
 
 
+async def streaming_refusal(connection: Channel, mapping: RestMapping) -> str:
+    """Why the server does not stream the list of a kind; empty if it does.
+
+    NoAnswerError or RefusedError if that cannot be found out.
+    """
+    request = _watch_request(mapping, _STREAMED, _TRIAL_SECONDS)
+    try:
+        async with aclosing(connection.lines(request)) as batches:
+            lines = await anext(batches, None)
+            if not lines:
+                raise NoAnswerError(f"the server sent nothing within {_TRIAL_SECONDS} s")
+            _line(mapping, lines[0])
+    except (RefusedError, ErrorEventError) as error:
+        if not _is_unsupported(error):
+            raise
+        return str(error)
+    return ""
+
+
 def _is_later(one: str, other: str) -> bool:
     return (len(one), one) > (len(other), other)
+
+
+def _line(mapping: RestMapping, raw: bytes) -> _Line:
+    """ErrorEventError if the line is one."""
+    try:
+        line = _LINE.decode(raw)
+    except UNDECODABLE as error:
+        raise NoAnswerError(f"the watch of {mapping.plural} sent a line that is not a watch event") from error
+    if line.type == "ERROR":
+        raise _error(line.object)
+    return line
 
 
 def _metadata_of(mapping: RestMapping, result: Result, raw: msgspec.Raw) -> ObjectMeta | None:
@@ -363,6 +400,11 @@ def _selection(mapping: RestMapping) -> tuple[tuple[str, str], ...]:
     return _NOT_ENDED if mapping.kind == "Pod" else ()
 
 
+def _watch_request(mapping: RestMapping, start: tuple[tuple[str, str], ...], seconds: int) -> KubeRequest:
+    query = (("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds)))
+    return KubeRequest("GET", mapping.path(), (*query, *_selection(mapping), *start))
+
+
 def _list_request(mapping: RestMapping, token: str, limit: int) -> KubeRequest:
     paging = {"limit": str(limit) if limit else "", "continue": token}
     query = (pair for pair in paging.items() if pair[1])
@@ -378,21 +420,33 @@ def _page(response: KubeResponse) -> _Page:
         raise NoAnswerError("the server's response is not a list") from error
 
 
-def _specific(error: RefusedError) -> Exception:
-    match error.response.status:
-        case HTTPStatus.GONE:
+def _specific(error: RefusedError | ErrorEventError) -> Exception:
+    match error:
+        case ErrorEventError(code=HTTPStatus.GONE):
             return ExpiredError()
-        case HTTPStatus.NOT_FOUND:
+        case RefusedError() if error.response.status == HTTPStatus.GONE:
+            return ExpiredError()
+        case RefusedError() if error.response.status == HTTPStatus.NOT_FOUND:
             return VanishedError(str(error))
         case _:
             return error
 
 
-def _error(raw: msgspec.Raw) -> Exception:
+def _is_unsupported(error: RefusedError | ErrorEventError) -> bool:
+    """Whether a request for a streamed list failed because the server does not stream lists.
+
+    Not if a retry may help, and not if a paged list would fail alike: credentials, rights, rate limits.
+    """
+    match error:
+        case RefusedError():
+            return error.response.status in _UNSUPPORTED
+        case ErrorEventError():
+            return error.code in _UNSUPPORTED_IN_EVENTS
+
+
+def _error(raw: msgspec.Raw) -> ErrorEventError:
     try:
         status = _STATUS.decode(raw)
     except UNDECODABLE:
         status = _Status()
-    if status.code == HTTPStatus.GONE:
-        return ExpiredError()
-    return NoAnswerError(f"the server ended the watch: {status.message or 'it gave no reason'}")
+    return ErrorEventError(status.code, status.message)

@@ -5,6 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
+from reprieve.cluster.apiserver.features import ALL_FEATURES, Features
 from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.auth.bootstrap_policy import default_roles
@@ -34,6 +35,7 @@ class LocalCluster:
     """How to start a cluster. Nodes use ``templates`` round-robin. Port 0 means any free port.
 
     ``snapshot``: the text of a snapshot to restore. ``users``: users that get tokens besides the admin.
+    ``features``: what its API server serves.
     ``data_dir``: where its state is stored. A cluster that exists there continues, with the nodes that it
     has.
     """
@@ -47,6 +49,7 @@ class LocalCluster:
     data_dir: Path | None = None
     snapshot: str = ""
     users: Sequence[UserInfo] = ()
+    features: Features = ALL_FEATURES
 
 
 def standard_objects() -> list[Json]:

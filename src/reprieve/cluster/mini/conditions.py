@@ -14,19 +14,20 @@ class StatusCondition:
     reason: str = ""
     message: str = ""
     observed_generation: int | None = None
+    since: float | None = None  # lastTransitionTime; None: when its status changed
 
 
 def set_condition(status: Json, condition: StatusCondition, now: float) -> None:
-    """Write it into a status; lastTransitionTime moves only when its status changes."""
+    """Write it into a status; lastTransitionTime moves with the status, or is as the condition says."""
     conditions = _conditions(status)
     place = next((i for i, c in enumerate(conditions) if c.get("type") == condition.type), len(conditions))
     old = conditions[place] if place < len(conditions) else {}
-    changed = old.get("status") != condition.status
+    turned = stamp(now) if old.get("status") != condition.status else old.get("lastTransitionTime")
     new = {
         **old,
         "type": condition.type,
         "status": condition.status,
-        "lastTransitionTime": stamp(now) if changed else old.get("lastTransitionTime"),
+        "lastTransitionTime": turned if condition.since is None else stamp(condition.since),
         "reason": condition.reason,
         "message": condition.message,
     }

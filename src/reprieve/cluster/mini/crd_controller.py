@@ -19,6 +19,7 @@ from reprieve.model.json import Json
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _RETRY_SECONDS = 0.1  # while some of its objects still terminate
+_DELETIONS_PER_STEP = 500  # of one kind; then the rest of the cluster gets its turn
 
 
 class CrdController:
@@ -28,6 +29,7 @@ class CrdController:
         self._known: dict[Key, str] = {}
         self._waiting: set[Key] = set()  # definitions whose objects still exist
         self._guard = object_guard(store, "CRD controller")
+        self._left = 0
         self.informer = Informer(store, (DEFINITIONS,))
 
     def step(self) -> float | None:
@@ -61,16 +63,20 @@ class CrdController:
     def _delete_objects(self, key: Key, uid: str, resource: str) -> bool:
         kind = self._store.kinds.get(resource)
         if kind is not None and kind.custom is not None:
+            self._left = _DELETIONS_PER_STEP
             for item in self._store.list((resource,)).items:
-                self._guard.run(ObjectWork("delete", item.key), partial(self._delete, item))
+                if self._left > 0:
+                    self._guard.run(ObjectWork("delete", item.key), partial(self._delete, item))
             if self._store.list((resource,)).items:
                 return True
         self._store.patch(key, _released, Part.MAIN, uid)
         return False
 
     def _delete(self, item: Stored) -> None:
-        with suppress(ApiError):  # it is gone already
-            self._store.delete(item.key, item.uid)
+        if "deletionTimestamp" not in parsed(item)["metadata"]:
+            self._left -= 1
+            with suppress(ApiError):  # it is gone already
+                self._store.delete(item.key, item.uid)
 
     def _accepted(self, body: Json) -> Json:
         """Set the conditions NamesAccepted and Established."""

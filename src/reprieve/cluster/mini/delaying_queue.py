@@ -32,10 +32,10 @@ class DelayingQueue(Generic[S, T]):
     def remove(self, subject: S) -> None:
         self._entries.pop(subject, None)
 
-    def due(self, now: float) -> list[tuple[S, T]]:
-        """Remove and return the tasks that are due."""
-        found = []
-        while (at := self.next_at()) is not None and at <= now + _TOLERANCE:
+    def due(self, now: float, most: int | None = None) -> list[tuple[S, T]]:
+        """Remove and return the tasks that are due, or the first of them."""
+        found: list[tuple[S, T]] = []
+        while (at := self.next_at()) is not None and at <= now + _TOLERANCE and len(found) != most:
             _, _, subject = heapq.heappop(self._heap)
             found.append((subject, self._entries.pop(subject)[2]))
         return found

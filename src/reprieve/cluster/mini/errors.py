@@ -51,6 +51,10 @@ def conflict(what: str, why: str) -> ApiError:
     return ApiError(409, "Conflict", f"Operation cannot be fulfilled on {what}: {why}")
 
 
+def too_large(message: str) -> ApiError:
+    return ApiError(413, "RequestEntityTooLarge", message)
+
+
 def expired(version: int, oldest: int) -> ApiError:
     message = f"too old resource version: {version} ({oldest}): list again"
     return ApiError(410, "Expired", message)

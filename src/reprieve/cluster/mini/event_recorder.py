@@ -29,6 +29,7 @@ from reprieve.model.objects import Condition, ObjectMeta, Record
 _EVENTS = "events"
 _WATCHED = ("pods", "replicasets.apps", "jobs.batch", _EVENTS)
 _EVENT_TTL = 3600.0  # seconds
+_DELETIONS_PER_STEP = 500  # then the rest of the cluster gets its turn
 _KUBELET = "kubelet"
 _CONTROLLERS = {
     "CronJob": "cronjob-controller",
@@ -92,7 +93,7 @@ class EventRecorder:
             elif not self._is_new:
                 self._guard.run(ObjectWork("record", change.object.key), partial(self._record, change))
         self._is_new = False
-        for key, _ in self._queue.due(now):
+        for key, _ in self._queue.due(now, _DELETIONS_PER_STEP):
             self._guard.run(ObjectWork("delete", key), partial(self._delete, key))
         self._guard.retry_due()
         return earliest(self._queue.next_at(), self._guard.next_at())

@@ -3,12 +3,14 @@
 An owner that is deleted in the foreground waits, held by a finalizer, until its dependents are gone; one that
 orphans them waits until they no longer name it. The collector deletes a dependent of any kind when its last
 owner is gone, and removes references to owners that are gone from dependents that have another one. It takes
-owners of kinds that are not served to exist.
+owners of kinds that are not served to exist. An owner may have any number of dependents: a step makes a
+bounded number of writes, and the next one goes on.
 """
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 
 import msgspec
 
@@ -24,6 +26,8 @@ from reprieve.model.json import Json
 from reprieve.model.objects import Record
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+_WRITES_PER_STEP = 500  # then the rest of the cluster gets its turn
+_AT_ONCE = 0.0
 
 
 Kinds = Mapping[tuple[str, str], ResourceKind]
@@ -75,7 +79,7 @@ def _by_name(kinds: Mapping[str, ResourceKind]) -> Kinds:
 
 class GarbageCollector:
     """``_owned``: dependents by the UID of an owner. ``_doubtful``: dependents that may have lost an
-    owner."""
+    owner. ``_left``: the writes that are left for this step."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -84,24 +88,27 @@ class GarbageCollector:
         self._waiting: dict[Key, str] = {}
         self._doubtful: dict[Key, None] = {}
         self._guard = object_guard(store, "garbage collector")
+        self._left = 0
         self._served = store.kinds
         self._kinds = _by_name(store.kinds)
         self.informer = Informer(store, tuple(store.kinds))
 
     def step(self) -> float | None:
-        """Read changes and advance every waiting deletion. Only changes, and retries, give it work."""
+        """Read changes and advance every waiting deletion. Only changes and retries give it work, and a step
+        that has not made all of its writes."""
         if self._store.kinds is not self._served:
             self._restart()
         for change in self.informer.poll():
             work = ObjectWork("observe", change.object.key)
             self._guard.run(work, partial(self._see, change), at_once=change.type is EventType.DELETED)
+        self._left = _WRITES_PER_STEP
         for key in list(self._waiting):
             self._guard.run(ObjectWork("delete dependents of", key), partial(self._advance, key))
-        doubtful, self._doubtful = self._doubtful, {}
-        for key in doubtful:
+        for key in list(islice(self._doubtful, max(0, self._left))):
+            del self._doubtful[key]
             self._guard.run(ObjectWork("collect", key), partial(self._collect, key))
         self._guard.retry_due()
-        return self._guard.next_at()
+        return _AT_ONCE if self._left <= 0 or self._doubtful else self._guard.next_at()
 
     def _restart(self) -> None:
         """Relist when the set of served kinds has changed."""
@@ -145,12 +152,15 @@ class GarbageCollector:
         owned = list(self._owned.get(uid, ()))
         step, act = ("orphan", self._orphan) if finalizer == ORPHAN else ("delete", self._delete_dependent)
         for one in owned:
+            if self._left <= 0:
+                return
             self._guard.run(ObjectWork(step, one), partial(_unless_refused, act, one, uid))
         holds = self._names_owner if finalizer == ORPHAN else self._blocks_owner
         if not any(holds(one, uid) for one in owned):
             self._store.patch(key, lambda body: _released(body, finalizer), Part.MAIN, uid)
 
     def _orphan(self, key: Key, owner: str) -> None:
+        self._left -= 1
         self._store.patch(key, lambda body: _orphaned(body, (owner,)), Part.MAIN)
 
     def _delete_dependent(self, key: Key, owner: str) -> None:
@@ -158,6 +168,7 @@ class GarbageCollector:
         facts = self._facts.get(key)
         if facts is None or facts.metadata.deletion_timestamp is not None:
             return
+        self._left -= 1
         if any(other.uid != owner and self._stays(other, key) for other in facts.owners):
             self._store.patch(key, lambda body: _without_owners(body, (owner,)), Part.MAIN)
             return

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 
-from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.auth.authentication import TokenIssuer
 from reprieve.cluster.mini.bootstrap import LocalCluster, known_authorities, nodes_of, standard_objects
@@ -41,7 +40,7 @@ async def served(wanted: LocalCluster) -> AsyncIterator[ServedCluster]:
     """
     with _backend(wanted) as backend:
         cluster = MiniCluster(
-            time.time, timing=KubeletTiming(speed=wanted.speed), features=ALL_FEATURES, backend=backend
+            time.time, timing=KubeletTiming(speed=wanted.speed), features=wanted.features, backend=backend
         )
         left_out = Counter[str]()
         if backend is None or not _is_stored(cluster, wanted, backend):

@@ -17,6 +17,7 @@ NAMESPACE_FINALIZER = "kubernetes"
 # Every cluster has these, and they cannot be deleted.
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _RETRY_SECONDS = 0.1  # while something in a namespace still terminates
+_DELETIONS_PER_STEP = 500  # of one namespace; then the rest of the cluster gets its turn
 
 
 class NamespaceController:
@@ -25,6 +26,7 @@ class NamespaceController:
         self._clock = clock
         self._ending: dict[Key, str] = {}
         self._guard = object_guard(store, "namespace controller")
+        self._left = 0
         self.informer = Informer(store, ("namespaces",))
 
     def step(self) -> float | None:
@@ -50,14 +52,17 @@ class NamespaceController:
         if uid is None:
             return  # it is gone since it was set aside
         inside = [kind.resource for kind in self._store.kinds.values() if kind.namespaced]
+        self._left = _DELETIONS_PER_STEP
         for item in self._store.list(inside, key.name).items:
-            self._guard.run(ObjectWork("delete", item.key), partial(self._delete, item))
+            if self._left > 0:
+                self._guard.run(ObjectWork("delete", item.key), partial(self._delete, item))
         if not self._store.list(inside, key.name).items:
             with suppress(ApiError):  # the namespace is gone already
                 self._store.patch(key, _released, Part.MAIN, uid)
 
     def _delete(self, item: Stored) -> None:
         if "deletionTimestamp" not in parsed(item)["metadata"]:
+            self._left -= 1
             with suppress(ApiError):  # it is gone already
                 self._store.delete(item.key, item.uid)
 

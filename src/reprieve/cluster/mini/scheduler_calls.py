@@ -105,7 +105,7 @@ def _write_part(body: Json, part: StatusPart, now: float) -> None:
     status = section(body, "status")
     match part:
         case SetCondition():
-            condition = StatusCondition(part.type, part.status, part.reason, part.message)
+            condition = StatusCondition(part.type, part.status, part.reason, part.message, since=part.since)
             set_condition_of(body, condition, now)
         case Nominate(node=""):
             status.pop("nominatedNodeName", None)

@@ -13,7 +13,7 @@ import msgspec
 
 from reprieve.cluster.api.timestamps import LAST_MOMENT, Clock, moment, stamp
 from reprieve.cluster.mini.custom_kinds import DEFINITIONS, defined_kinds
-from reprieve.cluster.mini.errors import already_exists, conflict, not_found
+from reprieve.cluster.mini.errors import already_exists, conflict, not_found, too_large
 from reprieve.cluster.mini.kinds import BY_RESOURCE, GenerationRule, ResourceKind, StatusSubresource, peek
 from reprieve.cluster.mini.metadata import adopted, born, kept, key_of, metadata_of, named
 from reprieve.cluster.mini.sqlite_backend import PersistedState, SqliteBackend
@@ -22,7 +22,9 @@ from reprieve.cluster.mini.watch_cache import CacheWatcher, EventType, WatchCach
 from reprieve.model.json import Json
 
 DEFAULT_GRACE_SECONDS = 30
+_LONGEST_GRACE_SECONDS = 2**31 - 1  # 68 years: the year of a deletionTimestamp must have four digits
 KEPT_CHANGES = 20_000
+LARGEST_OBJECT = 1536 * 1024  # bytes as JSON: etcd's limit for a request
 _TERMINAL = ("Succeeded", "Failed")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -169,7 +171,7 @@ class Store:
             made["metadata"]["generation"] = 1
         _set_owners(made["metadata"], owners)
         _start_status(kind, made)
-        return self._put(key, made, None)
+        return self._put(key, made, None, LARGEST_OBJECT)
 
     def adopt(self, resource: str, body: Json) -> Stored:
         """Store an object of another cluster, with its UID, timestamps and status."""
@@ -189,10 +191,13 @@ class Store:
         key = key_of(self.kinds[resource], body)
         old = self.get(key)
         check_preconditions(old, meta.get("uid") or "", meta.get("resourceVersion") or "")
-        return self._replace(old, body, part, owners)
+        return self._replace(old, body, part, owners, LARGEST_OBJECT)
 
     def patch(self, key: Key, change: Callable[[Json], Json], part: Part, uid: str = "") -> Stored:
-        """Replace an object by what a function makes of it; the function may raise an ApiError."""
+        """Replace an object by what a function makes of it; the function may raise an ApiError.
+
+        The size is not limited: so kubelets and controllers can report the status of the largest object.
+        """
         old = self.get(key)
         check_preconditions(old, uid, "")
         return self._replace(old, change(_decode(old.raw)), part)
@@ -232,7 +237,9 @@ class Store:
         """A store that answers every write as this one would, without storing it."""
         return _DryRun(self)
 
-    def _replace(self, old: Stored, sent: Json, part: Part, owners: Owners = None) -> Stored:
+    def _replace(
+        self, old: Stored, sent: Json, part: Part, owners: Owners = None, largest: int | None = None
+    ) -> Stored:
         before: Json = _decode(old.raw)
         after = _merged(self.kinds[old.key.resource], before, sent, part)
         _set_owners(after["metadata"], owners)
@@ -243,10 +250,11 @@ class Store:
             meta["generation"] = meta.get("generation", 0) + 1
         if _is_finished(meta):
             return self._remove(old, after)
-        return self._put(old.key, after, old)
+        return self._put(old.key, after, old, largest)
 
-    def _put(self, key: Key, body: Json, old: Stored | None) -> Stored:
+    def _put(self, key: Key, body: Json, old: Stored | None, largest: int | None = None) -> Stored:
         stored = self._stored(key, body)
+        _check_size(stored, largest)
         verb = EventType.ADDED if old is None else EventType.MODIFIED
         change = self._kept(WatchEvent(stored.version, verb, stored, old))
         self._objects[key.resource][key] = stored
@@ -284,12 +292,14 @@ class _DryRun(Store):
         self._history = base._history
         self._objects = base._objects
 
-    def _put(self, key: Key, body: Json, old: Stored | None) -> Stored:
+    def _put(self, key: Key, body: Json, old: Stored | None, largest: int | None = None) -> Stored:
         """An existing object keeps its version, so that clients see only real differences."""
-        if old is None:
-            return self._stored(key, body)
-        body["metadata"]["resourceVersion"] = str(old.version)
-        return Stored(key, old.uid, old.version, _encode(body))
+        stored = self._stored(key, body)
+        if old is not None:
+            body["metadata"]["resourceVersion"] = str(old.version)
+            stored = Stored(key, old.uid, old.version, _encode(body))
+        _check_size(stored, largest)
+        return stored
 
     def _remove(self, old: Stored, body: Json) -> Stored:
         return self._stored(old.key, body)
@@ -310,6 +320,11 @@ def _stub(stored: Stored) -> Stored:
     scope = {"namespace": key.namespace} if key.namespace else {}
     body = {"metadata": {"name": key.name, **scope, "uid": stored.uid, "resourceVersion": version}}
     return Stored(key, stored.uid, stored.version, _encode(body))
+
+
+def _check_size(stored: Stored, largest: int | None) -> None:
+    if largest is not None and len(stored.raw) > largest:
+        raise too_large(f"etcdserver: request is too large: {len(stored.raw)} bytes, the limit is {largest}")
 
 
 def parsed(stored: Stored) -> Json:
@@ -393,7 +408,7 @@ def _grace(kind: ResourceKind, body: Json, asked: int | None) -> int:
     seconds = spec.get("terminationGracePeriodSeconds") if asked is None else asked
     if not isinstance(seconds, int):
         return DEFAULT_GRACE_SECONDS
-    return seconds if seconds >= 0 else 1
+    return min(seconds, _LONGEST_GRACE_SECONDS) if seconds >= 0 else 1
 
 
 def _mark_deleted(meta: Json, seconds: int, now: float) -> None:

@@ -2,12 +2,13 @@
 
 There is one log and no queue per watcher: a watcher is a position in the log. So a slow watcher costs a
 writer nothing; once the log has dropped a change that a watcher has not read, its watch has expired and it
-must relist. The log knows nothing of what the objects mean.
+must relist. The log is bounded in changes and in bytes. It knows nothing of what the objects mean.
 """
 
 import asyncio
 from collections.abc import Collection, Sequence
 from enum import StrEnum
+from itertools import accumulate
 from types import TracebackType
 from typing import Self
 
@@ -32,13 +33,18 @@ class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     before: Stored | None
 
 
-class WatchCache:
-    """At least the last ``kept`` changes. Each change raises the version by one."""
+_MOST_BYTES = 256 * 1024 * 1024  # of objects in the log: a few thousand changes of the largest ones fill it
 
-    def __init__(self, kept: int, changes: Sequence[WatchEvent] = ()) -> None:
+
+class WatchCache:
+    """At least the last ``kept`` changes, or fewer large ones. Each change raises the version by one."""
+
+    def __init__(self, kept: int, changes: Sequence[WatchEvent] = (), most_bytes: int = _MOST_BYTES) -> None:
         """``changes``: those that a previous process left."""
         self._kept = kept
+        self._most_bytes = most_bytes
         self._changes = list(changes)
+        self._bytes = _bytes_of(changes)
         self._forgotten = changes[0].version - 1 if changes else 0
         self._watches: dict[str, list[CacheWatcher]] = {}
 
@@ -53,17 +59,31 @@ class WatchCache:
 
     def append(self, change: WatchEvent) -> None:
         self._changes.append(change)
+        self._bytes += len(change.object.raw)
         if len(self._changes) >= 2 * self._kept:
-            del self._changes[: self._kept]
-            self._forgotten += self._kept
+            self._drop(self._kept)
+        elif self._bytes > self._most_bytes:
+            self._drop(self._older_half())
         for watch in self._watches.get(change.object.key.resource, ()):
             watch.wake(change.version)
 
-    def after(self, version: int) -> list[WatchEvent]:
-        """Every change after a version; an ApiError 410 if it is too old, or was never reached."""
+    def _drop(self, count: int) -> None:
+        self._bytes -= _bytes_of(self._changes[:count])
+        del self._changes[:count]
+        self._forgotten += count
+
+    def _older_half(self) -> int:
+        """How many of the oldest changes have half of the bytes. Half: so that not each write drops some."""
+        sizes = accumulate(len(change.object.raw) for change in self._changes)
+        return next(count for count, size in enumerate(sizes, 1) if 2 * size >= self._bytes)
+
+    def after(self, version: int, most: int | None = None) -> list[WatchEvent]:
+        """Every change after a version, or the first of them; an ApiError 410 if it is too old, or was never
+        reached."""
         if not self._forgotten <= version <= self.version:
             raise expired(version, self._forgotten)
-        return self._changes[version - self._forgotten :]
+        start = version - self._forgotten
+        return self._changes[start : None if most is None else start + most]
 
     def watch(self, resources: Collection[str], since: int) -> "CacheWatcher":
         self.after(since)
@@ -87,10 +107,13 @@ class CacheWatcher:
         self._sleep: asyncio.Future[None] | None = None
         self.position = since
 
-    def poll(self) -> list[WatchEvent]:
-        """The changes since the last call; an ApiError 410 when the log no longer has them all."""
-        fresh = self._history.after(self.position)
-        self.position = self._history.version
+    def poll(self, most: int | None = None) -> list[WatchEvent]:
+        """The changes since the last call; an ApiError 410 when the log no longer has them all.
+
+        ``most``: of the log, to be looked at. So a watcher that waits for its client keeps few alive.
+        """
+        fresh = self._history.after(self.position, most)
+        self.position += len(fresh)
         return [change for change in fresh if change.object.key.resource in self._resources]
 
     async def wait(self, seconds: float | None = None) -> None:
@@ -132,6 +155,10 @@ class CacheWatcher:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _bytes_of(changes: Sequence[WatchEvent]) -> int:
+    return sum(len(change.object.raw) for change in changes)
 
 
 def _end(sleep: asyncio.Future[None]) -> None:

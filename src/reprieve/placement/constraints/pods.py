@@ -62,5 +62,5 @@ def _avoided(ask: Ask) -> Iterator[tuple[str, Ints]]:
 def _avoiding(ask: Ask) -> Iterator[tuple[str, Ints]]:
     """Pods whose anti-affinity excludes the incoming pod."""
     carried = ask.view.pods.anti_affinity
-    for topology_key, weights in ask.view.terms_matching(ask.pod).anti_affinity.items():
-        yield topology_key, carried.weighed(weights)[0]
+    for topology_key, pods, _ in ask.view.terms_matching(ask.pod).anti_affinity.carriers(carried):
+        yield topology_key, pods

@@ -10,7 +10,7 @@ from reprieve.placement.reasons import Code, Reason, Rejection
 
 def host_ports(ask: Ask) -> Iterator[Rejection]:
     for wanted in ask.shape.ports:
-        holders = ask.view.pods.ports.rows_where(wanted.conflicts_with)
+        holders = ask.view.pods.holders().of_port(wanted)
         nodes = ask.view.where[holders[holders != ask.pod]]
         if (nodes := nodes[nodes >= 0]).size:
             taken = np.zeros(len(ask.view.nodes), np.bool_)

@@ -1,6 +1,7 @@
 """Preferred pod affinity and anti-affinity, of the incoming pod and of the pods that run."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -13,8 +14,10 @@ from reprieve.placement.topology import near
 def pod_affinity(ask: Ask, feasible: Mask) -> Ints | None:
     if ask.profile.ignore_preferences_of_existing_pods and not ask.shape.preferred_pods:
         return None
-    pulls = [*_own_pulls(ask), *_pulls_of_others(ask)]
-    return _stretched(np.sum(pulls, axis=0), feasible) if pulls else None
+    total: Ints | None = None
+    for pull in chain(_own_pulls(ask), _pulls_of_others(ask)):
+        total = pull if total is None else total + pull
+    return _stretched(total, feasible) if total is not None else None
 
 
 def _own_pulls(ask: Ask) -> Iterator[Ints]:
@@ -26,11 +29,11 @@ def _own_pulls(ask: Ask) -> Iterator[Ints]:
 def _pulls_of_others(ask: Ask) -> Iterator[Ints]:
     """Preferred terms of other pods count, and their required affinity, too, by hardPodAffinityWeight."""
     pods, terms = ask.view.pods, ask.view.terms_matching(ask.pod)
-    for topology_key, weights in terms.preferred.items():
-        yield near(ask, topology_key, *pods.preferred.weighed(weights))
-    for topology_key, weights in terms.affinity.items():
-        pull = ask.profile.hard_pod_affinity_weight * weights
-        yield near(ask, topology_key, *pods.affinity.weighed(pull))
+    for topology_key, carriers, weights in terms.preferred.carriers(pods.preferred):
+        yield near(ask, topology_key, carriers, weights)
+    hard = ask.profile.hard_pod_affinity_weight
+    for topology_key, carriers, weights in terms.affinity.carriers(pods.affinity):
+        yield near(ask, topology_key, carriers, hard * weights)
 
 
 def _stretched(raw: Ints, feasible: Mask) -> Ints:

@@ -3,26 +3,28 @@
 If it fits its pods are bound, and any node may help it.
 """
 
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reprieve.model.columns import Mask
 from reprieve.model.effects import Target
+from reprieve.model.formatting import listed
 from reprieve.model.groups import GroupKey
-from reprieve.model.objects import PodGroup
+from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.constraints import constraints_under
 from reprieve.placement.demand import Demand
+from reprieve.placement.effort import Effort
 from reprieve.placement.profile import Profile
 from reprieve.placement.reasons import Code
-from reprieve.scheduler.changes import Change, helpful
 from reprieve.scheduler.decision import Finding, Growth
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.group_rules import GroupRules, Membership
 from reprieve.scheduler.demands.not_yet import NotYet
 from reprieve.scheduler.demands.pod import reserved_rows, rows_of_pods
+from reprieve.scheduler.queueing_hints import Change, helpful
 from reprieve.scheduler.targets import group_target, pod_target
 from reprieve.scheduler.world import World
 
@@ -100,8 +102,8 @@ def waiting_group(world: World, key: DemandKey, rules: GroupRules) -> WaitingGro
     group, name = world.groups.group(key.object), f"PodGroup {key.namespace}/{key.name}"
     if group is None:
         return NotYet(f"{name} does not exist yet", tuple(waiting))
-    if any(pod.pod.spec.scheduling_gates for pod in waiting):
-        return NotYet("")
+    if gated := [pod.pod for pod in waiting if pod.pod.spec.scheduling_gates]:
+        return _gated(name, gated, waiting)
     gang = group.spec.gang
     if gang is not None and len(placed) + len(waiting) < gang.min_count:
         # The text names no number of missing pods: every pod that comes would change the report on all.
@@ -117,6 +119,17 @@ def waiting_group(world: World, key: DemandKey, rules: GroupRules) -> WaitingGro
     never = never or any(pod.pod.spec.preemption_policy == "Never" for pod in waiting)
     tree = GroupTree(group, len(placed), rules.topology_key(group))
     return WaitingGroup(key, tuple(waiting), priority, not never, tree)
+
+
+def _gated(name: str, gated: Sequence[Pod], waiting: Sequence[CompiledPod]) -> NotYet:
+    """The API server reports gates on the pods that have them; the others only wait for these."""
+    others = tuple(pod for pod in waiting if not pod.pod.spec.scheduling_gates)
+    if not others:
+        return NotYet("")
+    first = min(gated, key=lambda pod: pod.metadata.name)
+    gates = listed([gate.name for gate in first.spec.scheduling_gates])
+    text = f"{name} waits for pod {first.metadata.name}, which has the scheduling gate {gates}"
+    return NotYet(text, others, arriving=True)  # gates are often removed pod by pod, one soon after the other
 
 
 def group_priority(world: World, key: DemandKey, rules: GroupRules) -> int:
@@ -165,6 +178,7 @@ def waiting_group_demand(
         nominated=reserved_rows(requester.pods, view, reserved),
         topology_key=tree.topology_key,
         allowed=_domain_of_members(requester, view) if tree.topology_key and tree.running else None,
+        effort=Effort(profile.planning_effort),
     )
 
 

@@ -99,11 +99,11 @@ def one_preemption_policy(_: GroupMirror, members: Membership) -> str:
     return ""
 
 
-def one_priority(_: GroupMirror, members: Membership) -> str:
+def one_priority(groups: GroupMirror, members: Membership) -> str:
     """A pod of low priority must not be scheduled with the high priority of its group."""
     others = (pod.pod for pod in members.pods if (pod.pod.spec.priority or 0) != members.priority)
     other = next(others, None)
-    return _differs(other, members.priority) if other is not None else ""
+    return _differs(other, members.priority) + _remedy(groups, members.group, other) if other else ""
 
 
 # --- what is reported of its priorities ----------------------------------------------------------
@@ -118,7 +118,7 @@ def divergence(world: World, group: PodGroup) -> str:
         return ""
     more = len(others) - 1
     rest = "" if not more else f"; {counted(more, 'more pod')} {'differs' if more == 1 else 'differ'}"
-    return f"{_differs(others[0], priority)}{rest}"
+    return f"{_differs(others[0], priority)}{rest}{_remedy(world.groups, group, others[0])}"
 
 
 def no_divergence(_: World, __: PodGroup) -> None:
@@ -127,6 +127,18 @@ def no_divergence(_: World, __: PodGroup) -> None:
 
 def _differs(pod: Pod, priority: int) -> str:
     return f"pod {pod.metadata.name} has priority {pod.spec.priority or 0}, the group {priority}"
+
+
+def _remedy(groups: GroupMirror, group: PodGroup, pod: Pod) -> str:
+    """What to do where only one of a group and its pods has a class; empty where both have, or none."""
+    root = groups.root(group)
+    theirs, named = pod.spec.priority_class_name, root.spec.priority_class_name
+    if theirs and not named and not root.spec.priority:
+        kind, name = type(root).__name__, root.metadata.name
+        return f"; {kind} {name} has no class: create it again with priorityClassName: {theirs}"
+    if named and not theirs and not pod.spec.priority:
+        return f"; its pods have no class: create them again with priorityClassName: {named}"
+    return ""
 
 
 # --- the whole -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from reprieve.model.shape import CompiledPod
 class NotYet:
     """``text`` is reported on ``pods``; it is empty if the one that holds them back reports it itself.
 
-    ``arriving``: there are too few pods, and more may be created any moment.
+    ``arriving``: there are too few pods, and more may be created or lose their gates any moment.
     """
 
     text: str

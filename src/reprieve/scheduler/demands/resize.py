@@ -15,11 +15,11 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
 from reprieve.placement.reasons import Code
 from reprieve.preemption.policy import Resizes
-from reprieve.scheduler.changes import ROOM_IN_PLACE, Change
 from reprieve.scheduler.decision import Finding, Growth
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.group_rules import GroupRules
 from reprieve.scheduler.demands.not_yet import NotYet
+from reprieve.scheduler.queueing_hints import ROOM_IN_PLACE, Change
 from reprieve.scheduler.status_reporter import StatusReporter
 from reprieve.scheduler.targets import pod_target
 from reprieve.scheduler.world import World

@@ -263,7 +263,7 @@ def test_kinds_are_what_they_say() -> None:
     assert (thing.value, thing.global_default) == (900, False)
 
 
-def test_who_disabled_preemption_for_resizes_is_read_from_both_places() -> None:
+def test_a_pod_that_disabled_preemption_for_resizes_is_read_from_both_places() -> None:
     newer = changed(NODE, "spec.podPreemptionPolicy", {"disableResizePreemption": ["a", "b"]})
     both = changed(newer, "spec.preemptionPolicy", {"disablePodResizePreemption": ["b", "c"]})
     older = without(both, "spec.podPreemptionPolicy")

@@ -36,7 +36,7 @@ def test_some_of_a_pod() -> None:
         assert at(pod, path) == ATOMIC
 
 
-def test_what_nobody_knows() -> None:
+def test_what_none_knows() -> None:
     assert shape_of("example.com/v1", "Strange") is UNKNOWN
     assert at(shape_of("v1", "Pod"), "spec.strange.below") is UNKNOWN
 

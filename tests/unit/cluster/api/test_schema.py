@@ -1,4 +1,4 @@
-"""Fields that nobody knows, and values of the wrong type, wherever they stand."""
+"""Unknown fields, and values of the wrong type, at any depth."""
 
 import pytest
 

@@ -11,6 +11,7 @@ from tests.unit.cluster.apiserver.admitting import (
     DEPLOYMENT,
     GROUP,
     NODE,
+    OLDER_GROUP,
     POD,
     TREE,
     WORKLOAD,
@@ -24,9 +25,21 @@ from tests.unit.cluster.apiserver.admitting import (
 
 NO_GROUPS = Features(generic_workload=False)
 TOPOLOGY = {"topology": [{"key": "rack"}]}
+CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+KNOWN: tuple[Json, ...] = ({**CLASS, "metadata": {"name": "high"}, "value": 900},)
 REF = {"workloadName": "job", "templateName": "workers"}
 
+NO_PREEMPTION = replace(ALL_FEATURES, workload_aware_preemption=False)
+WHOLE: Json = {"all": {}}
+
 GUARDED = [
+    (GROUP, "spec.priorityClassName", "high", NO_PREEMPTION),
+    (GROUP, "spec.priority", 0, NO_PREEMPTION),
+    (GROUP, "spec.disruptionMode", WHOLE, NO_PREEMPTION),
+    (COMPOSITE, "spec.disruptionMode", WHOLE, NO_PREEMPTION),
+    (OLDER_GROUP, "spec.schedulingPolicy.disruptionMode", "PodGroup", NO_PREEMPTION),
+    (WORKLOAD, "spec.podGroupTemplates.0.priorityClassName", "high", NO_PREEMPTION),
+    (WORKLOAD, "spec.podGroupTemplates.0.disruptionMode", WHOLE, NO_PREEMPTION),
     (NODE, "spec.podPreemptionPolicy", {"disableResizePreemption": ["example.com/me"]}, DEFAULT_FEATURES),
     (NODE, "spec.preemptionPolicy", {"disablePodResizePreemption": ["example.com/me"]}, DEFAULT_FEATURES),
     (GROUP, "spec.preemptionPolicy", "PreemptLowerPriority", DEFAULT_FEATURES),
@@ -57,19 +70,34 @@ def value_at(body: Json, path: str) -> object:
 def test_a_field_is_there_while_its_feature_is_on(
     body: Json, path: str, value: object, features: Features
 ) -> None:
-    assert value_at(created(with_value(body, path, value)), path) == value
+    assert value_at(created(with_value(body, path, value), *KNOWN), path) == value
 
 
 @guarded
 def test_a_field_is_dropped_while_its_feature_is_off(
     body: Json, path: str, value: object, features: Features
 ) -> None:
-    assert value_at(created(with_value(body, path, value), features=features), path) is None
+    assert value_at(created(with_value(body, path, value), *KNOWN, features=features), path) is None
+
+
+@guarded
+def test_a_feature_that_is_turned_off_and_on_again(
+    body: Json, path: str, value: object, features: Features
+) -> None:
+    """What was created without the feature stays without; what has the field keeps it all the time."""
+    sent = with_value(body, path, value)
+    with_it, without = create(sent, *KNOWN), create(sent, *KNOWN, features=features)
+    for now in (features, ALL_FEATURES):
+        kept = admitted(update(with_it, with_it, features=now)) if isinstance(with_it, dict) else {}
+        assert value_at(kept, path) == value
+    assert isinstance(without, dict)
+    assert value_at(admitted(update(without, without, features=features)), path) is None
+    assert value_at(created(sent, *KNOWN), path) == value
 
 
 @guarded
 def test_a_field_that_is_in_use_is_kept(body: Json, path: str, value: object, features: Features) -> None:
-    stored = created(with_value(body, path, value))
+    stored = created(with_value(body, path, value), *KNOWN)
     assert value_at(admitted(update(stored, stored, features=features)), path) == value
 
 

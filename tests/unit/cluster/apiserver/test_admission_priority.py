@@ -1,4 +1,4 @@
-"""Priority classes: resolved for pods and groups when they are created, and for nobody later."""
+"""Priority classes: resolved for pods and groups when they are created, and never later."""
 
 from typing import Any
 
@@ -77,9 +77,11 @@ def test_a_pod_gets_the_preemption_policy_of_its_class() -> None:
 
 
 @pytest.mark.parametrize("body", [GROUP, COMPOSITE], ids=named)
-def test_a_group_must_say_itself_that_it_never_preempts(body: Json) -> None:
-    """The default of the field is filled in before the class is looked at, as Kubernetes has it."""
-    assert refusal(create(naming(body, "quiet"), QUIET)).reason == "Forbidden"
+def test_a_group_gets_the_preemption_policy_of_its_class(body: Json) -> None:
+    """Kubernetes 1.37 refuses the first, for a default that its author did not write."""
+    assert created(naming(body, "quiet"), QUIET)["spec"]["preemptionPolicy"] == "Never"
+    loud = naming(body, "quiet", preemptionPolicy="PreemptLowerPriority")
+    assert refusal(create(loud, QUIET)).reason == "Forbidden"
     said = naming(body, "quiet", preemptionPolicy="Never")
     assert created(said, QUIET)["spec"]["preemptionPolicy"] == "Never"
 

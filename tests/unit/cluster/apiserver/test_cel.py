@@ -1,8 +1,14 @@
 """Rules in CEL: what they mean, and what is not understood."""
 
+from contextlib import suppress
+
 import pytest
 
-from reprieve.cluster.apiserver.cel import Scope, SenselessError, UnreadError, read
+from reprieve.cluster.apiserver.cel import RuleLimitError, Scope, UnreadError, read
+from reprieve.cluster.apiserver.cel_values import SenselessError
+from reprieve.cluster.apiserver.cost import CostBudget, CostError
+from reprieve.cluster.apiserver.patterns import Patterns
+from reprieve.model.json import Json
 
 OBJECT = {
     "n": 3,
@@ -15,8 +21,12 @@ OBJECT = {
 
 
 def asked(rule: str, **names: object) -> object:
+    return evaluated(rule, CostBudget(100_000, "the rule"), **names)
+
+
+def evaluated(rule: str, budget: CostBudget, **names: object) -> object:
     names = {"self": OBJECT, "oldSelf": OBJECT, **names}
-    return read(rule, tuple(names))(Scope(names))
+    return read(rule, tuple(names))(Scope(names, budget, Patterns()))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +82,102 @@ def test_what_is_not_understood(rule: str) -> None:
         asked(rule)
 
 
-def test_a_rule_takes_only_so_long() -> None:
-    many = {"list": list(range(400))}
-    with pytest.raises(SenselessError, match="too long"):
-        asked("self.list.all(x, self.list.all(y, x + y >= 0))", self=many)
+def test_a_rule_takes_only_so_many_steps() -> None:
+    budget = CostBudget(100_000, "the rule")
+    with pytest.raises(CostError, match="the rule exceeds the cost budget of 100000 steps"):
+        evaluated("self.all(x, self.all(y, x + y >= 0))", budget, self=list(range(400)))
+    assert budget.spent < 2 * budget.limit
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "9" * 4900 + " == 1",
+        "!" * 4900 + "true",
+        "1" + "+1" * 2000 + " == 2001",
+        "self" + ".a" * 2000 + " == 1",
+        "has(" * 1200,
+        "has(" * 1200 + "self.a" + ")" * 1200,
+        "size(self, self) == 1",
+        "'abc'.split('') == ['a', 'b', 'c']",
+        "self.all(x, " * 400 + "true" + ")" * 400,
+        "self[" * 800 + "0" + "]" * 800,
+        "true ? " * 600 + "true" + " : true" * 600,
+        "[1] in self && self[[1]] == 1",
+        "self + 0.5 > 1 && self * 10 > 1",
+        "self.size",
+        "true" + " || true" * 600,
+        "-" * 4000 + "1 == 1",
+        "'" + "a" * 4900,
+        "self.matches('(')",
+    ],
+    ids=lambda rule: rule[:20],
+)
+def test_a_rule_is_refused_cleanly_or_has_a_value(rule: str) -> None:
+    for value in (None, 10**400, -(2**63), OBJECT, [1], "text", True):
+        budget = CostBudget(100_000, "the rule")
+        with suppress(UnreadError, SenselessError, CostError):
+            evaluated(rule, budget, self=value)
+        assert budget.spent < 2 * budget.limit
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["1" + "0" * 19 + " == 1", "has(" * 1200, "(" * 99, "true || " * 700 + "true"],
+    ids=lambda r: r[:20],
+)
+def test_what_is_beyond_the_limits_of_the_parser(rule: str) -> None:
+    with pytest.raises(RuleLimitError):
+        asked(rule)
+
+
+def test_chains_are_no_nesting() -> None:
+    assert asked("1" + "+1" * 2000 + " == 2001") is True
+    assert asked("!" * 4900 + "true") is True
+    assert asked("self" + ".a" * 2000 + " == 1", self=nested(2000)) is True
+    assert asked("true" + " && true" * 500) is True
+
+
+def nested(levels: int) -> object:
+    value: object = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "self.text.contains('y')",
+        "self.text + self.text == ''",
+        "self.text == self.other",
+        "self.text.split('') == []",
+        "self.list == self.list",
+        "self.list + self.list == []",
+        "0 in self.list",
+        "self.map == self.map",
+        "self.text.matches('(x+)+y')",
+    ],
+)
+def test_large_values_cost_more(rule: str) -> None:
+    """Each is repeated for many items: if the work were not counted, it would take hours."""
+    text = "x" * 100_000
+    values: Json = {
+        "text": text,
+        "other": text[:-1] + "y",
+        "list": list(range(1, 50_000)),
+        "many": list(range(1000)),
+    }
+    values["map"] = {str(i): i for i in range(50_000)}
+    with pytest.raises(CostError):
+        asked(f"self.many.all(i, {rule} || true)", self=values)
+    budget = CostBudget(300_000, "the rule")
+    evaluated(f"{rule} || true", budget, self=values)
+    assert budget.spent > 5000
+
+
+def test_equal_values_that_share_their_parts_cost_what_they_show() -> None:
+    """Forty doublings make a value of a billion parts that takes no room."""
+    doubled = "self" + "".join(f".map(x{i}, [x{i}, x{i}])" for i in range(40))
+    with pytest.raises(CostError):
+        asked(f"{doubled} == {doubled}", self=[1])

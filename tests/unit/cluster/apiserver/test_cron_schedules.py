@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reprieve.cluster.apiserver.cron_schedules import ScheduleError, schedule_of, zone_of
+from reprieve.cluster.apiserver.cron_schedules import Crontab, ScheduleError, schedule_of, zone_of
 
 
 def following(text: str, after: str, zone: str = "", count: int = 1) -> list[str]:
@@ -77,3 +77,40 @@ def test_what_cannot_be_read(text: str) -> None:
 def test_zones_that_there_are_not(name: str) -> None:
     with pytest.raises(ScheduleError, match="Europe/Berlin"):
         zone_of(name)
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(f"{text}Z").timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "now", "expected"),
+    [
+        ("* * * * *", "2026-01-01T00:00:00", "2046-06-07T08:09:10", "2046-06-07T08:09:00"),
+        ("*/1 0-22 * * *", "2016-01-01T00:00:00", "2026-01-01T23:30:00", "2026-01-01T22:59:00"),
+        ("* * 1 1 *", "2010-01-01T00:00:00", "2026-12-31T12:00:00", "2026-01-01T23:59:00"),
+        ("30 2 29 2 *", "2010-01-01T00:00:00", "2027-01-01T00:00:00", "2024-02-29T02:30:00"),
+        ("@hourly", "2026-01-01T12:00:00", "2026-01-01T13:00:00", "2026-01-01T13:00:00"),
+        ("@hourly", "2026-01-01T12:00:00", "2026-01-01T12:59:59", None),
+        ("0 0 30 2 *", "2010-01-01T00:00:00", "2027-01-01T00:00:00", None),
+        ("@every 1s", "2010-01-01T00:00:00", "2027-01-01T00:00:00", "2027-01-01T00:00:00"),
+        ("@every 7h", "2026-01-01T00:00:00", "2026-01-02T00:00:00", "2026-01-01T21:00:00"),
+        ("@every 7h", "2026-01-01T00:00:00", "2026-01-01T06:00:00", None),
+    ],
+)
+def test_the_latest_time_after_a_long_pause(
+    text: str, since: str, now: str, expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not looked for among all the times that were missed."""
+    calls = 0
+
+    def counted(self: Crontab, moment: float) -> float | None:
+        nonlocal calls
+        calls += 1
+        return after(self, moment)
+
+    after = Crontab.after
+    monkeypatch.setattr(Crontab, "after", counted)
+    found = schedule_of(text).latest(_moment(since), _moment(now))
+    assert found == (None if expected is None else _moment(expected))
+    assert calls < 60

@@ -154,7 +154,7 @@ def test_a_pod_stays_a_while_on_a_node_that_has_failed() -> None:
 @pytest.mark.parametrize(
     "toleration", [{"operator": "Exists"}, {"operator": "Exists", "effect": "NoExecute"}]
 )
-def test_whoever_tolerates_everything_needs_no_more(toleration: Json) -> None:
+def test_a_pod_that_tolerates_everything_needs_no_more(toleration: Json) -> None:
     assert created(with_value(POD, "spec.tolerations", [toleration]))["spec"]["tolerations"] == [toleration]
 
 

@@ -1,4 +1,4 @@
-"""Limit ranges: what containers get that say nothing, and what nobody may ask for."""
+"""Limit ranges: defaults for containers, and what is out of bounds."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_the_largest_is_the_default_and_that_is_requested() -> None:
     }
 
 
-def test_who_says_something_is_heeded() -> None:
+def test_a_pod_that_says_something_is_heeded() -> None:
     made = created(pod(limits={"cpu": "1"}), CPU)
     assert made["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}
     assert "annotations" not in made["metadata"]
@@ -69,7 +69,7 @@ def test_who_says_something_is_heeded() -> None:
         ),
     ],
 )
-def test_who_asks_for_too_much_or_too_little_is_refused(limit: Json, body: Json, told: str) -> None:
+def test_a_pod_that_asks_for_too_much_or_too_little_is_refused(limit: Json, body: Json, told: str) -> None:
     answer = refusal(create(body, limit_range(limit)))
     assert (answer.reason, answer.sentence) == ("Forbidden", f'pods "it" is forbidden: {told}')
 

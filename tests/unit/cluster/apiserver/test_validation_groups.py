@@ -3,6 +3,7 @@
 import pytest
 
 from reprieve.model.json import Json
+from reprieve.model.scheduled_times import RUN_STARTED
 from tests.unit.cluster.apiserver.admitting import (
     COMPOSITE,
     GROUP,
@@ -15,6 +16,7 @@ from tests.unit.cluster.apiserver.admitting import (
     created,
     named,
     priority_class,
+    refusal,
     refused_at,
     update,
     with_value,
@@ -118,6 +120,12 @@ def test_the_status_of_a_group_has_one_condition_of_each_type() -> None:
     assert refused_at(update(sent, stored, subresource="status")) == ["status.conditions[1].type"]
 
 
+def test_the_status_of_a_group_has_the_condition_that_a_run_started() -> None:
+    stored = created(GROUP)
+    conditions = [{"type": RUN_STARTED, "status": "True", "reason": "PodsBound"}]
+    assert admitted(update({**stored, "status": {"conditions": conditions}}, stored, subresource="status"))
+
+
 # --- workloads -----------------------------------------------------------------------------------
 
 LEAF: Json = {"name": "a", "schedulingPolicy": BASIC}
@@ -151,6 +159,24 @@ def tree(depth: int) -> list[Json]:
 )  # fmt: skip
 def test_a_workload_is_refused(spec: Json, blamed: str) -> None:
     assert blamed in refused_at(create({**WORKLOAD, "spec": spec}))
+
+
+def test_only_in_the_older_spelling_templates_may_have_different_priorities() -> None:
+    templates = [{"name": name, "schedulingPolicy": BASIC, "priorityClassName": name} for name in ("a", "b")]
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    classes = [{**kind, "metadata": {"name": name}, "value": n} for n, name in ((7, "a"), (8, "b"))]
+    spec = {"podGroupTemplates": templates}
+    assert refused_at(create({**WORKLOAD, "spec": spec}, *classes)) == ["spec"]
+    stored = created({**OLDER_WORKLOAD, "spec": spec}, *classes)
+    assert [template["priority"] for template in stored["spec"]["podGroupTemplates"]] == [7, 8]
+    assert admitted(update({**stored, "spec": spec}, stored)) == stored
+
+
+def test_the_older_spelling_resolves_the_classes_of_templates() -> None:
+    template = "spec.podGroupTemplates.0"
+    unknown = refusal(create(with_value(OLDER_WORKLOAD, f"{template}.priorityClassName", "none")))
+    assert unknown.sentence.endswith("there is no PriorityClass with the name none")
+    assert "priority" not in created(WORKLOAD)["spec"]["podGroupTemplates"][0]
 
 
 def test_a_tree_of_templates_may_be_three_levels_deep() -> None:

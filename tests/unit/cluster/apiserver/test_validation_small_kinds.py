@@ -133,7 +133,7 @@ def test_what_happened_stays_as_it_was(field: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["mine.example.com/it", "kubernetes", "orphan"])
-def test_finalizers_belong_to_somebody(name: str) -> None:
+def test_finalizers_belong_to_a_pod(name: str) -> None:
     assert refused_at(create(with_value(CONFIG_MAP, "metadata.finalizers", [name]))) == []
 
 

@@ -124,6 +124,16 @@ def test_conditions_of_groups_in_the_words_of_the_version(version: str, expected
     assert body_of(request)["status"]["conditions"][0]["type"] == expected
 
 
+@pytest.mark.parametrize("is_custom", [False, True])
+def test_a_condition_that_says_since_when_it_holds(is_custom: bool) -> None:
+    place = next(p for p in CANDIDATES["PodGroup"] if p.is_custom is is_custom)
+    there = [{"type": "Mine", "status": "True", "lastTransitionTime": "then"}]
+    current = answer(metadata={"uid": "u4", "resourceVersion": "7"}, status={"conditions": there})
+    effect = SetCondition(GROUP, "Mine", "True", "R", "m", since=60.0)
+    requests, _ = talk(effect, place, *([current] if is_custom else []), answer())
+    assert body_of(requests[-1])["status"]["conditions"][0]["lastTransitionTime"] == "1970-01-01T00:01:00Z"
+
+
 def test_conditions_of_kinds_by_definition_are_read_first_and_replaced_together() -> None:
     place = next(p for p in CANDIDATES["PodGroup"] if p.is_custom)
     there = [{"type": "Other"}, {"type": "Mine", "status": "True", "lastTransitionTime": "then"}]

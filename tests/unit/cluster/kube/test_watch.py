@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -18,7 +19,12 @@ from reprieve.model.json import Json
 from reprieve.model.objects import Pod
 from reprieve.runtime.virtual_time import run
 
-EXPIRED = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
+
+def error_event(code: int, message: str = "") -> Json:
+    return {"type": "ERROR", "object": {"kind": "Status", "code": code, "message": message}}
+
+
+EXPIRED = error_event(410)
 
 
 def pod(name: str, version: int, uid: str = "u", **more: Any) -> Json:
@@ -76,7 +82,9 @@ class Server:
         ]
 
 
-def followed(server: Server, seconds: float = 100.0) -> list[ClusterEvent | str]:
+def followed(
+    server: Server, seconds: float = 100.0, abilities: ServerAbilities | None = None
+) -> list[ClusterEvent | str]:
     """Everything that is told in that time; the word "all" stands for the end of a list."""
     told: list[ClusterEvent | str] = []
 
@@ -86,7 +94,7 @@ def followed(server: Server, seconds: float = 100.0) -> list[ClusterEvent | str]
             told.append("all")
 
     async def main() -> None:
-        follower = Reflector("Pod", server, Discovery(server), ServerAbilities(), deliver)
+        follower = Reflector("Pod", server, Discovery(server), abilities or ServerAbilities(), deliver)
         task = asyncio.create_task(follower.run())
         await asyncio.wait((task,), timeout=seconds)
         task.cancel()
@@ -180,14 +188,68 @@ def test_events_before_an_error_are_delivered() -> None:
     assert names(followed(server)) == ["all", "+a2"]
 
 
-@pytest.mark.parametrize("status", [400, 422])
-def test_a_server_without_streams_is_asked_for_portions(status: int) -> None:
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        *(RefusedError(KubeResponse(code)) for code in (400, 405, 422)),
+        *([error_event(code)] for code in (400, 405, 422, 500)),
+    ],
+)
+def test_a_server_without_streams_is_asked_for_portions(refusal: ObservedScheduler) -> None:
     lists = (page(7, pod("a", 1), goes_on="more"), page(7, pod("b", 2)))
-    server = Server(RefusedError(KubeResponse(status)), [change("ADDED", pod("c", 8))], lists=lists)
+    server = Server(refusal, [change("ADDED", pod("c", 8))], lists=lists)
     assert names(followed(server)) == ["+a1", "+b2", "all", "+c8"]
     assert server.starts() == ["stream", "list", "list", "7", "8"]
     assert [query.get("continue") for query in server.asked[1:3]] == [None, "more"]
     assert server.asked[1]["limit"] == "500"
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        *(RefusedError(KubeResponse(code)) for code in (401, 403, 429, 500, 503, 504)),
+        *([error_event(code)] for code in (0, 401, 403, 410, 429, 503, 504)),
+    ],
+)
+def test_errors_that_a_paged_list_would_not_avoid_are_retried(failure: ObservedScheduler) -> None:
+    server = Server(failure, [change("ADDED", pod("a", 3)), bookmark(5, ends_list=True)])
+    assert names(followed(server)) == ["+a3", "all"]
+    assert server.starts() == ["stream", "stream", "5"]
+
+
+def test_an_error_in_the_middle_of_a_streamed_list_leads_to_pages_and_tells_nothing_twice() -> None:
+    broken: ObservedScheduler = [change("ADDED", pod("a", 1)), change("ADDED", pod("b", 2)), error_event(500)]
+    server = Server(broken, lists=(page(7, pod("b", 2), pod("c", 3)),))
+    assert names(followed(server)) == ["+a1", "+b2", "+c3", "-a", "all"]
+    assert server.starts() == ["stream", "list", "7"]
+
+
+def test_an_error_after_the_streamed_list_is_a_watch_that_resumes() -> None:
+    server = Server([bookmark(5, ends_list=True), error_event(500)], [change("ADDED", pod("a", 6))])
+    assert names(followed(server)) == ["all", "+a6"]
+    assert server.starts() == ["stream", "5", "6"]
+
+
+def test_the_next_list_is_streamed_if_the_server_can_by_then() -> None:
+    listed = [change("ADDED", pod("a", 8)), bookmark(9, ends_list=True)]
+    server = Server([error_event(500)], [EXPIRED], listed, lists=(page(7),))
+    assert names(followed(server)) == ["all", "+a8", "all"]
+    assert server.starts() == ["stream", "list", "7", "stream", "9"]
+
+
+def test_paged_lists_are_logged_once_for_all_kinds(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    abilities = ServerAbilities()
+    for _ in range(2):
+        server = Server(
+            [error_event(500, "no progress")], [EXPIRED], [error_event(500)], lists=(page(7), page(8))
+        )
+        followed(server, abilities=abilities)
+        assert server.starts() == ["stream", "list", "7", "stream", "list", "8"]
+    logged = [line for line in caplog.messages if "does not stream lists" in line]
+    assert logged == [
+        "the server does not stream lists, paged lists are used: the server ended the watch: no progress"
+    ]
 
 
 def test_an_expired_paged_list_is_repeated_without_a_limit() -> None:

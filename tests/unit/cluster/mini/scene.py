@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from math import inf
 from typing import Any
 
+from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.mini.controllers import ControllerManager
 from reprieve.cluster.mini.garbage_collector import GarbageCollector
 from reprieve.cluster.mini.kinds import BY_NAME, StatusSubresource
@@ -25,11 +26,11 @@ class HandClock:
 
 
 class Scene:
-    def __init__(self) -> None:
+    def __init__(self, features: Features = DEFAULT_FEATURES) -> None:
         self.clock = HandClock()
         self.store = Store(self.clock)
         self.kubelets = Kubelets(self.store, self.clock)
-        self.controllers = ControllerManager(self.store, self.clock)
+        self.controllers = ControllerManager(self.store, self.clock, features=features)
         self.cascade = GarbageCollector(self.store)
         self.quotas = ResourceQuotaController(self.store, self.clock)
 

@@ -34,3 +34,12 @@ def test_what_was_cleared_is_not_due() -> None:
     queue.add("a", "go", 1.0)
     queue.remove("a")
     assert queue.due(9.0) == []
+
+
+def test_a_limited_number_is_taken_and_the_rest_stays_due() -> None:
+    queue: DelayingQueue[int, str] = DelayingQueue()
+    for subject in range(5):
+        queue.add(subject, "go", 1.0)
+    assert [subject for subject, _ in queue.due(2.0, 3)] == [0, 1, 2]
+    assert queue.next_at() == 1.0
+    assert [subject for subject, _ in queue.due(2.0, 3)] == [3, 4]

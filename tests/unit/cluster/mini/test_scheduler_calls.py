@@ -53,6 +53,15 @@ def test_a_pod_behind_a_gate_gets_no_node() -> None:
         bind(scene.store, target, "n1", NOON)
 
 
+def test_a_condition_that_says_since_when_it_holds() -> None:
+    scene, target = scene_with(pod("a"))
+    for since in (NOON - 60, NOON - 30):
+        call(scene.store, SetCondition(target, "Ready", "True", "Why", "", since=since), NOON)
+    ready = condition(scene.read(pod_key("a")), "Ready")
+    assert ready is not None
+    assert ready["lastTransitionTime"] == "2026-01-01T11:59:30Z"
+
+
 def test_the_time_of_a_condition_moves_only_when_it_turns() -> None:
     scene, target = scene_with(pod("a"))
     times = []

@@ -6,8 +6,8 @@ import pytest
 
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.store import Part, Store
-from reprieve.cluster.mini.stored_objects import Key
-from reprieve.cluster.mini.watch_cache import WatchEvent
+from reprieve.cluster.mini.stored_objects import Key, Stored
+from reprieve.cluster.mini.watch_cache import EventType, WatchCache, WatchEvent
 from reprieve.runtime.virtual_time import run
 from tests.unit.cluster.mini.scene import HandClock, pod, pod_key
 
@@ -106,3 +106,38 @@ def test_a_closed_watch_is_forgotten() -> None:
 def test_keys_read_well() -> None:
     assert str(pod_key("a")) == 'pods "a"'
     assert str(Key("nodes", "", "n1")) == 'nodes "n1"'
+
+
+def test_a_watcher_can_take_the_log_piece_by_piece() -> None:
+    store = Store(HandClock())
+    watch = store.watch(("pods",), 0)
+    life_of_a_pod(store)
+    assert [told(watch.poll(2)) for _ in range(3)] == [
+        [("ADDED", "a", 1)],
+        [("MODIFIED", "a", 3), ("DELETED", "a", 4)],
+        [],
+    ]
+
+
+def test_the_log_is_bounded_in_bytes() -> None:
+    """A client that changes one large object again and again would fill the memory."""
+    log = WatchCache(1000, most_bytes=100_000)
+    watch = log.watch(("configmaps",), 0)
+    for version in range(1, 301):
+        log.append(_large_change(version, 1000))
+        assert sum(len(change.object.raw) for change in log.after(log.oldest)) <= 100_000
+    assert log.version == 300
+    assert 200 <= log.oldest < 300
+    assert [change.version for change in log.after(log.oldest)] == list(range(log.oldest + 1, 301))
+    with pytest.raises(ApiError, match="too old"):
+        watch.poll()
+    log.append(_large_change(301, 200_000))
+    assert (log.version, log.oldest) == (301, 301)
+    again = WatchCache(1000, [_large_change(i, 1000) for i in range(1, 100)], most_bytes=100_000)
+    again.append(_large_change(100, 5000))
+    assert again.oldest > 40
+
+
+def _large_change(version: int, size: int) -> WatchEvent:
+    stored = Stored(Key("configmaps", "default", "a"), "u", version, b"x" * size)
+    return WatchEvent(version, EventType.MODIFIED, stored, None)

@@ -1,17 +1,24 @@
-"""Is a CustomResourceDefinition valid, with the schemas in it?"""
+"""Is a CustomResourceDefinition valid, with the schemas in it?
+
+What patterns, rules and defaults cost is limited here already, so that no object has to pay for them.
+"""
 
 from collections.abc import Callable
 
 from reprieve.cluster.api.names import dns_label, dns_subdomain
 from reprieve.cluster.api.values import name_of, part
+from reprieve.cluster.apiserver.cel import RuleLimitError
+from reprieve.cluster.apiserver.cel_rules import PARSING_STEPS, RULES, parsed_rule
+from reprieve.cluster.apiserver.cost import CostBudget, CostError
 from reprieve.cluster.apiserver.field_errors import At, ErrorType
-from reprieve.cluster.apiserver.structural_schemas import EITHER, PRESERVE, check_value, compiled
+from reprieve.cluster.apiserver.structural_schemas import EITHER, KEYS, PRESERVE, SchemaCheck
 from reprieve.model.json import Json
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _NOT_STRUCTURAL = ("$ref", "definitions", "dependencies", "deprecated", "id", "patternProperties", "readOnly")
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _LIST_TYPES = ("atomic", "map", "set")
+_DEFINITION_STEPS = 500_000  # for the patterns, rules and defaults of one definition
 _SIZES = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 
 
@@ -32,7 +39,11 @@ def check_definition(thing: At) -> None:
     wanted = f"{spec['names']['plural'].value}.{spec['group'].value}"
     if name_of(thing.value) != wanted:
         thing["metadata"]["name"].invalid(f"must be spec.names.plural and spec.group: {wanted}")
-    _check_versions(spec["versions"])
+    budget = CostBudget(_DEFINITION_STEPS, "the cost of all patterns, rules and defaults")
+    try:
+        _check_versions(spec["versions"], _Schemas(budget))
+    except CostError as error:
+        spec["versions"].forbid(str(error))
 
 
 def _check_names(spec: At) -> None:
@@ -57,7 +68,7 @@ def check_definition_change(thing: At, old: Json) -> None:
 # --- versions --------------------------------------------------------------------------------------
 
 
-def _check_versions(versions: At) -> None:
+def _check_versions(versions: At, schemas: "_Schemas") -> None:
     if not versions.require():
         return
     seen: set[str] = set()
@@ -69,17 +80,17 @@ def _check_versions(versions: At) -> None:
             name.refuse(ErrorType.DUPLICATE, "must be there once")
         seen.add(str(name.value))
         stored += version["storage"].flag()
-        _check_version(version)
+        _check_version(version, schemas)
     if stored != 1:
         versions.invalid(f"must have exactly one version with storage: true, has {stored}")
 
 
-def _check_version(version: At) -> None:
+def _check_version(version: At, schemas: "_Schemas") -> None:
     schema = version["schema"]["openAPIV3Schema"]
     if schema.require() and schema.is_object():
         if schema["type"].value != "object":
             schema["type"].showing(schema["type"].value or "").invalid("must be object at the root")
-        _check_schema(schema)
+        schemas.check(schema)
     for column in version["additionalPrinterColumns"].items():
         column["name"].require()
         column["type"].require()
@@ -88,54 +99,69 @@ def _check_version(version: At) -> None:
             column["jsonPath"].invalid("must begin with a dot")
 
 
-def _check_schema(schema: At) -> None:
-    """Checks that the schema is structural, and can be enforced."""
-    kind = schema["type"]
-    if not kind.given and not (schema[EITHER].value or schema[PRESERVE].value):
-        kind.refuse(ErrorType.REQUIRED, "must be given")
-    for name in _NOT_STRUCTURAL:
-        if schema[name].given:
-            schema[name].forbid("must not be in a structural schema")
-    if kind.value == "array":
-        schema["items"].require()
-    if schema["x-kubernetes-list-type"].value == "map":
-        schema["x-kubernetes-list-map-keys"].require()
-    _check_rules(schema, _check_schema)
-    if schema["default"].given and not schema.errors:
-        check_value(schema["default"], schema.value)
+class _Schemas:
+    """The schemas of one definition: patterns, rules and defaults are paid from one budget."""
 
+    def __init__(self, budget: CostBudget) -> None:
+        self._budget = budget
+        self._values = SchemaCheck(budget)
 
-def _check_part(schema: At) -> None:
-    """A schema within allOf and the like adds rules to another, and need not be structural itself."""
-    _check_rules(schema, _check_part)
+    def check(self, schema: At) -> None:
+        """Checks that the schema is structural, and can be enforced."""
+        kind = schema["type"]
+        if not kind.given and not (schema[EITHER].value or schema[PRESERVE].value):
+            kind.refuse(ErrorType.REQUIRED, "must be given")
+        for name in _NOT_STRUCTURAL:
+            if schema[name].given:
+                schema[name].forbid("must not be in a structural schema")
+        if schema["uniqueItems"].value is True:
+            schema["uniqueItems"].forbid("must not be true: x-kubernetes-list-type: set does the same")
+        if kind.value == "array":
+            schema["items"].require()
+        if schema["x-kubernetes-list-type"].value == "map":
+            schema[KEYS].require()
+        self._check_arguments(schema, self.check)
+        if schema["default"].given and not schema.errors:
+            self._values.check(schema["default"], schema.value)
 
+    def _check_part(self, schema: At) -> None:
+        """A schema within allOf and the like adds rules to another, and need not be structural itself."""
+        self._check_arguments(schema, self._check_part)
 
-def _check_rules(schema: At, below: Callable[[At], None]) -> None:
-    """Checks the arguments of a schema's rules. ``below`` checks the schemas below."""
-    schema["type"].one_of(_TYPES)
-    schema["x-kubernetes-list-type"].one_of(_LIST_TYPES)
-    pattern = schema["pattern"]
-    if pattern.is_text() and compiled(pattern.value) is None:
-        pattern.invalid("must be a regular expression")
-    for name in _SIZES:
-        schema[name].at_least(0)
-    for name in ("required", "x-kubernetes-list-map-keys"):
-        for one in schema[name].items():
-            if one.require():
-                one.is_text()
-    schema["enum"].is_list()
-    for _, one in schema["properties"].entries():
-        _look_into(one, below)
-    _look_into(schema["items"], below)
-    if not isinstance(schema["additionalProperties"].value, bool):
-        _look_into(schema["additionalProperties"], below)
-    for name in ("allOf", "anyOf", "oneOf"):
-        for one in schema[name].items():
-            if one.given:
-                _look_into(one, _check_part)
-            else:
-                one.refuse(ErrorType.REQUIRED, "must be given")
-    _look_into(schema["not"], _check_part)
+    def _check_arguments(self, schema: At, below: Callable[[At], None]) -> None:
+        """Checks the arguments of a schema's keywords. ``below`` checks the schemas below."""
+        schema["type"].one_of(_TYPES)
+        schema["x-kubernetes-list-type"].one_of(_LIST_TYPES)
+        if schema["pattern"].is_text():
+            self._values.check_pattern(schema["pattern"])
+        for rule in schema[RULES].items():
+            self._check_rule(rule["rule"])
+        for name in _SIZES:
+            schema[name].at_least(0)
+        for name in ("required", KEYS):
+            for one in schema[name].items():
+                if one.require():
+                    one.is_text()
+        schema["enum"].is_list()
+        for _, one in schema["properties"].entries():
+            _look_into(one, below)
+        _look_into(schema["items"], below)
+        if not isinstance(schema["additionalProperties"].value, bool):
+            _look_into(schema["additionalProperties"], below)
+        for name in ("allOf", "anyOf", "oneOf"):
+            for one in schema[name].items():
+                if one.given:
+                    _look_into(one, self._check_part)
+                else:
+                    one.refuse(ErrorType.REQUIRED, "must be given")
+        _look_into(schema["not"], self._check_part)
+
+    def _check_rule(self, rule: At) -> None:
+        """A rule that is only not understood is stored, and its author is warned."""
+        self._budget.spend(PARSING_STEPS * len(rule.text()))
+        why = parsed_rule(rule.text())
+        if isinstance(why, RuleLimitError):
+            rule.invalid(f"must be a rule within the limits of the parser: {why}")
 
 
 def _look_into(schema: At, look: Callable[[At], None]) -> None:

@@ -1,7 +1,7 @@
 """Is a PodGroup, CompositePodGroup or Workload valid, spelled as in v1beta1 and v1alpha3 or as in v1alpha2?
 
-The older spelling has two rules of its own: a group may have the priority of a system class, and a basic
-group cannot be disrupted as a whole.
+The older spelling has three rules of its own: a group may have the priority of a system class, a basic
+group cannot be disrupted as a whole, and templates of one workload may have different priorities.
 """
 
 from collections.abc import Iterator
@@ -191,7 +191,6 @@ def check_older_workload(workload: At) -> None:
     _check_controller(spec["controllerRef"])
     spec["podGroupTemplates"].require()
     _check_templates(spec, OLDER, OLDER, 1)
-    _check_one_priority(spec)
     _check_names(spec)
 
 

@@ -1,7 +1,9 @@
 """Are the fields valid that say where a pod may run: affinity, tolerations, spread, gates; and are taints?"""
 
+from collections import Counter
+
 from reprieve.cluster.api.names import dns_label, dns_subdomain, label_key, label_value
-from reprieve.cluster.api.values import items, part, texts
+from reprieve.cluster.api.values import items, part, text_in, texts
 from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.validation.metadata import check_expression, check_selector
 
@@ -104,9 +106,10 @@ def check_label_keys(term: At) -> None:
 def _check_selected_once(term: At) -> None:
     """Admission has added one expression for each key; a second one came from the client."""
     selector = part(term.value, "labelSelector")
-    used = [*part(selector, "matchLabels"), *(e.get("key") for e in items(selector, "matchExpressions"))]
+    used = Counter(part(selector, "matchLabels").keys())
+    used.update(text_in(expression, "key") for expression in items(selector, "matchExpressions"))
     for key in term["matchLabelKeys"].items():
-        if used.count(key.value) > 1:
+        if isinstance(key.value, str) and used[key.value] > 1:
             key.invalid("must not be in labelSelector, too")
 
 

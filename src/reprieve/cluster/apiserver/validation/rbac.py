@@ -1,10 +1,14 @@
 """Are roles and their bindings valid?"""
 
-from reprieve.cluster.apiserver.field_errors import At
+from reprieve.cluster.api.decode_errors import described
+from reprieve.cluster.api.names import dns_subdomain
+from reprieve.cluster.apiserver.field_errors import At, ErrorType
+from reprieve.cluster.apiserver.validation.metadata import check_selector
 from reprieve.model.json import Json
 
 _GROUP = "rbac.authorization.k8s.io"
 _OF_PEOPLE = ("User", "Group")
+_LISTS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
 
 def check_role(role: At) -> None:
@@ -20,15 +24,28 @@ def check_cluster_role(role: At) -> None:
     selectors = role["aggregationRule"]["clusterRoleSelectors"]
     if role["aggregationRule"].given and selectors.empty:
         selectors.require("must have at least one selector where aggregationRule is given")
+    for selector in selectors.items():
+        _check_type(selector, dict)
+        check_selector(selector)
 
 
 def _check_rule(rule: At) -> None:
+    for name in _LISTS:
+        for item in rule[name].items():
+            _check_type(item, str)
     rule["verbs"].require("must have at least one verb")
     if rule["nonResourceURLs"].empty:
         rule["apiGroups"].require("must have at least one group")
         rule["resources"].require("must have at least one resource")
     elif not (rule["apiGroups"].empty and rule["resources"].empty and rule["resourceNames"].empty):
         rule["nonResourceURLs"].invalid("must not stand beside apiGroups, resources or resourceNames")
+
+
+def _check_type(item: At, kind: type) -> None:
+    """An item of a list may not be null: readers of roles take only what is of its type."""
+    if not isinstance(item.value, kind):
+        example: object = kind()
+        item.refuse(ErrorType.TYPE, f"expected {described(example)}, got {described(item.value)}")
 
 
 def check_binding(binding: At) -> None:
@@ -60,6 +77,7 @@ def _check_subject(subject: At, *, namespaced: bool) -> None:
     elif subject["kind"].value == "ServiceAccount":
         if not subject["apiGroup"].empty:
             subject["apiGroup"].invalid("a ServiceAccount is of the core group")
+        subject["name"].must_be(dns_subdomain)
         if not namespaced:
             subject["namespace"].require()
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from reprieve.cluster.mini.auth.authentication import AUTHENTICATED, MASTERS
-from reprieve.cluster.mini.auth.authorizer import GROUP
-from reprieve.cluster.mini.auth.policy_rules import PolicyRule
+from reprieve.cluster.mini.auth.policy_rules import EVERYTHING, PolicyRule
+from reprieve.cluster.mini.auth.roles import GROUP
 from reprieve.model.json import Json
 
 AGGREGATE = f"{GROUP}/aggregate-to-"
@@ -110,7 +110,7 @@ _HEALTH = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _PAGES = ("/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", *_HEALTH)
 
 _ROLES: Mapping[str, tuple[PolicyRule, ...]] = {
-    "cluster-admin": (_rule("*", "*", "*"), PolicyRule(("*",), non_resource_urls=("*",))),
+    "cluster-admin": EVERYTHING,
     "system:aggregate-to-view": _VIEW,
     "system:aggregate-to-edit": _EDIT,
     "system:aggregate-to-admin": _ADMIN,

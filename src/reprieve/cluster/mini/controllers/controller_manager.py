@@ -1,12 +1,14 @@
 """Runs the controllers: a change enqueues the keys that it affects, and each is reconciled when it is due.
 
 A key is due a moment after the change, so that a burst of changes costs one reconcile. The queue has keys and
-no changes: a controller acts on the state of the cache at that time.
+no changes: a controller acts on the state of the cache at that time. A step makes a bounded number of writes:
+what is left over waits for the next one, after the rest of the cluster has had its turn.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.apiserver.admission import DEFAULT_FEATURES, Features
@@ -27,15 +29,29 @@ from reprieve.cluster.mini.controllers import (
     volume_protection,
     workload,
 )
-from reprieve.cluster.mini.controllers.api_writes import RequeueAt, Write, execute
-from reprieve.cluster.mini.controllers.controller_cache import ControllerCache, HasMetadata
+from reprieve.cluster.mini.controllers.api_writes import Create, RequeueAt, Write, execute
+from reprieve.cluster.mini.controllers.batches import BURST
+from reprieve.cluster.mini.controllers.controller_cache import (
+    COMPOSITES,
+    GROUPS,
+    ControllerCache,
+    HasMetadata,
+)
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.object_guard import ObjectWork, object_guard
+from reprieve.cluster.mini.scheduler_calls import announce
 from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
+from reprieve.model.effects import Announce, Target, Tone
+
+_KEYS_PER_STEP = 300
+_WRITES_PER_STEP = 300
+# A reconcile that makes more is ended, and begun again later. Writes that belong together come first: pods of
+# a Job that are counted in its status and not released would be counted twice.
+_WRITES_PER_KEY = 2 * BURST
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +141,7 @@ class ControllerManager:
         self._controllers = controllers(delays)
         self._queue: DelayingQueue[tuple[int, Key], None] = DelayingQueue()
         self._guard = object_guard(store, "controllers")
+        self._left = 0  # writes that this step may still make
         self.informer = Informer(store, tuple(self._cache.tables))
 
     def step(self) -> float | None:
@@ -132,9 +149,14 @@ class ControllerManager:
         for change in self.informer.poll():
             work = ObjectWork("observe", change.object.key)
             self._guard.run(work, partial(self._see, change), at_once=change.type is EventType.DELETED)
-        for (number, key), _ in self._queue.due(self._clock()):
-            work = ObjectWork(f"{self._controllers[number].name}: reconcile", key)
-            self._guard.run(work, partial(self._reconcile, number, key))
+        self._left = _WRITES_PER_STEP
+        now = self._clock()
+        for (number, key), _ in self._queue.due(now, _KEYS_PER_STEP):
+            if self._left > 0:
+                work = ObjectWork(f"{self._controllers[number].name}: reconcile", key)
+                self._guard.run(work, partial(self._reconcile, number, key))
+            else:
+                self._queue.add((number, key), None, now)
         self._guard.retry_due()
         return earliest(self._queue.next_at(), self._guard.next_at())
 
@@ -158,11 +180,15 @@ class ControllerManager:
             self._queue.add((number, key), None, now + controller.delay)
 
     def _reconcile(self, number: int, key: Key) -> None:
-        now = self._clock()
-        for write in self._controllers[number].reconcile(self._cache, key, now):
+        now, controller, writes = self._clock(), self._controllers[number], 0
+        for write in islice(controller.reconcile(self._cache, key, now), _WRITES_PER_KEY):
+            writes += 1
+            self._left -= 1
             requeue_at = self._executed(write, now)
             if requeue_at is not None:
                 self._queue.add((number, key), None, requeue_at)
+        if writes == _WRITES_PER_KEY:
+            self._queue.add((number, key), None, now + controller.delay)
 
     def _executed(self, write: Write, now: float) -> float | None:
         """When to requeue the key, or None. A refused write is retried and does not stop the others."""
@@ -170,6 +196,18 @@ class ControllerManager:
             return write.at
         try:
             execute(self._store, write, now, self._features)
-        except ApiError:
+        except ApiError as error:
+            self._report(write, error, now)
             return now + self._delays.retry
         return None
+
+    def _report(self, write: Write, error: ApiError, now: float) -> None:
+        """A group that cannot be created is reported on its Workload, once for each reason."""
+        if not isinstance(write, Create) or write.resource not in (GROUPS, COMPOSITES):
+            return
+        meta = write.body["metadata"]
+        (owner,) = meta["ownerReferences"]
+        workload = Target(owner["kind"], meta["namespace"], owner["name"], owner["uid"])
+        text = f"Error creating {write.body['kind']} {meta['name']}: {error.message}"
+        event = Announce(workload, Tone.WARNING, "FailedCreate", "Create", text, once=text)
+        announce(self._store, event, now, "workload-controller")

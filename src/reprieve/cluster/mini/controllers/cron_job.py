@@ -106,27 +106,7 @@ def _due(owner: CronJobFacts, jobs: Sequence[JobFacts], schedule: Schedule, now:
     since = last if last is not None else _created(owner)
     if deadline is not None:
         since = max(since, now - deadline)
-    return _latest(schedule, since, now)
-
-
-def _latest(schedule: Schedule, since: float, now: float) -> float | None:
-    first = schedule.after(since)
-    if first is None or first > now:
-        return None
-    second = schedule.after(first)
-    if second is None or second > now:
-        return first
-    # After a long pause there are many: skip most of them in one step.
-    skipped = max(0, int((now - first) // (second - first)) - 1)
-    near = list(_times(schedule, first + skipped * (second - first), now))
-    return (near or list(_times(schedule, first, now)))[-1]
-
-
-def _times(schedule: Schedule, since: float, now: float) -> Iterator[float]:
-    at = schedule.after(since)
-    while at is not None and at <= now:
-        yield at
-        at = schedule.after(at)
+    return schedule.latest(since, now)
 
 
 # --- jobs ----------------------------------------------------------------------------------------

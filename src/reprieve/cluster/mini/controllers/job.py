@@ -5,6 +5,7 @@ A finalizer on each pod keeps it until the controller has counted it.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from reprieve.cluster.api.templates import job_labels, pod_of
 from reprieve.cluster.api.timestamps import moment, stamp
@@ -17,6 +18,7 @@ from reprieve.cluster.mini.controllers.api_writes import (
     UpdateStatus,
     Write,
 )
+from reprieve.cluster.mini.controllers.batches import BURST, next_batch
 from reprieve.cluster.mini.controllers.controller_cache import (
     JOBS,
     PODS,
@@ -25,9 +27,8 @@ from reprieve.cluster.mini.controllers.controller_cache import (
     NamespacedName,
     key_in,
 )
-from reprieve.cluster.mini.controllers.job_indexes import index_of, read_indexes, with_index, written_indexes
+from reprieve.cluster.mini.controllers.job_indexes import IndexSet, index_of, read_indexes, with_index
 from reprieve.cluster.mini.controllers.objects import JobFacts, PodFacts, controller_uid, owner_of
-from reprieve.cluster.mini.controllers.replica_set import BURST
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
 
@@ -59,7 +60,7 @@ def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) 
     deadline = _deadline(job, speed)
     outcome = _outcome(job, count) or (_DEADLINE_EXCEEDED if deadline is not None and now >= deadline else ())
     yield UpdateStatus(key, job.metadata.uid, _status(job, count, outcome, now), outcome)
-    yield from _release(pod for pod in pods if _is_countable(job, pod))
+    yield from _release(count.ended)
     if not outcome:
         yield from _difference(job, count)
         if deadline is not None:
@@ -98,35 +99,43 @@ def _ttl_cleanup(job: JobFacts, key: Key, now: float, speed: float) -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class JobCounts:
-    """``waiting``: terminating pods that are replaced only after they have ended.
+    """``ended``: the pods that are counted now, and released once that is written.
 
+    ``waiting``: terminating pods that are replaced only after they have ended, and pods counted later.
     ``indexes``: the completed indexes of an Indexed Job; ``taken``: those of its other pods.
     """
 
     succeeded: int
     failed: int
     fails_job: bool
+    ended: list[PodFacts]
     active: list[PodFacts]
     waiting: int
-    indexes: frozenset[int] = frozenset()
-    taken: frozenset[int] = frozenset()
+    indexes: IndexSet
+    taken: frozenset[int]
 
 
 def _count(job: JobFacts, pods: list[PodFacts]) -> JobCounts:
-    """The counts in the status, plus the pods that have ended since."""
-    ended = [pod for pod in pods if _is_countable(job, pod)]
+    """The counts in the status, plus the pods that have ended since, up to a batch of them.
+
+    Whatever is counted must be released in the same reconcile, or it would be counted again.
+    """
+    countable = [pod for pod in pods if _is_countable(job, pod)]
+    ended = countable[:BURST]
     good = [pod for pod in ended if pod.status.phase == "Succeeded"]
-    indexes = _indexes(good) | read_indexes(job.status.completed_indexes, job.spec.completions or 0)
+    indexes = read_indexes(job.status.completed_indexes, job.spec.completions or 0).with_all(_indexes(good))
     left = [pod for pod in pods if _is_tracked(pod) and pod.is_leaving and not _is_countable(job, pod)]
+    left += countable[BURST:]
     active = [pod for pod in pods if pod.is_active]
     actions = [_failure_action(job, pod) for pod in ended if pod.status.phase != "Succeeded"]
     return JobCounts(
         succeeded=len(indexes) if _is_indexed(job) else job.status.succeeded + len(good),
         failed=job.status.failed + sum(action != "Ignore" for action in actions),
         fails_job="FailJob" in actions,
+        ended=ended,
         active=active,
         waiting=len(left),
-        indexes=frozenset(indexes),
+        indexes=indexes,
         taken=frozenset(_indexes([*active, *left])),
     )
 
@@ -197,17 +206,17 @@ def _wanted(job: JobFacts, count: JobCounts) -> int:
 def _difference(job: JobFacts, count: JobCounts) -> Iterable[Write]:
     wanted = _wanted(job, count)
     missing = wanted - len(count.active) - count.waiting
+    batch = next_batch(missing, count.active)
     if missing > 0 and _is_indexed(job):
-        return [Create(PODS, _pod(job, index)) for index in _free(job, count)[: min(missing, BURST)]]
+        return [Create(PODS, _pod(job, index)) for index in islice(_free(job, count), batch)]
     if missing > 0:
-        return [Create(PODS, _pod(job))] * min(missing, BURST)
+        return [Create(PODS, _pod(job))] * batch
     surplus = max(0, len(count.active) - wanted)
     return list(_remove(count.active[len(count.active) - surplus :]))
 
 
-def _free(job: JobFacts, count: JobCounts) -> list[int]:
-    numbers = range(job.spec.completions or 0)
-    return [index for index in numbers if index not in count.indexes and index not in count.taken]
+def _free(job: JobFacts, count: JobCounts) -> Iterator[int]:
+    return (index for index in count.indexes.missing(job.spec.completions or 0) if index not in count.taken)
 
 
 def _pod(job: JobFacts, index: int | None = None) -> Json:
@@ -241,7 +250,7 @@ def _status(job: JobFacts, count: JobCounts, outcome: tuple[StatusCondition, ...
         "failed": count.failed,
     }
     if _is_indexed(job):
-        fields["completedIndexes"] = written_indexes(count.indexes)
+        fields["completedIndexes"] = str(count.indexes)
     if not job.status.start_time and not job.spec.suspend:
         fields["startTime"] = stamp(now)
     if any(condition.type == "Complete" for condition in outcome):

@@ -6,6 +6,7 @@ from itertools import chain
 from reprieve.cluster.api.templates import ControllerOwner, pod_of
 from reprieve.cluster.mini.controllers.adoption import adopt_and_release, matches
 from reprieve.cluster.mini.controllers.api_writes import Create, Delete, UpdateStatus, Write
+from reprieve.cluster.mini.controllers.batches import BURST, next_batch
 from reprieve.cluster.mini.controllers.controller_cache import (
     PODS,
     REPLICA_SETS,
@@ -23,8 +24,6 @@ from reprieve.cluster.mini.controllers.objects import (
     owner_of,
 )
 from reprieve.cluster.mini.stored_objects import Key
-
-BURST = 500  # pods created or deleted per reconcile, so that other controllers get their turn
 
 
 def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
@@ -78,7 +77,7 @@ def _difference(owner: ReplicaSetFacts, active: list[PodFacts]) -> Iterable[Writ
     missing = owner.spec.replicas - len(active)
     if missing > 0:
         body = pod_of(owner.spec.template, _owner_ref(owner))
-        return [Create(PODS, body)] * min(missing, BURST)
+        return [Create(PODS, body)] * next_batch(missing, active)
     surplus = sorted(active, key=_deletion_order)[: min(-missing, BURST)]
     return [Delete(key_in(PODS, pod), pod.metadata.uid) for pod in surplus]
 

@@ -1,17 +1,19 @@
 """StatefulSet: pods with ordinals, created in order, deleted in reverse, each with its own claims.
 
-The policy Parallel creates and deletes them all at once. A new template replaces pods from the highest
+The policy Parallel creates and deletes them in batches. A new template replaces pods from the highest
 ordinal down to the partition.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from reprieve.cluster.api.templates import ControllerOwner, pod_of_set
 from reprieve.cluster.mini.controllers import stateful_set_claims
 from reprieve.cluster.mini.controllers.adoption import adopt_and_release, matches
 from reprieve.cluster.mini.controllers.api_writes import Create, Delete, RequeueAt, UpdateStatus, Write
+from reprieve.cluster.mini.controllers.batches import next_batch
 from reprieve.cluster.mini.controllers.controller_cache import (
     PODS,
     STATEFUL_SETS,
@@ -114,6 +116,11 @@ class StatefulSetState:
     now: float
 
     @property
+    def present(self) -> Sequence[int]:
+        """Ordinals that it should have and has, in order."""
+        return sorted(n for n in self.pods if n in self.numbers)
+
+    @property
     def surplus(self) -> Sequence[int]:
         """Ordinals that it should not have, the highest first."""
         return sorted((n for n in self.pods if n not in self.numbers), reverse=True)
@@ -162,9 +169,8 @@ def _state_of(cache: ControllerCache, owner: StatefulSetFacts, now: float) -> St
 def _steps(cache: ControllerCache, state: StatefulSetState) -> Iterator[Write]:
     """First create missing pods, then delete surplus pods, then replace outdated pods."""
     waits = False
-    for number in state.numbers:
-        writes = list(_ensured(cache, state, number))
-        yield from writes
+    for number in state.numbers if state.is_ordered else _present_and_next(state):
+        yield from _ensured(cache, state, number)
         if not state.is_healthy(number):
             waits = True
             if state.is_ordered:
@@ -173,6 +179,14 @@ def _steps(cache: ControllerCache, state: StatefulSetState) -> Iterator[Write]:
         yield from _scale_down(state)
     elif not (waits and state.is_ordered) and state.owner.spec.update_strategy.type == "RollingUpdate":
         yield from _roll_out(state)
+
+
+def _present_and_next(state: StatefulSetState) -> list[int]:
+    """The ordinals that have pods, and the next that get one. There may be too many to look at them all."""
+    present = state.present
+    missing = (number for number in state.numbers if number not in state.pods)
+    batch = next_batch(len(state.numbers) - len(present), state.pods.values())
+    return sorted((*present, *islice(missing, batch)))
 
 
 def _ensured(cache: ControllerCache, state: StatefulSetState, number: int) -> Iterator[Write]:
@@ -221,8 +235,9 @@ def _roll_out(state: StatefulSetState) -> Iterator[Write]:
     """Replace from the highest down to the partition, within maxUnavailable."""
     rolling = state.owner.spec.update_strategy.rolling_update
     most = max(1, scaled(rolling.max_unavailable, len(state.numbers), round_up=True) or 0)
-    spare = most - sum(not state.is_healthy(number) for number in state.numbers)
-    old = [n for n in reversed(state.numbers[rolling.partition :]) if state.is_outdated(n)]
+    spare = most - len(state.numbers) + sum(map(state.is_healthy, state.present))
+    replaced = state.numbers[rolling.partition :]
+    old = [n for n in reversed(state.present) if n in replaced and state.is_outdated(n)]
     if not state.is_ordered:
         unhealthy = [n for n in old if not state.is_healthy(n)]
         healthy = [n for n in old if state.is_healthy(n)]

@@ -30,6 +30,8 @@ from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.json import Json
 
+_TASKS_PER_STEP = 300  # then the rest of the cluster gets its turn
+
 
 class Task(Enum):
     ADMIT = "check whether it fits"
@@ -62,7 +64,7 @@ class Kubelets:
             see = self._see_node if change.object.key.resource == "nodes" else self._see_pod
             work = ObjectWork("observe", change.object.key)
             self._guard.run(work, partial(see, change), at_once=change.type is EventType.DELETED)
-        for key, task in self._queue.due(self._clock()):
+        for key, task in self._queue.due(self._clock(), _TASKS_PER_STEP):
             self._guard.run(ObjectWork(task.name.lower(), key), partial(self._run, key, task))
         self._preemption.stop_due()
         self._resizes.enforce_due()

@@ -14,9 +14,10 @@ from reprieve.cluster.mini.auth.authorizer import RbacAuthorizer
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.rest.api_context import ApiContext
 from reprieve.cluster.mini.rest.api_status import NOTHING, Subject, refusal, subject_of
-from reprieve.cluster.mini.rest.authorization import attributes_of, authorize, impersonated
+from reprieve.cluster.mini.rest.authorization import attributes_of, authorize
 from reprieve.cluster.mini.rest.handlers import handler
 from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
+from reprieve.cluster.mini.rest.impersonation import impersonated
 from reprieve.cluster.mini.rest.listing import PagedLists
 from reprieve.cluster.mini.rest.non_resource_paths import NO_PROBES, PUBLIC, Probes, respond
 from reprieve.cluster.mini.rest.query_parameters import Query
@@ -49,14 +50,19 @@ class ApiServer:
     def authenticate(
         self, path: str, headers: Mapping[str, str], certificate: CertificateSubject | None = None
     ) -> UserInfo:
-        """The user of a request; an ApiError 401 without valid credentials, 403 for forbidden impersonation.
+        """The user of a request; an ApiError 401 without valid credentials, 400 or 403 for an impersonation
+        that is malformed or forbidden.
 
-        ``certificate``: the subject of a verified client certificate.
+        ``headers``: may be a multi-mapping. ``certificate``: the subject of a verified client certificate.
         """
+        return impersonated(self._api.authorizer, self._sender(path, headers, certificate), headers)
+
+    def _sender(
+        self, path: str, headers: Mapping[str, str], certificate: CertificateSubject | None
+    ) -> UserInfo:
         if certificate is not None:
-            user = UserInfo(certificate.name, (*certificate.groups, AUTHENTICATED))
-            return impersonated(self._api.authorizer, user, headers)
-        given = headers.get("Authorization", "")
+            return UserInfo(certificate.name, (*certificate.groups, AUTHENTICATED))
+        given = next((value for name, value in headers.items() if name.lower() == "authorization"), "")
         if not given and path.strip("/").split("/")[0] in PUBLIC:
             return ANONYMOUS
         scheme, _, token = given.partition(" ")
@@ -64,7 +70,7 @@ class ApiServer:
         if scheme.lower() != "bearer" or known is None:
             needed = "the request needs a bearer token or a client certificate of this cluster"
             raise ApiError(401, "Unauthorized", f"Unauthorized: {needed}")
-        return impersonated(self._api.authorizer, known, headers)
+        return known
 
     def answer(self, request: ApiRequest) -> Answer:
         place: ResourcePath | NonResourcePath = NonResourcePath(())

@@ -54,6 +54,8 @@ def delete_options_from(options: Json, query: Query) -> DeleteOptions:
         raise bad_request(f"the body of a delete request must be DeleteOptions, not {options['kind']!r}")
     conditions = _typed(options, "preconditions", dict) or {}
     grace = _typed(options, "gracePeriodSeconds", int)
+    if grace is not None and not -(2**63) <= grace < 2**63:
+        raise bad_request(f"gracePeriodSeconds in DeleteOptions must be an integer of 64 bits, not {grace}")
     return DeleteOptions(
         grace=query.number("gracePeriodSeconds") if grace is None else grace,
         policy=_policy(options, query),

@@ -76,6 +76,13 @@ def _finished(place: ResourcePath, body: Json, warnings: tuple[str, ...] = ()) -
     return ValidatedBody(body, (*warnings, *_unread_rule_warnings(place, body)))
 
 
+def check_types(api_version: str, kind: str, body: Json) -> None:
+    """An ApiError 400 for a value of the wrong type, in a body that is not the object of the URL."""
+    wrong = next((finding for finding in findings(api_version, kind, body) if finding.expected), None)
+    if wrong is not None:
+        raise bad_request(f'{kind} in version "{api_version}" cannot be handled: {_described(wrong)}')
+
+
 def _unread_rule_warnings(place: ResourcePath, body: Json) -> tuple[str, ...]:
     return tuple(unread_rules(body)) if place.kind.resource == DEFINITIONS else ()
 

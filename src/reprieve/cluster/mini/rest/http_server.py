@@ -1,9 +1,13 @@
-"""The HTTP server in front of the API server. What a request means is not known here."""
+"""The HTTP server in front of the API server. What a request means is not known here.
+
+A client that stops sending or reading in the middle costs a connection for a limited time and little memory.
+"""
 
 import asyncio
 import contextlib
 import logging
 import ssl
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -15,13 +19,17 @@ from reprieve.cluster.certificates import CertificateSubject, subject_of
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.bootstrap import LOOPBACK
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.errors import ApiError, bad_request
+from reprieve.cluster.mini.errors import ApiError, bad_request, too_large
 from reprieve.cluster.mini.rest.api_server import ApiServer
 from reprieve.cluster.mini.rest.api_status import refusal
 from reprieve.cluster.mini.rest.http_messages import JSON, Answer, ApiRequest, ApiResponse, Stream
 from reprieve.cluster.mini.rest.request_bodies import LARGEST
 
 _LONGEST_LINE = 64 * 1024  # the request line includes selectors and continue tokens
+_IDLE_SECONDS = 90.0  # without a request, or with half of the head of one
+_BODY_SECONDS = 60.0
+_UNREAD_SECONDS = 30.0  # between two looks at a client that takes nothing; at the second it is disconnected
+_SMALL = 64 * 1024  # bytes, that the transport takes without waiting for the client
 _log = logging.getLogger(__name__)
 
 
@@ -62,6 +70,46 @@ class _Connection(web.RequestHandler):
 class _Connections(web.Server):
     def __call__(self) -> web.RequestHandler:
         return _Connection(self, loop=self._loop, **self._kwargs)
+
+
+class _Patience:
+    """Disconnects a client that takes nothing of a response for a while.
+
+    It looks from time to time whether anything moves: a timer for each write would cost more than the write.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        transport.set_write_buffer_limits(high=_SMALL)  # asyncio's own is eight times that with TLS
+        self._transport = transport
+        self._writes = 0
+        self._waits = False
+        self._seen = (0, 0)
+        self._timer = self._look_later()
+
+    def _look_later(self) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(_UNREAD_SECONDS, self._look)
+
+    def _look(self) -> None:
+        seen = (self._writes, self._transport.get_write_buffer_size())
+        if self._waits and seen == self._seen:
+            self._transport.abort()
+            return
+        self._seen = seen
+        self._timer = self._look_later()
+
+    async def during(self, write: Awaitable[None]) -> None:
+        self._writes += 1
+        self._waits = True
+        await write
+        self._waits = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
 
 
 class HttpServer:
@@ -109,6 +157,7 @@ class HttpServer:
             access_log=None,
             max_line_size=_LONGEST_LINE,
             max_field_size=_LONGEST_LINE,
+            keepalive_timeout=_IDLE_SECONDS,
         )
 
     async def stop(self) -> None:
@@ -136,7 +185,10 @@ class HttpServer:
         answer = await self._answer(request)
         match answer:
             case ApiResponse():
-                return _response_of(answer)
+                response = _response_of(answer)
+                if len(answer.body) > _SMALL:
+                    await _send(request, response)
+                return response
             case Stream():
                 return await self._stream(request, answer)
 
@@ -145,17 +197,16 @@ class HttpServer:
             user = self._api_server.authenticate(
                 request.rel_url.raw_path, request.headers, _certificate(request)
             )
-            body = await request.read()
+            async with asyncio.timeout(_BODY_SECONDS):
+                body = await request.read()
+        except TimeoutError:
+            return refusal(
+                ApiError(408, "Timeout", f"the body of the request was not sent within {_BODY_SECONDS:g} s")
+            )
         except ApiError as error:
             return refusal(error)
         except HTTPRequestEntityTooLarge:
-            return refusal(
-                ApiError(
-                    413,
-                    "RequestEntityTooLarge",
-                    f"the body of the request is too large: the limit is {LARGEST} bytes",
-                )
-            )
+            return refusal(too_large(f"the body of the request is too large: the limit is {LARGEST} bytes"))
         except web.RequestPayloadError:
             return refusal(bad_request("the body of the request does not match its Content-Encoding"))
         try:
@@ -173,9 +224,10 @@ class HttpServer:
         self._streams.add(task)
         try:
             await response.prepare(request)
-            async with contextlib.aclosing(stream.chunks) as chunks:
-                async for chunk in chunks:
-                    await response.write(chunk)
+            with _Patience(_transport(request)) as patience:
+                async with contextlib.aclosing(stream.chunks) as chunks:
+                    async for chunk in chunks:
+                        await patience.during(response.write(chunk))
             await response.write_eof()
         except (ConnectionError, asyncio.CancelledError):
             # The client has disconnected, or the watch was broken: no more can be sent.
@@ -184,6 +236,18 @@ class HttpServer:
         finally:
             self._streams.discard(task)
         return response
+
+
+async def _send(request: web.BaseRequest, response: web.Response) -> None:
+    with _Patience(_transport(request)) as patience:
+        await response.prepare(request)
+        await patience.during(response.write_eof())
+
+
+def _transport(request: web.BaseRequest) -> asyncio.Transport:
+    if request.transport is None:
+        raise ConnectionResetError("the client has disconnected")
+    return request.transport
 
 
 def _response_of(answer: ApiResponse) -> web.Response:
@@ -206,12 +270,17 @@ def _request_of(request: web.BaseRequest, body: bytes, user: UserInfo) -> ApiReq
         method=request.method,
         path=request.rel_url.raw_path,
         query=dict(request.rel_url.query),
-        accept=request.headers.get("Accept", ""),
-        content_type=request.headers.get("Content-Type", ""),
+        accept=_header(request, "Accept"),
+        content_type=_header(request, "Content-Type"),
         body=body,
         user=user,
-        agent=request.headers.get("User-Agent", ""),
+        agent=_header(request, "User-Agent"),
     )
+
+
+def _header(request: web.BaseRequest, name: str) -> str:
+    """As valid Unicode: aiohttp puts surrogates for bytes that are not UTF-8, which no response can have."""
+    return request.headers.get(name, "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def serve(cluster: MiniCluster, secret: str, endpoint: ListenAddress = ANYWHERE) -> HttpServer:

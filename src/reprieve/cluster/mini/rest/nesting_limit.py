@@ -1,6 +1,6 @@
 """The limit on nesting: deeper values could be decoded, but would exhaust the stack of recursive code."""
 
-from reprieve.cluster.mini.errors import bad_request
+from reprieve.cluster.mini.errors import ApiError, bad_request
 
 DEEPEST = 100
 
@@ -18,4 +18,8 @@ def check_depth(value: object) -> None:
         ]
         if not level:
             return
-    raise bad_request(f"the body is nested deeper than {DEEPEST} levels")
+    raise too_deep()
+
+
+def too_deep() -> ApiError:
+    return bad_request(f"the body is nested deeper than {DEEPEST} levels")

@@ -7,7 +7,7 @@ import msgspec
 
 from reprieve.cluster.api.decode_errors import UNDECODABLE, fault_of
 from reprieve.cluster.api.documents import Unparsed, documents
-from reprieve.cluster.mini.errors import ApiError, bad_request
+from reprieve.cluster.mini.errors import ApiError, bad_request, too_large
 from reprieve.cluster.mini.rest.http_messages import JSON, ApiRequest
 from reprieve.cluster.mini.rest.nesting_limit import check_depth
 from reprieve.cluster.mini.rest.protobuf import PROTOBUF, from_protobuf
@@ -15,6 +15,10 @@ from reprieve.model.json import Json
 
 YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 LARGEST = 3 * 1024 * 1024
+# PyYAML takes a hundred times as long as the JSON decoder: so long that other requests would notice.
+LARGEST_YAML = 1024 * 1024
+_MOST_YAML_VALUES = 50_000
+_MOST_YAML_DOCUMENTS = 100  # empty ones do not count as a second document, but take their time
 
 
 def media_type(request: ApiRequest) -> str:
@@ -57,8 +61,14 @@ def from_json(body: bytes) -> object:
 
 def from_yaml(body: bytes) -> object:
     """One document. Values that JSON cannot represent are refused, or become strings as in Kubernetes."""
+    if len(body) > LARGEST_YAML and not body.lstrip().startswith(
+        b"{"
+    ):  # JSON is YAML too, and parsed as JSON
+        raise too_large(f"a body in YAML is limited to {LARGEST_YAML} bytes, got {len(body)}: send JSON")
+    if body.count(b"\n---") > _MOST_YAML_DOCUMENTS:
+        raise bad_request("the body of the request: expected one document, got many")
     try:
-        found = list(documents(body.decode(), LARGEST))
+        found = list(documents(body.decode(), LARGEST, _MOST_YAML_VALUES))
     except UnicodeDecodeError as error:
         raise bad_request("the body of the request: expected YAML in UTF-8") from error
     if len(found) != 1:

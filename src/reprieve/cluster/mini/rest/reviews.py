@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from reprieve.cluster.mini.auth.authentication import UserInfo
+from reprieve.cluster.api.values import texts
+from reprieve.cluster.mini.auth.authentication import AUDIENCES, UserInfo
 from reprieve.cluster.mini.auth.policy_rules import RequestAttributes
 from reprieve.cluster.mini.errors import bad_request, invalid
 from reprieve.cluster.mini.kinds import peek
+from reprieve.cluster.mini.rest.field_validation import validated
 from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
 from reprieve.cluster.mini.rest.request_bodies import read_object
 from reprieve.cluster.mini.rest.url_matching import with_type_meta
@@ -17,11 +19,11 @@ from reprieve.model.json import Json
 
 
 def review(call: ApiCall) -> ApiResponse:
-    body = with_type_meta(call.place, read_object(call.request))
-    spec = peek(body, "spec")
-    status = _ANSWERS[call.place.kind.kind](call, spec)
-    meta = {**peek(body, "metadata"), "creationTimestamp": None}
-    return answer({**body, "metadata": meta, "status": status}, 201)
+    sent = with_type_meta(call.place, read_object(call.request))
+    read = validated(call.place, call.request, call.query.field_validation, sent)
+    status = _ANSWERS[call.place.kind.kind](call, peek(read.body, "spec"))
+    meta = {**peek(read.body, "metadata"), "creationTimestamp": None}
+    return answer({**read.body, "metadata": meta, "status": status}, 201, read.warnings)
 
 
 # --- authorization.k8s.io --------------------------------------------------------------------------
@@ -32,15 +34,15 @@ def _self_access(call: ApiCall, spec: Json) -> Json:
 
 
 def _subject_access(call: ApiCall, spec: Json) -> Json:
-    groups = spec.get("groups") or []
-    if not isinstance(groups, list) or not (spec.get("user") or groups):
+    groups = tuple(texts(spec, "groups"))
+    if not (spec.get("user") or groups):
         raise invalid(call.place.kind.kind, "spec.user", "expected at least one of user and groups")
     inside = call.place.namespace
     if inside and peek(spec, "resourceAttributes").get("namespace") != inside:
         raise invalid(
             call.place.kind.kind, "spec.resourceAttributes.namespace", f"expected {inside}, as in the URL"
         )
-    user = UserInfo(str(spec.get("user") or ""), tuple(map(str, groups)), str(spec.get("uid") or ""))
+    user = UserInfo(str(spec.get("user") or ""), groups, str(spec.get("uid") or ""))
     return _judged(call, user, spec)
 
 
@@ -101,19 +103,24 @@ def _token(call: ApiCall, spec: Json) -> Json:
     token = spec.get("token")
     if not isinstance(token, str) or not token:
         raise invalid("TokenReview", "spec.token", "expected the token to review")
-    user = call.api.issuer.user_of(token, call.api.store, call.api.clock())
-    if user is None:
-        return {
-            "authenticated": False,
-            "error": "invalid bearer token: not issued by this cluster, or expired",
-            "user": {},
-        }
-    return {"authenticated": True, "user": _described(user), "audiences": list(spec.get("audiences") or ())}
+    known = call.api.issuer.verified(token, call.api.store, call.api.clock())
+    if known is None:
+        return _not_authenticated("not issued by this cluster, or expired")
+    asked = tuple(texts(spec, "audiences")) or AUDIENCES
+    shared = [audience for audience in known.audiences if audience in asked]
+    if not shared:
+        return _not_authenticated(f"it is for {', '.join(known.audiences)}, and not for {', '.join(asked)}")
+    return {"authenticated": True, "user": _described(known.user), "audiences": shared}
+
+
+def _not_authenticated(why: str) -> Json:
+    return {"authenticated": False, "error": f"invalid bearer token: {why}", "user": {}}
 
 
 def _described(user: UserInfo) -> Json:
-    info: Json = {"username": user.name, "groups": list(user.groups)}
-    return {**info, "uid": user.uid} if user.uid else info
+    extra = {key: list(values) for key, values in user.extra.items()}
+    info: Json = {"username": user.name, "groups": list(user.groups), "uid": user.uid, "extra": extra}
+    return {name: value for name, value in info.items() if value}
 
 
 _ANSWERS: Mapping[str, Callable[[ApiCall, Json], Json]] = {

@@ -7,7 +7,8 @@ from reprieve.cluster.mini.conversion import normalized
 from reprieve.cluster.mini.errors import bad_request, conflict
 from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.metadata import metadata_of
-from reprieve.cluster.mini.rest.authorization import attributes_of, authorize, check_escalation
+from reprieve.cluster.mini.rest.authorization import attributes_of, authorize
+from reprieve.cluster.mini.rest.escalation import check_escalation
 from reprieve.cluster.mini.rest.field_validation import validated
 from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
 from reprieve.cluster.mini.rest.patches import APPLY

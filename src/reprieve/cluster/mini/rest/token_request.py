@@ -1,8 +1,11 @@
 """TokenRequest: a bearer token for a ServiceAccount, with an expiry."""
 
 from reprieve.cluster.api.timestamps import stamp
+from reprieve.cluster.api.values import texts
+from reprieve.cluster.mini.auth.authentication import AUDIENCES
 from reprieve.cluster.mini.errors import ApiError, invalid
 from reprieve.cluster.mini.kinds import peek
+from reprieve.cluster.mini.rest.field_validation import check_types
 from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
 from reprieve.cluster.mini.rest.request_bodies import read_object
 from reprieve.cluster.mini.rest.url_matching import check_type
@@ -16,6 +19,7 @@ def create_token(call: ApiCall) -> ApiResponse:
     account = call.api.store.get(call.place.key)
     body = read_object(call.request)
     check_type(body, _TOKEN_REQUEST, "TokenRequest")
+    check_types(_TOKEN_REQUEST, "TokenRequest", body)
     spec = peek(body, "spec")
     seconds = spec.get("expirationSeconds", _USUAL)
     if not isinstance(seconds, int) or isinstance(seconds, bool) or not _SHORTEST <= seconds <= _LONGEST:
@@ -25,7 +29,9 @@ def create_token(call: ApiCall) -> ApiResponse:
             422, "Invalid", "TokenRequest is invalid: spec.boundObjectRef: not supported by the mini cluster"
         )
     until = call.api.clock() + seconds
-    token = call.api.issuer.account_token(account.key, account.uid, until, list(spec.get("audiences") or ()))
+    audiences = list(texts(spec, "audiences")) or list(AUDIENCES)
+    token = call.api.issuer.account_token(account.key, account.uid, until, audiences)
     status = {"token": token, "expirationTimestamp": stamp(until)}
     head = {"kind": "TokenRequest", "apiVersion": _TOKEN_REQUEST, "metadata": peek(body, "metadata")}
-    return answer({**head, "spec": {**spec, "expirationSeconds": seconds}, "status": status}, 201)
+    said = {**spec, "audiences": audiences, "expirationSeconds": seconds}
+    return answer({**head, "spec": said, "status": status}, 201)

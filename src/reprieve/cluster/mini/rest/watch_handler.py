@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from itertools import islice
 
 import msgspec
 
@@ -18,7 +17,10 @@ from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 
-_CHUNK = 500  # events, so that a watcher far behind does not get one huge write
+# What is taken from the log and made for a client at once: one that does not read keeps no more in memory.
+_POLLED_EVENTS = 100
+_CHUNK_EVENTS = 500
+_CHUNK_BYTES = 128 * 1024
 _LONGEST = 3600.0
 _BOOKMARK_EVERY = 60.0
 
@@ -91,7 +93,7 @@ async def _events(
             yield serializer.bookmark(since, ends_initial_events=True)
         next_bookmark = time() + _BOOKMARK_EVERY if options.bookmarks else ends
         while True:
-            for chunk in _chunks(lines.changed(watch.poll())):
+            for chunk in _chunks(lines.changed(watch.poll(_POLLED_EVENTS))):
                 yield chunk
             await watch.wait(max(0.0, min(next_bookmark, ends) - time()))
             if options.bookmarks and time() >= min(next_bookmark, ends):
@@ -136,6 +138,13 @@ class _Lines:
 
 
 def _chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
-    rest = iter(lines)
-    while chunk := b"".join(islice(rest, _CHUNK)):
-        yield chunk
+    chunk: list[bytes] = []
+    size = 0
+    for line in lines:
+        chunk.append(line)
+        size += len(line)
+        if len(chunk) >= _CHUNK_EVENTS or size >= _CHUNK_BYTES:
+            yield b"".join(chunk)
+            chunk, size = [], 0
+    if chunk:
+        yield b"".join(chunk)

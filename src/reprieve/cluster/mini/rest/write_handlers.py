@@ -9,8 +9,8 @@ from reprieve.cluster.mini.metadata import metadata_of
 from reprieve.cluster.mini.namespace_controller import SYSTEM_NAMESPACES
 from reprieve.cluster.mini.rest.api_context import ApiContext
 from reprieve.cluster.mini.rest.api_status import subject_of, success
-from reprieve.cluster.mini.rest.authorization import check_escalation
 from reprieve.cluster.mini.rest.delete_options import DeleteOptions, delete_options_of
+from reprieve.cluster.mini.rest.escalation import check_escalation
 from reprieve.cluster.mini.rest.field_manager import FieldManager
 from reprieve.cluster.mini.rest.field_validation import ValidatedBody, validated, validated_patch
 from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, answer
@@ -106,7 +106,7 @@ def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Sto
     before = parsed(stored)
     old = to_version(place.kind, place.api_version, before)
     new = with_namespace(place, change(old))
-    check_escalation(api.authorizer, call.request.user, place, new)
+    check_escalation(api.authorizer, call.request.user, place, new, old)
     meta = metadata_of(new)
     uid = meta.get("uid") or ""
     if call.request.method == "PATCH" and uid not in ("", stored.uid):

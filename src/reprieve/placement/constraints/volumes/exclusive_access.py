@@ -13,7 +13,7 @@ from reprieve.placement.reasons import Code, Reason, Rejection
 def exclusive(ask: Ask) -> Iterator[Rejection]:
     shape, view = ask.shape, ask.view
     for disk in shape.disks:
-        nodes = _homes(ask, view.pods.disks.rows_where(disk.conflicts_with))
+        nodes = _homes(ask, view.pods.holders().of_disk(disk))
         if nodes.size:
             taken = np.zeros(len(view.nodes), np.bool_)
             taken[nodes] = True

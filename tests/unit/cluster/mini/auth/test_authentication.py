@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.cluster.mini.auth.authentication import ADMIN, AUTHENTICATED, TokenIssuer, UserInfo
+from reprieve.cluster.mini.auth.authentication import ADMIN, AUDIENCES, AUTHENTICATED, TokenIssuer, UserInfo
 from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Key
 from tests.unit.cluster.mini.scene import HandClock
@@ -27,7 +27,7 @@ def test_a_token_names_its_user(store: Store) -> None:
     assert ISSUER.user_of(token, store, 1e12) == UserInfo("alice", ("dev", AUTHENTICATED))
 
 
-@pytest.mark.parametrize("token", ["", "x", "a.b.c", "ä", "a secret2"])
+@pytest.mark.parametrize("token", ["", "x", "a.b.c", "ä", "a secret2", "\udcff\udcfe", "\ud800.x"])
 def test_foreign_tokens_are_refused(store: Store, token: str) -> None:
     assert ISSUER.user_of(token, store, 0) is None
     assert ISSUER.user_of(TokenIssuer("another").token_of(ADMIN), store, 0) is None
@@ -47,6 +47,16 @@ def test_an_account_s_token_ends_with_its_time(store: Store) -> None:
     assert user.name == "system:serviceaccount:team:robot"
     assert "system:serviceaccounts:team" in user.groups
     assert ISSUER.user_of(token, store, 100) is None
+
+
+def test_a_token_is_for_its_audience(store: Store) -> None:
+    uid = store.get(ROBOT).uid
+    token = ISSUER.account_token(ROBOT, uid, 100, ["vault"])
+    assert ISSUER.user_of(token, store, 0) is None
+    known = ISSUER.verified(token, store, 0)
+    assert known is not None
+    assert known.audiences == ("vault",)
+    assert ISSUER.user_of(ISSUER.account_token(ROBOT, uid, 100, ["vault", *AUDIENCES]), store, 0) is not None
 
 
 def test_an_account_s_token_ends_with_the_account(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
 from tests.unit.cluster.mini.scene import Scene, node, pod, pod_key
@@ -43,6 +44,27 @@ def test_a_template_becomes_a_group(scene: Scene) -> None:
     }
     assert group["metadata"]["finalizers"] == [PROTECTION]
     assert group["metadata"]["ownerReferences"][0]["uid"] == scene.read(WORKLOAD)["metadata"]["uid"]
+
+
+def test_a_group_that_cannot_be_created_is_reported_once(scene: Scene) -> None:
+    scene.add(workload(priorityClassName="none"))
+    scene.pass_time(60)
+    (event,) = [e for e in scene.all("events") if e["reason"] == "FailedCreate"]
+    assert event["involvedObject"]["kind"] == "Workload"
+    assert event["message"] == (
+        "Error creating PodGroup job-workers: there is no PriorityClass with the name none"
+    )
+    scene.add({"kind": "PriorityClass", "metadata": {"name": "none"}, "value": 5})
+    scene.pass_time(60)
+    assert scene.read(GROUP)["spec"]["priority"] == 5
+
+
+def test_a_class_that_never_preempts_gives_a_group() -> None:
+    scene = Scene(features=ALL_FEATURES)
+    quiet = {"kind": "PriorityClass", "metadata": {"name": "quiet"}, "value": 5, "preemptionPolicy": "Never"}
+    scene.add(quiet, workload(priorityClassName="quiet"))
+    scene.pass_time(1)
+    assert scene.read(GROUP)["spec"]["preemptionPolicy"] == "Never"
 
 
 def test_an_older_workload_is_understood(scene: Scene) -> None:

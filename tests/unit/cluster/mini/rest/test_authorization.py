@@ -4,62 +4,38 @@ from collections.abc import Mapping
 
 import pytest
 
-from reprieve.cluster.mini.auth.authentication import ADMIN, AUTHENTICATED, TokenIssuer, UserInfo
-from reprieve.cluster.mini.auth.authorizer import GROUP
-from reprieve.cluster.mini.bootstrap import standard_objects
-from reprieve.cluster.mini.controllers import ControllerManager
+from reprieve.cluster.mini.auth.authentication import ADMIN, AUDIENCES, AUTHENTICATED
+from reprieve.cluster.mini.auth.roles import GROUP
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.kinds import BY_NAME
-from reprieve.cluster.mini.rest.http_messages import ApiResponse
 from reprieve.model.json import Json
 from tests.unit.cluster.mini.rest.api_client import MAPS, NODES, PODS, SECRET, ApiClient, said
+from tests.unit.cluster.mini.rest.limited_user import (
+    ALICE,
+    BINDINGS,
+    CLUSTER_BINDINGS,
+    CLUSTER_ROLES,
+    ROLES,
+    aggregate_roles,
+    alice_s_client,
+    binding,
+    grant,
+    refused,
+    rule,
+)
 
-ALICE = UserInfo("alice", ("dev", AUTHENTICATED))
-ROLES = f"/apis/{GROUP}/v1/namespaces/default/roles"
-BINDINGS = f"/apis/{GROUP}/v1/namespaces/default/rolebindings"
-CLUSTER_BINDINGS = f"/apis/{GROUP}/v1/clusterrolebindings"
 OLDER_BINDINGS = "/api/v1/namespaces/default/bindings"
 REVIEWS = "/apis/authorization.k8s.io/v1"
+TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+TOKENS = "/api/v1/namespaces/default/serviceaccounts/default/token"
+READ = rule("get", "pods")
+PATHS, SELECTORS = "rules[0].nonResourceURLs[0]", "aggregationRule.clusterRoleSelectors"
+WRONG = {"matchLabels": {"a b": "c"}}
+HOMELESS = {"kind": "ServiceAccount", "name": "x"}
 
 
 @pytest.fixture
 def client() -> ApiClient:
-    """A client as the user alice, without any rights."""
-    client = ApiClient()
-    for body in standard_objects():
-        client.store.create(BY_NAME[body["kind"]].resource, body)
-    put_together(client)
-    client.user = ALICE
-    return client
-
-
-def put_together(client: ApiClient) -> None:
-    """Roles are made from others that are made from others."""
-    controllers = ControllerManager(client.store, client.clock)
-    for _ in range(8):
-        controllers.step()
-        client.clock.now += 1
-
-
-HOMELESS = {"kind": "ServiceAccount", "name": "x"}
-
-
-def binding(role: str, kind: str = "ClusterRole", name: str = "b", subject: Json | None = None) -> Json:
-    return {
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": GROUP, "kind": kind, "name": role},
-        "subjects": [subject or {"kind": "User", "apiGroup": GROUP, "name": "alice"}],
-    }
-
-
-def grant(client: ApiClient, path: str, body: Json) -> None:
-    client.user, before = ADMIN, client.user
-    client.post(path, body)
-    client.user = before
-
-
-def refused(answer: ApiResponse) -> str:
-    return str(said(answer, 403)["message"])
+    return alice_s_client()
 
 
 # --- reading and writing -------------------------------------------------------------------------
@@ -130,39 +106,10 @@ def test_a_role_that_is_put_together_grows_with_its_parts(client: ApiClient) -> 
     rule = {"verbs": ["get"], "apiGroups": ["x.dev"], "resources": ["things"]}
     part = {"metadata": {"name": "p", "labels": {label: "true"}}, "rules": [rule]}
     grant(client, f"/apis/{GROUP}/v1/clusterroles", part)
-    put_together(client)
+    aggregate_roles(client)
     client.user = ADMIN
     for role in ("view", "edit", "admin"):
         assert rule in client.get(f"/apis/{GROUP}/v1/clusterroles/{role}")["rules"]
-
-
-# --- privilege escalation ------------------------------------------------------------------------
-
-
-def test_a_role_cannot_grant_rights_that_its_author_lacks(client: ApiClient) -> None:
-    grant(client, BINDINGS, binding("admin"))
-    client.post(BINDINGS, binding("edit", name="c", subject={"kind": "User", "name": "bob"}))
-    message = refused(client.ask("POST", BINDINGS, binding("cluster-admin", name="d")))
-    assert "it grants rights that the user does not have: * *.*" in message
-    rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]}
-    role = {"metadata": {"name": "r"}, "rules": [rule]}
-    assert "rights that the user does not have: get nodes" in refused(client.ask("POST", ROLES, role))
-    grant(client, ROLES, role)
-    assert refused(client.ask("PUT", f"{ROLES}/r", {**role, "rules": [rule, {**rule, "verbs": ["list"]}]}))
-
-
-def test_the_verb_escalate_allows_escalation(client: ApiClient) -> None:
-    rule = {"verbs": ["escalate", "create"], "apiGroups": [GROUP], "resources": ["roles"]}
-    grant(client, ROLES, {"metadata": {"name": "r"}, "rules": [rule]})
-    grant(client, BINDINGS, binding("r", "Role"))
-    client.post(ROLES, {"metadata": {"name": "s"}, "rules": [{**rule, "verbs": ["*"]}]})
-
-
-def test_a_binding_stays_with_its_role(client: ApiClient) -> None:
-    client.user = ADMIN
-    made = client.post(BINDINGS, binding("view"))
-    answer = client.ask("PUT", f"{BINDINGS}/b", {**made, "roleRef": {**made["roleRef"], "name": "edit"}})
-    assert "roleRef" in said(answer, 422)["message"]
 
 
 # --- questions -----------------------------------------------------------------------------------
@@ -234,6 +181,44 @@ def test_a_token_for_a_service_account(client: ApiClient) -> None:
     said(client.ask("POST", path, {"spec": {"expirationSeconds": 5}}), 422)
 
 
+def reviewed(client: ApiClient, token: str, *audiences: str) -> Json:
+    spec = {"token": token, **({"audiences": list(audiences)} if audiences else {})}
+    status: Json = client.post(TOKEN_REVIEWS, {"spec": spec})["status"]
+    return status
+
+
+def test_a_token_is_for_its_audience(client: ApiClient) -> None:
+    client.user = ADMIN
+    made = client.post(TOKENS, {"spec": {"audiences": ["vault", "ci"]}})
+    token = made["status"]["token"]
+    with pytest.raises(ApiError, match="Unauthorized"):
+        client.front.authenticate("/", {"Authorization": f"Bearer {token}"})
+    assert "it is for vault, ci" in reviewed(client, token)["error"]
+    assert not reviewed(client, token, "other")["authenticated"]
+    status = reviewed(client, token, "other", "vault")
+    assert (status["authenticated"], status["audiences"]) == (True, ["vault"])
+
+
+def test_without_an_audience_a_token_is_for_the_api_server(client: ApiClient) -> None:
+    client.user = ADMIN
+    made = client.post(TOKENS, {})
+    assert made["spec"]["audiences"] == list(AUDIENCES)
+    token = made["status"]["token"]
+    assert client.front.authenticate("/", {"Authorization": f"Bearer {token}"}).name.endswith(":default")
+    assert reviewed(client, token)["audiences"] == list(AUDIENCES)
+    assert not reviewed(client, token, "vault")["authenticated"]
+    assert not reviewed(client, SECRET, "vault")["authenticated"]
+    assert reviewed(client, SECRET, *AUDIENCES)["user"]["username"] == "reprieve-admin"
+
+
+@pytest.mark.parametrize("path", [TOKENS, TOKEN_REVIEWS])
+@pytest.mark.parametrize("audiences", [5, "x", {}, [5], [["x"]]])
+def test_audiences_are_a_list_of_strings(client: ApiClient, path: str, audiences: object) -> None:
+    client.user = ADMIN
+    body = {"spec": {"token": SECRET, "audiences": audiences}}
+    assert "audiences" in said(client.ask("POST", path, body), 400)["message"]
+
+
 def test_a_service_account_has_what_it_is_bound_to(client: ApiClient) -> None:
     account = {"kind": "ServiceAccount", "name": "default", "namespace": "default"}
     grant(client, BINDINGS, binding("view", subject=account))
@@ -253,18 +238,6 @@ def test_strangers_are_sent_away(client: ApiClient) -> None:
             client.front.authenticate("/api", {"Authorization": header})
         assert error.value.status == 401
     assert client.front.authenticate("/version", {}).name == "system:anonymous"
-
-
-def test_in_the_name_of_others(client: ApiClient) -> None:
-    headers = {"Authorization": f"Bearer {SECRET}", "Impersonate-User": "alice", "Impersonate-Group": "a, b"}
-    assert client.front.authenticate("/", headers) == UserInfo("alice", ("a", "b", AUTHENTICATED))
-    account = {**headers, "Impersonate-User": "system:serviceaccount:ns:sa", "Impersonate-Group": ""}
-    assert "system:serviceaccounts:ns" in client.front.authenticate("/", account).groups
-    token = TokenIssuer(SECRET).token_of(ALICE)
-    with pytest.raises(ApiError, match='User "alice" cannot impersonate resource "users"'):
-        client.front.authenticate(
-            "/", {**headers, "Authorization": f"Bearer {token}", "Impersonate-User": "bob"}
-        )
 
 
 # --- mistakes ------------------------------------------------------------------------------------
@@ -288,6 +261,21 @@ def test_the_group_of_a_role_and_of_people_goes_without_saying(client: ApiClient
         (ROLES, {"rules": [{"apiGroups": [""], "resources": ["pods"]}]}, "rules[0].verbs"),
         (ROLES, {"rules": [{"verbs": ["get"], "resources": ["pods"]}]}, "rules[0].apiGroups"),
         (ROLES, {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]}, "rules[0].nonResourceURLs"),
+        (ROLES, {"rules": [None]}, "rules[0].verbs"),
+        (CLUSTER_ROLES, {"rules": [{**READ, "resourceNames": [None]}]}, "rules[0].resourceNames[0]"),
+        (CLUSTER_ROLES, {"rules": [{**READ, "verbs": ["get", None]}]}, "rules[0].verbs[1]"),
+        (CLUSTER_ROLES, {"rules": [{**READ, "apiGroups": [None]}]}, "rules[0].apiGroups[0]"),
+        (CLUSTER_ROLES, {"rules": [{**READ, "resources": [None]}]}, "rules[0].resources[0]"),
+        (CLUSTER_ROLES, {"rules": [{"verbs": ["get"], "nonResourceURLs": [None]}]}, PATHS),
+        (CLUSTER_ROLES, {"rules": [{**READ, "nonResourceURLs": ["/x"]}]}, "rules[0].nonResourceURLs"),
+        (CLUSTER_ROLES, {"aggregationRule": {}}, SELECTORS),
+        (CLUSTER_ROLES, {"aggregationRule": {"clusterRoleSelectors": [None]}}, f"{SELECTORS}[0]"),
+        (
+            CLUSTER_ROLES,
+            {"aggregationRule": {"clusterRoleSelectors": [WRONG]}},
+            f"{SELECTORS}[0].matchLabels",
+        ),
+        (BINDINGS, binding("r", subject={**HOMELESS, "name": "a:b"}), "subjects[0].name"),
         (BINDINGS, {"roleRef": {"apiGroup": "x", "kind": "Role", "name": "r"}}, "roleRef.apiGroup"),
         (BINDINGS, {"roleRef": {"apiGroup": GROUP, "kind": "Pod", "name": "r"}}, "roleRef.kind"),
         (CLUSTER_BINDINGS, {"roleRef": {"apiGroup": GROUP, "kind": "Role", "name": "r"}}, "roleRef.kind"),

@@ -85,6 +85,67 @@ def test_an_unsupported_rule_causes_a_warning(client: ApiClient) -> None:
 
 
 @pytest.mark.parametrize(
+    "rule",
+    ["has(" * 1200, "9" * 4900 + " > 1", "(" * 99 + "true" + ")" * 99],
+    ids=["has", "digits", "brackets"],
+)
+def test_a_rule_beyond_the_limits_of_the_parser_is_refused(client: ApiClient, rule: str) -> None:
+    status, _, told = client.refused("POST", DEFINITIONS, _ruled({"rule": rule}))
+    assert (status, "must be a rule within the limits of the parser" in told) == (422, True)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "!" * 4900 + "true",
+        "1" + "+1" * 2000 + " == 2001",
+        "self" + ".a" * 2000 + " == 1 || true",
+        "size(self, self) == 2",
+        "self.code.split('') == ['a', 'b']",
+    ],
+    ids=lambda rule: rule[:12],
+)
+def test_an_unusual_rule_is_followed_or_warned_of(client: ApiClient, rule: str) -> None:
+    answer = client.ask("POST", DEFINITIONS, _ruled({"rule": rule}))
+    assert (answer.status, "Warning" in answer.headers) == (201, "size(" in rule)
+    client.post(QUEUES, _queue(code="ab"))
+
+
+@pytest.mark.parametrize(
+    "step", ["[self].all(x, {})", "[[self]].all(x, has({}.size) || true)", "({} ? 1 : 2) == 1"]
+)
+def test_the_deepest_rule_in_the_deepest_schema(client: ApiClient, step: str) -> None:
+    """Parser and evaluation recurse on top of whatever goes through the schema and the object."""
+    rule = "true"
+    for _ in range(18):
+        rule = step.format(rule)
+    schema: Json = {"type": "string", "pattern": "(" * 50 + "a" + ")" * 50}
+    value: object = "a"
+    for _ in range(42):
+        schema = {"type": "object", "properties": {"a": schema}, "x-kubernetes-validations": [{"rule": rule}]}
+        value = {"a": value}
+    body = _ruled()
+    body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = schema
+    answer = client.ask("POST", DEFINITIONS, body)
+    assert answer.status == 201, answer.body
+    client.post(QUEUES, {"metadata": {"name": "q"}, "spec": value})
+
+
+def test_rules_that_cost_too_much_refuse_the_object(client: ApiClient) -> None:
+    nested = "self.users.all(a, self.users.all(b, self.users.all(c, self.users.all(d, a + b + c + d != ''))))"
+    body = _ruled({"rule": nested})
+    body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["users"] = {
+        "type": "array",
+        "items": {"type": "string"},
+    }
+    client.post(DEFINITIONS, body)
+    client.post(QUEUES, _queue(users=["a", "b"]))
+    many = {**_queue(users=[str(i) for i in range(100)]), "metadata": {"name": "many"}}
+    status, _, told = client.refused("POST", QUEUES, many)
+    assert (status, "exceeds the cost budget of 100000 steps" in told) == (422, True)
+
+
+@pytest.mark.parametrize(
     "change",
     [{"priority": 7}, {"disruptionMode": {"all": {}}}, {"schedulingPolicy": {"gang": None, "basic": {}}}],
 )

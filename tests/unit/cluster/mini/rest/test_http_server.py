@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,8 @@ import yaml
 
 from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, new_certificate
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.rest.api_server import ApiServer
+from reprieve.cluster.mini.rest.http_messages import ApiRequest, Stream
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress, serve
 from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
 from reprieve.runtime.virtual_time import clock, run
@@ -212,6 +215,121 @@ def test_what_is_no_http_is_turned_away(noise: bytes, caplog: pytest.LogCaptureF
 
     run(main())
     assert not caplog.records
+
+
+# --- clients that stop in the middle ---------------------------------------------------------------
+
+HEAD = f"{MAPS} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {TOKEN}\r\n".encode()
+
+
+@asynccontextmanager
+async def connected(
+    server: HttpServer, sent: bytes, small: bool = True
+) -> AsyncIterator[asyncio.StreamReader]:
+    """``small``: the system keeps few bytes for a client that does not read."""
+    own = socket.socket()
+    if small:
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    own.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(own, ("127.0.0.1", server.port))
+    reader, writer = await asyncio.open_connection(sock=own, limit=16 * 1024)
+    writer.write(sent)
+    try:
+        yield reader
+    finally:
+        writer.close()
+
+
+def fill(cluster: MiniCluster) -> None:
+    """More than the system keeps for a connection on this machine."""
+    cluster.apply([config_map(f"m{i}", x="x" * 500_000) for i in range(40)])
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /version HTTP/1.1\r\nHost: a\r\nAccept: appl"])
+def test_half_a_head_is_waited_for_a_limited_time(sent: bytes) -> None:
+    async def main() -> float:
+        async with served() as (server, _), connected(server, sent) as reader:
+            began = clock()
+            assert await reader.read() == b""
+            return clock() - began
+
+    assert run(main()) <= 90
+
+
+def test_half_a_second_head_is_waited_for_a_limited_time() -> None:
+    async def main() -> float:
+        sent = b"GET /version HTTP/1.1\r\nHost: a\r\n\r\nGET /ver"
+        async with served() as (server, _), connected(server, sent) as reader:
+            began = clock()
+            assert (await reader.read()).startswith(b"HTTP/1.1 200")
+            return clock() - began
+
+    assert run(main()) <= 90
+
+
+def test_half_a_body_is_waited_for_a_limited_time() -> None:
+    async def main() -> float:
+        sent = b"POST " + HEAD + b"Content-Length: 100\r\n\r\n{"
+        async with served() as (server, cluster), connected(server, sent) as reader:
+            began = clock()
+            head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 408")
+            assert "not sent within 60 s" in json.loads(body)["message"]
+            assert cluster.store.version == 0
+            return clock() - began
+
+    assert run(main()) <= 80
+
+
+@pytest.mark.parametrize("query", [b"", b"?watch=true"], ids=["list", "watch"])
+def test_a_response_that_is_not_read_is_ended(query: bytes) -> None:
+    """Each of 600 unread watches took 1.5 MB, for ever."""
+
+    async def main() -> None:
+        async with served() as (server, cluster):
+            fill(cluster)
+            head = HEAD.replace(b" ", query + b" ", 1)
+            async with connected(server, b"GET " + head + b"\r\n") as reader:
+                await asyncio.sleep(100)
+                assert not server._streams
+                with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+                    await reader.readexactly(15_000_000)
+
+    run(main())
+
+
+@pytest.mark.parametrize("query", [b"", b"?watch=true&timeoutSeconds=3000"], ids=["list", "watch"])
+def test_a_client_that_reads_slowly_gets_everything(query: bytes) -> None:
+    async def main() -> int:
+        async with served() as (server, cluster):
+            fill(cluster)
+            head = HEAD.replace(b" ", query + b" ", 1)
+            got = 0
+            async with connected(
+                server, b"GET " + head + b"Connection: close\r\n\r\n", small=False
+            ) as reader:
+                while chunk := await reader.read(400_000):
+                    got += len(chunk)
+                    await asyncio.sleep(len(chunk) / 200_000)
+            return got
+
+    assert run(main()) > 20_000_000
+
+
+def test_a_watch_is_sent_in_small_pieces() -> None:
+    """The transport keeps one piece for a client that does not read."""
+
+    async def main() -> None:
+        cluster = MiniCluster(clock)
+        cluster.apply([config_map(f"m{i}", x="x" * 10_000) for i in range(100)])
+        request = ApiRequest("GET", MAPS, {"watch": "true", "timeoutSeconds": "1"})
+        stream = ApiServer(cluster.store, clock).answer(request)
+        assert isinstance(stream, Stream)
+        sizes = [len(chunk) async for chunk in stream.chunks]
+        assert sum(sizes) > 1_000_000
+        assert max(sizes) < 150_000
+
+    run(main())
 
 
 def test_a_mistake_of_ours_is_a_status_too(caplog: pytest.LogCaptureFixture) -> None:

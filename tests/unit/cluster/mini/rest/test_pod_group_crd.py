@@ -7,6 +7,7 @@ import yaml
 
 from reprieve.cluster.api.codec import Decoded, decode
 from reprieve.model.objects import PodGroup
+from reprieve.model.scheduled_times import RUN_STARTED
 from tests.architecture.source import ROOT
 from tests.unit.cluster.mini.rest.api_client import ApiClient
 from tests.unit.cluster.mini.rest.custom_resource import DEFINITIONS
@@ -83,10 +84,11 @@ def test_a_class_without_its_priority_is_refused_by_servers_that_know_such_rules
     assert "!has(self.priorityClassName) || has(self.priority)" in rules
 
 
-def test_its_conditions_are_written_by_the_scheduler(defined: ApiClient) -> None:
+@pytest.mark.parametrize("type_", ["PodGroupInitiallyScheduled", RUN_STARTED])
+def test_its_conditions_are_written_by_the_scheduler(defined: ApiClient, type_: str) -> None:
     defined.post(GROUPS, group(**WHOLE))
     condition = {
-        "type": "PodGroupInitiallyScheduled",
+        "type": type_,
         "status": "True",
         "reason": "Scheduled",
         "message": "",

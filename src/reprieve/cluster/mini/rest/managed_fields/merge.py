@@ -1,5 +1,6 @@
 """Merging an applied value into an object, removing fields, and comparing two values."""
 
+from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,15 +25,15 @@ def _merged_list(there: list[Any], applied: list[Any], shape: KeyedList | ValueS
     before = _by_step(there, shape)
     new = _by_step(applied, shape)
     result: list[Any] = []
-    left = list(there)
+    left = deque(there)
     for step, item in new.items():
         if step in before:
             while left and step_of(shape, left[0]) != step:
-                passed = left.pop(0)
+                passed = left.popleft()
                 if step_of(shape, passed) not in new:
                     result.append(passed)
             if left:
-                left.pop(0)
+                left.popleft()
             result.append(merged(before[step], item, shape.item) if isinstance(shape, KeyedList) else item)
         else:
             result.append(item)

@@ -6,7 +6,7 @@ The apply patch depends on field ownership and is in `server_side_apply`.
 from collections.abc import Callable, Mapping
 
 from reprieve.cluster.mini.kinds import ResourceKind
-from reprieve.cluster.mini.rest.nesting_limit import check_depth
+from reprieve.cluster.mini.rest.nesting_limit import check_depth, too_deep
 from reprieve.cluster.mini.rest.patches.json_patch import apply_operations
 from reprieve.cluster.mini.rest.patches.merge_patch import merge
 from reprieve.cluster.mini.rest.patches.strategic_merge import merge_strategically
@@ -33,7 +33,10 @@ def change_of(kind: ResourceKind, media: str, body: bytes) -> Change:
     change = PATCHES[media](kind, from_json(body))
 
     def checked(old: Json) -> Json:
-        new = change(old)
+        try:
+            new = change(old)
+        except RecursionError as error:  # operations can nest values deeper than any body may be
+            raise too_deep() from error
         check_depth(new)
         return new
 

@@ -15,6 +15,7 @@ from reprieve.model.json import Json
 
 _MOST_OPERATIONS = 10_000
 _MOST_COPIED = 3 * 1024 * 1024  # bytes: copies of copies double each time
+_MOST_TOUCHED = 20_000_000  # entries of the containers on the paths to all changes
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 JsonValue = Any
@@ -28,13 +29,16 @@ def apply_operations(value: JsonValue, patch: object) -> JsonValue:
         raise bad_request(
             f"The allowed maximum operations in a JSON patch is {_MOST_OPERATIONS}, got {len(patch)}"
         )
-    copied = 0
+    copied = touched = 0
     for number, operation in enumerate(patch):
         if not isinstance(operation, dict):
             raise bad_request(f"operation {number} of the JSON patch must be an object")
         copied += _size_of_copy(value, operation, number)
         if copied > _MOST_COPIED:
             raise _unfit(number, f"all copies together exceed {_MOST_COPIED} bytes")
+        touched += _entries_on_the_way(value, operation, number)
+        if touched > _MOST_TOUCHED:
+            raise _unfit(number, f"all changes together touch more than {_MOST_TOUCHED} entries")
         value = _apply(value, operation, number)
     return value
 
@@ -43,6 +47,20 @@ def _size_of_copy(value: JsonValue, operation: Json, number: int) -> int:
     if operation.get("op") != "copy":
         return 0
     return len(msgspec.json.encode(_at(value, _pointer(operation, "from", number), number)))
+
+
+def _entries_on_the_way(value: JsonValue, operation: Json, number: int) -> int:
+    """What a change copies: it leaves the original as it is."""
+    entries = 0
+    for step in _path(operation, number):
+        if not isinstance(value, dict | list):
+            break
+        entries += len(value)
+        if isinstance(value, dict):
+            value = value.get(step)
+        else:
+            value = value[int(step)] if _INDEX.fullmatch(step) and int(step) < len(value) else None
+    return entries
 
 
 def _apply(value: JsonValue, operation: Json, number: int) -> JsonValue:

@@ -4,6 +4,7 @@ A patch may carry directives: ``$patch`` (replace, delete, merge), ``$retainKeys
 and ``$deleteFromPrimitiveList/list``. None of them is ever stored.
 """
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -141,7 +142,8 @@ def _retained(old: Json, names: object) -> Json:
         return dict(old)
     if not isinstance(names, list):
         raise bad_request(f"{_RETAIN} must be a list")
-    return {name: value for name, value in old.items() if name in names}
+    wanted = {name for name in names if isinstance(name, str)}
+    return {name: value for name, value in old.items() if name in wanted}
 
 
 def _order_of(patch: Json, name: str) -> list[Any]:
@@ -157,12 +159,12 @@ def _ordered(merged: dict[bytes, Any], old: dict[bytes, Any], order: list[Any], 
         return list(merged.values())
     wanted = _tagged(order, key)
     places = {tag: i for i, tag in enumerate(old)}
-    others = [tag for tag in merged if tag not in wanted]
+    others = deque(tag for tag in merged if tag not in wanted)
     result: list[bytes] = []
     for tag in wanted:
         if tag in merged:
             while others and places.get(others[0], 0) < places.get(tag, -1):
-                result.append(others.pop(0))
+                result.append(others.popleft())
             result.append(tag)
     return [merged[tag] for tag in (*result, *others)]
 

@@ -1,0 +1,196 @@
+"""The arguments of Reprieve under `pluginConfig`, and their presets.
+
+Defines the choices and their defaults; the code behind a choice is not known here.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from reprieve.config.decoding import (
+    ConfigError,
+    NonEmpty,
+    NonNegative,
+    Positive,
+    did_you_mean,
+    read,
+    shown,
+)
+from reprieve.model.objects import Record
+
+API_VERSION = "reprieve.dev/v1alpha1"
+
+
+class Preset(StrEnum):
+    """The defaults of the other arguments."""
+
+    REPRIEVE = "Reprieve"
+    UPSTREAM = "Upstream"
+
+
+class SearchAlgorithm(StrEnum):
+    """How victims are found."""
+
+    PRIORITY_CEILING = "PriorityCeiling"
+    UPSTREAM = "Upstream"
+    LEAST_DISTURBANCE = "LeastDisturbance"
+
+
+class Budgets(StrEnum):
+    """How evictions are counted against disruption budgets."""
+
+    JOINT = "Joint"
+    UPSTREAM = "Upstream"
+
+
+class RespectBudgets(StrEnum):
+    """Whether a plan may break a disruption budget when nothing else helps."""
+
+    BEST_EFFORT = "BestEffort"
+    ALWAYS = "Always"
+
+
+class GangPreemption(StrEnum):
+    """For how many members of a gang it preempts."""
+
+    MIN_COUNT = "MinCount"
+    ALL = "All"
+
+
+class ResizeAccounting(StrEnum):
+    """How to compute whether a resize fits: as the kubelet does, or as kube-scheduler does."""
+
+    KUBELET = "Kubelet"
+    UPSTREAM = "Upstream"
+
+
+class Divergence(StrEnum):
+    """What happens to pods whose priority differs from their group's."""
+
+    REJECT = "Reject"
+    REPORT = "Report"
+
+
+class BudgetSelectors(StrEnum):
+    """What an empty selector of a PodDisruptionBudget selects: every pod, or (upstream) none."""
+
+    POLICY_V1 = "PolicyV1"
+    UPSTREAM = "Upstream"
+
+
+class CriterionName(StrEnum):
+    """By what plans are compared."""
+
+    BUDGETS_BROKEN = "BudgetsBroken"
+    HIGHEST_PRIORITY = "HighestPriority"
+    PRIORITY_SUM = "PrioritySum"
+    PODS = "Pods"
+    GANGS_BROKEN = "GangsBroken"
+    LATEST_START = "LatestStart"
+    # For search: LeastDisturbance
+    PODS_STOPPED = "PodsStopped"
+    WORKLOADS_ENDED = "WorkloadsEnded"
+    CASCADE = "Cascade"
+    LOST_WORK = "LostWork"
+
+
+RANKING = (
+    CriterionName.BUDGETS_BROKEN,
+    CriterionName.HIGHEST_PRIORITY,
+    CriterionName.PRIORITY_SUM,
+    CriterionName.PODS,
+    CriterionName.GANGS_BROKEN,
+    CriterionName.LATEST_START,
+)
+
+
+class ReprieveArgs(Record, frozen=True):
+    policy: Preset = Preset.REPRIEVE
+    search: SearchAlgorithm = SearchAlgorithm.PRIORITY_CEILING
+    budgets: Budgets = Budgets.JOINT
+    respect_budgets: RespectBudgets = RespectBudgets.BEST_EFFORT
+    gang_preemption: GangPreemption = GangPreemption.MIN_COUNT
+    resize_accounting: ResizeAccounting = ResizeAccounting.KUBELET
+    divergence: Divergence = Divergence.REJECT
+    ranking: tuple[CriterionName, ...] = RANKING
+    placements_tried: Positive = 1
+    disturbance: tuple[CriterionName, ...] = ()
+    planning_effort: NonNegative = 10_000
+    stuck_victim_seconds: Positive = 300
+    preemption_priority_classes: tuple[NonEmpty, ...] = ()
+
+    @property
+    def budget_selectors(self) -> BudgetSelectors:
+        upstream = self.policy is Preset.UPSTREAM
+        return BudgetSelectors.UPSTREAM if upstream else BudgetSelectors.POLICY_V1
+
+
+UPSTREAM = ReprieveArgs(
+    policy=Preset.UPSTREAM,
+    search=SearchAlgorithm.UPSTREAM,
+    budgets=Budgets.UPSTREAM,
+    gang_preemption=GangPreemption.ALL,
+    resize_accounting=ResizeAccounting.UPSTREAM,
+    divergence=Divergence.REJECT,
+    planning_effort=0,
+)
+
+
+def read_reprieve_args(document: object, path: str, errors: list[ConfigError]) -> ReprieveArgs | None:
+    """Arguments in the document win over the preset, and the preset over the defaults."""
+    if not isinstance(document, Mapping):
+        return read(ReprieveArgs, document, path, errors)
+    given = {key: value for key, value in document.items() if value is not None}
+    wrong = {key: found for key in _LISTS if (found := list(_list_errors(key, given, path)))}
+    errors.extend(error for found in wrong.values() for error in found)
+    preset = msgspec.to_builtins(UPSTREAM) if given.get("policy") == Preset.UPSTREAM else {}
+    sound = {key: value for key, value in given.items() if key not in wrong}
+    args = read(ReprieveArgs, {**preset, **sound}, path, errors)
+    return None if wrong else args
+
+
+# --- lists of criteria ---------------------------------------------------------------------------
+
+
+_LISTS = ("ranking", "disturbance")
+_TIE_BREAK = "Name"
+
+
+def _list_errors(key: str, given: Mapping[str, object], path: str) -> Iterator[ConfigError]:
+    """What is wrong with a list of criteria. What is no list of strings is left to ``read``."""
+    names = given.get(key)
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        return
+    mistakes = [
+        (f"{path}.{key}[{i}]", text)
+        for i, name in enumerate(names)
+        if (text := _criterion_error(key, name, names[:i]))
+    ]
+    if key == "ranking" and not mistakes:
+        mistakes = [(f"{path}.{key}", text) for text in (_order_error(names, given),) if text]
+    yield from (ConfigError(path=where, message=text) for where, text in mistakes)
+
+
+def _criterion_error(key: str, name: str, before: Sequence[str]) -> str:
+    """What is wrong with one name in a list; empty if nothing is."""
+    if name == _TIE_BREAK:
+        return "the name always decides last and is not listed: remove it"
+    if name not in list(CriterionName):
+        known = RANKING if key == "ranking" else tuple(CriterionName)
+        hint = did_you_mean(name, CriterionName) or f": expected one of {', '.join(known)}"
+        return f"no criterion is called {shown(name)}{hint}"
+    if name in before:
+        return f"{name} is listed twice"
+    if key == "ranking" and name not in RANKING:
+        return f"{name} belongs to search: LeastDisturbance, which is not available yet"
+    return ""
+
+
+def _order_error(names: Sequence[str], given: Mapping[str, object]) -> str:
+    """What is wrong with an order of criteria that exist; empty if nothing is."""
+    if not names:
+        return "expected at least one criterion; without the key, the default order applies"
+    if given.get("policy") == Preset.UPSTREAM and tuple(names) != RANKING:
+        return "policy: Upstream fixes the order of the criteria: remove the key"
+    return ""

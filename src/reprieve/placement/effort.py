@@ -1,0 +1,41 @@
+"""How much work the searches of one decision may do, counted in placements of one pod that they evaluate.
+
+A count and not a time, so that the same input gives the same decision on any machine. What a search does with
+its share is not known here.
+"""
+
+from dataclasses import dataclass
+
+_PART = 4  # a search may spend one part in so many: it must leave something to those after it
+
+
+@dataclass(slots=True, eq=False)
+class Effort:
+    """Changes while it is spent: all searches for one demand share it."""
+
+    units: int
+    spent: int = 0
+    fell_short: bool = False  # a search ended before it had tried everything
+
+    def share(self) -> "Share":
+        """What the next search may spend of what is left."""
+        return Share(self, -(-(self.units - self.spent) // _PART))
+
+
+@dataclass(slots=True, eq=False)
+class Share:
+    effort: Effort
+    left: int
+    is_spent: bool = False
+
+    def take(self, units: int = 1) -> bool:
+        """Spends so many units, or says that they are not there."""
+        if units > self.left:
+            self.is_spent = self.effort.fell_short = True
+            return False
+        self.left -= units
+        self.effort.spent += units
+        return True
+
+
+NO_EFFORT = Effort(0)  # nothing is searched, and nothing falls short

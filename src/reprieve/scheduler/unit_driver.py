@@ -1,0 +1,207 @@
+"""How a whole unit is finished once its eviction has begun, with or without the plan that began it.
+
+The ledger says which pods are left, see ``ledger.unit_evictions``. Here are the calls that follow: refused
+deletes are sent again, pods that turn out to be members are marked and deleted, and a new leader goes on
+where its predecessor died. Plans are not known here.
+"""
+
+from collections.abc import Iterator
+
+from reprieve.model.effects import Effect, Evict, SetCondition, Target
+from reprieve.model.formatting import listed
+from reprieve.model.groups import GroupKey, group_key
+from reprieve.model.objects import Pod
+from reprieve.model.pods import is_static
+from reprieve.scheduler.handover import is_marked, mark, reported_without_plan, shown_mark
+from reprieve.scheduler.ledger.unit_evictions import DeleteState, UnitPod
+from reprieve.scheduler.state import State
+from reprieve.scheduler.targets import pod_target
+
+
+def begin(state: State, unit: str, text: str, pods: tuple[Target, ...]) -> None:
+    """The deletes of all its pods are sent. ``text``: of their marks."""
+    known = (state.world.pod((pod.namespace, pod.name)) for pod in pods)
+    groups = ((pod, group_key(one.pod)) for pod, one in zip(pods, known, strict=True) if one is not None)
+    state.ledger.unit_evictions.begin(
+        UnitPod(pod, unit, group, text) for pod, group in groups if group is not None
+    )
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+
+def accepted(state: State, pod: Target) -> Iterator[Effect]:
+    """A delete was accepted, or the pod is shown terminating."""
+    one = state.ledger.unit_evictions.of(pod)
+    if one is not None and (one.state is not DeleteState.SENT or one.refusals):
+        state.ledger.unit_evictions.accepted(pod)
+        yield from _named(state, one.group)
+
+
+def answered(state: State, effect: Effect, now: float) -> Iterator[Effect]:
+    """A call was answered that no plan waits for."""
+    one = state.ledger.unit_evictions.of(effect.target)
+    if one is None:
+        return
+    if isinstance(effect, Evict):
+        told = reported_without_plan(one.pod, one.mark)
+        yield from (told,) if told is not None else ()
+    elif one.state is DeleteState.MARKING and _is_its_mark(effect, one):
+        yield from _evicted(state, one, now)
+
+
+def refused(state: State, effect: Effect, error: str, now: float) -> Iterator[Effect]:
+    one = state.ledger.unit_evictions.of(effect.target)
+    if one is not None and (isinstance(effect, Evict) or _is_its_mark(effect, one)):
+        state.ledger.unit_evictions.refused(one.pod, error, now)
+        yield from _named(state, one.group)
+
+
+def must_know(state: State, effect: Effect) -> bool:
+    """Whether a call whose answer was lost is sent again, though no plan waits for it."""
+    one = state.ledger.unit_evictions.of(effect.target)
+    if one is None:
+        return False
+    sent = one.state is DeleteState.SENT and isinstance(effect, Evict) and not _is_leaving(state, one.pod)
+    again = sent or (one.state is DeleteState.MARKING and _is_its_mark(effect, one))
+    if again:
+        state.ledger.victims.stray([effect])
+    return again
+
+
+def _is_its_mark(effect: Effect, one: UnitPod) -> bool:
+    return isinstance(effect, SetCondition) and effect == mark(one.pod, one.mark)
+
+
+def _is_leaving(state: State, pod: Target) -> bool:
+    known = state.world.pod((pod.namespace, pod.name))
+    return known is None or known.pod.metadata.deletion_timestamp is not None
+
+
+# --- what is done --------------------------------------------------------------------------------
+
+
+def tried_again(state: State, now: float) -> Iterator[Effect]:
+    """Sends refused calls again whose time has come."""
+    for one in state.ledger.unit_evictions.due(now):
+        known = state.world.pod((one.pod.namespace, one.pod.name))
+        if known is not None and is_marked(known.pod):
+            yield from _evicted(state, one, now)
+        else:
+            yield from _marked(state, one)
+
+
+def _marked(state: State, one: UnitPod) -> Iterator[Effect]:
+    state.ledger.unit_evictions.marks(one.pod)
+    call = mark(one.pod, one.mark)
+    state.ledger.victims.stray([call])
+    yield call
+
+
+def _evicted(state: State, one: UnitPod, now: float) -> Iterator[Effect]:
+    state.ledger.unit_evictions.sent(one.pod)
+    state.ledger.terminating.begin(one.pod, now)
+    call = Evict(one.pod)
+    if not state.plans.expects(call):
+        state.ledger.victims.stray([call])
+        yield call
+
+
+def joins(state: State, pod: Pod) -> Iterator[Effect]:
+    """A pod is shown with a node for the first time: is it part of a unit that is being evicted?"""
+    units, target = state.ledger.unit_evictions, pod_target(pod)
+    if not len(units) or target in units or not _may_go(state, pod):
+        return
+    unit, group = state.unit_of(group_key(pod)), group_key(pod)
+    if unit is None or group is None or not units.admits(unit, state.is_over):
+        return
+    text = next(units.left(unit)).mark
+    one = UnitPod(target, unit, group, text)
+    units.join(one)
+    yield from _marked(state, one)
+
+
+def _may_go(state: State, pod: Pod) -> bool:
+    meta = pod.metadata
+    there = state.world.has_node(pod.spec.node_name)
+    return there and meta.deletion_timestamp is None and not is_static(meta)
+
+
+def gone(state: State, pod: Target) -> Iterator[Effect]:
+    """A pod is gone, or has no node after all."""
+    one = state.ledger.unit_evictions.gone(pod)
+    if one is None:
+        return
+    if state.ledger.victims.is_stray(Evict(pod)):
+        told = reported_without_plan(pod, one.mark)
+        yield from (told,) if told is not None else ()
+    yield from _named(state, one.group)
+
+
+def _named(state: State, key: GroupKey) -> Iterator[Effect]:
+    """Names the pods on their group that the API server does not let go."""
+    group, unit = state.world.groups.group(key), state.unit_of(key)
+    if group is None or unit is None:
+        return
+    left = [one for one in state.ledger.unit_evictions.left(unit) if one.group == key]
+    refused = sorted((one for one in left if one.is_refused_for_good), key=lambda one: one.pod)
+    text = ""
+    if refused:
+        names = listed([one.pod.name for one in refused])
+        text = f"the eviction of {names} is refused, and tried again: {refused[0].error}"
+    yield from state.reporter.preemption_incomplete(group, text)
+
+
+# --- after a restart -----------------------------------------------------------------------------
+
+
+def resumed(state: State, now: float) -> Iterator[Effect]:
+    """Finishes units that a predecessor began to evict.
+
+    It began if a group has the mark of a decision, and one of its pods the same mark: groups are marked after
+    their pods, and before the first delete. Or if a marked pod of a marked group is terminating: two plans
+    may have shared the unit, so that the marks differ. If the mark of a group names no such pod, it went
+    before.
+    """
+    begun: dict[str, str] = {}
+    for target in sorted(state.ledger.victims.marked):
+        group = state.world.groups.group((target.namespace, target.name)) if target.kind != "Pod" else None
+        unit = state.unit_of((target.namespace, target.name)) if group is not None else None
+        if group is not None and unit is not None:
+            text = shown_mark(group)
+            if any(_was_going(pod, text) for pod in _placed(state, (target.namespace, target.name))):
+                begun.setdefault(unit, text)
+    for unit, text in begun.items():
+        members = [(pod, key) for key in state.groups_of(unit) for pod in _placed(state, key)]
+        if all(_is_committed(state, pod, key) for pod, key in members):
+            yield from _taken_over(state, unit, text, members, now)
+
+
+def _was_going(pod: Pod, text: str) -> bool:
+    shown = shown_mark(pod)
+    return bool(shown) and (shown == text or pod.metadata.deletion_timestamp is not None)
+
+
+def _is_committed(state: State, pod: Pod, key: GroupKey) -> bool:
+    """All groups of a unit are marked before the first delete."""
+    group = state.world.groups.group(key)
+    return not is_marked(pod) or group is None or bool(shown_mark(group))
+
+
+def _taken_over(
+    state: State, unit: str, text: str, members: list[tuple[Pod, GroupKey]], now: float
+) -> Iterator[Effect]:
+    units = state.ledger.unit_evictions
+    units.begin(UnitPod(pod_target(pod), unit, key, text) for pod, key in members if shown_mark(pod))
+    for pod, key in members:
+        one = units.of(pod_target(pod)) or UnitPod(pod_target(pod), unit, key, text)
+        if not shown_mark(pod) and _may_go(state, pod):
+            units.join(one)
+            yield from _marked(state, one)
+        elif is_marked(pod):
+            yield from _evicted(state, one, now)
+
+
+def _placed(state: State, group: GroupKey) -> list[Pod]:
+    found = map(state.world.pod, state.world.groups.members(group))
+    return [one.pod for one in found if one is not None and one.pod.spec.node_name]

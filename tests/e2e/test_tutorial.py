@@ -1,0 +1,63 @@
+"""The tutorial, typed as it stands: every command works, and what the page claims happens."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import ROOT, code_blocks
+from tests.e2e.up import Kubectl, cluster_up
+
+PAGE = ROOT / "docs" / "tutorial" / "first-preemption.md"
+
+
+@pytest.fixture
+def tutorial(home: Path) -> Iterator[Kubectl]:
+    (start,) = (line for line in typed() if " reprieve up" in f" {line.removeprefix('.venv/bin/')}")
+    flags = start.split(" up ")[1].split()
+    with cluster_up(*flags, "--speed", "1") as kubeconfig:
+        yield Kubectl(kubeconfig, home)
+
+
+def typed() -> list[str]:
+    lines = "\n".join(code_blocks(PAGE, "console")).splitlines()
+    return [line.removeprefix("$ ").partition("    #")[0].strip() for line in lines if line.startswith("$ ")]
+
+
+def test_the_tutorial(tutorial: Kubectl, tmp_path: Path) -> None:
+    files = dict(zip(("sweep.yaml", "train.yaml"), code_blocks(PAGE, "yaml"), strict=True))
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    for command in typed():
+        if not command.startswith("kubectl "):
+            continue
+        words = [str(tmp_path / word) if word in files else word for word in command.split()[1:]]
+        output = tutorial(*words)
+        if "sweep.yaml" in command:
+            until(lambda: [pod["status"]["phase"] for pod in pods(tutorial)] == ["Running"] * 4)
+        if "train.yaml" in command:
+            until(lambda: len([pod for pod in pods(tutorial) if is_terminating(pod)]) == 2)
+            until(lambda: running(tutorial) >= {"train-0", "train-1"})
+        if "reason=Preempt" in command:
+            assert "(decision d-" in output
+
+
+def pods(kubectl: Kubectl) -> list[dict[str, dict[str, str]]]:
+    items: list[dict[str, dict[str, str]]] = kubectl.get("pods")["items"]
+    return items
+
+
+def is_terminating(pod: dict[str, dict[str, str]]) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def running(kubectl: Kubectl) -> set[str]:
+    return {pod["metadata"]["name"] for pod in pods(kubectl) if pod["status"]["phase"] == "Running"}
+
+
+def until(holds: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.2)

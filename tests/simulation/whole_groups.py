@@ -1,0 +1,57 @@
+"""Whether groups that go as a whole went as a whole: what their first eviction found is gone at the end."""
+
+from dataclasses import dataclass, field
+
+from reprieve.cluster.mini.kinds import BY_NAME
+from reprieve.cluster.mini.store import Store, parsed
+from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.effects import Target
+from reprieve.model.groups import GroupKey, group_key
+from reprieve.model.json import Json
+from reprieve.model.objects import Pod, runs
+from reprieve.model.pods import is_static
+from tests.simulation.invariants import hold, pods_in
+
+GROUPS = BY_NAME["PodGroup"].resource
+NODES = BY_NAME["Node"].resource
+
+
+@dataclass(slots=True)
+class WholeGroups:
+    """Believes what the API server holds. Kept over restarts of the scheduler."""
+
+    store: Store
+    begun: dict[tuple[GroupKey, str, str], set[str]] = field(default_factory=dict)  # and the uids of its pods
+
+    def evicts(self, victim: Target, group: GroupKey, decision: str) -> None:
+        """A pod of a group that goes as a whole is evicted: who has a node now is to be gone."""
+        found = self.store.find(Key(GROUPS, *group))
+        if found is not None:
+            here = {pod.metadata.uid for pod in self._placed(group) if self._stays(pod)}
+            self.begun.setdefault((group, found.uid, decision), here)
+
+    def check_rest(self) -> None:
+        for (group, uid, decision), pods in self.begun.items():
+            found = self.store.find(Key(GROUPS, *group))
+            if found is None or found.uid != uid:
+                continue
+            left = {p.metadata.name for p in self._placed(group) if p.metadata.uid in pods and self._stays(p)}
+            left -= _named(parsed(found))
+            hold(not left, f"{group[1]} was evicted as a whole for {decision}, and {sorted(left)} run on")
+
+    def _placed(self, group: GroupKey) -> list[Pod]:
+        return [pod for pod in pods_in(self.store) if pod.spec.node_name and group_key(pod) == group]
+
+    def _stays(self, pod: Pod) -> bool:
+        there = self.store.find(Key(NODES, "", pod.spec.node_name)) is not None
+        leaves = pod.metadata.deletion_timestamp is not None
+        return there and runs(pod) and not leaves and not is_static(pod.metadata)
+
+
+def _named(group: Json) -> set[str]:
+    """Those whose eviction was refused for good, as the group says."""
+    conditions = group.get("status", {}).get("conditions", ())
+    texts = [
+        c["message"] for c in conditions if c["type"] == "PreemptionIncomplete" and c["status"] == "True"
+    ]
+    return {word.strip(",") for text in texts for word in text.split()}

@@ -1,0 +1,148 @@
+"""The arguments of Reprieve itself: presets, and what wins over what."""
+
+import pytest
+
+from reprieve.config.reprieve_args import (
+    RANKING,
+    Budgets,
+    BudgetSelectors,
+    Divergence,
+    GangPreemption,
+    Preset,
+    ReprieveArgs,
+    ResizeAccounting,
+    SearchAlgorithm,
+)
+from tests.unit.config import complaints, with_args
+
+
+def test_without_a_word_the_choices_are_reprieves_own() -> None:
+    args = with_args("Reprieve").args.reprieve
+    assert args == ReprieveArgs()
+    assert args.search is SearchAlgorithm.PRIORITY_CEILING
+    assert args.budget_selectors is BudgetSelectors.POLICY_V1
+
+
+def test_one_word_chooses_what_kube_scheduler_does() -> None:
+    args = with_args("Reprieve", policy="Upstream").args.reprieve
+    assert args.policy is Preset.UPSTREAM
+    assert args.search is SearchAlgorithm.UPSTREAM
+    assert args.budgets is Budgets.UPSTREAM
+    assert args.gang_preemption is GangPreemption.ALL
+    assert args.resize_accounting is ResizeAccounting.UPSTREAM
+    assert args.divergence is Divergence.REJECT
+    assert args.budget_selectors is BudgetSelectors.UPSTREAM
+    assert args.planning_effort == 0
+
+
+def test_a_written_key_wins_over_the_preset_and_a_null_does_not() -> None:
+    args = with_args("Reprieve", policy="Upstream", budgets="Joint", search=None).args.reprieve
+    assert args.budgets is Budgets.JOINT
+    assert args.search is SearchAlgorithm.UPSTREAM
+
+
+@pytest.mark.parametrize("order", [("Pods",), RANKING[::-1], RANKING[:-1]])
+def test_the_preset_fixes_the_order_of_the_criteria(order: tuple[str, ...]) -> None:
+    assert complaints(lambda: with_args("Reprieve", policy="Upstream", ranking=[*order])) == [
+        "profiles[0].pluginConfig[0].args.ranking: "
+        "policy: Upstream fixes the order of the criteria: remove the key"
+    ]
+
+
+def test_the_order_that_the_preset_fixes_may_be_written() -> None:
+    args = with_args("Reprieve", policy="Upstream", ranking=[*RANKING]).args.reprieve
+    assert args == with_args("Reprieve", policy="Upstream").args.reprieve
+
+
+def test_mistakes_in_a_list_hide_no_others() -> None:
+    path = "profiles[0].pluginConfig[0].args"
+    assert complaints(lambda: with_args("Reprieve", ranking=["Name", "Pod"], serach="Upstream")) == [
+        f"{path}.ranking[0]: the name always decides last and is not listed: remove it",
+        f'{path}.ranking[1]: no criterion is called "Pod" (did you mean "Pods"?)',
+        f'{path}.serach: unknown field (did you mean "search"?)',
+    ]
+
+
+def test_every_key_is_read() -> None:
+    args = with_args(
+        "Reprieve",
+        apiVersion="reprieve.dev/v1alpha1",
+        kind="ReprieveArgs",
+        respectBudgets="Always",
+        placementsTried=4,
+        ranking=["Pods", "BudgetsBroken"],
+        disturbance=["BudgetsBroken", "Cascade", "LostWork"],
+        planningEffort=50,
+        stuckVictimSeconds=60,
+        preemptionPriorityClasses=["urgent"],
+    ).args.reprieve
+    assert (args.respect_budgets, args.placements_tried) == ("Always", 4)
+    assert args.ranking == ("Pods", "BudgetsBroken")
+    assert args.disturbance == ("BudgetsBroken", "Cascade", "LostWork")
+    assert (args.planning_effort, args.stuck_victim_seconds) == (50, 60)
+    assert args.preemption_priority_classes == ("urgent",)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "complaint"),
+    [
+        ("serach", "Upstream", '.serach: unknown field (did you mean "search"?)'),
+        (
+            "search",
+            "Binary",
+            '.search: expected one of PriorityCeiling, Upstream, LeastDisturbance, got "Binary"',
+        ),
+        ("policy", "upstream", '.policy: expected one of Reprieve, Upstream, got "upstream"'),
+        ("placementsTried", 0, ".placementsTried: expected a whole number of at least 1, got 0"),
+        (
+            "stuckVictimSeconds",
+            True,
+            ".stuckVictimSeconds: expected a whole number of at least 1, got true",
+        ),
+        ("disturbance", {"restart": 3}, ".disturbance: expected a list, got a mapping"),
+        (
+            "disturbance",
+            ["Pods", "Cascades"],
+            '.disturbance[1]: no criterion is called "Cascades" (did you mean "Cascade"?)',
+        ),
+        ("disturbance", ["Cascade", "Cascade"], ".disturbance[1]: Cascade is listed twice"),
+        ("ranking", "Pods", '.ranking: expected a list, got "Pods"'),
+        (
+            "ranking",
+            ["Pods", "HighestPrio"],
+            '.ranking[1]: no criterion is called "HighestPrio" (did you mean "HighestPriority"?)',
+        ),
+        (
+            "ranking",
+            ["Luck"],
+            '.ranking[0]: no criterion is called "Luck": expected one of BudgetsBroken, HighestPriority, '
+            "PrioritySum, Pods, GangsBroken, LatestStart",
+        ),
+        ("ranking", ["Pods", "LatestStart", "Pods"], ".ranking[2]: Pods is listed twice"),
+        (
+            "ranking",
+            ["Pods", "LostWork"],
+            ".ranking[1]: LostWork belongs to search: LeastDisturbance, which is not available yet",
+        ),
+        (
+            "ranking",
+            ["Pods", "Name"],
+            ".ranking[1]: the name always decides last and is not listed: remove it",
+        ),
+        (
+            "ranking",
+            [],
+            ".ranking: expected at least one criterion; without the key, the default order applies",
+        ),
+        (
+            "preemptionPriorityClasses",
+            [""],
+            '.preemptionPriorityClasses[0]: expected a non-empty string, got ""',
+        ),
+        ("kind", "OtherArgs", '.kind: expected "ReprieveArgs", got "OtherArgs"'),
+        ("apiVersion", "v1", '.apiVersion: expected "reprieve.dev/v1alpha1", got "v1"'),
+    ],
+)
+def test_a_mistake_is_named_with_its_path(key: str, value: object, complaint: str) -> None:
+    path = "profiles[0].pluginConfig[0].args"
+    assert complaints(lambda: with_args("Reprieve", **{key: value})) == [path + complaint]

@@ -1,0 +1,305 @@
+"""What one object lists costs a decision in proportion, and beyond a bound nothing.
+
+Steps are counted and not timed: calls of functions, and bytes allocated at the peak.
+"""
+
+import math
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any
+
+import msgspec
+import pytest
+
+from reprieve.model import bounds, footprint, shape
+from reprieve.model.events import Seen, Synced
+from reprieve.model.json import Json
+from reprieve.model.objects import KubernetesObject, PriorityClass
+from reprieve.model.template_interning import Templates
+from reprieve.preemption.policy import Policy
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from tests.unit.scheduler.crowds import a_budget, a_group, a_member
+from tests.unit.scheduler.making import a_node, a_pod
+from tests.unit.scheduler.stage import notes, stage_with
+
+Lists = Callable[[int], Json]  # the fields of a pod with so many entries in one of its lists
+
+NODES = [a_node(f"n{i}", labels={"zone": f"z{i % 2}", "kubernetes.io/hostname": f"n{i}"}) for i in range(4)]
+
+
+def requests(**more: str) -> Json:
+    return {"requests": {"cpu": "3", **more}}
+
+
+def with_ports(count: int, **fields: str) -> Json:
+    ports = [{"containerPort": 80, "hostPort": 1000 + i, **fields} for i in range(count)]
+    return {"containers": [{"name": "c", "resources": requests(), "ports": ports}]}
+
+
+def with_addresses(count: int) -> Json:
+    ports = [
+        {"containerPort": 80, "hostPort": 80, "hostIP": f"10.0.{i // 250}.{i % 250}"} for i in range(count)
+    ]
+    return {"containers": [{"name": "c", "resources": requests(), "ports": ports}]}
+
+
+def pod_term(key: str, **labels: str) -> Json:
+    return {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
+
+
+def with_pod_terms(kind: str, key: str = "zone") -> Lists:
+    def fields(count: int) -> Json:
+        terms = [pod_term(key.format(i), app=f"other-{i}") for i in range(count)]
+        return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+
+    return fields
+
+
+def with_preferences(kind: str, key: str = "zone", app: str = "web") -> Lists:
+    def fields(count: int) -> Json:
+        terms = [
+            {"weight": 1 + i % 100, "podAffinityTerm": pod_term(key.format(i), app=app.format(i))}
+            for i in range(count)
+        ]
+        return {"affinity": {kind: {"preferredDuringSchedulingIgnoredDuringExecution": terms}}}
+
+    return fields
+
+
+def node_affinity(*terms: Json) -> Json:
+    required = {"nodeSelectorTerms": list(terms)}
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
+
+
+def expression(key: str, *values: str) -> Json:
+    return {"key": key, "operator": "NotIn", "values": list(values)}
+
+
+def with_node_terms(count: int) -> Json:
+    return node_affinity(*({"matchExpressions": [expression(f"k{i}", "v")]} for i in range(count)))
+
+
+def with_requirements(count: int) -> Json:
+    return node_affinity({"matchExpressions": [expression(f"k{i}", "v") for i in range(count)]})
+
+
+def with_values(count: int) -> Json:
+    return node_affinity({"matchExpressions": [expression("zone", *(f"v{i}" for i in range(count)))]})
+
+
+def with_node_preferences(count: int) -> Json:
+    terms = [
+        {"weight": 1, "preference": {"matchExpressions": [expression(f"k{i}", "v")]}} for i in range(count)
+    ]
+    return {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}}
+
+
+def with_selector(count: int) -> Json:
+    return {"nodeSelector": {f"k{i}": "v" for i in range(count)}}
+
+
+def with_spread(mode: str) -> Lists:
+    def fields(count: int) -> Json:
+        rules = [
+            {
+                "topologyKey": "zone",
+                "maxSkew": 5,
+                "whenUnsatisfiable": mode,
+                "labelSelector": {"matchLabels": {"app": f"a{i}"}},
+            }
+            for i in range(count)
+        ]
+        return {"topologySpreadConstraints": rules}
+
+    return fields
+
+
+def with_tolerations(count: int) -> Json:
+    return {"tolerations": [{"key": f"k{i}", "operator": "Exists"} for i in range(count)]}
+
+
+def with_namespaces(count: int) -> Json:
+    term = {**pod_term("zone", app="other"), "namespaces": [f"ns-{i}" for i in range(count)]}
+    return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def with_gates(count: int) -> Json:
+    return {"schedulingGates": [{"name": f"example.com/g{i}"} for i in range(count)]}
+
+
+def with_containers(count: int) -> Json:
+    more = [{"name": f"c{i}", "image": f"image-{i}"} for i in range(count - 1)]
+    return {"containers": [{"name": "c", "resources": requests()}, *more]}
+
+
+def with_resources(count: int) -> Json:
+    named = {f"example.com/r{i}": "0" for i in range(count - 2)}  # beside cpu and pods
+    return {"containers": [{"name": "c", "resources": requests(**named)}]}
+
+
+def with_claims(count: int) -> Json:
+    return {"claims": [f"claim-{i}" for i in range(count)]}
+
+
+def with_disks(count: int) -> Json:
+    disks = [
+        {"name": f"v{i}", "rbd": {"monitors": ["m"], "pool": "p", "image": f"i{i}"}} for i in range(count)
+    ]
+    return {"volumes": disks}
+
+
+LISTS: dict[str, tuple[Lists, int]] = {
+    "host ports": (with_ports, bounds.MOST_PORTS),
+    "addresses": (with_addresses, bounds.MOST_PORTS),
+    "affinity": (with_pod_terms("podAffinity"), bounds.MOST_TERMS),
+    "anti-affinity": (with_pod_terms("podAntiAffinity"), bounds.MOST_TERMS),
+    "anti-affinity, topologies": (with_pod_terms("podAntiAffinity", "k{}"), bounds.MOST_TERMS),
+    "preferred pods": (with_preferences("podAffinity"), bounds.MOST_TERMS),
+    "preferred pods, topologies": (with_preferences("podAffinity", "k{}"), bounds.MOST_TERMS),
+    "preferred pods, selectors": (with_preferences("podAntiAffinity", "k{}", "a{}"), bounds.MOST_TERMS),
+    "node terms": (with_node_terms, bounds.MOST_TERMS),
+    "node preferences": (with_node_preferences, bounds.MOST_TERMS),
+    "requirements": (with_requirements, bounds.MOST_REQUIREMENTS),
+    "values": (with_values, bounds.MOST_VALUES),
+    "node selector": (with_selector, bounds.MOST_REQUIREMENTS),
+    "spread": (with_spread("DoNotSchedule"), bounds.MOST_SPREAD_RULES),
+    "preferred spread": (with_spread("ScheduleAnyway"), bounds.MOST_SPREAD_RULES),
+    "tolerations": (with_tolerations, bounds.MOST_TOLERATIONS),
+    "namespaces": (with_namespaces, bounds.MOST_NAMESPACES),
+    "gates": (with_gates, bounds.MOST_GATES),
+    "containers": (with_containers, bounds.MOST_CONTAINERS),
+    "resources": (with_resources, bounds.MOST_RESOURCES),
+    "claims": (with_claims, bounds.MOST_VOLUMES),
+    "disks": (with_disks, bounds.MOST_DISKS),
+}
+
+
+# --- counting ------------------------------------------------------------------------------------
+
+
+def decide(things: Iterable[KubernetesObject]) -> None:
+    """From nothing: no template is remembered from before."""
+    shape._remembered, footprint._remembered = Templates(), Templates()
+    scheduler = Scheduler(Settings(policies={SCHEDULER_NAME: Policy()}))
+    scheduler.observe([*map(Seen, things), Synced()], 0.0)
+    while scheduler.decide(0.0) is not None:
+        pass
+
+
+def steps(things: list[KubernetesObject]) -> int:
+    """Calls of functions, of Python's and of C's."""
+    count = 0
+
+    def called(_: FrameType, event: str, __: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        decide(things)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def peak(things: list[KubernetesObject]) -> int:
+    tracemalloc.start()
+    try:
+        decide(things)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def assert_in_proportion(world: Callable[[int], list[KubernetesObject]], most: int) -> None:
+    """Four times as much costs no more than n log n allows. (Hash tables grow by that factor at once.)"""
+    small = most // 4
+    allowed = 4 * math.log(most) / math.log(small)
+    for cost in (steps, peak):
+        decide(world(most))  # what modules build on first use is not counted
+        less, more = cost(world(small)), cost(world(most))
+        assert more <= allowed * less, f"{cost.__name__}: {less} for {small}, {more} for {most}"
+
+
+# --- in proportion -------------------------------------------------------------------------------
+
+
+def crowd(fields: Json) -> list[KubernetesObject]:
+    """Pods with the same lists: one on each node, and one that waits for the room of one."""
+    held = [a_pod(f"old-{n.metadata.name}", **{"cpu": "3", **fields}, on=n.metadata.name) for n in NODES]
+    labelled = {"labels": {"app": "web"}, **fields}
+    return [*NODES, *held, a_pod("new", **{"cpu": "2", **labelled}, priority=9)]
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_of_a_pod_costs_in_proportion(name: str) -> None:
+    fields, most = LISTS[name]
+    assert_in_proportion(lambda count: crowd(fields(count)), most)
+
+
+def test_budgets_cost_in_proportion() -> None:
+    def world(count: int) -> list[KubernetesObject]:
+        return [*crowd({}), *(a_budget(f"b{i}", 0, app=f"a{i}") for i in range(count))]
+
+    assert_in_proportion(world, 200)
+
+
+def test_priority_classes_cost_in_proportion() -> None:
+    def world(count: int) -> list[KubernetesObject]:
+        meta = {"uid": "u", "resourceVersion": "1"}
+        classes = [{"metadata": {**meta, "name": f"c{i}"}, "value": i} for i in range(count)]
+        return [*crowd({}), *(msgspec.convert(c, PriorityClass) for c in classes)]
+
+    assert_in_proportion(world, 200)
+
+
+def test_conditions_of_a_group_cost_in_proportion() -> None:
+    """A PodGroup has no other list."""
+
+    def world(count: int) -> list[KubernetesObject]:
+        conditions = [{"type": f"example.com/c{i}", "status": "True"} for i in range(count)]
+        members = [a_member(f"m{i}", cpu="2") for i in range(2)]
+        return [*crowd({}), a_group("g", 9, min_count=2, conditions=conditions), *members]
+
+    assert_in_proportion(world, 1000)
+
+
+# --- beyond the bounds ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_pod_beyond_a_bound_waits_and_stops_nothing(name: str) -> None:
+    fields, most = LISTS[name]
+    stage = stage_with(a_node(), a_pod("odd", **fields(most + 1), priority=9), a_pod("p"))
+    effects = stage.take()
+    assert {e.target.name for e in effects if type(e).__name__ == "Bind"} == {"p"}
+    told = [note for note in notes(effects) if "at most" in note]
+    assert told
+    assert all(f"{most + 1} " in note and f"at most {most} are supported" in note for note in told)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_pod_at_a_bound_is_not_malformed(name: str) -> None:
+    fields, most = LISTS[name]
+    stage = stage_with(a_node(), a_pod("large", **fields(most)))
+    assert not any("at most" in note for note in notes(stage.take()))
+
+
+def test_a_running_pod_beyond_a_bound_counts_as_load() -> None:
+    node = a_node(cpu="4")
+    stage = stage_with(node, a_pod("odd", **with_ports(20_000), on="n1"), a_pod("p", cpu="2"))
+    assert stage.binds() == {}
+    (odd,) = (
+        c for c in stage.scheduler._state.world.snapshot().pods.compiled if c.pod.metadata.name == "odd"
+    )
+    assert len(odd.shape.ports) == bounds.MOST_PORTS
+
+
+def test_the_event_names_the_container() -> None:
+    stage = stage_with(a_node(), a_pod("odd", **with_ports(20_000)))
+    message = "spec.containers[0].ports: 20000 host ports, at most 1000 are supported by this scheduler"
+    assert all(message in note for note in notes(stage.take()))
