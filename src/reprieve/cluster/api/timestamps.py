@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 Clock = Callable[[], float]
-FIRST_MOMENT, LAST_MOMENT = -30_610_224_000, 253_402_300_799
+_FIRST_MOMENT, _LAST_MOMENT = -30_610_224_000, 253_402_300_799
 
 
 def stamp(moment: float) -> str:
@@ -26,7 +26,7 @@ def micro_stamp(moment: float) -> str:
 
 
 def _writable(moment: float) -> float:
-    return min(max(moment, FIRST_MOMENT), LAST_MOMENT)
+    return min(max(moment, _FIRST_MOMENT), _LAST_MOMENT)
 
 
 def moment(text: str) -> float:

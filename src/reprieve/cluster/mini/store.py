@@ -11,7 +11,7 @@ from operator import attrgetter
 
 import msgspec
 
-from reprieve.cluster.api.timestamps import LAST_MOMENT, Clock, moment, stamp
+from reprieve.cluster.api.timestamps import Clock, moment, stamp
 from reprieve.cluster.mini.custom_kinds import DEFINITIONS, defined_kinds
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found, too_large
 from reprieve.cluster.mini.kinds import BY_RESOURCE, GenerationRule, ResourceKind, StatusSubresource, peek
@@ -222,9 +222,7 @@ class Store:
         if "deletionTimestamp" in meta:
             changed = _shortened(meta, grace, self.clock()) or held
         else:
-            # No longer than can be written as a time: Kubernetes accepts any number, which overflows there.
-            longest = LAST_MOMENT - int(self.clock()) - 1
-            seconds = min(_grace(self.kinds[key.resource], body, grace), longest)
+            seconds = _grace(self.kinds[key.resource], body, grace)
             changed = seconds > 0 or bool(meta.get("finalizers"))
             if changed:
                 _mark_deleted(meta, seconds, self.clock())
