@@ -1,4 +1,4 @@
-"""Carries out effects: bounded in number, ordered per object. No other part retries.
+"""Carries out effects: bounded in number, ordered per object. Only here is an attempt repeated.
 
 Every effect ends as exactly one event: Done, Failed or Unknown. Effects that follow one another and write
 into the status of one object are one write.

@@ -1,7 +1,7 @@
 """When each metric changes: a function of events, effects, decisions and plan records.
 
-The scheduler knows nothing of metrics. Their names and labels are defined in ``metrics``. What became of a
-plan is read from its records, and never inferred.
+The scheduler knows nothing of metrics. Their names and labels are defined in ``metric_definitions``. What
+became of a plan is read from its records, and never inferred.
 """
 
 from collections.abc import Callable, Mapping, Sequence
