@@ -90,7 +90,7 @@ def test_what_a_container_may(owner: Kubectl) -> None:
     assert template.keys().isdisjoint({"hostNetwork", "hostPID", "hostIPC"})
     assert container["image"] == "reprieve:0.1"
     # The command line is one that the scheduler accepts: it gets as far as the file, which is not there.
-    assert "/etc/reprieve/config.yaml: No such file" in refused(*container["args"][1:]).stderr
+    assert "cannot read /etc/reprieve/config.yaml: no such file" in refused(*container["args"][1:]).stderr
 
 
 def test_in_place_of_kube_scheduler_it_runs_on_the_control_plane() -> None:

@@ -2,6 +2,8 @@
 
 import json
 import random
+import resource
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +16,7 @@ from hypothesis import settings
 from reprieve.cluster.mini.sqlite_backend import SqliteBackend
 from reprieve.cluster.mini.store import Store, parsed
 from reprieve.model.json import Json
-from tests.e2e.up import Kubectl, cluster_killed, cluster_up, deployment
+from tests.e2e.up import Kubectl, cluster_killed, cluster_up, deployment, kubeconfig_in, process_of
 
 # Each directory sees a few deaths, one after the other.
 DIRECTORIES = range(10 if settings().derandomize else 200)
@@ -95,3 +97,25 @@ def test_a_cluster_goes_on_after_its_death(home: Path, tmp_path: Path) -> None:
         kubectl("scale", "deployment/web", "--replicas=3")
         kubectl("rollout", "status", "deployment/web", "--timeout=20s")
     assert {path.name for path in data.iterdir()} >= {"cluster.db", "kubeconfig"}
+
+
+def test_a_cluster_starts_on_a_full_disk_and_goes_on_when_there_is_room(home: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with cluster_killed("--nodes", "1", "--data-dir", str(data)) as kubeconfig:
+        Kubectl(kubeconfig, home)("create", "configmap", "before")
+    room = max(file.stat().st_size for file in data.iterdir())
+    with process_of("--nodes", "1", "--data-dir", str(data), room=room) as process:
+        assert process.stdout is not None
+        kubectl = Kubectl(kubeconfig_in(process.stdout), home)
+        assert "before" in kubectl.names("configmaps")
+        ballast = f"--from-literal=x={'z' * 100_000}"
+        assert "could not be stored" in kubectl.run("create", "configmap", "large", ballast).stderr
+        assert "[-]storage failed" in kubectl.run("get", "--raw", "/readyz").stderr
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert kubectl("get", "--raw", "/readyz") == "ok"
+        kubectl("create", "configmap", "large", ballast)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    assert process.returncode == 0, told
+    assert "the cluster is read-only" in told
+    assert "can be written again" in told

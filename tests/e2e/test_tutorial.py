@@ -13,9 +13,11 @@ PAGE = ROOT / "docs" / "tutorial" / "first-preemption.md"
 
 
 @pytest.fixture
-def tutorial(home: Path) -> Iterator[Kubectl]:
+def tutorial(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     (start,) = (line for line in typed() if " reprieve up" in f" {line.removeprefix('.venv/bin/')}")
-    flags = start.split(" up ")[1].split()
+    # A folder of this run only: the page's own may hold the cluster of an earlier reader.
+    state = str(tmp_path_factory.mktemp("first-preemption"))
+    flags = [state if flag.startswith("/tmp/") else flag for flag in start.split(" up ")[1].split()]
     with cluster_up(*flags, "--speed", "1") as kubeconfig:
         yield Kubectl(kubeconfig, home)
 

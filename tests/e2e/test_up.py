@@ -64,8 +64,8 @@ def test_a_port_that_is_in_use() -> None:
     ("flags", "sentence"),
     [
         (("--data-dir", "/dev/null"), "--data-dir"),
-        (("--from", "no-such-file"), "no-such-file: No such file"),
-        (("--shape", "huge"), "gpu8, cpu16 or a file"),
+        (("--from", "no-such-file"), "cannot read no-such-file: no such file"),
+        (("--shape", "huge"), "neither a built-in shape (gpu8, cpu16) nor a file"),
         (("--speed", "0"), "--speed"),
         (("--nodes", "many"), "--nodes"),
     ],

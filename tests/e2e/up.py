@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -43,10 +44,13 @@ def cluster_killed(*flags: str) -> Iterator[Path]:
 
 
 @contextmanager
-def process_of(*flags: str) -> "Iterator[subprocess.Popen[str]]":
-    """However it ends, nothing stays."""
+def process_of(*flags: str, room: int = 0) -> "Iterator[subprocess.Popen[str]]":
+    """However it ends, nothing stays. ``room``: bytes that a file may have, if the disk is full."""
     command = [REPRIEVE, "up", "--shape", "cpu16", "--speed", "30", *flags]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room or soft, hard))  # the process inherits it
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         try:
             yield process
         finally:

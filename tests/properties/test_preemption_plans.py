@@ -41,12 +41,11 @@ def cluster_of(crowd: Crowd) -> Cluster:
 
 
 def holds(crowd: Crowd, places: dict[str, str], gone: set[str]) -> bool:
-    """Whether the newcomers could be there, one after the other, in a cluster built without the victims."""
+    """Whether the newcomers could be there, in the order of the plan, in a cluster built without the victims."""
     objects = [o for o in crowd.objects if o["kind"] != "Pod" or o["metadata"]["name"] not in gone]
-    for newcomer in crowd.newcomers:
-        node = places.get(newcomer["metadata"]["name"])
-        if node is None:
-            continue
+    by_name = {newcomer["metadata"]["name"]: newcomer for newcomer in crowd.newcomers}
+    for name, node in places.items():
+        newcomer = by_name[name]
         view, (row,) = built(Crowd(objects, [newcomer]))
         if not survey(Ask(view, row)).feasible[view.nodes.rows[node]]:
             return False

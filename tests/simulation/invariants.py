@@ -145,7 +145,13 @@ class AuditedScheduler(Scheduler):
         for event in events:
             self._note(event)
         self._check(effects)
+        self._check_failures()
         return effects
+
+    def _check_failures(self) -> None:
+        """What the scheduler would contain is a mistake here."""
+        for failure in self.failures():
+            raise failure.error
 
     def _note(self, event: Event) -> None:
         if not isinstance(event, Seen):
@@ -164,6 +170,7 @@ class AuditedScheduler(Scheduler):
 
     def decide(self, now: float) -> Decided | None:
         decided = super().decide(now)
+        self._check_failures()
         if decided is not None:
             self._check(decided.effects)
         return decided

@@ -20,6 +20,7 @@ from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.plan_records import PlanRecord
+from reprieve.scheduler.set_aside import SchedulerFailure
 from reprieve.scheduler.settings import Settings
 from tests.simulation.crowd import settings_of
 from tests.simulation.crowded_play import CrowdedPlay
@@ -53,6 +54,9 @@ class Noting:
 
     def records(self) -> tuple[PlanRecord, ...]:
         return self._machine.records()
+
+    def failures(self) -> tuple[SchedulerFailure, ...]:
+        return self._machine.failures()
 
     def next_time(self) -> float | None:
         return self._machine.next_time()

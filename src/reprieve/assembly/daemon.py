@@ -121,13 +121,20 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
             await stack.enter_async_context(pages)
         work = asyncio.create_task(_work(daemon, clock, observers))
         told = asyncio.create_task(end.wait())
-        await asyncio.wait((work, told), return_when=asyncio.FIRST_COMPLETED)
+        stuck = asyncio.create_task(observers.readiness.supervisor.until_stuck())
+        # Where /livez is served, the kubelet restarts a replica with a task that cannot go on.
+        ends = (work, told) if daemon.endpoint is not None else (work, told, stuck)
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        problem = stuck.result() if stuck.done() and not told.done() else ""
         told.cancel()
+        stuck.cancel()
         observers.readiness.leaves()
         if not work.done():
             _log.info("stopping: calls in flight have a few seconds to finish")
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
+            if problem and daemon.endpoint is None:
+                raise DaemonError(problem)
             return
         work.result()
         raise DaemonError("the lease could not be renewed in time: another replica may lead now")
@@ -156,7 +163,8 @@ async def _work(daemon: Daemon, clock: Callable[[], float], observers: _Observer
                 observers.readiness,
             )
         else:
-            async with scheduling(daemon.configured, daemon.access, clock, daemon.gates, watch=watch):
+            tasks = observers.readiness.supervisor
+            async with scheduling(daemon.configured, daemon.access, clock, daemon.gates, watch, tasks):
                 await asyncio.Event().wait()
 
 
@@ -177,6 +185,7 @@ async def lead(  # noqa: PLR0913, PLR0917  every one is needed
     wanted = configured.settings.leader_election
     times = (wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)
     terms = lease.LeaseTerms(wanted.resource_namespace, wanted.resource_name, identity, *times)
+    readiness = readiness or Readiness()
     election: lease.Election
 
     def may_ask_for() -> float:
@@ -185,12 +194,12 @@ async def lead(  # noqa: PLR0913, PLR0917  every one is needed
     # Its own connection: a leader whose renewals queue behind other requests loses the lease.
     async with client.connected(access, may_write_for=may_ask_for) as connection:
         election = lease.Election(connection, terms, clock)
-        async with reached(configured, access, clock, election.seconds_left) as there:
+        async with reached(configured, access, clock, election.seconds_left, readiness.supervisor) as there:
             try:
                 if configured.settings.delay_cache_until_active:
                     await election.win()
                 else:
-                    await _won_knowing_all(election, there, readiness or Readiness())
+                    await _won_knowing_all(election, there, readiness)
                 # With a new scheduler: it reads from the cluster how far the previous leader got.
                 async with scheduled(there, configured, clock, gates, watch):
                     await election.keep()
@@ -204,15 +213,7 @@ async def _won_knowing_all(election: lease.Election, there: KubeCluster, readine
     await there.stand_by()
     readiness.knows_all()
     _log.info("standing by: the cluster is listed, waiting for the lease")
-    tasks = [asyncio.create_task(task) for task in (election.win(), there.until_it_fails())]
-    try:
-        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in ended:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    await election.win()
 
 
 # --- getting in ----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 from aiohttp import web
@@ -41,6 +42,7 @@ from reprieve.runtime.http_endpoints import (
 from reprieve.runtime.metric_definitions import CONTENT_TYPE
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.telemetry import Telemetry
+from reprieve.supervision.supervisor import Supervisor
 
 _LAST_ANSWERS_SECONDS = 2.0
 _ANY, _BOTH = ("", "0.0.0.0", "::"), ("0.0.0.0", "::")
@@ -106,7 +108,7 @@ async def served(
         # Connections of its own: authorizing a reader of metrics must not slow down scheduling.
         who = await stack.enter_async_context(client.connected(judges.who))
         may = await stack.enter_async_context(client.connected(judges.may))
-        for task in await _keep_up(trust, endpoint, judges, who):
+        for task in await _keep_up(trust, endpoint, judges, who, readiness.supervisor):
             stack.callback(task.cancel)
         judging = judges.judging
         keeper = DelegatedAuth(who, may, ReviewCacheTimes(judging.known, judging.allowed, judging.refused))
@@ -119,7 +121,7 @@ async def served(
 
 
 async def _keep_up(
-    trust: Trust, endpoint: ServingEndpoint, judges: Judges, server: Connection
+    trust: Trust, endpoint: ServingEndpoint, judges: Judges, server: Connection, supervisor: Supervisor
 ) -> list["asyncio.Task[None]"]:
     async def ask() -> bytes:
         try:
@@ -130,8 +132,10 @@ async def _keep_up(
     asks = endpoint.files.clients is None and judges.judging.looks_up
     if asks and judges.judging.must_learn:
         trust.accept(await ask())
-    work = [keep_looking(trust), *([keep_asking(trust, ask)] if asks else [])]
-    return [asyncio.create_task(each) for each in work]
+    tasks = [supervisor.start("serving certificate", partial(keep_looking, trust))]
+    if asks:
+        tasks.append(supervisor.start("client authorities", partial(keep_asking, trust, ask)))
+    return tasks
 
 
 def _authorize(keeper: DelegatedAuth, trust: Trust) -> Authorize:

@@ -12,6 +12,7 @@ from reprieve.cluster.kube.cluster import KubeCluster
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.observers import Machine
 from reprieve.scheduler.core import Scheduler
+from reprieve.supervision.supervisor import Supervisor
 
 
 @asynccontextmanager
@@ -20,6 +21,7 @@ async def reached(
     access: Access,
     clock: Callable[[], float],
     may_write_for: Callable[[], float] = lambda: inf,
+    supervisor: Supervisor | None = None,
 ) -> AsyncIterator[KubeCluster]:
     """The cluster behind an API server, for as long as the context is open.
 
@@ -27,7 +29,7 @@ async def reached(
     """
     rate, burst = pace_of(configured)
     limits = client.ClientLimits(rate=rate, burst=burst)
-    async with cluster.kube_cluster(access, clock, limits, may_write_for) as there:
+    async with cluster.kube_cluster(access, clock, limits, may_write_for, supervisor) as there:
         yield there
 
 
@@ -44,13 +46,17 @@ def scheduled(
 
 
 @asynccontextmanager
-async def scheduling(
+async def scheduling(  # noqa: PLR0913, PLR0917  every one is needed
     configured: config.Configuration,
     access: Access,
     clock: Callable[[], float],
     gates: config.Gates = DEFAULT_GATES,
     watch: Callable[[Scheduler], Machine] = lambda scheduler: scheduler,
+    supervisor: Supervisor | None = None,
 ) -> AsyncIterator[None]:
     """Both: reaches a cluster and schedules it, without leader election."""
-    async with reached(configured, access, clock) as there, scheduled(there, configured, clock, gates, watch):
+    async with (
+        reached(configured, access, clock, supervisor=supervisor) as there,
+        scheduled(there, configured, clock, gates, watch),
+    ):
         yield

@@ -4,10 +4,11 @@ It is for trying things, so every feature is on unless a gate turns it off. It m
 real API server.
 """
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from reprieve import config
@@ -114,17 +115,23 @@ async def cluster_up(
     profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     configured = config.parse_configuration({**head, "profiles": profiles})
-    scheduler = Scheduler(settings_of(configured, gates))
-    async with served(replace(wanted, features=features_of(gates))) as there, AsyncExitStack() as more:
+    kept = wanted.data_dir / JOURNAL if wanted.data_dir is not None else None
+    async with served(replace(wanted, features=features_of(gates))) as there:
         cluster = there.cluster
-        more.enter_context(_entered(wanted, there.address))
-        if scheduled:
-            kept = wanted.data_dir / JOURNAL if wanted.data_dir is not None else None
-            journal = more.enter_context(journal_in(kept, configured, gates, complain))
-            machine = watched(scheduler, cluster.clock, journal=journal)
-            loop = Loop(machine, cluster, cluster.clock, limits=limits_of(gates))
-            await more.enter_async_context(loop.running())
-        yield Up(there.address, len(cluster.store.list(("nodes",)).items), there.left_out)
+
+        async def schedule() -> None:
+            """With a new scheduler after each failure; in the journal, each is a run of its own."""
+            with journal_in(kept, configured, gates, complain) as journal:
+                scheduler = Scheduler(settings_of(configured, gates))
+                machine = watched(scheduler, cluster.clock, journal=journal)
+                loop = Loop(machine, cluster, cluster.clock, limits=limits_of(gates))
+                async with loop.running():
+                    await asyncio.Event().wait()
+
+        with _entered(wanted, there.address):
+            if scheduled:
+                cluster.supervisor.start("scheduler", schedule)
+            yield Up(there.address, len(cluster.store.list(("nodes",)).items), there.left_out)
 
 
 def features_of(gates: config.Gates) -> Features:

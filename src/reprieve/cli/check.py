@@ -10,7 +10,7 @@ from reprieve.assembly.checking import CheckReport, Grade
 from reprieve.assembly.checking import check as checked
 from reprieve.assembly.daemon import DaemonError
 from reprieve.cli.config_files import config_error, document_in
-from reprieve.cli.terminal import show
+from reprieve.cli.terminal import say, show
 from reprieve.config import InvalidConfigurationError
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine
 
@@ -51,7 +51,7 @@ def check(  # noqa: PLR0913, PLR0917  one for each flag
     except DaemonError as error:
         raise click.ClickException(f"{error}.") from error
     if output == "json":
-        click.echo(json.dumps(_document(report), indent=2))
+        say(json.dumps(_document(report), indent=2))
     else:
         show(_lines(report))
     ctx.exit(0 if report.can_schedule else _CANNOT)

@@ -5,7 +5,7 @@ import yaml
 
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cli.config_files import config_error, document_in
-from reprieve.cli.terminal import note
+from reprieve.cli.terminal import note, say
 from reprieve.config import InvalidConfigurationError, default_configuration, parse_configuration
 from reprieve.config.encoding import as_document
 
@@ -18,7 +18,7 @@ def config() -> None:
 @config.command()
 def defaults() -> None:
     """Print the default configuration as YAML, to edit and pass to --config."""
-    click.echo(yaml.safe_dump(as_document(default_configuration()), sort_keys=False), nl=False)
+    say(yaml.safe_dump(as_document(default_configuration()), sort_keys=False).removesuffix("\n"))
 
 
 @config.command()
@@ -36,4 +36,4 @@ def validate(file: str) -> None:
     for warning in configured.warnings:
         note(f"Warning: {file}: {warning}")
     names = ", ".join(profile.scheduler_name for profile in configured.profiles)
-    click.echo(f"{file} is valid. It schedules pods with schedulerName {names}.")
+    say(f"{file} is valid. It schedules pods with schedulerName {names}.")

@@ -13,7 +13,7 @@ from typing import TextIO
 import click
 
 from reprieve.cli.scenes import SCENES, ScenePacing
-from reprieve.cli.terminal import note, show
+from reprieve.cli.terminal import note, prompt, show
 from reprieve.cli.text_files import STDIN
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine
 
@@ -115,7 +115,7 @@ def pace_for(alone: bool) -> ScenePacing:
 
 
 def wait_for_enter(what: str) -> None:
-    click.echo(f"Press Enter for {what}. ", nl=False, err=True)
+    prompt(f"Press Enter for {what}. ")
     sys.stdin.readline()
 
 

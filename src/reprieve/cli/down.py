@@ -7,6 +7,7 @@ import click
 
 from reprieve.assembly.running_clusters import RunningCluster, ask_to_stop
 from reprieve.cli.status import running_clusters
+from reprieve.cli.terminal import say
 
 PATIENCE = 30.0
 _LOOK_EVERY = 0.1
@@ -51,4 +52,4 @@ def _end(cluster: RunningCluster) -> None:
                 f"the cluster at {cluster.address} did not stop in {PATIENCE:g} s: see process {cluster.pid}."
             )
         time.sleep(_LOOK_EVERY)
-    click.echo(f"Stopped the cluster at {cluster.address}.")
+    say(f"Stopped the cluster at {cluster.address}.")

@@ -5,10 +5,12 @@ A command's module is imported only when the command is called, so that `--help`
 
 import os
 import sys
+import traceback
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import PurePath
-from typing import NoReturn
+from types import TracebackType
+from typing import Any, NoReturn
 
 import click
 
@@ -40,6 +42,16 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(f"reprieve.cli.{cmd_name}"), cmd_name)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """click writes the messages of errors itself, and as they are."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            from reprieve.cli.terminal import visible_lines
+
+            error.message = visible_lines(error.message)  # type: ignore[misc]  # click has no other hook
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -57,6 +69,7 @@ def called_as(path: str) -> str:
 
 
 def main() -> NoReturn:
+    sys.excepthook = _print_exception
     try:
         reprieve(prog_name=called_as(sys.argv[0]))
     except* BrokenPipeError:
@@ -64,3 +77,10 @@ def main() -> NoReturn:
         # comes out of a task group. Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)  # only here if a reader is gone: click exits by itself; its own code for that
+
+
+def _print_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """The message of an unexpected error may have text of an object, too."""
+    from reprieve.cli.terminal import note
+
+    note("".join(traceback.format_exception(kind, error, trace)).removesuffix("\n"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from reprieve.assembly.journals import replayed
-from reprieve.cli.terminal import note
+from reprieve.cli.terminal import note, say
 from reprieve.model.formatting import counted
 from reprieve.runtime.journal import Headless, JournalError, ReplayDifference, Replayed
 
@@ -41,11 +41,11 @@ def print_run(number: int, run: Replayed | Headless) -> bool | None:
         return None
     if run.difference is None:
         found = f"{counted(run.events, 'event')}, {counted(run.decisions, 'decision')}"
-        click.echo(f"run {number}: {found}: all the same")
+        say(f"run {number}: {found}: all the same")
         return True
-    click.echo(f"run {number}: a {run.difference.what} differs, at {moment(run.difference)}")
-    click.echo(f"  was  {text(run.difference.written)}")
-    click.echo(f"  is   {text(run.difference.replayed)}")
+    say(f"run {number}: a {run.difference.what} differs, at {moment(run.difference)}")
+    say(f"  was  {text(run.difference.written)}")
+    say(f"  is   {text(run.difference.replayed)}")
     return False
 
 

@@ -25,6 +25,7 @@ from reprieve.cli.serving_flags import (
     serving_flags,
 )
 from reprieve.cli.shutdown_signals import interruption
+from reprieve.cli.terminal import say
 from reprieve.config import InvalidConfigurationError, ignored_gates, parse_configuration
 from reprieve.config.encoding import as_document
 from reprieve.runtime.logs import log_to
@@ -41,7 +42,7 @@ _RATE = ("qps", "burst")
 def _print_version(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     """Go's flag takes --version=raw, too."""
     if value is not None and value.lower() != "false":
-        click.echo(f"reprieve {version('reprieve')}")
+        say(f"reprieve {version('reprieve')}")
         ctx.exit()
 
 

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from reprieve.assembly.running_clusters import RegistryError, RunningCluster, entries
-from reprieve.cli.terminal import show
+from reprieve.cli.terminal import say, show
 from reprieve.report.text_layout import table
 
 
@@ -23,9 +23,9 @@ def status(output: str) -> None:
     """List the clusters that `reprieve up` runs on this machine."""
     found = running_clusters()
     if output == "json":
-        click.echo(json.dumps([msgspec.to_builtins(cluster) for cluster in found], indent=2))
+        say(json.dumps([msgspec.to_builtins(cluster) for cluster in found], indent=2))
     elif not found:
-        click.echo("No cluster is running: start one with `reprieve up`.")
+        say("No cluster is running: start one with `reprieve up`.")
     else:
         heads = ("ADDRESS", "PID", "AGE", "DATA", "KUBECONFIG")
         show(table(heads, [_row(cluster, time.time()) for cluster in found]))

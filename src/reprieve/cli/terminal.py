@@ -1,6 +1,7 @@
-"""Lines on the terminal: results to stdout, notes to stderr.
+"""The only place where commands write: results to stdout, notes to stderr.
 
-Colour only if stdout is a terminal and NO_COLOR is not set.
+Control characters in text are spelled out, so that no object can send escape sequences to a terminal. Colour
+only if stdout is a terminal and NO_COLOR is not set.
 """
 
 import os
@@ -8,6 +9,7 @@ from collections.abc import Iterable
 
 import click
 
+from reprieve.model.formatting import visible
 from reprieve.report.text_layout import LineStyle, TextLine
 
 
@@ -18,19 +20,34 @@ def show(lines: Iterable[TextLine]) -> None:
         click.echo(styled(line), color=color)
 
 
-def styled(line: TextLine) -> str:
-    match line.tone:
-        case LineStyle.HEADING:
-            return click.style(line.text, bold=True)
-        case LineStyle.GOOD:
-            return click.style(line.text, fg="green")
-        case LineStyle.BAD:
-            return click.style(line.text, fg="red")
-        case LineStyle.FAINT:
-            return click.style(line.text, dim=True)
-        case LineStyle.PLAIN:
-            return line.text
+def say(text: str) -> None:
+    """A result of one line, or of several: line breaks are kept."""
+    click.echo(visible_lines(text))
 
 
 def note(sentence: object) -> None:
-    click.echo(str(sentence), err=True)
+    click.echo(visible_lines(str(sentence)), err=True)
+
+
+def prompt(text: str) -> None:
+    """Ends without a line break."""
+    click.echo(visible(text), nl=False, err=True)
+
+
+def styled(line: TextLine) -> str:
+    text = visible(line.text)
+    match line.tone:
+        case LineStyle.HEADING:
+            return click.style(text, bold=True)
+        case LineStyle.GOOD:
+            return click.style(text, fg="green")
+        case LineStyle.BAD:
+            return click.style(text, fg="red")
+        case LineStyle.FAINT:
+            return click.style(text, dim=True)
+        case LineStyle.PLAIN:
+            return text
+
+
+def visible_lines(text: str) -> str:
+    return "\n".join(map(visible, text.split("\n")))

@@ -8,6 +8,8 @@ import errno
 import os
 import socket
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +26,11 @@ from reprieve.assembly.mini_cluster import (
 )
 from reprieve.assembly.running_clusters import RegistryError
 from reprieve.cli.shutdown_signals import interruption
-from reprieve.cli.terminal import note
+from reprieve.cli.terminal import note, say
 from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import documents
 from reprieve.config import InvalidConfigurationError
+from reprieve.runtime.logs import log_warnings
 
 
 @click.command()
@@ -105,13 +108,14 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
     Nodes are simulated: pods start, run, terminate and end as on real nodes, but no container is executed.
     Without --data-dir the cluster is in memory only, and lost when the command ends.
     """
+    log_warnings()
     templates = node_templates(shape)
     count = nodes if nodes is not None else 0 if snapshot else 8
-    with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
+    with _home(data_dir) as home:
         wanted = LocalCluster(
             templates,
             count,
-            (data_dir or Path(directory)).absolute() / "kubeconfig",
+            home.absolute() / "kubeconfig",
             host,
             port,
             speed,
@@ -135,6 +139,16 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             raise click.ClickException(f"{snapshot}: {error}") from error
         except ValueError as error:
             raise click.ClickException(f"{shape}: {error}") from error
+
+
+@contextmanager
+def _home(data_dir: Path | None) -> Iterator[Path]:
+    """The directory of the kubeconfig. A cluster with a data directory needs no room anywhere else."""
+    if data_dir is not None:
+        yield data_dir
+        return
+    with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
+        yield Path(directory)
 
 
 def _user(text: str) -> UserInfo:
@@ -179,10 +193,10 @@ async def keep(wanted: LocalCluster, *, scheduled: bool, feature_gates: str = ""
 
 def welcome(kubeconfig: Path, cluster: Up) -> None:
     count = f"{cluster.nodes} node{'' if cluster.nodes == 1 else 's'}"
-    click.echo(f"A cluster with {count} is running at {cluster.address} until Ctrl-C. Its kubeconfig:")
-    click.echo(f"\n  {kubeconfig}\n")
-    click.echo("In another terminal, try:\n")
-    click.echo(f"  kubectl --kubeconfig {kubeconfig} get nodes\n")
+    say(f"A cluster with {count} is running at {cluster.address} until Ctrl-C. Its kubeconfig:")
+    say(f"\n  {kubeconfig}\n")
+    say("In another terminal, try:\n")
+    say(f"  kubectl --kubeconfig {kubeconfig} get nodes\n")
     if cluster.left_out:
         kinds = ", ".join(f"{kind} ({number})" for kind, number in sorted(cluster.left_out.items()))
         note(f"Skipped objects of kinds that this cluster does not have: {kinds}.")

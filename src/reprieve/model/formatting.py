@@ -1,4 +1,4 @@
-"""Numbers, amounts and lists as text, for sentences in events, logs and reports."""
+"""Numbers, amounts, lists and text of others as text, for sentences in events, logs and reports."""
 
 import math
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from reprieve.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 
 NAMES_SHOWN = 4
+_LAST_MOMENT = 253_402_300_799
 _UNITS = ((50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki"))
 
 
@@ -21,10 +22,26 @@ def listed(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
     return f"{', '.join(names[:shown])} and {len(names) - shown} more"
 
 
+def visible(text: str) -> str:
+    """One line with control characters spelled out (``\\x1b``, ``\\n``, ``\\u202e``).
+
+    Users choose the names, kinds and messages of objects: on a terminal an escape sequence could hide or
+    forge output, and a line break could forge a line.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def clock_time(moment: float, now: float) -> str:
     """A future moment, rounded up to seconds; with its date if that is not today's."""
-    when, today = datetime.fromtimestamp(math.ceil(moment), UTC), datetime.fromtimestamp(now, UTC)
+    when, today = datetime.fromtimestamp(math.ceil(writable(moment)), UTC), datetime.fromtimestamp(now, UTC)
     return when.strftime("%H:%M:%S UTC" if when.date() == today.date() else "%Y-%m-%d %H:%M:%S UTC")
+
+
+def writable(moment: float) -> float:
+    """The moment, or the last one that has a date, in the year 9999: users may set any number of seconds."""
+    return min(moment, _LAST_MOMENT)
 
 
 def amount(resource: str, number: int) -> str:

@@ -6,6 +6,7 @@ Made from the decision alone, so that it reads the same when the objects it name
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from reprieve.model.formatting import writable
 from reprieve.model.json import Json
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
 from reprieve.scheduler.decision import (
@@ -33,6 +34,7 @@ _OUTCOMES = {
     Outcome.WAITING: "Waits",
     Outcome.UNSCHEDULABLE: "Unschedulable",
     Outcome.FITS: "FitsInPlace",
+    Outcome.ERROR: "Error",
 }
 
 
@@ -59,6 +61,8 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
             yield from _preemption_lines(room)
         case Outcome.UNSCHEDULABLE:
             yield from _refusal_lines(decision)
+        case Outcome.ERROR:
+            yield TextLine(f"No decision: {decision.text}.", LineStyle.BAD)
         case Outcome.FITS:
             yield TextLine(
                 f"It fits without preemption: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD
@@ -290,4 +294,5 @@ def _because_json(because: Because | None) -> Json | None:
 
 
 def _stamp(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    when = datetime.fromtimestamp(writable(moment), UTC)
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -28,6 +28,8 @@ def decision_line(decision: Decision) -> TextLine:
             return TextLine(decision.text)
         case Outcome.FITS:
             return TextLine(f"{decision.demand}: {decision.text}", LineStyle.GOOD)
+        case Outcome.ERROR:
+            return TextLine(f"{decision.demand}: {decision.text}", LineStyle.BAD)
         case Outcome.UNSCHEDULABLE:
             why = ", ".join(finding.reason.said_of(finding.nodes) for finding in decision.findings)
             return TextLine(f"{decision.demand} is unschedulable: {why or 'there is no node'}", LineStyle.BAD)

@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from reprieve.runtime.readiness import Check
+from reprieve.supervision.health import HealthCheck, probe
 
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
@@ -37,7 +37,7 @@ class ContentEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class ProbeEndpoint:
-    checks: Callable[[], Iterable[Check]]
+    checks: Callable[[], Iterable[HealthCheck]]
 
 
 Endpoints = Mapping[str, ContentEndpoint | ProbeEndpoint]
@@ -97,18 +97,9 @@ def _token(request: web.Request) -> str:
     return token.strip() if kind.lower() == "bearer" else ""
 
 
-def _probe(path: str, probe: ProbeEndpoint) -> Handler:
+def _probe(path: str, endpoint: ProbeEndpoint) -> Handler:
     async def handle(request: web.Request) -> web.Response:
-        checks = list(probe.checks())
-        fails = any(wrong for _, wrong in checks)
-        status = HTTPStatus.INTERNAL_SERVER_ERROR if fails else HTTPStatus.OK
-        verbose = fails or "verbose" in request.query
-        return web.Response(status=status, text=_in_detail(path, checks) if verbose else "ok")
+        passes, text = probe(path.strip("/"), endpoint.checks(), verbose="verbose" in request.query)
+        return web.Response(status=HTTPStatus.OK if passes else HTTPStatus.INTERNAL_SERVER_ERROR, text=text)
 
     return handle
-
-
-def _in_detail(path: str, checks: list[Check]) -> str:
-    lines = [f"[-]{name} failed: {wrong}" if wrong else f"[+]{name} ok" for name, wrong in checks]
-    end = "failed" if any(wrong for _, wrong in checks) else "passed"
-    return "\n".join([*lines, f"{path.strip('/')} check {end}", ""])

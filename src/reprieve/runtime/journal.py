@@ -21,10 +21,11 @@ from reprieve.runtime.lines import Asked, Began, Entry, Observed, Recorded, Unre
 from reprieve.runtime.observers import Machine
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.plan_records import PlanRecord
+from reprieve.scheduler.set_aside import SchedulerFailure
 
 _SUFFIX = ".jsonl"
 _DIGITS = 8
-_OWNER_ONLY = 0o600  # a journal shows what runs in all namespaces
+_OWNER_ONLY, _OWNER_ONLY_DIRECTORY = 0o600, 0o700  # a journal shows what runs in all namespaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,10 @@ class Journal:
         """Files that exist stay as they are: a run never appends to the file of another."""
         if self._file is not None:
             self._file.close()
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(mode=_OWNER_ONLY_DIRECTORY, parents=True, exist_ok=True)
         known = _files(self._directory)
+        for file in known:
+            file.chmod(_OWNER_ONLY)  # also if it was not so before
         number = _number(known[-1]) + 1 if known else 1
         path = self._directory / f"{number:0{_DIGITS}}{_SUFFIX}"
         self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "wb", 0)
@@ -136,6 +139,9 @@ class Journaled:
 
     def records(self) -> tuple[PlanRecord, ...]:
         return self._machine.records()
+
+    def failures(self) -> tuple[SchedulerFailure, ...]:
+        return self._machine.failures()
 
     def next_time(self) -> float | None:
         return self._machine.next_time()

@@ -1,14 +1,15 @@
-"""The log: its form (a JSON object per line, on stderr), its verbosity, and that no secret gets into it.
+"""The log: its form (JSON, or text for people), its verbosity, and what never gets into it.
 
-What is logged is decided by the modules that log.
+That is secrets, and control characters in text that users chose. The modules that log decide what is logged.
 """
 
+import json
 import logging
 import re
 import sys
 from typing import TextIO
 
-import msgspec
+from reprieve.model.formatting import visible
 
 DECISIONS = "reprieve.decisions"  # a line for each decision and each end of a plan, from verbosity 2 on
 _DECISIONS_FROM, _EVERYTHING_FROM = 2, 4
@@ -28,11 +29,30 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["error"] = without_secrets(self.formatException(record.exc_info))
-        return msgspec.json.encode(line, enc_hook=str).decode()
+        # In ASCII: the log may be read on a terminal, which obeys more characters than JSON has to escape.
+        return json.dumps(line, default=str, separators=(",", ":"))
+
+
+class TextLines(logging.Formatter):
+    """Tracebacks are indented: text in them that has line breaks cannot pass for another record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        lines = [f"{record.levelname.capitalize()}: {without_secrets(record.getMessage())}"]
+        if record.exc_info:
+            trace = without_secrets(self.formatException(record.exc_info))
+            lines += [f"  {line}" for line in trace.split("\n")]
+        return "\n".join(map(visible, lines))
 
 
 def without_secrets(text: str) -> str:
     return _SECRETS.sub("[hidden]", text)
+
+
+def log_warnings() -> None:
+    """From now on warnings and errors go to stderr as text, and nothing else is logged."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(TextLines())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
 
 
 def log_to(stream: TextIO | None = None, verbosity: int = 0) -> None:

@@ -10,6 +10,7 @@ from reprieve.model.events import Event, Synced
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.performer import DEFAULT_LIMITS, Performer, PerformerLimits
 from reprieve.scheduler.decision import Decision
+from reprieve.supervision.mishaps import log_mishap
 
 # After so many, or so long, sockets and timers get their turn.
 _EVENTS_IN_A_ROW = 500
@@ -88,6 +89,7 @@ class Loop:
         events, self._inbox = self._inbox[:_EVENTS_IN_A_ROW], self._inbox[_EVENTS_IN_A_ROW:]
         self._arrived.clear()
         self._performer.submit(self._scheduler.observe(events, self._clock()))
+        self._log_failures()
         if not self._knows_all and Synced() in events:
             self._knows_all = True
             # Most objects stay: the garbage collector need not traverse them again and again.
@@ -100,6 +102,7 @@ class Loop:
             if self._performer.holds_up:
                 return False
             decided = self._scheduler.decide(self._clock())
+            self._log_failures()
             if decided is None:
                 return False
             self._record(decided.decision)
@@ -107,6 +110,10 @@ class Loop:
             if self._clock() >= until:
                 break
         return True
+
+    def _log_failures(self) -> None:
+        for failure in self._scheduler.failures():
+            log_mishap(f"scheduler: {failure.target}", failure.error, failure.retry_at - self._clock())
 
     async def _wait(self) -> None:
         # While decisions are held up, a demand whose time comes has to wait until an event arrives.

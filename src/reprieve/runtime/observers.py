@@ -4,12 +4,15 @@ Observers learn from it and change nothing. What they do with it is not known he
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Protocol
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.plan_records import PlanRecord
+from reprieve.scheduler.set_aside import SchedulerFailure
+from reprieve.supervision.mishaps import log_mishap
 
 
 class Machine(Protocol):
@@ -21,6 +24,9 @@ class Machine(Protocol):
 
     def records(self) -> tuple[PlanRecord, ...]:
         """What happened to plans in the last ``observe`` or ``decide``."""
+
+    def failures(self) -> tuple[SchedulerFailure, ...]:
+        """The exceptions that were contained in the last ``observe`` or ``decide``."""
 
     def next_time(self) -> float | None: ...
 
@@ -48,7 +54,7 @@ class ObservedScheduler:
         events = list(events)
         effects = self._machine.observe(events, now)
         for observer in self._observers:
-            observer.observed(events, effects, now)
+            self._show(observer, partial(observer.observed, events, effects, now))
         self._show_records()
         return effects
 
@@ -56,17 +62,27 @@ class ObservedScheduler:
         decided = self._machine.decide(now)
         seconds = max(self._clock() - now, 0.0)
         for observer in self._observers:
-            observer.decided(decided, now, seconds)
+            self._show(observer, partial(observer.decided, decided, now, seconds))
         self._show_records()
         return decided
 
     def _show_records(self) -> None:
         records = self._machine.records()
         for observer in self._observers if records else ():
-            observer.recorded(records)
+            self._show(observer, partial(observer.recorded, records))
+
+    def _show(self, observer: SchedulerObserver, show: Callable[[], None]) -> None:
+        """An observer that fails must not keep the effects of this step from being carried out."""
+        try:
+            show()
+        except Exception as error:
+            log_mishap(f"observer {type(observer).__name__}", error)
 
     def records(self) -> tuple[PlanRecord, ...]:
         return self._machine.records()
+
+    def failures(self) -> tuple[SchedulerFailure, ...]:
+        return self._machine.failures()
 
     def next_time(self) -> float | None:
         return self._machine.next_time()

@@ -14,6 +14,7 @@ from itertools import islice
 from reprieve.cluster.port import Answer, Cluster, Lost, Refused, Succeeded
 from reprieve.model.effects import Effect, Nominate, SetCondition, Target, WriteStatus
 from reprieve.model.events import Done, Failed, Unknown
+from reprieve.supervision.mishaps import description_of, log_mishap
 
 Order = Effect | WriteStatus
 
@@ -93,6 +94,10 @@ class Performer:
                 for effect in together:
                     self._deliver(_ended(effect, answer, lost=lost))
                     line.popleft()
+        except Exception as error:
+            log_mishap(f"performer: {target}", error)
+            for effect in line:  # every effect must end
+                self._deliver(Unknown(effect, description_of(error)))
         finally:
             del self._lines[target]
 
@@ -130,6 +135,7 @@ class Performer:
             except TimeoutError:
                 return Lost(f"no answer within {self._limits.seconds_per_attempt:g} s")
             except Exception as error:  # every effect must end, and this one may have happened
+                log_mishap(f"{type(order).__name__} of {order.target}", error)
                 return Lost(str(error) or type(error).__name__)
 
 

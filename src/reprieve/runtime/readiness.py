@@ -10,14 +10,18 @@ from reprieve.model.effects import Effect
 from reprieve.model.events import Event, Synced
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.plan_records import PlanRecord
-
-Check = tuple[str, str]  # its name, and what is wrong; nothing if all is well
+from reprieve.supervision.health import HealthCheck
+from reprieve.supervision.supervisor import Supervisor
 
 
 class Readiness:
-    """Observes the scheduler, to learn when it has seen the whole cluster."""
+    """Observes the scheduler, to learn when it has seen the whole cluster.
+
+    ``supervisor``: keeps the tasks of this replica running, and knows those that cannot go on.
+    """
 
     def __init__(self) -> None:
+        self.supervisor = Supervisor()
         self._looks = False
         self._knows_all = False
         self._leaving = False
@@ -31,11 +35,12 @@ class Readiness:
     def leaves(self) -> None:
         self._leaving = True
 
-    def alive(self) -> Iterator[Check]:
-        """A process that can answer is alive."""
+    def alive(self) -> Iterator[HealthCheck]:
+        """A process that can answer is alive, unless one of its tasks cannot go on."""
         yield "ping", ""
+        yield from self.supervisor.checks()
 
-    def ready(self) -> Iterator[Check]:
+    def ready(self) -> Iterator[HealthCheck]:
         yield from self.alive()
         yield "shutdown", "it is about to end" if self._leaving else ""
         unknown = self._looks and not self._knows_all

@@ -43,6 +43,7 @@ _GROUP_RESULTS = {
     Outcome.UNSCHEDULABLE: "unschedulable",
     Outcome.PREEMPTS: "waiting_on_preemption",
     Outcome.WAITING: "waiting_on_preemption",
+    Outcome.ERROR: "error",
 }
 _MANY_ATTEMPTS = 15
 _OPERATION = "preemption"  # the only one of kube-scheduler's goroutines for which there is something here
@@ -72,6 +73,7 @@ ABANDONED: Mapping[EndReason, str] = {
     EndReason.EVICTION_FAILED: FAILED,
     EndReason.VICTIM_STUCK: "stuck",
     EndReason.NODE_GONE: "node_gone",
+    EndReason.SCHEDULER_FAILED: FAILED,
 }
 
 
@@ -231,11 +233,13 @@ class Telemetry:
                 self._binding[pod] = _Binding(waiting.since, now, attempts, waiting.profile)
 
     def _unplaced(self, decision: Decision, seconds: float) -> None:
-        labels = "unschedulable", self._profile(decision.demand)
+        result = "error" if decision.outcome is Outcome.ERROR else "unschedulable"
+        labels = result, self._profile(decision.demand)
         self._metrics.attempts(*labels).inc(decision.pods)
         self._metrics.incoming("unschedulable", "ScheduleAttemptFailure").inc(decision.pods)
         self._metrics.attempt_seconds(*labels).observe(seconds)
-        looked = decision.eviction is not None and decision.eviction.because.code not in _NEVER_LOOKED
+        because = decision.eviction.because.code if decision.eviction is not None else Why.OFF
+        looked = because not in _NEVER_LOOKED and decision.outcome is not Outcome.ERROR
         if decision.outcome is Outcome.PREEMPTS or looked:
             self._looked_for_victims(decision, seconds)
 

@@ -1,4 +1,7 @@
-"""The scheduler as a state machine: events in, effects out. It does no I/O and reads no clock."""
+"""The scheduler as a state machine: events in, effects out. It does no I/O and reads no clock.
+
+An exception that one event or one demand causes is contained: it is set aside, and all others go on.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -38,10 +41,12 @@ from reprieve.scheduler import (
     validation,
 )
 from reprieve.scheduler.decision import Decided
-from reprieve.scheduler.demands import Requester
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
+from reprieve.scheduler.demands import NotYet, Requester
 from reprieve.scheduler.ledger.assumed import Promise
 from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.queue import Standing
+from reprieve.scheduler.set_aside import SchedulerFailure, target_of
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
@@ -57,10 +62,14 @@ class Scheduler:
         state = self._state
         state.notice(now)
         state.plan_log.begin_step()
+        state.failures.clear()
         state.refused = None
         effects: list[Effect] = []
+        for event in state.set_aside.due(now):
+            self._attempt(event, effects, now)
         for event in events:
-            effects.extend(self._observe(event, now))
+            if not (state.set_aside and state.set_aside.holds(event)):
+                self._attempt(event, effects, now)
         effects.extend(binding.overdue(state, now))
         effects.extend(plan_driver.never_left(state, now))
         for lost in state.unknown_outcomes.taken_up(now):
@@ -71,6 +80,25 @@ class Scheduler:
         effects.extend(enqueueing.late_gangs(state, now))
         effects.extend(enqueueing.groups_looked_at(state, now))
         return list(plan_driver.without_vain_evictions(state, effects))
+
+    def _attempt(self, event: Event, effects: list[Effect], now: float) -> None:
+        """Effects that came before an exception count: what they follow from has happened."""
+        try:
+            effects.extend(self._observe(event, now))
+        except Exception as error:
+            effects.extend(self._set_aside(event, error, now))
+        else:
+            if self._state.set_aside:
+                self._state.set_aside.release(event)
+
+    def _set_aside(self, event: Event, error: Exception, now: float) -> Iterable[Effect]:
+        state, target = self._state, target_of(event)
+        aside = state.set_aside.set_aside(event, now)
+        if target is None or aside is None:
+            raise error
+        state.failures.append(SchedulerFailure(target, error, aside.until))
+        text = f"the scheduler failed on it, and tries again later: {type(error).__name__}: {error}"
+        return state.reporter.warn(target, text)
 
     def _observe(self, event: Event, now: float) -> Iterable[Effect]:
         state = self._state
@@ -159,6 +187,10 @@ class Scheduler:
         """What happened to plans in the last ``observe`` or ``decide``."""
         return self._state.plan_log.records
 
+    def failures(self) -> tuple[SchedulerFailure, ...]:
+        """The exceptions that were contained in the last ``observe`` or ``decide``."""
+        return tuple(self._state.failures)
+
     def pending(self) -> Counter[Standing]:
         """How many pods wait, by their standing in the queue; a pod that is being bound does not wait."""
         state = self._state
@@ -201,20 +233,41 @@ class Scheduler:
         """Decides about the next demand of the queue; None if there is none to be decided now."""
         state = self._state
         state.plan_log.begin_step()
+        state.failures.clear()
         if not state.synced:
             return None
         state.notice(now)
         while (key := state.queue.pop(now)) is not None:
-            found = state.requester(key)
+            found = self._requester(key, now)
             if isinstance(found, Requester):
-                state.world.version += 1
-                decided = deciding.decide(state, found, now)
+                decided = self._decide(found, now)
                 if decided.decision.growth is not None:
                     state.plan_log.considered(decided.decision.demand, decided.decision.growth, now)
                 return decided
+            if isinstance(found, SchedulerFailure):
+                continue
             # It changed after it was enqueued: it needs nothing any more, or cannot be decided yet.
             state.queue.remove(key) if found is None else state.queue.gate(key)
         return None
+
+    def _requester(self, key: DemandKey, now: float) -> Requester | NotYet | SchedulerFailure | None:
+        state = self._state
+        try:
+            return state.requester(key)
+        except Exception as error:
+            kind = "PodGroup" if key.kind is DemandKind.GROUP else "Pod"
+            target = Target(kind, key.namespace, key.name, "")
+            failure = SchedulerFailure(target, error, state.queue.set_aside(key, now))
+            state.failures.append(failure)
+            return failure
+
+    def _decide(self, requester: Requester, now: float) -> Decided:
+        state = self._state
+        state.world.version += 1
+        try:
+            return deciding.decide(state, requester, now)
+        except Exception as error:
+            return deciding.failed(state, requester, error, now)
 
     def _done(self, effect: Effect, now: float) -> Iterable[Effect]:
         state = self._state

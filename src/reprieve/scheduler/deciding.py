@@ -49,6 +49,7 @@ from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.queue import NO_CHANGES
 from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, ROOM_AT_RISK, Change
 from reprieve.scheduler.reserved_room import placement_in_reserved_room
+from reprieve.scheduler.set_aside import SchedulerFailure
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target, target_at
 from reprieve.scheduler.toleration_changes import orphans
@@ -70,6 +71,24 @@ def decide(state: State, requester: Requester, now: float) -> Decided:
         decided = _unplaced(state, context, found, now)
     taken = _crowd_out(state, requester, set(decided.decision.nodes), now)
     return replace(decided, effects=(*decided.effects, *taken))
+
+
+def failed(state: State, requester: Requester, error: Exception, now: float) -> Decided:
+    """An exception ended the decision: what was begun is taken back, and the demand is set aside."""
+    text = f"the scheduler failed on it, and tries again later: {type(error).__name__}: {error}"
+    effects = list(call_off(state, requester.key, EndReason.SCHEDULER_FAILED, now))
+    targets = [pod_target(pod.pod) for pod in requester.pods]
+    for pod in targets:
+        effects.extend(give_up(state, pod, text, now, has_room=False))
+    retry_at = state.queue.set_aside(requester.key, now)
+    state.failures.append(SchedulerFailure(requester.target, error, retry_at))
+    for pod in targets:
+        if isinstance(requester, WaitingResize):
+            effects.extend(state.reporter.resize_waits(pod, text))
+        else:
+            effects.extend(state.reporter.waits(pod, "SchedulerError", text))
+    decision = _decision(state, requester, Outcome.ERROR, now)
+    return Decided(replace(decision, eviction=Eviction(Because("SchedulerError", text))), tuple(effects))
 
 
 # --- before it is looked at ----------------------------------------------------------------------

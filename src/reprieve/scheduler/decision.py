@@ -29,6 +29,7 @@ class Outcome(StrEnum):
     PREEMPTS = "Preempts"
     WAITING = "WaitsForVictims"
     FITS = "FitsInPlace"
+    ERROR = "Error"  # the scheduler failed; ``eviction`` has the reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +198,8 @@ class Decision:
                 return self._waiting(self.nodes)
             case Outcome.UNSCHEDULABLE:
                 return unschedulable_text(self)
+            case Outcome.ERROR:
+                return self.eviction.because.text if self.eviction is not None else "the scheduler failed"
             case Outcome.FITS:
                 wants = self.growth.text if self.growth is not None else "what it wants"
                 return f"there is room for {wants} on {listed(self.nodes)}: waits for the kubelet"

@@ -60,6 +60,7 @@ class EndReason(StrEnum):
     EVICTION_FAILED = "EvictionFailed"
     VICTIM_STUCK = "VictimStuck"  # a victim did not terminate in time
     NODE_GONE = "NodeGone"
+    SCHEDULER_FAILED = "SchedulerFailed"  # an exception ended a decision about the preemptor
 
 
 @dataclass(frozen=True, slots=True)

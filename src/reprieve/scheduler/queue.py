@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.queueing_hints import AT_ONCE, LOCAL, Change
+from reprieve.supervision.quarantine import pause_after
 
 NO_CHANGES: frozenset[Change] = frozenset()
 _ENOUGH_DOUBLINGS = 64  # to reach any limit; a thousand would be too large a number
@@ -49,6 +50,7 @@ class _Entry:
     standing: Standing
     ready_at: float = 0.0
     failures: int = 0
+    crashes: int = 0  # decisions in a row that an exception ended
     waits_for: frozenset[Change] = NO_CHANGES
     missed: set[Change] = field(default_factory=set)  # while it was held
     only_node: str = ""  # the only node that can help it; empty: any
@@ -142,6 +144,7 @@ class Queue:
         """
         entry = self._failed(key, now)
         if entry is not None:
+            entry.crashes = 0
             self._wait(entry, waits_for, now)
 
     def park(self, key: DemandKey, waits_for: frozenset[Change], now: float) -> None:
@@ -161,6 +164,16 @@ class Queue:
             self._entries[key].missed.update(Change)
         elif standing is not Standing.BACKOFF and (entry := self._failed(key, now)) is not None:
             self._back_off(entry)
+
+    def set_aside(self, key: DemandKey, now: float) -> float:
+        """An exception ended its decision: again after a pause that doubles; returns when."""
+        entry = self._failed(key, now)
+        if entry is None:
+            return now
+        entry.crashes += 1
+        entry.ready_at = now + pause_after(entry.crashes)
+        self._back_off(entry)
+        return entry.ready_at
 
     def wake(
         self, change: Change, now: float, but: Collection[DemandKey] = (), nodes: Collection[str] = ()

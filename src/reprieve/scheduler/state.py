@@ -33,6 +33,7 @@ from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Queue
 from reprieve.scheduler.queueing_hints import Change
+from reprieve.scheduler.set_aside import SchedulerFailure, SetAsideEvents
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.status_reporter import StatusReporter
 from reprieve.scheduler.targets import group_target, pod_target
@@ -59,6 +60,8 @@ class State:
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
         self.held_units: frozenset[str] = frozenset()  # whose waiting pods were told to wait
         self.rerun: set[GroupKey] = set()  # groups of which pods were bound or are being deleted since
+        self.set_aside = SetAsideEvents()
+        self.failures: list[SchedulerFailure] = []  # those of the last step
         self.refused: RememberedRefusal | None = None  # the last decision, if that was one
         self.synced = False
         self._now = -inf
@@ -74,8 +77,10 @@ class State:
         """When something is to be done even if nothing happens."""
         return min((time for one in self._timed() if (time := one.next_time()) is not None), default=None)
 
-    def _timed(self) -> tuple[Queue | Ledger | LateGangReports | UnknownOutcomes[Effect], ...]:
-        return self.queue, self.ledger, self.late_gangs, self.unknown_outcomes
+    def _timed(
+        self,
+    ) -> tuple[Queue | Ledger | LateGangReports | UnknownOutcomes[Effect] | SetAsideEvents, ...]:
+        return self.queue, self.ledger, self.late_gangs, self.unknown_outcomes, self.set_aside
 
     def requester(self, key: DemandKey) -> Requester | NotYet | None:
         """The demand of this key as things stand; None if it needs nothing any more."""

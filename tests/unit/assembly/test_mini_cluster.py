@@ -1,17 +1,22 @@
 """A cluster in this process is scheduled, in real and in virtual time."""
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from reprieve.assembly.mini_cluster import cluster_in_process, features_of
+from reprieve.assembly.mini_cluster import SHAPES, LocalCluster, cluster_in_process, cluster_up, features_of
 from reprieve.assembly.scheduler_settings import EVERYTHING
 from reprieve.cluster.apiserver.features import ALL_FEATURES, DEFAULT_FEATURES
 from reprieve.config import Gates, default_configuration, parse_feature_gates
+from reprieve.model.effects import Effect
+from reprieve.model.events import Event
 from reprieve.runtime import virtual_time
+from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 
 NODE = {
@@ -44,3 +49,29 @@ def test_a_cluster_in_this_process_is_scheduled(clock: Callable[[], float]) -> N
     run = virtual_time.run if clock is virtual_time.clock else asyncio.run
     assert run(main()) == "n1"
     assert [decision.nodes for decision in decisions] == [("n1",)]
+
+
+def test_a_scheduler_that_fails_as_a_whole_is_started_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mishaps: list[logging.LogRecord]
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    observe, calls = Scheduler.observe, []
+
+    def fail_once(scheduler: Scheduler, events: Iterable[Event], now: float) -> list[Effect]:
+        calls.append(scheduler)
+        if len(calls) == 1:
+            raise RuntimeError("it broke")
+        return observe(scheduler, events, now)
+
+    async def main() -> None:
+        wanted = LocalCluster([SHAPES["cpu16"]], 1, tmp_path / "kubeconfig")
+        async with cluster_up(wanted, print, scheduled=True):
+            while len(calls) < 2:
+                await asyncio.sleep(0.1)
+
+    monkeypatch.setattr(Scheduler, "observe", fail_once)
+    virtual_time.run(main())
+    assert calls[0] is not calls[1]
+    (record,) = mishaps
+    assert record.getMessage().startswith("scheduler failed: ")
+    assert record.getMessage().endswith("; retrying in 1 s")

@@ -79,6 +79,15 @@ def test_no_pod_else_may_read_it(tmp_path: Path) -> None:
     assert (tmp_path / "00000001.jsonl").stat().st_mode & 0o777 == 0o600
 
 
+def test_files_that_others_could_read_are_private_from_the_next_start_on(tmp_path: Path) -> None:
+    Journal(tmp_path / "journal", {}, print).close()
+    old = tmp_path / "journal" / "00000001.jsonl"
+    old.chmod(0o644)
+    Journal(tmp_path / "journal", {}, print).close()
+    assert old.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "journal").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_second_run_has_a_file_of_its_own(tmp_path: Path) -> None:
     written(tmp_path, pods=1)
     written(tmp_path, pods=3)

@@ -1,13 +1,20 @@
 """The shell around the scheduler: it wakes for events and for times, and carries everything out."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+
+import pytest
 
 from reprieve.cluster.port import ClusterEvent, Lost, Refused, Succeeded
 from reprieve.model.effects import Announce, Bind, Effect, SetCondition
 from reprieve.model.events import Gone, Seen, Synced
+from reprieve.model.objects import Pod
+from reprieve.model.shape import CompiledPod, compile_pod
 from reprieve.runtime.loop import Loop
+from reprieve.runtime.observers import ObservedScheduler
 from reprieve.runtime.performer import PerformerLimits
+from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
@@ -126,3 +133,38 @@ def test_nothing_is_decided_while_nothing_happens() -> None:
     """A pod that fits nowhere is looked at again every five minutes, and otherwise left in peace."""
     decisions = decisions_of(FakeCluster(), shows(Seen(a_pod("p")), Synced()))
     assert [decision.at - EPOCH for decision in decisions] == [300.0 * i for i in range(289)]
+
+
+def test_an_object_that_the_scheduler_fails_on_is_logged_and_stops_no_other(
+    monkeypatch: pytest.MonkeyPatch, mishaps: list[logging.LogRecord]
+) -> None:
+    def compile_unless_broken(pod: Pod) -> CompiledPod:
+        if pod.metadata.name == "bad" and clock() < EPOCH + 2.0:
+            raise RuntimeError("it broke")
+        return compile_pod(pod)
+
+    monkeypatch.setattr("reprieve.scheduler.world.compile_pod", compile_unless_broken)
+    cluster = FakeCluster()
+    shown = shows(Seen(a_node("n1")), Seen(a_pod("bad")), Seen(a_pod("good")), Synced())
+    decisions_of(cluster, shown)
+    assert [(time, effect.target.name) for time, effect in tried(cluster, Bind)] == [
+        (0.0, "good"),
+        (3.0, "bad"),
+    ]
+    assert [record.getMessage() for record in mishaps] == [
+        f"scheduler: Pod default/bad failed: RuntimeError: it broke; retrying in {seconds} s"
+        for seconds in (1, 2)
+    ]
+
+
+def test_an_observer_that_fails_changes_nothing(mishaps: list[logging.LogRecord]) -> None:
+    class Failing(Readiness):
+        def observed(self, events: object, effects: object, now: float) -> None:
+            raise RuntimeError("it broke")
+
+    machine = ObservedScheduler(Scheduler(), lambda: 0.0, (Failing(),))
+    machine.observe([Seen(a_node("n1")), Seen(a_pod("p")), Synced()], 0.0)
+    decided = machine.decide(0.0)
+    assert decided is not None
+    assert decided.decision.outcome is Outcome.PLACED
+    assert [record.getMessage() for record in mishaps] == ["observer Failing failed: RuntimeError: it broke"]

@@ -1,6 +1,7 @@
 """Effects are carried out in order, a few at a time, again where that may help; each has one end."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 import pytest
@@ -90,11 +91,14 @@ def test_an_attempt_without_an_answer_is_given_up_in_time() -> None:
     assert ends_of([bind("p")], cluster, limits) == [(21.0, Unknown(bind("p"), "no answer within 10 s"))]
 
 
-def test_an_attempt_that_raises_may_have_happened() -> None:
+def test_an_attempt_that_raises_may_have_happened(mishaps: list[logging.LogRecord]) -> None:
     def stumble(_: Order) -> Answer:
         raise OSError("no route to host")
 
     assert end_of(stumble) == Unknown(bind("p"), "no route to host")
+    assert {record.getMessage() for record in mishaps} == {
+        "Bind of Pod default/p failed: OSError: no route to host"
+    }
 
 
 def test_effects_on_one_object_keep_their_order() -> None:

@@ -27,6 +27,7 @@ from reprieve.cluster.kube.rest_mapping import RestMapping
 from reprieve.cluster.port import Answer, ClusterEvent, Refused
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, WriteStatus
 from reprieve.model.objects import Condition
+from reprieve.supervision.supervisor import Supervisor
 
 _log = logging.getLogger(__name__)
 
@@ -44,8 +45,10 @@ class KubeCluster:
         connection: Connection,
         event_connection: Connection,
         clock: Callable[[], float],
+        supervisor: Supervisor,
         instance: str = REPORTER,
     ) -> None:
+        self._supervisor = supervisor
         self._connection = connection
         self._event_connection = event_connection
         self._clock = clock
@@ -60,11 +63,6 @@ class KubeCluster:
         """Starts the informers of a replica that does not lead yet; returns when they have synced."""
         self._standing_by = self._start_informers()
         await self._standing_by.until_synced()
-
-    async def until_it_fails(self) -> None:
-        """Raises the error of an informer that crashes before ``watch`` is called."""
-        if self._standing_by is not None:
-            await self._standing_by.until_it_fails()
 
     async def watch(self) -> AsyncIterator[ClusterEvent]:
         informers, self._standing_by = self._standing_by or self._start_informers(), None
@@ -81,7 +79,7 @@ class KubeCluster:
             await self._standing_by.end()
 
     def _start_informers(self) -> Informers:
-        self._latest = Informers(self._connection, self._discovery)
+        self._latest = Informers(self._connection, self._discovery, self._supervisor)
         return self._latest
 
     # --- effects ---------------------------------------------------------------------------------
@@ -140,15 +138,17 @@ async def kube_cluster(
     clock: Callable[[], float],
     limits: ClientLimits = DEFAULT_LIMITS,
     may_write_for: Seconds = for_ever,
+    supervisor: Supervisor | None = None,
 ) -> AsyncIterator[KubeCluster]:
     """For as long as the context is open. ``may_write_for``: as for ``connected``."""
+    supervisor = supervisor or Supervisor()
     async with (
         connected(access, limits, may_write_for) as connection,
         connected(access, limits, may_write_for) as event_connection,
     ):
         instance = f"{REPORTER}-{platform.node()}"[:_LONGEST_INSTANCE]
-        cluster = KubeCluster(connection, event_connection, clock, instance)
-        series = asyncio.create_task(cluster.keep_series())
+        cluster = KubeCluster(connection, event_connection, clock, supervisor, instance)
+        series = supervisor.start("event series", cluster.keep_series)
         try:
             yield cluster
         finally:

@@ -2,6 +2,8 @@
 
 A listener first receives the latest state of every object, and then every change. It receives nothing of the
 past, so a replica that takes over after days sees the same as one that listens from the start.
+
+A reflector that crashes is started again, and lists anew: it must not look like a kind without changes.
 """
 
 import asyncio
@@ -16,16 +18,17 @@ from reprieve.cluster.kube.watch import Reflector, ServerAbilities, WatchBatch
 from reprieve.cluster.port import ClusterEvent
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Synced, Unread
+from reprieve.supervision.supervisor import Supervisor
 
 _BATCHES_AHEAD = 16  # queued for the listener; beyond that the reflectors, and so the server, have to wait
 
-Arrival = tuple[str, WatchBatch | Exception]
+Arrival = tuple[str, WatchBatch]
 
 
 class Informers:
     """Starts on the running event loop, and runs until ``end``."""
 
-    def __init__(self, connection: Connection, discovery: Discovery) -> None:
+    def __init__(self, connection: Connection, discovery: Discovery, supervisor: Supervisor) -> None:
         abilities = ServerAbilities()
         self._reflectors = {
             kind: Reflector(kind, connection, discovery, abilities, partial(self._deliver, kind))
@@ -34,9 +37,11 @@ class Informers:
         self._incomplete = set(self._reflectors)
         self._listener: asyncio.Queue[Arrival] | None = None
         self._kept: dict[tuple[str, str, str], ClusterEvent] = {}  # latest state, until there is a listener
-        self._error: Exception | None = None
-        self._failed, self._all_synced = asyncio.Event(), asyncio.Event()
-        self._tasks = [asyncio.create_task(self._guarded(*item)) for item in self._reflectors.items()]
+        self._all_synced = asyncio.Event()
+        self._tasks = [
+            supervisor.start(f"watch of {kind}", reflector.run)
+            for kind, reflector in self._reflectors.items()
+        ]
 
     async def end(self) -> None:
         for task in self._tasks:
@@ -50,15 +55,9 @@ class Informers:
 
     async def until_synced(self) -> None:
         await self._all_synced.wait()
-        self._check()
-
-    async def until_it_fails(self) -> None:
-        await self._failed.wait()
-        self._check()
 
     async def events(self) -> AsyncGenerator[ClusterEvent, None]:
         """For one listener: every object, Synced, and then every change."""
-        self._check()
         # No await between these two lines: every batch goes either to ``_kept`` or to the queue.
         arrived = self._listener = asyncio.Queue(_BATCHES_AHEAD)
         (kept, self._kept), incomplete = (self._kept, {}), set(self._incomplete)
@@ -69,8 +68,6 @@ class Informers:
             yield Synced()
         while True:
             kind, batch = await arrived.get()
-            if isinstance(batch, Exception):
-                raise batch
             for event in batch.events:
                 yield event
             if batch.complete and kind in incomplete:
@@ -99,18 +96,3 @@ class Informers:
                 self._kept[target.kind, target.namespace, target.name] = event
             case Gone(target):
                 self._kept.pop((target.kind, target.namespace, target.name), None)
-
-    async def _guarded(self, kind: str, reflector: Reflector) -> None:
-        """A reflector that crashes must not look like a kind without changes."""
-        try:
-            await reflector.run()
-        except Exception as error:
-            self._error = error
-            self._failed.set()
-            self._all_synced.set()  # wakes until_synced, which then raises
-            if self._listener is not None:
-                await self._listener.put((kind, error))
-
-    def _check(self) -> None:
-        if self._error is not None:
-            raise self._error

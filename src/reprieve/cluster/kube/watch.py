@@ -15,7 +15,7 @@ from http import HTTPStatus
 import msgspec
 
 from reprieve.cluster.api.decode_errors import UNDECODABLE
-from reprieve.cluster.api.reader import Decoded
+from reprieve.cluster.api.reader import Decoded, Unreadable, header_values, ref_in
 from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.flow_control import RetryBackoff, spread
@@ -23,7 +23,8 @@ from reprieve.cluster.kube.known_objects import KnownObjects, Result
 from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
 from reprieve.cluster.kube.rest_mapping import RestMapping
 from reprieve.cluster.port import ClusterEvent
-from reprieve.model.objects import ObjectMeta, Record
+from reprieve.model.objects import ObjectMeta, Problem, Record
+from reprieve.supervision.mishaps import log_mishap
 
 _log = logging.getLogger(__name__)
 
@@ -137,6 +138,7 @@ class Reflector:
         self._failures = 0
 
     async def run(self) -> None:
+        self._version = ""  # it may have crashed before, between reading an event and delivering it
         while True:
             pause = await self._step()
             if pause:
@@ -244,13 +246,22 @@ class Reflector:
             yield from self._show(mapping, item)
 
     def _show(self, mapping: RestMapping, raw: msgspec.Raw) -> Iterator[ClusterEvent]:
-        result = mapping.reader.read(raw)
+        result = self._read(mapping, raw)
         meta = _metadata_of(mapping, result, raw)
         if meta is None:
             _log.warning("skipped a %s whose metadata.name cannot be read", self._kind)
             return
         self._advance(meta.resource_version)
         yield from self.known.show(meta, result)
+
+    def _read(self, mapping: RestMapping, raw: msgspec.Raw) -> Result:
+        """One object must not end the watch of all others."""
+        try:
+            return mapping.reader.read(raw)
+        except Exception as error:
+            ref = ref_in(header_values(raw))
+            log_mishap(f"watch of {self._kind}: decoding {ref}", error)
+            return Unreadable(problem=Problem(ref=ref, path="", expected="an object that can be decoded"))
 
     # --- watches ---------------------------------------------------------------------------------
 
@@ -310,8 +321,7 @@ class Reflector:
         return False
 
     def _removed(self, mapping: RestMapping, raw: msgspec.Raw) -> Iterator[ClusterEvent]:
-        result = mapping.reader.read(raw)
-        meta = _metadata_of(mapping, result, raw)
+        meta = _metadata_of(mapping, self._read(mapping, raw), raw)
         if meta is not None:
             self._advance(meta.resource_version)
             yield from self.known.remove(meta)

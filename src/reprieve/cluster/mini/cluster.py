@@ -4,7 +4,8 @@ The port reads and writes the store directly; only a fault plan can delay, drop 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import partial
 from typing import get_args
 
 from reprieve.cluster.api.codec import Decoded, decode
@@ -23,6 +24,7 @@ from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE, KINDS, ResourceKin
 from reprieve.cluster.mini.kubelet import DEFAULT_TIMING, Kubelets, KubeletTiming
 from reprieve.cluster.mini.metadata import key_of, metadata_of
 from reprieve.cluster.mini.namespace_controller import NamespaceController
+from reprieve.cluster.mini.object_guard import report_unreadable
 from reprieve.cluster.mini.resource_quota import ResourceQuotaController
 from reprieve.cluster.mini.scheduler_calls import call, key_of_target
 from reprieve.cluster.mini.sqlite_backend import SqliteBackend, StorageError
@@ -33,7 +35,10 @@ from reprieve.cluster.port import Answer, ClusterEvent, Lost, Refused, Succeeded
 from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.json import Json
-from reprieve.model.objects import KubernetesObject
+from reprieve.model.objects import KubernetesObject, Problem, Ref
+from reprieve.supervision.health import HealthCheck
+from reprieve.supervision.mishaps import log_mishap
+from reprieve.supervision.supervisor import Supervisor
 
 _READ = {kind.__name__ for kind in get_args(KubernetesObject)}
 WATCHED = tuple(kind.resource for kind in KINDS if kind.kind in _READ)
@@ -56,7 +61,7 @@ class MiniCluster:
         self._calls = 0
         self._opened = 0
         self._watches: list[FaultyWatch] = []
-        self._tasks: list[asyncio.Task[None]] = []
+        self.supervisor = Supervisor()
 
     # --- the port --------------------------------------------------------------------------------
 
@@ -106,6 +111,7 @@ class MiniCluster:
 
     def start(self) -> None:
         """Start kubelets and controllers on the running event loop."""
+        report_unreadable(self.store)
         store, clock, delays = self.store, self.clock, delays_at(self._timing.speed)
         loops: dict[str, Callable[[], ControlLoop]] = {
             "kubelets": lambda: Kubelets(store, clock, self._timing),
@@ -116,16 +122,22 @@ class MiniCluster:
             "CRD controller": lambda: CrdController(store, clock),
             "event recorder": lambda: EventRecorder(store, clock),
         }
-        self._tasks = [asyncio.create_task(run(enter, clock), name=name) for name, enter in loops.items()]
+        for name, enter in loops.items():
+            self.supervisor.start(name, partial(run, enter, clock))
 
     async def stop(self) -> None:
-        """Stop them; raises the error of one that had failed before."""
-        tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        for ended in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(ended, Exception):
-                raise ended
+        """Stop them, and whatever else the supervisor runs."""
+        await self.supervisor.stop()
+
+    def alive(self) -> Iterator[HealthCheck]:
+        """It can answer, and every task can go on."""
+        yield "ping", ""
+        yield from self.supervisor.checks()
+
+    def ready(self) -> Iterator[HealthCheck]:
+        """Besides, it can store what clients write."""
+        yield from self.alive()
+        yield "storage", self.store.check_writable()
 
     def apply(self, objects: Iterable[Json]) -> list[Stored]:
         """Create or replace each object; a status in it is written as well."""
@@ -170,7 +182,12 @@ def sight_of(change: WatchEvent) -> ClusterEvent:
     target = target_of(change.object)
     if change.type is EventType.DELETED:
         return Gone(target, str(change.version))
-    read = decode(change.object.raw)
+    try:
+        read = decode(change.object.raw)
+    except Exception as error:  # one object must not end the watch of all others
+        log_mishap(f"watch of the scheduler: decoding {target}", error)
+        ref = Ref(kind=target.kind, namespace=target.namespace, name=target.name)
+        return Unread(target, Problem(ref=ref, path="", expected="an object that can be decoded"))
     if isinstance(read, Decoded):
         return Seen(read.object, read.unserved)
     return Unread(target, read.problem)

@@ -1,4 +1,7 @@
-"""How a component of the cluster runs: it takes a step at every change, and when its timer is due."""
+"""How a component of the cluster runs: it takes a step at every change, and when its timer is due.
+
+A step that raises anything but a StorageError ends the loop: the supervisor starts it again.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -26,6 +29,11 @@ async def run(start: Callable[[], ControlLoop], clock: Clock) -> None:
             await _run(start(), clock)
         except StorageError:
             await asyncio.sleep(_RETRY_SECONDS)
+
+
+def earliest(*moments: float | None) -> float | None:
+    """The first moment of those that there are."""
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 async def _run(loop: ControlLoop, clock: Clock) -> None:

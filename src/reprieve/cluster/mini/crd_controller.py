@@ -1,17 +1,19 @@
 """The controller of CustomResourceDefinitions: sets their status, and deletes their objects before them."""
 
 from contextlib import suppress
-from itertools import islice
+from functools import partial
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.api.values import items, part, text_in
 from reprieve.cluster.mini.conditions import StatusCondition, set_condition
+from reprieve.cluster.mini.control_loop import earliest
 from reprieve.cluster.mini.custom_kinds import DEFINITIONS, kind_of
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.kinds import section
+from reprieve.cluster.mini.object_guard import ObjectWork, object_guard
 from reprieve.cluster.mini.store import Part, Store, parsed
-from reprieve.cluster.mini.stored_objects import Key
+from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.cluster.mini.watch_cache import EventType
 from reprieve.model.json import Json
 
@@ -25,6 +27,9 @@ class CrdController:
         self._store = store
         self._clock = clock
         self._known: dict[Key, str] = {}
+        self._waiting: set[Key] = set()  # definitions whose objects still exist
+        self._guard = object_guard(store, "CRD controller")
+        self._left = 0
         self.informer = Informer(store, (DEFINITIONS,))
 
     def step(self) -> float | None:
@@ -33,13 +38,19 @@ class CrdController:
                 self._known.pop(change.object.key, None)
             else:
                 self._known[change.object.key] = change.object.uid
-        waits = False
-        for key, uid in list(self._known.items()):
-            with suppress(ApiError):  # the definition is gone already
-                waits |= self._reconcile(key, uid)
-        return self._clock() + _RETRY_SECONDS if waits else None
+        self._waiting.clear()
+        for key in list(self._known):
+            self._guard.run(ObjectWork("reconcile", key), partial(self._reconcile, key))
+        self._guard.retry_due()
+        return earliest(self._clock() + _RETRY_SECONDS if self._waiting else None, self._guard.next_at())
 
-    def _reconcile(self, key: Key, uid: str) -> bool:
+    def _reconcile(self, key: Key) -> None:
+        uid = self._known.get(key, "")
+        with suppress(ApiError):  # the definition is gone already
+            if uid and self._must_wait(key, uid):
+                self._waiting.add(key)
+
+    def _must_wait(self, key: Key, uid: str) -> bool:
         """Whether it waits for objects that still exist."""
         body = parsed(self._store.get(key))
         if "deletionTimestamp" not in body["metadata"]:
@@ -52,15 +63,20 @@ class CrdController:
     def _delete_objects(self, key: Key, uid: str, resource: str) -> bool:
         kind = self._store.kinds.get(resource)
         if kind is not None and kind.custom is not None:
-            there = self._store.list((resource,)).items
-            staying = (item for item in there if "deletionTimestamp" not in parsed(item)["metadata"])
-            for item in islice(staying, _DELETIONS_PER_STEP):
-                with suppress(ApiError):
-                    self._store.delete(item.key, item.uid)
+            self._left = _DELETIONS_PER_STEP
+            for item in self._store.list((resource,)).items:
+                if self._left > 0:
+                    self._guard.run(ObjectWork("delete", item.key), partial(self._delete, item))
             if self._store.list((resource,)).items:
                 return True
         self._store.patch(key, _released, Part.MAIN, uid)
         return False
+
+    def _delete(self, item: Stored) -> None:
+        if "deletionTimestamp" not in parsed(item)["metadata"]:
+            self._left -= 1
+            with suppress(ApiError):  # it is gone already
+                self._store.delete(item.key, item.uid)
 
     def _accepted(self, body: Json) -> Json:
         """Set the conditions NamesAccepted and Established."""

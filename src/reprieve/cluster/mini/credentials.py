@@ -36,7 +36,9 @@ def credentials_of(backend: SqliteBackend | None, host: str) -> ClusterCredentia
 
 def _kept(backend: SqliteBackend, name: str, make: Callable[[], Certificate]) -> Certificate:
     written = backend.note(name)
-    certificate = msgspec.json.decode(written, type=Certificate) if written else make()
+    if written:
+        return msgspec.json.decode(written, type=Certificate)
+    certificate = make()
     backend.write_note(name, msgspec.json.encode(certificate).decode())
     return certificate
 

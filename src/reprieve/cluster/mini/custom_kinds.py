@@ -12,6 +12,7 @@ from reprieve.cluster.mini.kinds import (
     StatusSubresource,
 )
 from reprieve.model.json import Json
+from reprieve.supervision.mishaps import log_mishap
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
@@ -23,7 +24,11 @@ def defined_kinds(definitions: Iterable[Json]) -> dict[str, ResourceKind]:
     found: dict[str, ResourceKind] = {}
     taken: set[tuple[str, str]] = set()
     for body in sorted(definitions, key=_age):
-        kind = kind_of(body)
+        try:
+            kind = kind_of(body)
+        except Exception as error:  # one definition must not keep the others from being served
+            log_mishap(f"serving the kind of CustomResourceDefinition {_age(body)[1]}", error)
+            continue
         name = (kind.group, kind.kind)
         if kind.versions and name not in taken and kind.resource not in BY_RESOURCE:
             taken.add(name)

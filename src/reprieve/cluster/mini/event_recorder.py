@@ -8,14 +8,17 @@ does.
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.mini.control_loop import earliest
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.kinds import BY_RESOURCE
+from reprieve.cluster.mini.object_guard import ObjectWork, accepts_events, object_guard
 from reprieve.cluster.mini.scheduler_calls import announce
 from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Key, Stored
@@ -78,6 +81,7 @@ class EventRecorder:
         self._clock = clock
         self._queue: DelayingQueue[Key, None] = DelayingQueue()
         self._is_new = True
+        self._guard = object_guard(store, "event recorder")
         self.informer = Informer(store, _WATCHED)
 
     def step(self) -> float | None:
@@ -87,12 +91,16 @@ class EventRecorder:
             if change.object.key.resource == _EVENTS:
                 self._schedule_deletion(change, now)
             elif not self._is_new:
-                self._record(change, now)
+                self._guard.run(ObjectWork("record", change.object.key), partial(self._record, change))
         self._is_new = False
         for key, _ in self._queue.due(now, _DELETIONS_PER_STEP):
-            with suppress(ApiError):  # a client has deleted it already
-                self._store.delete(key)
-        return self._queue.next_at()
+            self._guard.run(ObjectWork("delete", key), partial(self._delete, key))
+        self._guard.retry_due()
+        return earliest(self._queue.next_at(), self._guard.next_at())
+
+    def _delete(self, key: Key) -> None:
+        with suppress(ApiError):  # a client has deleted it already
+            self._store.delete(key)
 
     def _schedule_deletion(self, event: WatchEvent, now: float) -> None:
         """An event that is updated lives another hour."""
@@ -100,15 +108,10 @@ class EventRecorder:
         if event.type is not EventType.DELETED:
             self._queue.add(event.object.key, None, now + _EVENT_TTL)
 
-    def _record(self, change: WatchEvent, now: float) -> None:
+    def _record(self, change: WatchEvent) -> None:
         for event in events_of(change):
-            if self._accepts_events(event.announcement.target.namespace):
-                announce(self._store, event.announcement, now, event.component)
-
-    def _accepts_events(self, namespace: str) -> bool:
-        """A namespace that is terminating accepts no new objects."""
-        found = self._store.find(Key("namespaces", "", namespace))
-        return found is not None and _read(found).metadata.deletion_timestamp is None
+            if accepts_events(self._store, event.announcement.target.namespace):
+                announce(self._store, event.announcement, self._clock(), event.component)
 
 
 def events_of(change: WatchEvent) -> Iterator[RecordedEvent]:

@@ -7,8 +7,9 @@ owners of kinds that are not served to exist. An owner may have any number of de
 bounded number of writes, and the next one goes on.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 
 import msgspec
@@ -17,6 +18,7 @@ from reprieve.cluster.mini.controllers.job import TRACKED, untrack
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.kinds import ResourceKind
+from reprieve.cluster.mini.object_guard import ObjectWork, object_guard
 from reprieve.cluster.mini.store import Part, Store
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
@@ -85,27 +87,28 @@ class GarbageCollector:
         self._owned: dict[str, dict[Key, None]] = {}
         self._waiting: dict[Key, str] = {}
         self._doubtful: dict[Key, None] = {}
+        self._guard = object_guard(store, "garbage collector")
         self._left = 0
         self._served = store.kinds
         self._kinds = _by_name(store.kinds)
         self.informer = Informer(store, tuple(store.kinds))
 
     def step(self) -> float | None:
-        """Read changes and advance every waiting deletion. Only changes give it work, but for a step that has
-        not made all of its writes."""
+        """Read changes and advance every waiting deletion. Only changes and retries give it work, and a step
+        that has not made all of its writes."""
         if self._store.kinds is not self._served:
             self._restart()
         for change in self.informer.poll():
-            self._see(change)
+            work = ObjectWork("observe", change.object.key)
+            self._guard.run(work, partial(self._see, change), at_once=change.type is EventType.DELETED)
         self._left = _WRITES_PER_STEP
-        for key, finalizer in list(self._waiting.items()):
-            with suppress(ApiError):  # a concurrent write won; the next change shows its result
-                self._advance(key, finalizer)
+        for key in list(self._waiting):
+            self._guard.run(ObjectWork("delete dependents of", key), partial(self._advance, key))
         for key in list(islice(self._doubtful, max(0, self._left))):
             del self._doubtful[key]
-            with suppress(ApiError):
-                self._collect(key)
-        return _AT_ONCE if self._left <= 0 or self._doubtful else None
+            self._guard.run(ObjectWork("collect", key), partial(self._collect, key))
+        self._guard.retry_due()
+        return _AT_ONCE if self._left <= 0 or self._doubtful else self._guard.next_at()
 
     def _restart(self) -> None:
         """Relist when the set of served kinds has changed."""
@@ -118,10 +121,10 @@ class GarbageCollector:
         key = change.object.key
         known = self._facts.pop(key, None)
         self._waiting.pop(key, None)
-        for owner in known.owners if known is not None else ():
-            self._owned[owner.uid].pop(key, None)
-            if not self._owned[owner.uid]:
-                del self._owned[owner.uid]
+        for uid in {owner.uid: None for owner in known.owners} if known is not None else ():
+            self._owned[uid].pop(key, None)
+            if not self._owned[uid]:
+                del self._owned[uid]
         if change.type is EventType.DELETED:
             self._doubtful.update(self._owned.get(change.object.uid, {}))
             return
@@ -137,28 +140,33 @@ class GarbageCollector:
 
     # --- owners that wait for their dependents ---------------------------------------------------
 
-    def _advance(self, key: Key, finalizer: str) -> None:
+    def _advance(self, key: Key) -> None:
+        finalizer = self._waiting.get(key)
+        if finalizer is None:
+            return  # it was released, or is gone, since it was set aside
+        with suppress(ApiError):  # a concurrent write won; the next change shows its result
+            self._release_dependents(key, finalizer)
+
+    def _release_dependents(self, key: Key, finalizer: str) -> None:
         uid = self._facts[key].metadata.uid
         owned = list(self._owned.get(uid, ()))
-        if finalizer == ORPHAN:
-            for one in owned:
-                if self._left <= 0:
-                    return
-                self._left -= 1
-                self._store.patch(one, lambda body: _orphaned(body, (uid,)), Part.MAIN)
-        else:
-            for one in owned:
-                if self._left <= 0:
-                    return
-                self._delete_dependent(one, uid)
-            if any(self._blocks_owner(one, uid) for one in owned):
+        step, act = ("orphan", self._orphan) if finalizer == ORPHAN else ("delete", self._delete_dependent)
+        for one in owned:
+            if self._left <= 0:
                 return
-        self._store.patch(key, lambda body: _released(body, finalizer), Part.MAIN, uid)
+            self._guard.run(ObjectWork(step, one), partial(_unless_refused, act, one, uid))
+        holds = self._names_owner if finalizer == ORPHAN else self._blocks_owner
+        if not any(holds(one, uid) for one in owned):
+            self._store.patch(key, lambda body: _released(body, finalizer), Part.MAIN, uid)
+
+    def _orphan(self, key: Key, owner: str) -> None:
+        self._left -= 1
+        self._store.patch(key, lambda body: _orphaned(body, (owner,)), Part.MAIN)
 
     def _delete_dependent(self, key: Key, owner: str) -> None:
         """Delete a dependent before its owner, unless another owner keeps it."""
-        facts = self._facts[key]
-        if facts.metadata.deletion_timestamp is not None:
+        facts = self._facts.get(key)
+        if facts is None or facts.metadata.deletion_timestamp is not None:
             return
         self._left -= 1
         if any(other.uid != owner and self._stays(other, key) for other in facts.owners):
@@ -174,6 +182,9 @@ class GarbageCollector:
         key = owner.key(self._kinds, owned.namespace)
         return self._exists(owner, owned) and (key is None or self._waiting.get(key) != FOREGROUND)
 
+    def _names_owner(self, key: Key, owner: str) -> bool:
+        return any(o.uid == owner for o in self._now(key).owners)
+
     def _blocks_owner(self, key: Key, owner: str) -> bool:
         """Whether the owner must wait for it: it still exists and sets blockOwnerDeletion."""
         return any(o.uid == owner and o.block_owner_deletion for o in self._now(key).owners)
@@ -181,6 +192,10 @@ class GarbageCollector:
     # --- owners that are gone --------------------------------------------------------------------
 
     def _collect(self, key: Key) -> None:
+        with suppress(ApiError):  # a concurrent write won; the next change shows its result
+            self._delete_without_owners(key)
+
+    def _delete_without_owners(self, key: Key) -> None:
         facts = self._now(key)
         gone = [owner.uid for owner in facts.owners if not self._exists(owner, key)]
         if not gone:
@@ -204,6 +219,12 @@ class GarbageCollector:
             return True
         found = self._store.find(key)
         return found is not None and found.uid == owner.uid
+
+
+def _unless_refused(act: Callable[[Key, str], None], key: Key, owner: str) -> None:
+    """A concurrent write may win; the next change shows its result."""
+    with suppress(ApiError):
+        act(key, owner)
 
 
 def _read(raw: bytes) -> _Facts | None:

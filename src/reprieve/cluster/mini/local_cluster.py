@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 
 from reprieve.cluster.mini.admission import admitted
@@ -16,7 +16,7 @@ from reprieve.cluster.mini.kubelet import KubeletTiming
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress, serve
 from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
 from reprieve.cluster.mini.snapshot_restore import restore
-from reprieve.cluster.mini.sqlite_backend import SqliteBackend, StorageError
+from reprieve.cluster.mini.sqlite_backend import FILE, SqliteBackend, StorageError
 from reprieve.model.json import Json
 
 _COMPLETE, _PORT = "complete", "port"
@@ -43,7 +43,7 @@ async def served(wanted: LocalCluster) -> AsyncIterator[ServedCluster]:
             time.time, timing=KubeletTiming(speed=wanted.speed), features=wanted.features, backend=backend
         )
         left_out = Counter[str]()
-        if backend is None or not backend.note(_COMPLETE):
+        if backend is None or not _is_stored(cluster, wanted, backend):
             left_out = _populate(cluster, wanted)
         elif wanted.snapshot:
             raise StorageError(
@@ -55,12 +55,13 @@ async def served(wanted: LocalCluster) -> AsyncIterator[ServedCluster]:
         server = await _started(cluster, identity, wanted, backend)
         if backend is not None:
             backend.write_note(_COMPLETE, "yes")
-            backend.write_note(_PORT, str(server.port))
+            with suppress(StorageError):  # the disk is full, and the port of the last run was in use
+                backend.write_note(_PORT, str(server.port))
         others = {user.name: TokenIssuer(identity.token).token_of(user) for user in wanted.users}
         tokens = Tokens(identity.token, others)
-        write_kubeconfig(wanted.kubeconfig, server.url, tokens, identity.certificate)
-        cluster.start()
         try:
+            write_kubeconfig(wanted.kubeconfig, server.url, tokens, identity.certificate)
+            cluster.start()
             yield ServedCluster(cluster, server.url, left_out)
         finally:
             await server.stop()
@@ -69,12 +70,26 @@ async def served(wanted: LocalCluster) -> AsyncIterator[ServedCluster]:
 
 @contextmanager
 def _backend(wanted: LocalCluster) -> Iterator[SqliteBackend | None]:
-    backend = SqliteBackend(wanted.data_dir) if wanted.data_dir is not None else None
+    if wanted.data_dir is None:
+        yield None
+        return
+    backend = SqliteBackend(wanted.data_dir, was_used=wanted.kubeconfig.exists())
     try:
         yield backend
     finally:
-        if backend is not None:
-            backend.close()
+        backend.close()
+
+
+def _is_stored(cluster: MiniCluster, wanted: LocalCluster, backend: SqliteBackend) -> bool:
+    """Whether the backend has a cluster; a StorageError if it had one and has lost it."""
+    is_complete = bool(backend.note(_COMPLETE))
+    is_lost = not cluster.store.list(("namespaces",)).items if is_complete else wanted.kubeconfig.exists()
+    if is_lost:
+        raise StorageError(
+            f"{wanted.data_dir}: a cluster was stored in this directory, and its objects are gone: restore "
+            f"{FILE}, or use another directory for a new cluster"
+        )
+    return is_complete
 
 
 async def _started(

@@ -115,3 +115,21 @@ def kept(before: Mapping[str, object], after: Mapping[str, object]) -> Json:
 def _own(meta: Mapping[str, object]) -> Json:
     """The fields that a client may set."""
     return {n: value for n, value in meta.items() if n not in SYSTEM_FIELDS and n not in _IGNORED_FIELDS}
+
+
+def without_duplicate_owners(body: Json) -> tuple[Json, list[str]]:
+    """The object with equal owner references only once, and the UIDs of those that were repeated."""
+    meta = body.get("metadata")
+    if not isinstance(meta, dict):
+        return body, []
+    found = meta.get("ownerReferences")
+    if not isinstance(found, list) or len(found) < 2:
+        return body, []
+    distinct: list[Json] = []
+    repeated: list[str] = []
+    for owner in found:
+        if owner in distinct:
+            repeated.append(str(owner.get("uid")) if isinstance(owner, dict) else str(owner))
+        else:
+            distinct.append(owner)
+    return ({**body, "metadata": {**meta, "ownerReferences": distinct}} if repeated else body), repeated

@@ -1,11 +1,13 @@
 """Deletion of namespaces: the controller deletes their content first, then releases them."""
 
 from contextlib import suppress
-from itertools import islice
+from functools import partial
 
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.mini.control_loop import earliest
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
+from reprieve.cluster.mini.object_guard import ObjectWork, object_guard
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
@@ -23,36 +25,46 @@ class NamespaceController:
         self._store = store
         self._clock = clock
         self._ending: dict[Key, str] = {}
+        self._guard = object_guard(store, "namespace controller")
+        self._left = 0
         self.informer = Informer(store, ("namespaces",))
 
     def step(self) -> float | None:
         for change in self.informer.poll():
-            self._see(change)
-        for key, uid in list(self._ending.items()):
-            with suppress(ApiError):  # the namespace is gone already
-                self._empty(key, uid)
-        return self._clock() + _RETRY_SECONDS if self._ending else None
+            work = ObjectWork("observe", change.object.key)
+            self._guard.run(work, partial(self._see, change), at_once=change.type is EventType.DELETED)
+        for key in list(self._ending):
+            self._guard.run(ObjectWork("empty", key), partial(self._empty, key))
+        self._guard.retry_due()
+        return earliest(self._clock() + _RETRY_SECONDS if self._ending else None, self._guard.next_at())
 
     def _see(self, change: WatchEvent) -> None:
-        key, meta = change.object.key, parsed(change.object)["metadata"]
-        held = NAMESPACE_FINALIZER in (meta.get("finalizers") or ())
-        if change.type is not EventType.DELETED and "deletionTimestamp" in meta and held:
+        key = change.object.key
+        self._ending.pop(key, None)
+        if change.type is EventType.DELETED:
+            return
+        meta = parsed(change.object)["metadata"]
+        if "deletionTimestamp" in meta and NAMESPACE_FINALIZER in (meta.get("finalizers") or ()):
             self._ending[key] = change.object.uid
-        else:
-            self._ending.pop(key, None)
 
-    def _empty(self, key: Key, uid: str) -> None:
+    def _empty(self, key: Key) -> None:
+        uid = self._ending.get(key)
+        if uid is None:
+            return  # it is gone since it was set aside
         inside = [kind.resource for kind in self._store.kinds.values() if kind.namespaced]
-        content = self._store.list(inside, key.name).items
-        staying = (item for item in content if "deletionTimestamp" not in parsed(item)["metadata"])
-        for item in islice(staying, _DELETIONS_PER_STEP):
-            self._delete(item)
+        self._left = _DELETIONS_PER_STEP
+        for item in self._store.list(inside, key.name).items:
+            if self._left > 0:
+                self._guard.run(ObjectWork("delete", item.key), partial(self._delete, item))
         if not self._store.list(inside, key.name).items:
-            self._store.patch(key, _released, Part.MAIN, uid)
+            with suppress(ApiError):  # the namespace is gone already
+                self._store.patch(key, _released, Part.MAIN, uid)
 
     def _delete(self, item: Stored) -> None:
-        with suppress(ApiError):
-            self._store.delete(item.key, item.uid)
+        if "deletionTimestamp" not in parsed(item)["metadata"]:
+            self._left -= 1
+            with suppress(ApiError):  # it is gone already
+                self._store.delete(item.key, item.uid)
 
 
 def _released(body: Json) -> Json:

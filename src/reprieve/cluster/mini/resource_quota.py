@@ -5,6 +5,7 @@ recount corrects a charge for an object that was not stored after all.
 """
 
 from contextlib import suppress
+from functools import partial
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.api.values import part, text_in
@@ -18,9 +19,11 @@ from reprieve.cluster.apiserver.quotas import (
     is_counted,
     usage_of,
 )
+from reprieve.cluster.mini.control_loop import earliest
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.kinds import BY_NAME, BY_RESOURCE
+from reprieve.cluster.mini.object_guard import ObjectWork, object_guard
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.model.json import Json
@@ -78,6 +81,7 @@ class ResourceQuotaController:
         self._clock = clock
         self._due: dict[str, float] = {}
         self._known: dict[Key, tuple[int, Json, Amounts]] = {}
+        self._guard = object_guard(store, "quota controller")
         self.informer = Informer(store, _COUNTED)
 
     def step(self) -> float | None:
@@ -86,28 +90,36 @@ class ResourceQuotaController:
             self._due.setdefault(change.object.key.namespace, now + _DELAY)
         for namespace in [name for name, at in self._due.items() if at <= now]:
             del self._due[namespace]
-            with suppress(ApiError):  # a quota was deleted meanwhile
-                self._count(namespace)
-        return min(self._due.values(), default=None)
+            work = ObjectWork("count the objects of", Key("namespaces", "", namespace))
+            self._guard.run(work, partial(self._count, namespace))
+        self._guard.retry_due()
+        return earliest(*self._due.values(), self._guard.next_at())
 
     def _count(self, namespace: str) -> None:
         quotas = self._store.list((QUOTAS,), namespace).items
         if not quotas:
             return
+        for stored in self._store.list(_COUNTED, namespace).items:
+            self._guard.run(ObjectWork("count", stored.key), partial(self._count_one, stored))
         things = self._usage(namespace)
         for stored in quotas:
-            quota = parsed(stored)
-            hard = part(quota, "spec", "hard")
-            _write(self._store, stored, {"hard": hard, "used": added(quota, things)})
+            self._guard.run(ObjectWork("update", stored.key), partial(self._update, stored, things))
+
+    def _count_one(self, stored: Stored) -> None:
+        known = self._known.pop(stored.key, None)
+        if known is None or known[0] != stored.version:
+            body = parsed(stored)
+            facts = {"spec": part(body, "spec") if stored.key.resource in _SCOPED else {}}
+            known = (stored.version, facts, usage_of(stored.key.resource, body))
+        self._known[stored.key] = known
 
     def _usage(self, namespace: str) -> list[tuple[str, Json, Amounts]]:
-        known: dict[Key, tuple[int, Json, Amounts]] = {}
-        for stored in self._store.list(_COUNTED, namespace).items:
-            found = self._known.get(stored.key)
-            if found is None or found[0] != stored.version:
-                body = parsed(stored)
-                facts = {"spec": part(body, "spec") if stored.key.resource in _SCOPED else {}}
-                found = (stored.version, facts, usage_of(stored.key.resource, body))
-            known[stored.key] = found
-        self._known = {k: v for k, v in self._known.items() if k.namespace != namespace} | known
-        return [(key.resource, facts, amounts) for key, (_, facts, amounts) in known.items()]
+        """Of the objects that still exist. One that cannot be counted counts as nothing."""
+        there = {stored.key for stored in self._store.list(_COUNTED, namespace).items}
+        self._known = {k: v for k, v in self._known.items() if k.namespace != namespace or k in there}
+        return [(k.resource, facts, amounts) for k, (_, facts, amounts) in self._known.items() if k in there]
+
+    def _update(self, stored: Stored, things: list[tuple[str, Json, Amounts]]) -> None:
+        quota = parsed(stored)
+        with suppress(ApiError):  # it was deleted meanwhile
+            _write(self._store, stored, {"hard": part(quota, "spec", "hard"), "used": added(quota, things)})

@@ -5,6 +5,7 @@ killed, and is removed.
 """
 
 import fcntl
+import logging
 import os
 import signal
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 _SUFFIX = ".json"
+_log = logging.getLogger(__name__)
 
 
 class RunningCluster(msgspec.Struct, frozen=True, rename="camel"):
@@ -33,11 +35,14 @@ class RegistryError(Exception):
 
 @contextmanager
 def entered(entry: RunningCluster) -> Iterator[None]:
+    """On a full disk the cluster runs without an entry."""
     path = _directory() / f"{entry.pid}{_SUFFIX}"
-    with path.open("wb") as file:
+    with path.open("wb", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        file.write(msgspec.json.encode(entry))
-        file.flush()
+        try:
+            file.write(msgspec.json.encode(entry))
+        except OSError as error:
+            _log.warning("`reprieve status` does not show this cluster: %s: %s", path, error.strerror)
         try:
             yield
         finally:

@@ -58,15 +58,32 @@ class Store:
         kept_changes: int = KEPT_CHANGES,
         backend: SqliteBackend | None = None,
     ) -> None:
-        self._clock = clock
+        self.clock = clock
         self._built_in = kinds
         self._backend = backend
         self._objects: dict[str, dict[Key, Stored]] = {resource: {} for resource in kinds}
+        self.unreadable: dict[Key, Exception] = {}  # objects that the backend has, and that are not loaded
         kept = backend.read() if backend is not None else PersistedState()
         for stored in kept.objects:
-            self._objects.setdefault(stored.key.resource, {})[stored.key] = stored
-        self._history = WatchCache(kept_changes, kept.changes)
+            self._load(stored)
+        self._history = WatchCache(kept_changes, [self._readable(change) for change in kept.changes])
         self.kinds = self._all_kinds()
+
+    def _load(self, stored: Stored) -> None:
+        """One unreadable object must not keep the others from being loaded."""
+        try:
+            _decode_head(stored.raw)
+        except msgspec.MsgspecError as error:
+            self.unreadable[stored.key] = error
+        else:
+            self._objects.setdefault(stored.key.resource, {})[stored.key] = stored
+
+    def _readable(self, change: WatchEvent) -> WatchEvent:
+        """A watch that resumes is sent no object that it could not read."""
+        if change.object.key not in self.unreadable:
+            return change
+        before = None if change.before is None else _stub(change.before)
+        return WatchEvent(change.version, change.type, _stub(change.object), before)
 
     def _all_kinds(self) -> Mapping[str, ResourceKind]:
         """By resource: built-in kinds, and those of stored CustomResourceDefinitions."""
@@ -75,6 +92,10 @@ class Store:
         for resource in kinds:
             self._objects.setdefault(resource, {})
         return kinds
+
+    def check_writable(self) -> str:
+        """What keeps changes from being stored; empty if nothing does."""
+        return self._backend.check_writable() if self._backend is not None else ""
 
     # --- reading -------------------------------------------------------------------------------------
 
@@ -144,7 +165,7 @@ class Store:
             "apiVersion": kind.api_version,
             "kind": kind.kind,
             **body,
-            "metadata": born(meta, key, version, self._clock()),
+            "metadata": born(meta, key, version, self.clock()),
         }
         if kind.generation is not GenerationRule.NONE:
             made["metadata"]["generation"] = 1
@@ -156,7 +177,7 @@ class Store:
         """Store an object of another cluster, with its UID, timestamps and status."""
         kind = self.kinds[resource]
         key = key_of(kind, body)
-        meta = {**born({}, key, self.version + 1, self._clock()), **adopted(metadata_of(body))}
+        meta = {**born({}, key, self.version + 1, self.clock()), **adopted(metadata_of(body))}
         made = {"apiVersion": kind.api_version, **body, "kind": kind.kind, "metadata": meta}
         return self._put(key, made, self.find(key))
 
@@ -199,12 +220,12 @@ class Store:
         meta: Json = body["metadata"]
         held = _held(meta, held_by)
         if "deletionTimestamp" in meta:
-            changed = _shortened(meta, grace, self._clock()) or held
+            changed = _shortened(meta, grace, self.clock()) or held
         else:
             seconds = _grace(self.kinds[key.resource], body, grace)
             changed = seconds > 0 or bool(meta.get("finalizers"))
             if changed:
-                _mark_deleted(meta, seconds, self._clock())
+                _mark_deleted(meta, seconds, self.clock())
         if not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds", 0):
             self._remove(old, body)
             return None
@@ -264,7 +285,7 @@ class Store:
 
 class _DryRun(Store):
     def __init__(self, base: Store) -> None:
-        self._clock = base._clock
+        self.clock = base.clock
         self.kinds = base.kinds
         self._history = base._history
         self._objects = base._objects
@@ -280,6 +301,23 @@ class _DryRun(Store):
 
     def _remove(self, old: Stored, body: Json) -> Stored:
         return self._stored(old.key, body)
+
+
+class _Head(msgspec.Struct):
+    """What every stored object has."""
+
+    metadata: msgspec.Raw
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
+
+
+def _stub(stored: Stored) -> Stored:
+    """An object of which no more is known than its key."""
+    key, version = stored.key, str(stored.version)
+    scope = {"namespace": key.namespace} if key.namespace else {}
+    body = {"metadata": {"name": key.name, **scope, "uid": stored.uid, "resourceVersion": version}}
+    return Stored(key, stored.uid, stored.version, _encode(body))
 
 
 def _check_size(stored: Stored, largest: int | None) -> None:

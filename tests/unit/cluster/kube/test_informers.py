@@ -1,11 +1,16 @@
 """A late listener receives the present state, and nothing of the past."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
+from reprieve.cluster.api.reader import KindReader
 from reprieve.cluster.kube.cluster import KubeCluster, kube_cluster
+from reprieve.cluster.kube.watch import Reflector
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.port import ClusterEvent
 from reprieve.model.events import Gone, Seen, Synced, Unread
@@ -92,3 +97,48 @@ def test_an_early_listener_receives_the_same() -> None:
             assert sights == ["old", "all"]
 
     told(story)
+
+
+def test_one_object_does_not_end_the_watch_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, mishaps: list[logging.LogRecord]
+) -> None:
+    read = KindReader.read
+
+    def read_unless_bad(reader: KindReader[Any, Any], raw: Any) -> Any:
+        if reader.kind == "Pod" and b'"bad"' in bytes(raw):
+            raise RuntimeError("it broke")
+        return read(reader, raw)
+
+    async def story(mini: MiniCluster, there: KubeCluster) -> None:
+        mini.apply([pod("bad", pod_spec("1")), pod("good", pod_spec("1"))])
+        async with seen_by(there) as sights:
+            assert sights == ["Unread bad", "good", "all"]
+
+    monkeypatch.setattr(KindReader, "read", read_unless_bad)
+    told(story)
+    assert {record.getMessage() for record in mishaps} == {
+        "watch of Pod: decoding Pod default/bad failed: RuntimeError: it broke"
+    }
+
+
+def test_a_reflector_that_crashes_lists_anew(
+    monkeypatch: pytest.MonkeyPatch, mishaps: list[logging.LogRecord]
+) -> None:
+    take = Reflector._watch
+
+    async def crash_at_first(reflector: Reflector, *more: Any) -> None:
+        if reflector._kind == "Pod" and not mishaps:
+            raise RuntimeError("it broke")
+        await take(reflector, *more)
+
+    async def story(mini: MiniCluster, there: KubeCluster) -> None:
+        mini.apply([pod("old", pod_spec("1"))])
+        async with seen_by(there) as sights:
+            await asyncio.sleep(5)
+            assert sights == ["old", "all"]
+
+    monkeypatch.setattr(Reflector, "_watch", crash_at_first)
+    told(story)
+    assert [record.getMessage() for record in mishaps] == [
+        "watch of Pod failed: RuntimeError: it broke; retrying in 1 s"
+    ]

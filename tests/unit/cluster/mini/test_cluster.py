@@ -1,6 +1,7 @@
 """The mini cluster as a port: what it reports, how failed calls end, and that its components run."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import aclosing
 from typing import Any, TypeVar
@@ -9,8 +10,11 @@ import pytest
 
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import CallFault, FaultPlan
+from reprieve.cluster.mini.garbage_collector import GarbageCollector
 from reprieve.cluster.mini.kinds import BY_RESOURCE
 from reprieve.cluster.mini.kubelet import RUN_SECONDS
+from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse
+from reprieve.cluster.mini.rest.http_server import serve
 from reprieve.cluster.port import Answer, Cluster, ClusterEvent, Lost, Refused, Succeeded
 from reprieve.model.effects import Bind, Target
 from reprieve.model.events import Gone, Seen, Synced, Unread
@@ -210,3 +214,34 @@ def test_a_node_that_is_lost_takes_its_pods_along() -> None:
     *_, last = run(living(mini, play()))
     assert isinstance(last, Gone)
     assert last.target.name == "a"
+
+
+# --- health --------------------------------------------------------------------------------------
+
+
+def test_a_controller_that_cannot_go_on_fails_livez(
+    monkeypatch: pytest.MonkeyPatch, mishaps: list[logging.LogRecord]
+) -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("it broke")
+
+    async def main() -> list[tuple[int, bytes]]:
+        mini = MiniCluster(clock)
+        server = serve(mini, "secret")
+        mini.start()
+        answers = []
+        for path in ("/livez", "/livez", "/readyz", "/livez/kubelets"):
+            answer = server._api_server.answer(ApiRequest("GET", path))
+            assert isinstance(answer, ApiResponse)
+            answers.append((answer.status, answer.body))
+            await asyncio.sleep(10.0)
+        await mini.stop()
+        return answers
+
+    monkeypatch.setattr(GarbageCollector, "step", fail)
+    first, later, ready, kubelets = run(main())
+    assert first == kubelets == (200, b"ok")
+    assert later[0] == ready[0] == 500
+    assert b"[-]garbage collector failed: failed 4 times in a row: RuntimeError: it broke" in later[1]
+    assert b"[+]kubelets ok" in later[1]
+    assert mishaps[0].getMessage() == "garbage collector failed: RuntimeError: it broke; retrying in 1 s"

@@ -87,7 +87,8 @@ class Indexer(Generic[T]):
 
     def _drop(self, name: NamespacedName, thing: T) -> None:
         del self._in[name.namespace][name.name]
-        del self._by_uid[thing.metadata.uid]
+        if self._by_uid.get(thing.metadata.uid) == name:  # a snapshot may give one UID to two objects
+            del self._by_uid[thing.metadata.uid]
         owner = objects.controller_uid(thing.metadata)
         if owner:
             del self._owned[owner][name]

@@ -12,6 +12,7 @@ from itertools import islice
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.apiserver.admission import DEFAULT_FEATURES, Features
+from reprieve.cluster.mini.control_loop import earliest
 from reprieve.cluster.mini.controllers import (
     cluster_role_aggregation,
     cron_job,
@@ -39,9 +40,11 @@ from reprieve.cluster.mini.controllers.controller_cache import (
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
+from reprieve.cluster.mini.object_guard import ObjectWork, object_guard
 from reprieve.cluster.mini.scheduler_calls import announce
 from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.effects import Announce, Target, Tone
 
 _KEYS_PER_STEP = 300
@@ -76,6 +79,7 @@ def delays_at(speed: float) -> Delays:
 class Controller:
     """``affected``: the keys to reconcile for an object before or after its change."""
 
+    name: str
     affected: Callable[[ControllerCache, HasMetadata], Iterable[Key]]
     reconcile: Callable[[ControllerCache, Key, float], Iterable[Write]]
     delay: float
@@ -83,20 +87,41 @@ class Controller:
 
 def controllers(delays: Delays) -> tuple[Controller, ...]:
     return (
-        Controller(deployment.affected, partial(deployment.reconcile, speed=delays.speed), delays.reconcile),
-        Controller(replica_set.affected, replica_set.reconcile, delays.reconcile),
-        Controller(daemon_set.affected, daemon_set.reconcile, delays.reconcile),
-        Controller(stateful_set.affected, stateful_set.reconcile, delays.reconcile),
-        Controller(cron_job.affected, partial(cron_job.reconcile, speed=delays.speed), delays.reconcile),
-        Controller(job.affected, partial(job.reconcile, speed=delays.speed), delays.reconcile),
-        Controller(disruption.affected, disruption.reconcile, delays.reconcile),
-        Controller(workload.affected, workload.reconcile, delays.reconcile),
-        Controller(pod_group_protection.affected, pod_group_protection.reconcile, delays.reconcile),
-        Controller(node_lifecycle.affected, node_lifecycle.reconcile, delays.reconcile),
-        Controller(cluster_role_aggregation.affected, cluster_role_aggregation.reconcile, delays.reconcile),
-        Controller(service_account.affected, service_account.reconcile, delays.reconcile),
-        Controller(volume_protection.affected, volume_protection.reconcile, delays.reconcile),
-        Controller(persistent_volume.affected, persistent_volume.reconcile, delays.volumes),
+        Controller(
+            "deployment",
+            deployment.affected,
+            partial(deployment.reconcile, speed=delays.speed),
+            delays.reconcile,
+        ),
+        Controller("replica set", replica_set.affected, replica_set.reconcile, delays.reconcile),
+        Controller("daemon set", daemon_set.affected, daemon_set.reconcile, delays.reconcile),
+        Controller("stateful set", stateful_set.affected, stateful_set.reconcile, delays.reconcile),
+        Controller(
+            "cron job", cron_job.affected, partial(cron_job.reconcile, speed=delays.speed), delays.reconcile
+        ),
+        Controller("job", job.affected, partial(job.reconcile, speed=delays.speed), delays.reconcile),
+        Controller("disruption", disruption.affected, disruption.reconcile, delays.reconcile),
+        Controller("workload", workload.affected, workload.reconcile, delays.reconcile),
+        Controller(
+            "pod group protection",
+            pod_group_protection.affected,
+            pod_group_protection.reconcile,
+            delays.reconcile,
+        ),
+        Controller("node lifecycle", node_lifecycle.affected, node_lifecycle.reconcile, delays.reconcile),
+        Controller(
+            "cluster role aggregation",
+            cluster_role_aggregation.affected,
+            cluster_role_aggregation.reconcile,
+            delays.reconcile,
+        ),
+        Controller("service account", service_account.affected, service_account.reconcile, delays.reconcile),
+        Controller(
+            "volume protection", volume_protection.affected, volume_protection.reconcile, delays.reconcile
+        ),
+        Controller(
+            "persistent volume", persistent_volume.affected, persistent_volume.reconcile, delays.volumes
+        ),
     )
 
 
@@ -115,40 +140,55 @@ class ControllerManager:
         self._cache = ControllerCache()
         self._controllers = controllers(delays)
         self._queue: DelayingQueue[tuple[int, Key], None] = DelayingQueue()
+        self._guard = object_guard(store, "controllers")
+        self._left = 0  # writes that this step may still make
         self.informer = Informer(store, tuple(self._cache.tables))
 
     def step(self) -> float | None:
         """Apply changes to the cache and reconcile the keys that are due; returns when the next key is."""
         for change in self.informer.poll():
-            for thing in self._cache.apply(change):
-                if thing is not None:
-                    self._enqueue(thing)
-        left = _WRITES_PER_STEP
+            work = ObjectWork("observe", change.object.key)
+            self._guard.run(work, partial(self._see, change), at_once=change.type is EventType.DELETED)
+        self._left = _WRITES_PER_STEP
         now = self._clock()
         for (number, key), _ in self._queue.due(now, _KEYS_PER_STEP):
-            if left > 0:
-                left -= self._reconcile(number, key)
+            if self._left > 0:
+                work = ObjectWork(f"{self._controllers[number].name}: reconcile", key)
+                self._guard.run(work, partial(self._reconcile, number, key))
             else:
                 self._queue.add((number, key), None, now)
-        return self._queue.next_at()
+        self._guard.retry_due()
+        return earliest(self._queue.next_at(), self._guard.next_at())
 
-    def _enqueue(self, thing: HasMetadata) -> None:
-        now = self._clock()
+    def _see(self, change: WatchEvent) -> None:
+        for thing in self._cache.apply(change):
+            if thing is not None:
+                self._enqueue(change.object.key, thing)
+
+    def _enqueue(self, key: Key, thing: HasMetadata) -> None:
         for number, controller in enumerate(self._controllers):
-            for key in controller.affected(self._cache, thing):
-                self._queue.add((number, key), None, now + controller.delay)
+            try:
+                self._enqueue_for(number, thing)
+            except Exception:
+                # Only now under guard, where it fails again: for every object and controller that is slow.
+                work = ObjectWork(f"{controller.name}: observe", key)
+                self._guard.run(work, partial(self._enqueue_for, number, thing))
 
-    def _reconcile(self, number: int, key: Key) -> int:
-        """How many writes it made."""
+    def _enqueue_for(self, number: int, thing: HasMetadata) -> None:
+        now, controller = self._clock(), self._controllers[number]
+        for key in controller.affected(self._cache, thing):
+            self._queue.add((number, key), None, now + controller.delay)
+
+    def _reconcile(self, number: int, key: Key) -> None:
         now, controller, writes = self._clock(), self._controllers[number], 0
         for write in islice(controller.reconcile(self._cache, key, now), _WRITES_PER_KEY):
             writes += 1
+            self._left -= 1
             requeue_at = self._executed(write, now)
             if requeue_at is not None:
                 self._queue.add((number, key), None, requeue_at)
         if writes == _WRITES_PER_KEY:
             self._queue.add((number, key), None, now + controller.delay)
-        return writes
 
     def _executed(self, write: Write, now: float) -> float | None:
         """When to requeue the key, or None. A refused write is retried and does not stop the others."""

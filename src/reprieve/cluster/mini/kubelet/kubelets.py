@@ -4,12 +4,14 @@ Everything derives from the store and a clock. Kubelets know nothing of schedule
 was deleted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from enum import Enum
+from functools import partial
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.conditions import StatusCondition, get_condition, set_condition, set_condition_of
+from reprieve.cluster.mini.control_loop import earliest
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
@@ -22,6 +24,7 @@ from reprieve.cluster.mini.kubelet.pod_resizes import PodResizes
 from reprieve.cluster.mini.kubelet.preemption import KubeletPreemption
 from reprieve.cluster.mini.kubelet.timing import DEFAULT_TIMING, KubeletTiming
 from reprieve.cluster.mini.kubelet.victim_selection import ranked
+from reprieve.cluster.mini.object_guard import ObjectWork, object_guard
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
@@ -50,24 +53,26 @@ class Kubelets:
         self._waiting_critical: dict[
             str, dict[Key, None]
         ] = {}  # critical pods by node, until their victims are gone
-        self._preemption = KubeletPreemption(store, clock, timing, self._pods)
-        self._resizes = PodResizes(store, clock, timing, self._resources, self._preemption)
+        self._guard = object_guard(store, "kubelets")
+        self._preemption = KubeletPreemption(store, clock, timing, self._pods, self._guard)
+        self._resizes = PodResizes(store, timing, self._resources, self._preemption, self._guard)
         self.informer = Informer(store, ("nodes", "pods"))
 
     def step(self) -> float | None:
         """Read changes and run due tasks; returns when the next task is due."""
         for change in self.informer.poll():
-            if change.object.key.resource == "nodes":
-                self._see_node(change)
-            else:
-                self._see_pod(change)
+            see = self._see_node if change.object.key.resource == "nodes" else self._see_pod
+            work = ObjectWork("observe", change.object.key)
+            self._guard.run(work, partial(see, change), at_once=change.type is EventType.DELETED)
         for key, task in self._queue.due(self._clock(), _TASKS_PER_STEP):
-            self._run(key, task)
+            self._guard.run(ObjectWork(task.name.lower(), key), partial(self._run, key, task))
         self._preemption.stop_due()
         self._resizes.enforce_due()
+        self._guard.retry_due()
         self._resizes.serve()
-        moments = (self._queue.next_at(), self._preemption.next_at(), self._resizes.next_at())
-        return min((moment for moment in moments if moment is not None), default=None)
+        return earliest(
+            self._queue.next_at(), self._preemption.next_at(), self._resizes.next_at(), self._guard.next_at()
+        )
 
     # --- changes ---------------------------------------------------------------------------------
 
@@ -80,8 +85,7 @@ class Kubelets:
         else:
             self._see_capacity(name, resources, change.object)
         if existed != (resources.offered is not None):
-            for key in resources.pods:
-                self._plan(key)
+            self._plan_all(resources.pods)
 
     def _see_capacity(self, name: str, resources: NodeResources, node: Stored) -> None:
         resources.offered = offered_in(node.raw)
@@ -153,13 +157,17 @@ class Kubelets:
         self._preemption.forget(key)
         self._resizes.forget(key, node)
         self._resizes.touch(node)
-        for waiting in self._waiting_critical.pop(node, {}):
-            self._plan(waiting)
+        self._plan_all(self._waiting_critical.pop(node, {}))
 
     # --- next task -------------------------------------------------------------------------------
 
+    def _plan_all(self, keys: Iterable[Key]) -> None:
+        for key in list(keys):
+            self._guard.run(ObjectWork("plan", key), partial(self._plan, key))
+
     def _plan(self, key: Key) -> None:
-        coming = self._next(key, self._pods[key])
+        pod = self._pods.get(key)
+        coming = self._next(key, pod) if pod is not None else None
         if coming is None:
             self._queue.remove(key)
         else:

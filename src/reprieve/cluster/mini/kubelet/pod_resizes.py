@@ -4,12 +4,12 @@ The status of a pod has its allocation, so a restarted kubelet continues a resiz
 not known here.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from reprieve.cluster.api.codec import Decoded, decode_pod
-from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.api.values import text_in
 from reprieve.cluster.mini.conditions import StatusCondition, clear_condition, get_condition, set_condition
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
@@ -35,6 +35,7 @@ from reprieve.cluster.mini.kubelet.node_resources import (
 from reprieve.cluster.mini.kubelet.preemption import KubeletPreemption
 from reprieve.cluster.mini.kubelet.timing import KubeletTiming
 from reprieve.cluster.mini.kubelet.victim_selection import RankedPod, ranked
+from reprieve.cluster.mini.object_guard import ObjectGuard, ObjectWork
 from reprieve.cluster.mini.scheduler_calls import announce
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.stored_objects import Key, Stored
@@ -93,19 +94,21 @@ class PodResizes:
     def __init__(
         self,
         store: Store,
-        clock: Clock,
         timing: KubeletTiming,
         resources: Mapping[str, NodeResources],
         preemption: KubeletPreemption,
+        guard: ObjectGuard,
     ) -> None:
+        self._guard = guard
         self._store = store
-        self._clock = clock
+        self._clock = store.clock
         self._timing = timing
         self._resources = resources
         self._preemption = preemption
         self._policies: dict[str, NodePreemptionPolicy] = {}
         self._waiting: dict[str, dict[Key, None]] = {}
         self._touched: dict[str, None] = {}
+        self._reserved: set[str] = set()  # nodes that preempt pods for a resize
         # Allocations that are not actual yet, with limits: the status has no field for allocated limits.
         self._granted: dict[Key, Allocation] = {}
         self._queue: DelayingQueue[Key, str] = DelayingQueue()
@@ -178,19 +181,33 @@ class PodResizes:
                 self._serve(node, resources)
 
     def _serve(self, node: str, resources: NodeResources) -> None:
-        reserved = False
-        for request in sorted(self._requests(node), key=ResizeRequest.rank):
-            with suppress(ApiError):  # the pod is gone; the next change shows it
-                reserved = self._settle(request, node, resources, reserved) or reserved
+        self._reserved.discard(node)
+        for key in sorted(self._waiting.get(node, {}), key=self._rank):
+            self._guard.run(ObjectWork("resize", key), partial(self._serve_one, key, node, resources))
 
-    def _requests(self, node: str) -> Iterator[ResizeRequest]:
-        for key in self._waiting.get(node, {}):
-            stored = self._store.find(key)
-            read = decode_pod(stored.raw) if stored is not None else None
-            if stored is None or not isinstance(read, Decoded) or self._preemption.is_ending(key):
-                continue
-            body = parsed(stored)
-            yield ResizeRequest(key, body, footprint_of(read.object), desired(body), self._has(key, body))
+    def _rank(self, key: Key) -> tuple[bool, Rank | None]:
+        """A pod that cannot be ranked comes last, where it fails again, under guard."""
+        try:
+            request = self._request(key)
+        except Exception:
+            return True, None
+        return request is None, request.rank() if request is not None else None
+
+    def _request(self, key: Key) -> ResizeRequest | None:
+        stored = self._store.find(key)
+        read = decode_pod(stored.raw) if stored is not None else None
+        if stored is None or not isinstance(read, Decoded) or self._preemption.is_ending(key):
+            return None
+        body = parsed(stored)
+        return ResizeRequest(key, body, footprint_of(read.object), desired(body), self._has(key, body))
+
+    def _serve_one(self, key: Key, node: str, resources: NodeResources) -> None:
+        request = self._request(key) if key in self._waiting.get(node, {}) else None
+        if request is None:
+            return
+        with suppress(ApiError):  # the pod is gone; the next change shows it
+            if self._settle(request, node, resources, node in self._reserved):
+                self._reserved.add(node)
 
     def _settle(self, request: ResizeRequest, node: str, resources: NodeResources, reserved: bool) -> bool:
         """Whether it preempts pods: later resizes must not take the resources that this frees."""
@@ -288,8 +305,12 @@ class PodResizes:
         for key, node in self._queue.due(self._clock()):
             allocation = self._granted.pop(key, None)
             if allocation is not None:
-                with suppress(ApiError):
-                    self._enforce(key, node, allocation)
+                work = partial(self._enforce_if_there, key, node, allocation)
+                self._guard.run(ObjectWork("enforce the resize of", key), work)
+
+    def _enforce_if_there(self, key: Key, node: str, allocation: Allocation) -> None:
+        with suppress(ApiError):  # the pod is gone; the next change shows it
+            self._enforce(key, node, allocation)
 
     def _enforce(self, key: Key, node: str, allocation: Allocation) -> None:
         def change(body: Json) -> Json:

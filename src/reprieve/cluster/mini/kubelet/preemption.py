@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.conditions import StatusCondition, set_condition_of
@@ -12,6 +13,7 @@ from reprieve.cluster.mini.kubelet.kubelet_pod import KubeletPod
 from reprieve.cluster.mini.kubelet.node_resources import NodeResources, Shortage
 from reprieve.cluster.mini.kubelet.timing import KubeletTiming
 from reprieve.cluster.mini.kubelet.victim_selection import RankedPod, ranked, victims_for
+from reprieve.cluster.mini.object_guard import ObjectGuard, ObjectWork
 from reprieve.cluster.mini.store import Part, Store, parsed
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
@@ -24,8 +26,14 @@ _TARGET = StatusCondition(
 
 class KubeletPreemption:
     def __init__(
-        self, store: Store, clock: Clock, timing: KubeletTiming, pods: Mapping[Key, KubeletPod]
+        self,
+        store: Store,
+        clock: Clock,
+        timing: KubeletTiming,
+        pods: Mapping[Key, KubeletPod],
+        guard: ObjectGuard,
     ) -> None:
+        self._guard = guard
         self._store = store
         self._clock = clock
         self._timing = timing
@@ -98,10 +106,13 @@ class KubeletPreemption:
         return self._queue.next_at()
 
     def stop_due(self) -> None:
-        now = self._clock()
-        for key, uid in self._queue.due(now):
-            with suppress(ApiError):
-                self._store.patch(key, lambda body: pod_status.preempted(body, now), Part.STATUS, uid)
+        for key, uid in self._queue.due(self._clock()):
+            self._guard.run(ObjectWork("report preempted", key), partial(self._report_preempted, key, uid))
+
+    def _report_preempted(self, key: Key, uid: str) -> None:
+        with suppress(ApiError):  # the pod is gone already
+            now = self._clock()
+            self._store.patch(key, lambda body: pod_status.preempted(body, now), Part.STATUS, uid)
 
 
 def _sum(resource: str, weights: Sequence[Amounts]) -> int:

@@ -19,7 +19,7 @@ from reprieve.cluster.mini.rest.handlers import handler
 from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
 from reprieve.cluster.mini.rest.impersonation import impersonated
 from reprieve.cluster.mini.rest.listing import PagedLists
-from reprieve.cluster.mini.rest.non_resource_paths import PUBLIC, respond
+from reprieve.cluster.mini.rest.non_resource_paths import NO_PROBES, PUBLIC, Probes, respond
 from reprieve.cluster.mini.rest.query_parameters import Query
 from reprieve.cluster.mini.rest.routes import NonResourcePath, ResourcePath, catalogue_of, route
 from reprieve.cluster.mini.rest.serialization import serializer_of
@@ -32,8 +32,14 @@ class ApiServer:
     """``secret`` signs the tokens of this cluster, and is the admin token."""
 
     def __init__(
-        self, store: Store, clock: Clock, features: Features = DEFAULT_FEATURES, secret: str = ""
+        self,
+        store: Store,
+        clock: Clock,
+        features: Features = DEFAULT_FEATURES,
+        secret: str = "",
+        probes: Probes = NO_PROBES,
     ) -> None:
+        self._probes = probes
         self._api = ApiContext(
             store, PagedLists(store), clock, features, RbacAuthorizer(store), TokenIssuer(secret)
         )
@@ -89,7 +95,7 @@ class ApiServer:
     def _non_resource(self, place: NonResourcePath, request: ApiRequest) -> Answer:
         if not place.steps or place.steps[0] not in PUBLIC:
             authorize(self._api.authorizer, request.user, attributes_of(place, request))
-        found = respond(place, request, self._catalogue)
+        found = respond(place, request, self._catalogue, self._probes)
         if request.method != "GET":
             raise ApiError(
                 405,

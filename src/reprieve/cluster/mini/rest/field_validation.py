@@ -12,6 +12,7 @@ from reprieve.cluster.apiserver import structural_schemas
 from reprieve.cluster.apiserver.cel_rules import unread_rules
 from reprieve.cluster.mini.custom_kinds import DEFINITIONS
 from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
+from reprieve.cluster.mini.metadata import without_duplicate_owners
 from reprieve.cluster.mini.rest.http_messages import ApiRequest
 from reprieve.cluster.mini.rest.query_parameters import FieldValidation
 from reprieve.cluster.mini.rest.request_bodies import media_type, repeated_fields
@@ -19,6 +20,11 @@ from reprieve.cluster.mini.rest.routes import ResourcePath
 from reprieve.model.json import Json
 
 _MOST_LISTED = 100
+# In the words of kube-apiserver.
+_DUPLICATE_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+    "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +45,14 @@ def validated(place: ResourcePath, request: ApiRequest, mode: FieldValidation, b
             )
     repeated = repeated_fields(request.body, media_type(request)) if mode is FieldValidation.STRICT else ()
     warnings = _warnings(place, mode, [f'duplicate field "{n}"' for n in repeated], found)
-    return ValidatedBody(
-        _pruned(place, body) if found else body, (*warnings, *_unread_rule_warnings(place, body))
-    )
+    return _finished(place, _pruned(place, body) if found else body, warnings)
 
 
 def validated_patch(place: ResourcePath, mode: FieldValidation, body: Json, old: Json) -> ValidatedBody:
     """Validate the result of a patch. Errors that the object had before do not count."""
     found = _findings(place, body)
     if not found:
-        return ValidatedBody(body, _unread_rule_warnings(place, body))
+        return _finished(place, body)
     known = set(_findings(place, old))
     fresh = [finding for finding in found if finding not in known]
     for finding in fresh:
@@ -62,7 +66,14 @@ def validated_patch(place: ResourcePath, mode: FieldValidation, body: Json, old:
     except ApiError as error:
         cause = Cause("FieldValueInvalid", error.message, "patch")
         raise ApiError(422, "Invalid", error.message, (cause,)) from error
-    return ValidatedBody(_pruned(place, body), (*warnings, *_unread_rule_warnings(place, body)))
+    return _finished(place, _pruned(place, body), warnings)
+
+
+def _finished(place: ResourcePath, body: Json, warnings: tuple[str, ...] = ()) -> ValidatedBody:
+    body, duplicates = without_duplicate_owners(body)
+    if duplicates:
+        warnings = (*warnings, _DUPLICATE_OWNERS.format(", ".join(duplicates)))
+    return ValidatedBody(body, (*warnings, *_unread_rule_warnings(place, body)))
 
 
 def check_types(api_version: str, kind: str, body: Json) -> None:

@@ -285,4 +285,5 @@ def _header(request: web.BaseRequest, name: str) -> str:
 
 def serve(cluster: MiniCluster, secret: str, endpoint: ListenAddress = ANYWHERE) -> HttpServer:
     """A server that is not started yet. ``secret``: the admin token."""
-    return HttpServer(ApiServer(cluster.store, cluster.clock, cluster.features, secret), endpoint)
+    probes = {"healthz": cluster.alive, "livez": cluster.alive, "readyz": cluster.ready}
+    return HttpServer(ApiServer(cluster.store, cluster.clock, cluster.features, secret, probes), endpoint)

@@ -10,8 +10,10 @@ from pathlib import Path
 import yaml
 
 from reprieve.cluster.certificates import Certificate
+from reprieve.cluster.mini.sqlite_backend import StorageError
 
 _NAME = "reprieve"
+_PRIVATE = 0o600
 
 
 def new_token() -> str:
@@ -30,7 +32,7 @@ class Tokens:
 
 
 def write_kubeconfig(path: Path, url: str, tokens: Tokens, certificate: Certificate | None = None) -> None:
-    """Readable by its owner alone: it has the admin token."""
+    """Readable by its owner alone: it has the admin token. A StorageError if it cannot be written."""
     held = {_NAME: tokens.owner, **tokens.others}
     context = {"cluster": _NAME, "namespace": "default"}
     cluster: dict[str, str] = {"server": url}
@@ -44,6 +46,24 @@ def write_kubeconfig(path: Path, url: str, tokens: Tokens, certificate: Certific
         "contexts": [{"name": name, "context": {**context, "user": name}} for name in held],
         "current-context": _NAME,
     }
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        yaml.safe_dump(config, file, sort_keys=False)
+    try:
+        _write_private(path, yaml.safe_dump(config, sort_keys=False))
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno is not None else str(error)
+        raise StorageError(f"{path}: cannot be written: {reason}") from error
+
+
+def _write_private(path: Path, text: str) -> None:
+    """A file that is right already is not written, and one that is not is replaced in one step: on a full
+    disk the old one stays."""
+    if path.is_file() and path.read_text() == text:
+        path.chmod(_PRIVATE)
+        return
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    try:
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "w") as file:
+            file.write(text)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)

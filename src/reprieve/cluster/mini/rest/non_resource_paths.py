@@ -1,20 +1,30 @@
 """Paths that are not resources: health checks, version, discovery, OpenAPI."""
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
 from reprieve.cluster.mini.rest import discovery, openapi
 from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, answer
 from reprieve.cluster.mini.rest.negotiation import wants_aggregated
 from reprieve.cluster.mini.rest.routes import HEALTH, Catalogue, NonResourcePath, path_not_found
+from reprieve.supervision.health import HealthCheck, probe
 
 # Served without authentication, as in Kubernetes.
 PUBLIC = (*HEALTH, "version")
 
 
-def respond(asked: NonResourcePath, request: ApiRequest, catalogue: Catalogue) -> ApiResponse:
+# By the first step of their path.
+Probes = Mapping[str, Callable[[], Iterable[HealthCheck]]]
+NO_PROBES: Probes = {}
+
+
+def respond(
+    asked: NonResourcePath, request: ApiRequest, catalogue: Catalogue, probes: Probes = NO_PROBES
+) -> ApiResponse:
     match asked.steps:
         case ():
             return answer({"paths": _paths(catalogue)})
-        case (name, *_) if name in HEALTH:
-            return ApiResponse(200, b"ok", content_type="text/plain")
+        case (name, *checks) if name in HEALTH:
+            return _health(name, checks, probes, verbose="verbose" in request.query)
         case ("version",):
             return answer(discovery.version())
         case ("api" | "apis" as root,):
@@ -30,6 +40,13 @@ def respond(asked: NonResourcePath, request: ApiRequest, catalogue: Catalogue) -
         case ("openapi", "v3", *rest):
             return _openapi(rest, catalogue)
     raise path_not_found()
+
+
+def _health(name: str, only: Sequence[str], probes: Probes, *, verbose: bool) -> ApiResponse:
+    """``only``: the check that the path names, as in /livez/ping."""
+    checks = probes[name]() if name in probes else ()
+    passes, text = probe(name, [c for c in checks if not only or c[0] == only[0]], verbose=verbose)
+    return ApiResponse(200 if passes else 500, text.encode(), content_type="text/plain")
 
 
 def _root(root: str, request: ApiRequest, catalogue: Catalogue) -> ApiResponse:

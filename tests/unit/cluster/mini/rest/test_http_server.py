@@ -335,7 +335,7 @@ def test_a_watch_is_sent_in_small_pieces() -> None:
 def test_a_mistake_of_ours_is_a_status_too(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with served() as (server, cluster), calling(server) as session:
-            del cluster.store._clock, cluster.store._history  # something broke
+            del cluster.store.clock, cluster.store._history  # something broke
             async with session.get(MAPS) as response:
                 status, body = await answered(response)
                 assert (status, body["kind"], body["reason"]) == (500, "Status", "InternalError")

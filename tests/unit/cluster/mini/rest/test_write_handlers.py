@@ -375,3 +375,29 @@ def test_what_had_the_wrong_type_before_does_not_spoil_a_patch(client: ApiClient
     client.store.create("configmaps", {"metadata": {"name": "a"}, "data": {"x": 1}, "immutable": "no"})
     path = f"{MAPS}/a"
     assert client.patch(path, {"metadata": {"labels": {"a": "b"}}})["metadata"]["labels"] == {"a": "b"}
+
+
+def test_a_doubled_owner_is_stored_once_with_a_warning(client: ApiClient) -> None:
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u-1"}
+    other = {**owner, "blockOwnerDeletion": True}
+    owned = config_map("a")
+    owned["metadata"]["ownerReferences"] = [owner, other, owner]
+    answer = client.ask("POST", MAPS, owned)
+    assert answer.status == 201
+    assert json.loads(answer.body)["metadata"]["ownerReferences"] == [owner, other]
+    warning = ".metadata.ownerReferences contains duplicate entries"
+    assert warning in answer.headers["Warning"]
+    assert "duplicate UID(s) observed: u-1" in answer.headers["Warning"]
+    again = {"metadata": {"ownerReferences": [owner, owner, owner]}}
+    answer = client.ask("PATCH", f"{MAPS}/a", again, content_type=MERGE)
+    assert json.loads(answer.body)["metadata"]["ownerReferences"] == [owner]
+    assert warning in answer.headers["Warning"]
+
+
+def test_a_grace_period_is_no_longer_than_can_be_written(client: ApiClient) -> None:
+    client.post(PODS, pod("p", nodeName="n1", terminationGracePeriodSeconds=2**63 - 1))
+    left = client.delete(f"{PODS}/p")["metadata"]
+    assert left["deletionTimestamp"] == "2094-01-19T15:14:07Z"
+    shorter = client.delete(f"{PODS}/p", gracePeriodSeconds="60")["metadata"]
+    assert shorter["deletionGracePeriodSeconds"] == 60
+    assert shorter["deletionTimestamp"].startswith("2026-01-01T12:01:0")
