@@ -41,7 +41,7 @@ def cluster_of(crowd: Crowd) -> Cluster:
 
 
 def holds(crowd: Crowd, places: dict[str, str], gone: set[str]) -> bool:
-    """Whether the newcomers, in the order of the plan, could be there in a cluster built without the victims."""
+    """Whether the newcomers could be there, in the plan's order, in a cluster built without the victims."""
     objects = [o for o in crowd.objects if o["kind"] != "Pod" or o["metadata"]["name"] not in gone]
     by_name = {newcomer["metadata"]["name"]: newcomer for newcomer in crowd.newcomers}
     for name, node in places.items():
