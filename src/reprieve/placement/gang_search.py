@@ -67,6 +67,14 @@ def rearranged(
     return _Search(demand, view, profile, choose, promised, members).run(demand.effort.share())
 
 
+def place_on(
+    seats: Sequence[tuple[int, int]], demand: Demand, view: Snapshot, profile: Profile, choose: Choose | None
+) -> Placement | None:
+    """Members (positions) on given nodes where these can be used, and then the others wherever they fit."""
+    members = members_of(demand, view, profile)
+    return _Search(demand, view, profile, choose, NOTHING_PROMISED, members).seated(seats)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Search:
     demand: Demand
@@ -88,9 +96,9 @@ class _Search:
         if placed is not None:
             return placed
         if self.members.ties is Ties.ROOM:
-            return self._seated(packing.search(share, self._suiting)) or codes
+            return self.seated(packing.search(share, self._suiting)) or codes
         seating = self._seating(order)
-        return self._seated(seating.search(self._views(), share)) or codes | seating.codes
+        return self.seated(seating.search(self._views(), share)) or codes | seating.codes
 
     def _views(self) -> tuple[Snapshot, ...]:
         return (self.view, with_promises(self.view, self.promised)) if self.promised.pods else (self.view,)
@@ -147,7 +155,7 @@ class _Search:
     def _nominated(self, members: Sequence[int]) -> list[int]:
         return [self.demand.nominated[member] if self.demand.nominated else NOWHERE for member in members]
 
-    def _seated(self, seats: Sequence[tuple[int, int]] | None) -> Placement | None:
+    def seated(self, seats: Sequence[tuple[int, int]] | None) -> Placement | None:
         """With the members that are not needed, if there is room for them."""
         if seats is None:
             return None

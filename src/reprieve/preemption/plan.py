@@ -9,6 +9,16 @@ from reprieve.preemption.units import Unit
 
 
 @dataclass(frozen=True, slots=True)
+class Quality:
+    """What a plan costs by each criterion of disturbance, and how good that is known to be."""
+
+    cost: tuple[tuple[str, float], ...]
+    bound: tuple[tuple[str, float], ...]  # the first criteria, as far as known: no plan is smaller than these
+    proved: bool  # no plan is better
+    effort: int  # work units that were spent on the demand by then
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Where the demand is placed, which units are evicted, and how far that exceeds disruption budgets."""
 
@@ -20,6 +30,7 @@ class Plan:
     ceiling: int | None = None  # no unit above this priority had to be considered
     pods: tuple[int, ...] = ()  # the rows that the placement is for
     starved: int = 0  # gangs left with fewer pods than they need; only counted for a demand that spares gangs
+    quality: Quality | None = None  # None: the search does not measure disturbance
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:

@@ -12,6 +12,7 @@ from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import best
 from reprieve.preemption.budgets import Stock, stocks
 from reprieve.preemption.eligibility import RULES, Rule
+from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
 from reprieve.preemption.ranking import RANKING, Criterion
 from reprieve.preemption.units import Units, pods_and_groups
 
@@ -34,6 +35,7 @@ class Resizes(Protocol):
 class SearchMode(StrEnum):
     PRIORITY_CEILING = "PriorityCeiling"
     UPSTREAM = "Upstream"
+    LEAST_DISTURBANCE = "LeastDisturbance"
 
 
 class BudgetCounting(StrEnum):
@@ -50,6 +52,7 @@ class Policy:
     budgets: BudgetCounting = BudgetCounting.JOINT
     breaks_no_budget: bool = False
     ranking: tuple[Criterion, ...] = RANKING
+    disturbance: tuple[Disturbance, ...] = DEFAULT_ORDER  # by which LEAST_DISTURBANCE compares plans
     choose: Callable[[Ask, Mask], int] = best
     resizes: Resizes | None = None  # None: no resize is a demand
 

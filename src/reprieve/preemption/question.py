@@ -8,7 +8,9 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.place import Survey
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.preemption.budgets import Accounts
-from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.least_disturbance.criteria import DISTURBANCE
+from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
+from reprieve.preemption.ranking import Criterion
 from reprieve.preemption.units import Units
 
 
@@ -34,6 +36,23 @@ class Question:
     policy: Policy = REPRIEVE
     most: int = 20  # how many of the best plans are wanted: as many as a decision reports
     shortcuts: Shortcuts = Shortcuts()
+
+    @property
+    def is_for_group(self) -> bool:
+        group = self.view.pods.groups[self.demand.pods[0]]
+        return not self.demand.alone and self.view.groups.root(group) is not None
+
+    @property
+    def disturbs_least(self) -> bool:
+        """Whether the search for the least disturbance applies: it does for groups."""
+        return self.policy.search is SearchMode.LEAST_DISTURBANCE and self.is_for_group
+
+    @property
+    def ranking(self) -> tuple[Criterion, ...]:
+        """By which plans are compared in the end."""
+        if not self.disturbs_least:
+            return self.policy.ranking
+        return tuple(DISTURBANCE[criterion] for criterion in self.policy.disturbance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.domains import Domain, topology_domains
-from reprieve.placement.gang_search import place_in_any_order
+from reprieve.placement.gang_search import place_in_any_order, place_on
 from reprieve.placement.place import Placement
 from reprieve.preemption.budgets import (
     Counting,
@@ -29,6 +29,10 @@ from reprieve.preemption.budgets import (
 )
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import starved
+from reprieve.preemption.least_disturbance.costs import costs_of
+from reprieve.preemption.least_disturbance.improve import Solution
+from reprieve.preemption.least_disturbance.model import RoomModel, model_of
+from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
 from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import BudgetCounting, SearchMode
@@ -58,11 +62,11 @@ def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
 
 
 def best(question: Question, plans: Iterable[Plan]) -> Plan:
-    return min(plans, key=lambda plan: rank(plan, question.policy.ranking))
+    return min(plans, key=lambda plan: rank(plan, question.ranking))
 
 
 def best_first(question: Question, plans: Iterable[Plan]) -> tuple[Plan, ...]:
-    return tuple(sorted(plans, key=lambda plan: rank(plan, question.policy.ranking)))
+    return tuple(sorted(plans, key=lambda plan: rank(plan, question.ranking)))
 
 
 def _plans_taking(allowed: Mask, units: Units, question: Question) -> list[Plan]:
@@ -82,7 +86,7 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
         plan = plan_in(domain, question, takeable, by_room=by_room)
         if plan is not None and not (plan.broken and question.policy.breaks_no_budget):
             plans.append(plan)
-            insort(ranks, rank(plan, question.policy.ranking))
+            insort(ranks, rank(plan, question.ranking))
     return plans
 
 
@@ -158,7 +162,7 @@ def _timeless_refusal(question: Question, units: Units, allowed: Mask) -> NoPlan
 
 def _within_reach(question: Question, units: Units) -> Mask:
     """The units that could make room: those in one of the domains."""
-    if len(question.demand.pods) > 1 or _asks_as_group(question):
+    if len(question.demand.pods) > 1 or question.is_for_group:
         return units.size > 0
     reach = np.zeros(len(units.priority), np.bool_)
     reach[units.touching(question.found.curable())] = True
@@ -192,10 +196,11 @@ def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
     and a plan in the cluster also evicts units that keep the pod from a node without running there.
     """
     nodes, demand = question.view.nodes, question.demand
-    is_one, is_group = len(demand.pods) == 1, _asks_as_group(question)
+    is_one, is_group = len(demand.pods) == 1, question.is_for_group
     if is_group or not is_one:
         yield from map(Prospect, _wide_domains(question))
-    if is_one and not (is_group and question.policy.search is SearchMode.UPSTREAM):
+    wide_only = question.policy.search is SearchMode.UPSTREAM or question.disturbs_least
+    if is_one and not (is_group and wide_only):
         curable = _curable_nodes(question, takeable)
         yield from (Prospect(_node(nodes, row), at_least, by_room) for row, at_least, by_room in curable)
 
@@ -207,12 +212,6 @@ def _wide_domains(question: Question) -> Iterator[Domain]:
     else:
         everywhere = np.ones(len(view.nodes), np.bool_)
         yield Domain(CLUSTER, everywhere if demand.allowed is None else demand.allowed)
-
-
-def _asks_as_group(question: Question) -> bool:
-    view = question.view
-    group = view.pods.groups[question.demand.pods[0]]
-    return not question.demand.alone and view.groups.root(group) is not None
 
 
 def _node(nodes: Nodes, row: int) -> Domain:
@@ -246,13 +245,10 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
     if begun is None:
         return None
     planning, placement = begun
-    local = planning.local
     if question.policy.search is SearchMode.UPSTREAM:
-        return planning.spare(placement, local)
-    plan = planning.below_ceiling(placement, local)
-    plan = planning.kinder_to_budgets(plan) if plan.broken else plan
-    plan = planning.or_as_the_rival(plan, placement)
-    return planning.kinder_to_gangs(plan) if plan.starved else plan
+        return planning.spare(placement, planning.local)
+    plan = planning.by_ceiling(placement)
+    return planning.less_disturbing(placement, plan) if question.disturbs_least else plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,6 +271,47 @@ class Planning:
         view, choose = without(question.view, pods), question.policy.choose
         placed = place_in_any_order(demand, view, question.profile, choose)
         return placed if isinstance(placed, Placement) else None
+
+    def by_ceiling(self, placement: Placement) -> Plan:
+        plan = self.below_ceiling(placement, self.local)
+        plan = self.kinder_to_budgets(plan) if plan.broken else plan
+        plan = self.or_as_the_rival(plan, placement)
+        return self.kinder_to_gangs(plan) if plan.starved else plan
+
+    def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
+        """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
+        question, takeable = self.question, self.takeable
+        costs = costs_of(takeable.units, takeable.allowed, takeable.accounts, question.policy.disturbance)
+        plan = min(plan, self.spare(placement, self.local), key=lambda one: costs.of(one.victims))
+        target = sum(node != NOWHERE for node in placement.nodes)
+        model = model_of(question, takeable, self.domain.nodes, target, costs)
+        found = least_disturbing(model, self._solution(plan, model), question.demand.effort)
+        other = self._realised(found.best, model) if found.best is not None else None
+        if other is not None:
+            plan = min(plan, other, key=lambda one: costs.of(one.victims))
+        quality = quality_of(costs.of(plan.victims), found, model, question.demand.effort)
+        return replace(plan, quality=quality)
+
+    def _solution(self, plan: Plan, model: RoomModel) -> Solution | None:
+        """The plan in words of the model, if the model has all of its victims."""
+        units = tuple(sorted(unit.number for unit in plan.victims))
+        if model.counts_of(units) is None:
+            return None
+        return Solution(units, model.seats_of(plan.placement.nodes))
+
+    def _realised(self, solution: Solution, model: RoomModel) -> Plan | None:
+        """A plan that evicts no more than the solution does, checked against all constraints."""
+        gone = set(solution.units)
+        taken = [unit for unit in self.local if unit.number in gone]
+        placement = self.place(taken) or self._seated(taken, model.nodes_for(solution.seats))
+        return self.spare(placement, taken) if placement is not None else None
+
+    def _seated(self, taken: Iterable[Unit], seats: Sequence[tuple[int, int]]) -> Placement | None:
+        """Members on given nodes, and the others that are wanted wherever they fit."""
+        question = self.question
+        demand = replace(question.demand, allowed=self.domain.nodes)
+        view = without(question.view, _pods_of(taken))
+        return place_on(seats, demand, view, question.profile, question.policy.choose)
 
     def below_ceiling(self, placement: Placement, taken: Sequence[Unit]) -> Plan:
         """Reprieves units that break budgets, then all above the lowest priority that leaves enough room.

@@ -54,7 +54,7 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int) -> Pr
     """What the first plan costs, and why not the others."""
     plan = plans[0]
     victims = _Victims(plan, question)
-    criteria = [decided_by(plan, other, question.policy.ranking) for other in plans[1 : MOST_PLANS + 1]]
+    criteria = [decided_by(plan, other, question.ranking) for other in plans[1 : MOST_PLANS + 1]]
     return Preemption(
         domain=plan.domain,
         ceiling=plan.ceiling,

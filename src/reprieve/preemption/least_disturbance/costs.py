@@ -1,0 +1,134 @@
+"""What does the eviction of some units cost? One number for each criterion, and an order of the criteria.
+
+All of them but the highest priority are sums: over units, over budgets that are exceeded, and over gangs that
+are left with too few pods. That is what lets a solver bound them. How victims are found is not known here.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from reprieve.model.columns import Ints, Mask
+from reprieve.model.snapshot import NOWHERE
+from reprieve.preemption.budgets import Accounts, Joint
+from reprieve.preemption.units import Unit, UnitKind, Units
+
+
+class Disturbance(StrEnum):
+    """By what plans are compared."""
+
+    BUDGETS_BROKEN = "BudgetsBroken"
+    HIGHEST_PRIORITY = "HighestPriority"
+    PODS_STOPPED = "PodsStopped"
+    WORKLOADS_ENDED = "WorkloadsEnded"
+    CASCADE = "Cascade"
+    LOST_WORK = "LostWork"
+    PODS = "Pods"
+
+
+DEFAULT_ORDER = (
+    Disturbance.BUDGETS_BROKEN,
+    Disturbance.HIGHEST_PRIORITY,
+    Disturbance.PODS_STOPPED,
+    Disturbance.WORKLOADS_ENDED,
+    Disturbance.CASCADE,
+    Disturbance.LOST_WORK,
+)
+
+Cost = tuple[float, ...]  # one number for each criterion, in their order; the smallest wins
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gangs:
+    """Gangs of which single pods may be evicted, and that have as many pods as they need."""
+
+    of_unit: dict[int, tuple[tuple[int, int], ...]]  # by unit: gangs, and how many of its pods are in each
+    running: tuple[int, ...]
+    slack: tuple[int, ...]  # how many pods each can lose and still have enough
+
+    def starved(self, victims: Iterable[Unit]) -> Iterable[tuple[int, int]]:
+        """The gangs that are left with too few pods, and how many pods of each run on for nothing."""
+        lost = [0] * len(self.running)
+        for unit in victims:
+            for gang, pods in self.of_unit.get(unit.number, ()):
+                lost[gang] += pods
+        return ((g, self.running[g] - n) for g, n in enumerate(lost) if n > self.slack[g])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Costs:
+    order: tuple[Disturbance, ...]
+    accounts: Accounts
+    gangs: Gangs
+    ended: Ints  # [unit] whether its eviction ends a workload
+    cascade: Ints  # [unit]
+    lost_work: Ints  # [unit]
+
+    def of(self, victims: Sequence[Unit]) -> Cost:
+        starved = list(self.gangs.starved(victims))
+        pods = sum(len(unit.pods) for unit in victims)
+        numbers = [unit.number for unit in victims]
+        measured: dict[Disturbance, float] = {
+            Disturbance.BUDGETS_BROKEN: Joint(self.accounts, ()).broken(victims),
+            Disturbance.HIGHEST_PRIORITY: max((unit.priority for unit in victims), default=-math.inf),
+            Disturbance.PODS_STOPPED: pods + sum(idle for _, idle in starved),
+            Disturbance.WORKLOADS_ENDED: int(self.ended[numbers].sum()) + len(starved),
+            Disturbance.CASCADE: int(self.cascade[numbers].sum()),
+            Disturbance.LOST_WORK: int(self.lost_work[numbers].sum()),
+            Disturbance.PODS: pods,
+        }
+        return tuple(measured[criterion] for criterion in self.order)
+
+    def prices(self, criterion: Disturbance, units: Units) -> Ints:
+        """[unit] what its eviction adds to a sum, apart from budgets and gangs."""
+        match criterion:
+            case Disturbance.PODS | Disturbance.PODS_STOPPED:
+                return units.size
+            case Disturbance.WORKLOADS_ENDED:
+                return self.ended
+            case Disturbance.CASCADE:
+                return self.cascade
+            case Disturbance.LOST_WORK:
+                return self.lost_work
+            case Disturbance.BUDGETS_BROKEN | Disturbance.HIGHEST_PRIORITY:
+                return np.zeros(len(units.priority), np.int64)
+
+
+def costs_of(units: Units, allowed: Mask, accounts: Accounts, order: tuple[Disturbance, ...]) -> Costs:
+    none = np.zeros(len(units.priority), np.int64)
+    return Costs(order, accounts, _gangs(units, allowed), _ended(units, allowed), none, none)
+
+
+def _ended(units: Units, allowed: Mask) -> Ints:
+    """Groups that are evicted whole, and pods that no controller replaces."""
+    ended: Ints = (units.kind != UnitKind.POD).astype(np.int64)
+    compiled, pods = units.view.pods.compiled, len(units.view.pods)
+    ended[:pods] = 0  # the kind of a pod may say that it ranks as a group
+    for row in np.flatnonzero(allowed[:pods]).tolist():
+        owners = compiled[row].pod.metadata.owner_references
+        ended[row] = not any(owner.controller for owner in owners)
+    return ended
+
+
+def _gangs(units: Units, allowed: Mask) -> Gangs:
+    view, pods = units.view, len(units.view.pods)
+    codes, placed = view.pods.groups.codes, view.where != NOWHERE
+    alone = allowed[:pods] & (units.of_pod == np.arange(pods))
+    of_unit: dict[int, list[tuple[int, int]]] = {}
+    running, slack = list[int](), list[int]()
+    for code in np.unique(codes[alone]).tolist():
+        key = view.pods.groups.things[code]
+        group = view.groups.pod_groups.get(key) if key is not None else None
+        members = placed & (codes == code)
+        count = int(members.sum())
+        if group is None or group.spec.gang is None or count < group.spec.gang.min_count:
+            continue
+        held, shares = np.unique(units.of_pod[members & (units.of_pod != NOWHERE)], return_counts=True)
+        for unit, share in zip(held.tolist(), shares.tolist(), strict=True):
+            of_unit.setdefault(unit, []).append((len(running), share))
+        running.append(count)
+        slack.append(count - group.spec.gang.min_count)
+    return Gangs({unit: tuple(found) for unit, found in of_unit.items()}, tuple(running), tuple(slack))

@@ -1,0 +1,269 @@
+"""A better plan, and a proof: the integer program is solved criterion by criterion, each within the best of
+those before it.
+
+The solver is stopped at a number of its steps and never at a time, so that the same input has the same result
+on any machine. It is loaded when it is first needed: a scheduler that does not use it pays nothing for it.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reprieve.placement.effort import Effort
+from reprieve.preemption.least_disturbance.costs import Disturbance
+from reprieve.preemption.least_disturbance.model import RoomModel, Seats
+from reprieve.preemption.least_disturbance.program import Program, TooLargeError, program_of
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    units: tuple[int, ...]  # that are evicted
+    seats: Seats  # where members of several shapes go
+
+
+@dataclass(frozen=True, slots=True)
+class Improved:
+    """The best that was found; what is known to be the least; and whether they are the same."""
+
+    best: Solution | None
+    bound: tuple[float, ...] = ()  # by criterion, as far as it is known: no plan is smaller
+    proved: bool = False
+    infeasible: bool = False  # proved: the members get no room, whatever is evicted
+
+
+@dataclass(slots=True)
+class _Stage:
+    """What the solver said of one criterion."""
+
+    value: float = math.inf  # of the best solution
+    bound: float = -math.inf
+    solution: Sequence[float] | None = None
+    infeasible: bool = False
+
+    @property
+    def proved(self) -> bool:
+        return self.infeasible or self.value <= self.bound
+
+
+@dataclass(slots=True, eq=False)
+class _Solver:
+    """One program that is solved again and again, with another objective and more known."""
+
+    program: Program
+    effort: Effort
+    known: list[float] = field(default_factory=list)  # by criterion: no solution may exceed it
+
+    def minimise(self, criterion: int, start: Sequence[float] | None) -> _Stage:
+        """Within what is known of the criteria before."""
+        objective = self.program.objectives[criterion]
+        if start is not None and not self._value(objective, start):
+            return _Stage(0, 0, start)
+        return self._solved(objective, start)
+
+    def _value(self, objective: dict[int, int], values: Sequence[float]) -> float:
+        return sum(price * round(values[column]) for column, price in objective.items())
+
+    def begin(self, start: Solution | None) -> Sequence[float] | None:
+        """The columns of a plan that is known, if it is a solution."""
+        counts = self.program.model.counts_of(start.units) if start is not None else None
+        if start is None or counts is None:
+            return None
+        values = self.program.values(counts, start.seats)
+        return values if self._holds(values) else None
+
+    def _holds(self, values: Sequence[float]) -> bool:
+        objectives = self.program.objectives
+        within = (self._value(objectives[c], values) <= most for c, most in enumerate(self.known))
+        return all(within) and all(row.holds(values) for row in self.program.rows)
+
+    def feasible(self, start: Sequence[float] | None) -> _Stage:
+        return _Stage(0, 0, start) if start is not None else self._solved({}, None)
+
+    def _solved(self, objective: dict[int, int], start: Sequence[float] | None) -> _Stage:
+        import highspy
+
+        solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        for option, value in _OPTIONS.items():
+            solver.setOptionValue(option, value)
+        solver.passModel(self._lp(highspy, objective))
+        if start is not None:
+            known = highspy.HighsSolution()
+            known.col_value = list(start)
+            solver.setSolution(known)
+        meter = _Meter(self.effort, 1 + sum(len(row.columns) for row in self.program.rows) // _ENTRIES)
+        solver.setCallback(meter.step, None)
+        solver.startCallback(highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
+        solver.run()
+        return self._stage(highspy, solver, objective, start)
+
+    def _stage(
+        self, highspy: Any, solver: Any, objective: dict[int, int], start: Sequence[float] | None
+    ) -> _Stage:
+        status, info = solver.getModelStatus(), solver.getInfo()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return _Stage(infeasible=True)
+        is_feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        values = list(solver.getSolution().col_value) if is_feasible else start
+        if values is None:
+            return _Stage(bound=_whole(info.mip_dual_bound))
+        value = self._value(objective, values)
+        is_best = status == highspy.HighsModelStatus.kOptimal
+        return _Stage(value, value if is_best else _whole(info.mip_dual_bound), values)
+
+    def _lp(self, highspy: Any, objective: dict[int, int]) -> Any:
+        program, lp = self.program, highspy.HighsLp()
+        columns = len(program.uppers)
+        limits = [(c, most) for c, most in enumerate(self.known) if program.objectives[c]]
+        costs = [0.0] * columns
+        for column, price in objective.items():
+            costs[column] = price
+        starts, index, value = [0], list[int](), list[float]()
+        lower, upper = list[float](), list[float]()
+        for row in program.rows:
+            index += row.columns
+            value += row.values
+            starts.append(len(index))
+            lower.append(row.lower)
+            upper.append(row.upper)
+        for criterion, most in limits:
+            index += program.objectives[criterion].keys()
+            value += program.objectives[criterion].values()
+            starts.append(len(index))
+            lower.append(-math.inf)
+            upper.append(most)
+        lp.num_col_, lp.num_row_ = columns, len(lower)
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = costs, [0.0] * columns, program.uppers
+        lp.row_lower_, lp.row_upper_ = lower, upper
+        lp.integrality_ = [highspy.HighsVarType.kInteger] * columns
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = starts, index, value
+        return lp
+
+
+_OPTIONS: dict[str, object] = {
+    "output_flag": False,
+    "threads": 1,
+    "parallel": "off",
+    "mip_rel_gap": 0.0,
+    "mip_abs_gap": 1e-6,
+    "mip_feasibility_tolerance": 1e-7,
+}
+
+
+def _whole(bound: float) -> float:
+    """All prices are whole numbers, so the next one is a bound too."""
+    return math.ceil(bound - 1e-6) if math.isfinite(bound) else bound
+
+
+@dataclass(slots=True, eq=False)
+class _Meter:
+    """Stops the solver when the effort is spent. A call of it stands for work that grows with the program."""
+
+    effort: Effort
+    price: int
+
+    def step(self, _kind: Any, _message: str, _out: Any, into: Any, _data: Any) -> None:
+        self.effort.spent = min(self.effort.units, self.effort.spent + self.price)
+        if self.effort.spent >= self.effort.units:
+            into.user_interrupt = True
+
+
+_ENTRIES = 25  # of the matrix; a call for so many is about as much work as one placement of a pod
+
+
+# --- criterion by criterion ----------------------------------------------------------------------
+
+
+def improved(model: RoomModel, start: Solution | None, effort: Effort) -> Improved:
+    """``start``: a plan that is known."""
+    try:
+        return _Stages(model, effort, start).run()
+    except TooLargeError:
+        return Improved(start)
+
+
+@dataclass(slots=True, eq=False)
+class _Stages:
+    model: RoomModel
+    effort: Effort
+    start: Solution | None
+
+    def run(self) -> Improved:
+        order = self.model.order
+        if Disturbance.HIGHEST_PRIORITY not in order:
+            return self._in_turn(self.model, len(order))
+        at = order.index(Disturbance.HIGHEST_PRIORITY)
+        levels = usable_levels(self.model)
+        if not levels:
+            return Improved(None, proved=True, infeasible=True)
+        ceiling, within = self._lowest(levels, at)
+        if ceiling is None:
+            return within
+        known = (*within.bound, ceiling)
+        return self._in_turn(self.model.below(ceiling), len(order), known)
+
+    def _lowest(self, levels: Sequence[float], at: int) -> tuple[float | None, Improved]:
+        """The lowest priority up to which units suffice for the best by the criteria before; if it is known.
+
+        As a rule the lowest at which there is room at all costs nothing by them.
+        """
+        first = self._in_turn(self.model.below(levels[0]), at)
+        if first.proved and not first.infeasible and not any(first.bound):
+            return levels[0], first
+        best = self._in_turn(self.model.below(levels[-1]), at)
+        if not best.proved or best.infeasible:
+            return None, best
+        if first.proved and not first.infeasible and first.bound == best.bound:
+            return levels[0], first
+        low, high, within = int(first.proved), len(levels) - 1, best
+        while low < high:
+            middle = (low + high) // 2
+            tried = self._in_turn(self.model.below(levels[middle]), at)
+            if not tried.proved:
+                return None, replace(best, proved=False)
+            if tried.infeasible or tried.bound != best.bound:
+                low = middle + 1
+            else:
+                high, within = middle, tried
+        return levels[high], within
+
+    def _in_turn(self, model: RoomModel, upto: int, known: tuple[float, ...] = ()) -> Improved:
+        """The first criteria, one after the other, from the first that is not known."""
+        program = program_of(model)
+        solver = _Solver(program, self.effort, list(known))
+        values = solver.begin(self.start)
+        if upto == len(known) == 0:
+            stage = solver.feasible(values)
+            return self._told(program, stage.solution, known, stage)
+        for criterion in range(len(known), upto):
+            stage = solver.minimise(criterion, values)
+            values = stage.solution
+            if not stage.proved or stage.infeasible:
+                return self._told(program, values, (*solver.known, stage.bound), stage)
+            solver.known.append(stage.value)
+        return self._told(program, values, tuple(solver.known), _Stage(0, 0, values))
+
+    def _told(
+        self, program: Program, values: Sequence[float] | None, bound: tuple[float, ...], stage: _Stage
+    ) -> Improved:
+        if not stage.proved:
+            self.effort.fell_short = True
+        if values is None:
+            return Improved(None, bound, stage.proved, stage.infeasible)
+        found = Solution(program.model.units_of(program.counts(values)), program.seats(values))
+        self.start = self._better(found)
+        return Improved(self.start, bound, stage.proved)
+
+    def _better(self, found: Solution) -> Solution:
+        if self.start is None:
+            return found
+        return min(self.start, found, key=lambda one: self.model.cost(self.model.counts_of(one.units) or {}))
+
+
+def usable_levels(model: RoomModel) -> list[float]:
+    """The priorities such that there may be room with all units up to them gone; exact for equal members."""
+    levels = [-math.inf, *model.priorities]
+    first = bisect_left(levels, True, key=model.may_suffice)
+    return levels[first:]

@@ -1,0 +1,302 @@
+"""What a solver needs of a question, in plain numbers: members, nodes, and units that can make room.
+
+Small enough to be handed to another process, and free of rows of a snapshot but for the numbers of units and
+nodes in the answer. Covers room alone: constraints between pods are checked when a plan is verified.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from reprieve.model.columns import Ints, Mask
+from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.whatif import without
+from reprieve.placement.constraints.resources import is_ignored, resources
+from reprieve.placement.demand import Ask
+from reprieve.placement.gang_members import Members, Ties, members_of
+from reprieve.placement.place import survey
+from reprieve.preemption.least_disturbance.costs import Cost, Costs, Disturbance
+from reprieve.preemption.question import Question, Takeable
+
+Amounts = tuple[int, ...]  # of each resource
+Shares = tuple[tuple[int, int], ...]  # budgets or gangs, and how many pods of a unit belong to each
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Units that the model does not tell apart: equal pods of one node, or one group."""
+
+    units: tuple[int, ...]  # the least important first: if so many are evicted, the first are
+    priority: int
+    prices: tuple[int, ...]  # of one unit, by each criterion; those of budgets and gangs are not included
+    footprint: tuple[tuple[int, Amounts], ...]  # nodes, and what one unit uses of each
+    budgets: Shares
+    gangs: Shares
+
+
+Seats = dict[tuple[int, int], int]  # members by node and shape
+Counts = dict[int, int]  # items, and how many of the units of each are evicted
+
+
+@dataclass(frozen=True)
+class RoomModel:
+    order: tuple[Disturbance, ...]
+    needs: tuple[Amounts, ...]  # of a member of each shape
+    members: tuple[int, ...]  # how many there are of each shape
+    target: int  # how many members must get room
+    left: tuple[Amounts, ...]  # what each node has left; less than nothing if it is overdrawn
+    usable_by: tuple[tuple[int, ...], ...]  # for each node, the shapes whose members it may take
+    nodes: tuple[int, ...]  # rows
+    items: tuple[Item, ...]
+    allowances: tuple[int, ...]  # by budget
+    running: tuple[int, ...]  # by gang: pods that run
+    slack: tuple[int, ...]  # by gang: how many of them can go before it is left with too few
+    shape_of: tuple[int, ...]  # [member]
+    breaks_no_budget: bool
+    is_exact: bool  # whether room is all that matters: then what holds in the model holds
+
+    def below(self, ceiling: float) -> "RoomModel":
+        """The same, with no unit above this priority."""
+        return replace(self, items=tuple(item for item in self.items if item.priority <= ceiling))
+
+    @property
+    def priorities(self) -> list[int]:
+        return sorted({item.priority for item in self.items})
+
+    @cached_property
+    def items_at(self) -> list[list[tuple[int, Amounts]]]:
+        """[node] the items with units there, and what one unit uses."""
+        found: list[list[tuple[int, Amounts]]] = [[] for _ in self.left]
+        for i, item in enumerate(self.items):
+            for node, used in item.footprint:
+                found[node].append((i, used))
+        return found
+
+    @cached_property
+    def breakable(self) -> frozenset[int]:
+        """Budgets that the items together exceed."""
+        charged = _charges((item.budgets, len(item.units)) for item in self.items)
+        return frozenset(budget for budget, pods in charged.items() if pods > self.allowances[budget])
+
+    @cached_property
+    def starvable(self) -> frozenset[int]:
+        """Gangs that the items together leave with too few pods."""
+        lost = _charges((item.gangs, len(item.units)) for item in self.items)
+        return frozenset(gang for gang, pods in lost.items() if pods > self.slack[gang])
+
+    @cached_property
+    def coupled(self) -> list[bool]:
+        """[item] whether it matters to more than one node."""
+        return [
+            len(item.footprint) > 1
+            or any(budget in self.breakable for budget, _ in item.budgets)
+            or any(gang in self.starvable for gang, _ in item.gangs)
+            for item in self.items
+        ]
+
+    def capacity(self, node: int, left: Sequence[int]) -> int:
+        """How many members fit on a node with so much left, if all members are equal."""
+        if not self.usable_by[node]:
+            return 0
+        fits = min((have // need for have, need in zip(left, self.needs[0], strict=True) if need), default=0)
+        return max(0, min(fits, self.members[0]))
+
+    def may_suffice(self, ceiling: float) -> bool:
+        """Whether enough members fit with all units up to a priority gone, if each shape had all the room."""
+        left = np.array(self.left, np.int64).reshape(len(self.left), len(self.needs[0]))
+        for item in self.items:
+            if item.priority <= ceiling:
+                for node, used in item.footprint:
+                    left[node] += np.array(used, np.int64) * len(item.units)
+        seats = sum(min(count, self._seats(left, shape)) for shape, count in enumerate(self.members))
+        return seats >= self.target
+
+    def _seats(self, left: Ints, shape: int) -> int:
+        needs = np.array(self.needs[shape], np.int64)
+        asked, usable = needs > 0, np.array([shape in shapes for shapes in self.usable_by], np.bool_)
+        fits = (left[np.ix_(usable, asked)] // needs[asked]).min(axis=1, initial=self.members[shape])
+        return int(np.maximum(fits, 0).sum())
+
+    def units_of(self, counts: Counts) -> tuple[int, ...]:
+        return tuple(sorted(unit for i, count in counts.items() for unit in self.items[i].units[:count]))
+
+    @cached_property
+    def _item_of(self) -> dict[int, int]:
+        return {unit: i for i, item in enumerate(self.items) for unit in item.units}
+
+    def counts_of(self, units: Iterable[int]) -> Counts | None:
+        """None if the model does not have one of the units."""
+        counts: Counts = {}
+        for unit in units:
+            i = self._item_of.get(unit)
+            if i is None:
+                return None
+            counts[i] = counts.get(i, 0) + 1
+        return counts
+
+    def seats_of(self, nodes: Sequence[int]) -> Seats:
+        """A placement (rows, for each member) in words of the model."""
+        place_of = {row: place for place, row in enumerate(self.nodes)}
+        seats: Seats = {}
+        for shape, row in zip(self.shape_of, nodes, strict=True):
+            if row in place_of:
+                seat = place_of[row], shape
+                seats[seat] = seats.get(seat, 0) + 1
+        return seats
+
+    def nodes_for(self, seats: Seats) -> list[tuple[int, int]]:
+        """Members (positions), and the nodes (rows) that they take."""
+        waiting: list[list[int]] = [[] for _ in self.needs]
+        for member, shape in enumerate(self.shape_of):
+            waiting[shape].append(member)
+        return [
+            (member, self.nodes[node])
+            for (node, shape), count in sorted(seats.items())
+            for member in _taken(waiting[shape], count)
+        ]
+
+    def cost(self, counts: Counts) -> Cost:
+        """What these evictions cost, by each criterion."""
+        going = [(self.items[i], n) for i, n in counts.items() if n]
+        charged = _charges((item.budgets, n) for item, n in going)
+        broken = sum(max(0, pods - self.allowances[budget]) for budget, pods in charged.items())
+        lost = _charges((item.gangs, n) for item, n in going)
+        starved = [gang for gang, pods in lost.items() if pods > self.slack[gang]]
+        extra = {
+            Disturbance.BUDGETS_BROKEN: broken,
+            Disturbance.PODS_STOPPED: sum(self.running[gang] - lost[gang] for gang in starved),
+            Disturbance.WORKLOADS_ENDED: len(starved),
+        }
+        sums = [sum(item.prices[c] * n for item, n in going) for c in range(len(self.order))]
+        highest = max((item.priority for item, _ in going), default=-math.inf)
+        return tuple(
+            highest if criterion is Disturbance.HIGHEST_PRIORITY else total + extra.get(criterion, 0)
+            for criterion, total in zip(self.order, sums, strict=True)
+        )
+
+
+def _taken(waiting: list[int], count: int) -> list[int]:
+    taken = waiting[:count]
+    del waiting[:count]
+    return taken
+
+
+def _charges(shares: Iterable[tuple[Shares, int]]) -> dict[int, int]:
+    """Budgets or gangs, and how many pods each is charged with, if so many units go."""
+    charged: dict[int, int] = {}
+    for share, units in shares:
+        for which, pods in share:
+            charged[which] = charged.get(which, 0) + pods * units
+    return charged
+
+
+# --- from a question -----------------------------------------------------------------------------
+
+
+def model_of(question: Question, takeable: Takeable, nodes: Mask, target: int, costs: Costs) -> RoomModel:
+    """The members of the demand, and all units that may be evicted on these nodes."""
+    view, units, demand = question.view, takeable.units, question.demand
+    local = units.touching(nodes)
+    local = local[takeable.allowed[local]]
+    evictable = units.pods_of(local)
+    members = members_of(demand, view, question.profile)
+    usable = _usable(question, members, nodes, without(view, evictable))
+    rows = np.flatnonzero(usable.any(axis=0))
+    rows = rows[np.argsort(view.nodes.rank[rows])]  # names decide ties, never the order of rows
+    resource_rows = np.array(_needed_resources(question), np.int64)
+    place_of = np.full(len(view.nodes) + 1, NOWHERE)  # the last one stands for nowhere
+    place_of[rows] = np.arange(len(rows))
+    near = evictable[place_of[view.where[evictable]] != NOWHERE]
+    firsts = [demand.pods[positions[0]] for positions in members.by_shape]
+    return RoomModel(
+        order=costs.order,
+        needs=tuple(tuple(view.pods.requests[resource_rows, pod].tolist()) for pod in firsts),
+        members=tuple(len(positions) for positions in members.by_shape),
+        target=target,
+        left=tuple(map(tuple, (view.allocatable - view.requested)[np.ix_(resource_rows, rows)].T.tolist())),
+        usable_by=tuple(tuple(np.flatnonzero(column).tolist()) for column in usable[:, rows].T),
+        nodes=tuple(rows.tolist()),
+        items=_items(takeable, near, place_of, resource_rows, costs),
+        allowances=tuple(takeable.accounts.allowances().tolist()),
+        running=costs.gangs.running,
+        slack=costs.gangs.slack,
+        shape_of=_shape_of(members, len(demand.pods)),
+        breaks_no_budget=question.policy.breaks_no_budget,
+        is_exact=members.ties is Ties.ROOM and not takeable.matter[evictable].any(),
+    )
+
+
+def _usable(question: Question, members: Members, nodes: Mask, emptied: Snapshot) -> Mask:
+    """[shape, node] whether the node could take one member if all units were gone."""
+    demand = question.demand
+    asks = (Ask(emptied, demand.pods[positions[0]], question.profile) for positions in members.by_shape)
+    return np.array([survey(ask, demand.constraints, nodes).feasible for ask in asks], np.bool_)
+
+
+def _shape_of(members: Members, count: int) -> tuple[int, ...]:
+    of_member = [0] * count
+    for shape, positions in enumerate(members.by_shape):
+        for position in positions:
+            of_member[position] = shape
+    return tuple(of_member)
+
+
+def _needed_resources(question: Question) -> list[int]:
+    view, demand = question.view, question.demand
+    if resources not in demand.constraints:
+        return []
+    asked = np.flatnonzero(view.pods.requests[:, list(demand.pods)].any(axis=1)).tolist()
+    counted = (row for row in asked if not is_ignored(view.axis.names[row], question.profile))
+    return sorted(counted, key=lambda row: view.axis.names[row])
+
+
+def _items(
+    takeable: Takeable, pods: Ints, place_of: Ints, resource_rows: Ints, costs: Costs
+) -> tuple[Item, ...]:
+    """The units of these pods; equal pods on one node are one item."""
+    units, view = takeable.units, takeable.units.view
+    numbers = np.unique(units.of_pod[pods])
+    footprints: dict[int, dict[int, Amounts]] = {}
+    amounts = map(tuple, view.pods.requests[np.ix_(resource_rows, pods)].T.tolist())
+    places = place_of[view.where[pods]].tolist()
+    for unit, node, used in zip(units.of_pod[pods].tolist(), places, amounts, strict=True):
+        there = footprints.setdefault(unit, {})
+        there[node] = _added(there[node], used) if node in there else used
+    prices = [costs.prices(criterion, units)[numbers].tolist() for criterion in costs.order]
+    by_unit = dict(zip(numbers.tolist(), zip(*prices, strict=True), strict=True))
+    budgets = _budget_shares(takeable, numbers)
+    found: dict[tuple[object, ...], list[int]] = {}
+    items: dict[tuple[object, ...], Item] = {}
+    for unit in units.in_order(numbers)[::-1].tolist():
+        item = Item(
+            (unit,),
+            int(units.priority[unit]),
+            by_unit[unit],
+            tuple(sorted(footprints[unit].items())),
+            budgets.get(unit, ()),
+            costs.gangs.of_unit.get(unit, ()),
+        )
+        alone = unit < len(view.pods)
+        key = (item.priority, item.prices, item.footprint, item.budgets, item.gangs) if alone else (unit,)
+        found.setdefault(key, []).append(unit)
+        items.setdefault(key, item)
+    return tuple(replace(items[key], units=tuple(alike)) for key, alike in found.items())
+
+
+def _added(one: Amounts, other: Amounts) -> Amounts:
+    return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+def _budget_shares(takeable: Takeable, numbers: Ints) -> dict[int, Shares]:
+    """By unit: the budgets that it is charged to, also for its pods on other nodes."""
+    accounts = takeable.accounts
+    charged = takeable.units.of_pod[accounts.pods]
+    which = np.isin(charged, numbers)
+    shares: dict[int, dict[int, int]] = {}
+    for unit, budget in zip(charged[which].tolist(), accounts.paying[which].tolist(), strict=True):
+        paid = shares.setdefault(unit, {})
+        paid[budget] = paid.get(budget, 0) + 1
+    return {unit: tuple(sorted(paid.items())) for unit, paid in shares.items()}

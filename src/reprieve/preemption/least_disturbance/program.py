@@ -1,0 +1,254 @@
+"""The model as an integer program: columns, rows, and one objective for each criterion that is a sum.
+
+Nodes with few patterns have a column for each pattern; the other nodes have columns for their units and for
+the members that they take. Knows no solver.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from reprieve.preemption.least_disturbance.costs import Disturbance
+from reprieve.preemption.least_disturbance.model import Counts, RoomModel, Seats
+from reprieve.preemption.least_disturbance.patterns import EvictionPattern, EvictionPatterns, patterns_of
+
+MOST_COLUMNS = 20_000
+
+
+class TooLargeError(Exception):
+    """The program would have more columns than a solver should be asked to look at."""
+
+
+@dataclass(slots=True)
+class Row:
+    columns: list[int]
+    values: list[float]
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    def holds(self, values: Sequence[float]) -> bool:
+        total = sum(values[column] * value for column, value in zip(self.columns, self.values, strict=True))
+        return self.lower - 1e-6 <= total <= self.upper + 1e-6
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """All columns are whole numbers, and at least zero."""
+
+    model: RoomModel
+    patterns: EvictionPatterns
+    uppers: list[float] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    objectives: list[dict[int, int]] = field(default_factory=list)  # by criterion: columns and their prices
+    of_pattern: dict[int, int] = field(default_factory=dict)  # columns
+    of_item: dict[int, int] = field(default_factory=dict)
+    of_seat: dict[tuple[int, int], int] = field(default_factory=dict)  # by node and shape
+    of_overdrawn: dict[tuple[int, int], int] = field(default_factory=dict)  # by node and resource
+    of_budget: dict[int, int] = field(default_factory=dict)
+    of_gang: dict[int, tuple[int, int]] = field(default_factory=dict)  # whether it starves; pods left idle
+
+    def column(self, upper: float, prices: Iterable[tuple[int, int]] = ()) -> int:
+        if len(self.uppers) >= MOST_COLUMNS:
+            raise TooLargeError
+        self.uppers.append(upper)
+        for criterion, price in prices:
+            if price:
+                self.objectives[criterion][len(self.uppers) - 1] = price
+        return len(self.uppers) - 1
+
+    def row(
+        self, terms: Iterable[tuple[int, float]], lower: float = -math.inf, upper: float = math.inf
+    ) -> None:
+        columns, values = [], []
+        for column, value in terms:
+            columns.append(column)
+            values.append(value)
+        self.rows.append(Row(columns, values, lower, upper))
+
+    # --- solutions -------------------------------------------------------------------------------
+
+    def counts(self, values: Sequence[float]) -> Counts:
+        """The units that a solution evicts, as far as it uses their room."""
+        counts: Counts = {}
+        dense = {i for node in self.patterns.dense for i, _ in self.model.items_at[node]}
+        for i, column in self.of_item.items():
+            if i in dense and (n := round(values[column])):
+                counts[i] = n
+        for pattern, column in zip(self.patterns.listed, self.of_pattern.values(), strict=True):
+            if round(values[column]):
+                for i, n in pattern.counts:
+                    counts[i] = max(n, counts.get(i, 0))
+        return counts
+
+    def seats(self, values: Sequence[float]) -> Seats:
+        """Where members go on nodes without patterns."""
+        return {seat: n for seat, column in self.of_seat.items() if (n := round(values[column]))}
+
+    def values(self, counts: Counts, seats: Seats) -> list[float]:
+        """The solution that evicts these units; members of several shapes take these seats."""
+        model, values = self.model, [0.0] * len(self.uppers)
+        for i, column in self.of_item.items():
+            values[column] = counts.get(i, 0)
+        best: dict[int, EvictionPattern] = {}
+        column_of = {}
+        for pattern, column in zip(self.patterns.listed, self.of_pattern.values(), strict=True):
+            is_covered = all(counts.get(i, 0) >= n for i, n in pattern.counts)
+            if is_covered and pattern.gain > (best[pattern.node].gain if pattern.node in best else 0):
+                best[pattern.node], column_of[pattern.node] = pattern, column
+        for column in column_of.values():
+            values[column] = 1
+        for (node, shape), column in self.of_seat.items():
+            n = seats.get((node, shape), 0) if len(model.needs) > 1 else self._room(node, counts)
+            values[column] = min(n, self.uppers[column])
+        for (node, resource), column in self.of_overdrawn.items():
+            asking = (s for s in model.usable_by[node] if model.needs[s][resource])
+            values[column] = float(any(values[self.of_seat[node, s]] for s in asking))
+        self._follow(counts, values)
+        return values
+
+    def _room(self, node: int, counts: Counts) -> int:
+        left = list(self.model.left[node])
+        for i, used in self.model.items_at[node]:
+            for r, amount in enumerate(used):
+                left[r] += amount * counts.get(i, 0)
+        return self.model.capacity(node, left)
+
+    def _follow(self, counts: Counts, values: list[float]) -> None:
+        """Budgets and gangs follow from what is evicted."""
+        model = self.model
+        for budget, column in self.of_budget.items():
+            charged = sum(n * dict(model.items[i].budgets).get(budget, 0) for i, n in counts.items())
+            values[column] = max(0, charged - model.allowances[budget])
+        for gang, (starves, idle) in self.of_gang.items():
+            lost = sum(n * dict(model.items[i].gangs).get(gang, 0) for i, n in counts.items())
+            values[starves] = float(lost > model.slack[gang])
+            values[idle] = model.running[gang] - lost if lost > model.slack[gang] else 0
+
+
+def program_of(model: RoomModel) -> Program:
+    is_uniform = len(model.needs) == 1
+    patterns = patterns_of(model) if is_uniform else EvictionPatterns(0, (), tuple(range(len(model.left))))
+    program = Program(model, patterns, objectives=[{} for _ in model.order])
+    _add_patterns(program)
+    _add_items(program)
+    _add_links(program)
+    _add_dense_nodes(program)
+    _add_members(program)
+    _add_budgets(program)
+    _add_gangs(program)
+    return program
+
+
+def _add_patterns(program: Program) -> None:
+    model = program.model
+    by_node: dict[int, list[int]] = {}
+    for number, pattern in enumerate(program.patterns.listed):
+        alone = [(model.items[i], n) for i, n in pattern.counts if not model.coupled[i]]
+        prices = [(c, sum(item.prices[c] * n for item, n in alone)) for c in range(len(model.order))]
+        column = program.of_pattern[number] = program.column(1, prices)
+        by_node.setdefault(pattern.node, []).append(column)
+    for columns in by_node.values():
+        if len(columns) > 1:
+            program.row(((column, 1) for column in columns), upper=1)
+
+
+def _add_items(program: Program) -> None:
+    """Units that matter to more than one node, or whose node has no patterns."""
+    model = program.model
+    wanted = {i for pattern in program.patterns.listed for i, _ in pattern.counts if model.coupled[i]}
+    wanted.update(i for node in program.patterns.dense for i, _ in model.items_at[node])
+    for i in sorted(wanted):
+        item = model.items[i]
+        program.of_item[i] = program.column(len(item.units), enumerate(item.prices))
+
+
+def _add_links(program: Program) -> None:
+    """A pattern needs its units gone: one row for each node and unit."""
+    links: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    for number, pattern in enumerate(program.patterns.listed):
+        for i, n in pattern.counts:
+            if i in program.of_item:
+                links.setdefault((pattern.node, i), []).append((program.of_pattern[number], n))
+    for (_, i), terms in links.items():
+        program.row([*terms, (program.of_item[i], -1)], upper=0)
+
+
+def _add_dense_nodes(program: Program) -> None:
+    model = program.model
+    for node in program.patterns.dense:
+        left, items = model.left[node], model.items_at[node]
+        emptied = [
+            have + sum(used[r] * len(model.items[i].units) for i, used in items)
+            for r, have in enumerate(left)
+        ]
+        for shape in model.usable_by[node]:
+            fits = min(have // need for have, need in zip(emptied, model.needs[shape], strict=True) if need)
+            program.of_seat[node, shape] = program.column(max(0, min(fits, model.members[shape])))
+        for r, have in enumerate(left):
+            asking = [s for s in model.usable_by[node] if model.needs[s][r]]
+            if not asking:
+                continue
+            terms: list[tuple[int, float]] = [(program.of_seat[node, s], model.needs[s][r]) for s in asking]
+            terms += [(program.of_item[i], -used[r]) for i, used in items if used[r]]
+            if have < 0:  # an overdrawn node may stay so if it takes no member that asks for the resource
+                column = program.of_overdrawn[node, r] = program.column(1)
+                terms.append((column, -have))
+                for s in asking:
+                    seat = program.of_seat[node, s]
+                    program.row([(seat, 1), (column, -program.uppers[seat])], upper=0)
+            unit = math.gcd(*(int(value) for _, value in terms))
+            upper = max(0, have) // unit
+            program.row([(column, value / unit) for column, value in terms], upper=upper)
+
+
+def _add_members(program: Program) -> None:
+    model = program.model
+    terms = [(program.of_pattern[n], float(p.gain)) for n, p in enumerate(program.patterns.listed)]
+    terms += [(column, 1.0) for column in program.of_seat.values()]
+    program.row(terms, lower=model.target - program.patterns.free)
+    for shape, count in enumerate(model.members if len(model.needs) > 1 else ()):
+        seats = [(column, 1.0) for (_, s), column in program.of_seat.items() if s == shape]
+        program.row(seats, upper=count)
+
+
+def _add_budgets(program: Program) -> None:
+    model = program.model
+    price = _index(model, Disturbance.BUDGETS_BROKEN)
+    for budget in sorted(model.breakable):
+        terms = _charged(program, ((i, item.budgets) for i, item in enumerate(model.items)), budget)
+        if model.breaks_no_budget:
+            program.row(terms, upper=model.allowances[budget])
+            continue
+        column = program.of_budget[budget] = program.column(
+            math.inf, [(price, 1)] if price is not None else []
+        )
+        program.row([*terms, (column, -1)], upper=model.allowances[budget])
+
+
+def _add_gangs(program: Program) -> None:
+    model = program.model
+    ended, stopped = (_index(model, c) for c in (Disturbance.WORKLOADS_ENDED, Disturbance.PODS_STOPPED))
+    for gang in sorted(model.starvable):
+        running, slack = model.running[gang], model.slack[gang]
+        terms = _charged(program, ((i, item.gangs) for i, item in enumerate(model.items)), gang)
+        starves = program.column(1, [(ended, 1)] if ended is not None else [])
+        idle = program.column(running, [(stopped, 1)] if stopped is not None else [])
+        program.of_gang[gang] = starves, idle
+        program.row([*terms, (starves, slack - running)], upper=slack)
+        program.row([(starves, running), *((c, -n) for c, n in terms), (idle, -1)], upper=0)
+
+
+def _charged(
+    program: Program, shares: Iterable[tuple[int, Sequence[tuple[int, int]]]], which: int
+) -> list[tuple[int, float]]:
+    return [
+        (program.of_item[i], float(n))
+        for i, share in shares
+        if i in program.of_item
+        for one, n in share
+        if one == which
+    ]
+
+
+def _index(model: RoomModel, criterion: Disturbance) -> int | None:
+    return model.order.index(criterion) if criterion in model.order else None

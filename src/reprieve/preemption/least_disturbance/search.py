@@ -1,0 +1,45 @@
+"""The search in a model: a first plan, then a better one, then a proof, as far as the effort reaches."""
+
+from reprieve.placement.effort import Effort
+from reprieve.preemption.least_disturbance.costs import Cost, Disturbance
+from reprieve.preemption.least_disturbance.first_plan import first_plan
+from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved, usable_levels
+from reprieve.preemption.least_disturbance.model import RoomModel
+from reprieve.preemption.least_disturbance.patterns import patterns_of
+from reprieve.preemption.plan import Quality
+
+_LEVELS = 5  # ceilings for which a first plan is made
+
+
+def least_disturbing(model: RoomModel, known: Solution | None, effort: Effort) -> Improved:
+    """``known``: a plan that was found otherwise."""
+    start = best_start(model, known)
+    return improved(model, start, effort) if effort.units > effort.spent else Improved(start)
+
+
+def best_start(model: RoomModel, known: Solution | None) -> Solution | None:
+    """The best of the first plans for the lowest ceilings, and of one that is known."""
+    found = [known] if known is not None else []
+    levels = usable_levels(model)
+    if Disturbance.HIGHEST_PRIORITY not in model.order:
+        levels = levels[-1:]
+    at = model.order.index(Disturbance.HIGHEST_PRIORITY) if Disturbance.HIGHEST_PRIORITY in model.order else 0
+    for ceiling in levels[:_LEVELS] if len(model.needs) == 1 else ():
+        below = model.below(ceiling)
+        counts = first_plan(below, patterns_of(below))
+        if counts is not None:
+            found.append(Solution(below.units_of(counts), {}))
+            if not any(below.cost(counts)[:at]):
+                break  # a higher ceiling gains nothing by the criteria that come before it
+    return min(found, key=lambda one: model.cost(model.counts_of(one.units) or {}), default=None)
+
+
+def quality_of(cost: Cost, found: Improved, model: RoomModel, effort: Effort) -> Quality:
+    """Bound and proof are about room alone: with other constraints between pods nothing is claimed."""
+    bound = found.bound if model.is_exact else ()
+    return Quality(
+        cost=tuple(zip(model.order, cost, strict=True)),
+        bound=tuple(zip(model.order, bound, strict=False)),
+        proved=model.is_exact and found.proved and bound == cost,
+        effort=effort.spent,
+    )

@@ -1,0 +1,43 @@
+"""What each search finds for a gang, and what that costs by an order of criteria."""
+
+from dataclasses import replace
+
+from reprieve.model.snapshot import Snapshot
+from reprieve.placement.demand import Demand
+from reprieve.placement.domains import place_together
+from reprieve.placement.effort import Effort
+from reprieve.placement.place import Placement
+from reprieve.preemption.least_disturbance.costs import Disturbance
+from reprieve.preemption.plan import NoPlan, Plan
+from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
+from reprieve.preemption.question import Question
+from reprieve.preemption.search import best, candidates
+
+USUAL_EFFORT = 10_000
+LEAST = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE)
+SEARCHES = {
+    "Upstream": replace(REPRIEVE, search=SearchMode.UPSTREAM),
+    "PriorityCeiling": REPRIEVE,
+    "LeastDisturbance": LEAST,
+}
+
+
+def by(order: tuple[Disturbance, ...], policy: Policy = LEAST) -> Policy:
+    return replace(policy, disturbance=order)
+
+
+def plan_by(
+    policy: Policy, view: Snapshot, demand: Demand, effort: int = USUAL_EFFORT
+) -> Plan | NoPlan | None:
+    """None if the gang fits as things are."""
+    demand = replace(demand, effort=Effort(effort))
+    found = place_together(demand, view)
+    if isinstance(found, Placement):
+        return None
+    question = Question(demand, view, found.survey, policy=policy)
+    plans = candidates(question, now=0)
+    return plans if isinstance(plans, NoPlan) else best(question, plans)
+
+
+def victims_of(view: Snapshot, plan: Plan) -> list[str]:
+    return [view.pods.compiled[row].pod.metadata.name for unit in plan.victims for row in unit.pods]

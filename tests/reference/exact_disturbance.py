@@ -1,0 +1,248 @@
+"""The least disturbance there can be, from Kubernetes objects as JSON: a model of its own, solved exactly.
+
+Written from the definitions of the criteria. It shares no code with the search: it reads the objects itself,
+has one variable for each unit and for each member on each node, and no ceilings or patterns. Room is all
+that counts: it is for worlds without constraints on nodes or between pods.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import highspy
+
+from reprieve.model.json import Json
+
+Terms = Mapping[int, float]
+_UNITS = {"m": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+_NEVER = -(10**9)  # below any priority: no unit is evicted
+
+
+def amount(resource: str, text: str) -> int:
+    """Of cpu, thousandths."""
+    for suffix, factor in _UNITS.items():
+        if text.endswith(suffix):
+            return int(text.removesuffix(suffix)) * factor
+    return int(text) * (1000 if resource == "cpu" else 1)
+
+
+def requests(pod: Json) -> dict[str, int]:
+    found = {"pods": 1}
+    for container in pod["spec"]["containers"]:
+        for resource, text in container.get("resources", {}).get("requests", {}).items():
+            found[resource] = found.get(resource, 0) + amount(resource, text)
+    return found
+
+
+def priority(thing: Json) -> int:
+    given = thing["spec"].get("priority")
+    return int(given) if given is not None else int(thing["spec"].get("priorityClassName", "p0")[1:])
+
+
+@dataclass(frozen=True)
+class World:
+    nodes: Sequence[Json]
+    running: Sequence[Json]
+    groups: Mapping[str, Json]
+    budgets: Sequence[Json]
+    members: Sequence[Json]
+    needed: int  # how many members must fit
+
+    def group_of(self, pod: Json) -> Json | None:
+        return self.groups.get(pod["spec"].get("schedulingGroup", {}).get("podGroupName", ""))
+
+    def priority_of(self, pod: Json) -> int:
+        return priority(self.group_of(pod) or pod)
+
+    def unit_of(self, pod: Json) -> str:
+        group = self.group_of(pod)
+        is_whole = group is not None and "all" in group["spec"].get("disruptionMode", {})
+        return (
+            f"group {group['metadata']['name']}" if group and is_whole else f"pod {pod['metadata']['name']}"
+        )
+
+    def units(self) -> dict[str, list[Json]]:
+        """Those that may be evicted."""
+        found: dict[str, list[Json]] = {}
+        for pod in self.running:
+            if self.priority_of(pod) < self.priority_of(self.members[0]):
+                found.setdefault(self.unit_of(pod), []).append(pod)
+        return found
+
+    def charged(self, budget: Json, pod: Json) -> bool:
+        wanted = budget["spec"]["selector"]["matchLabels"]
+        return bool(wanted.items() <= pod["metadata"].get("labels", {}).items())
+
+
+def world_of(objects: Iterable[Json], members: Sequence[Json], needed: int) -> World:
+    kinds: dict[str, list[Json]] = {}
+    for thing in objects:
+        kinds.setdefault(thing["kind"], []).append(thing)
+    groups = {group["metadata"]["name"]: group for group in kinds.get("PodGroup", [])}
+    running = [pod for pod in kinds.get("Pod", []) if "nodeName" in pod["spec"]]
+    return World(kinds["Node"], running, groups, kinds.get("PodDisruptionBudget", []), members, needed)
+
+
+def cost_of(world: World, victims: Iterable[str], order: Sequence[str]) -> tuple[int, ...]:
+    """What it costs to evict these pods, which are whole units."""
+    gone = set(victims)
+    units = {unit for unit, pods in world.units().items() if any(p["metadata"]["name"] in gone for p in pods)}
+    pods = [pod for pod in world.running if pod["metadata"]["name"] in gone]
+    excess = 0
+    for budget in world.budgets:
+        charged = sum(world.charged(budget, pod) for pod in pods)
+        excess += max(0, charged - max(0, budget["status"]["disruptionsAllowed"]))
+    idle = starved = 0
+    for group in _single_gangs(world):
+        inside = [pod for pod in world.running if world.group_of(pod) is group]
+        left = [pod for pod in inside if pod["metadata"]["name"] not in gone]
+        enough = group["spec"]["schedulingPolicy"]["gang"]["minCount"]
+        if len(left) < enough <= len(inside):
+            idle, starved = idle + len(left), starved + 1
+    measured = {
+        "BudgetsBroken": excess,
+        "HighestPriority": max(map(world.priority_of, pods), default=_NEVER),
+        "PodsStopped": len(pods) + idle,
+        "WorkloadsEnded": sum(_ends(world.units()[unit], unit) for unit in units) + starved,
+        "Pods": len(pods),
+    }
+    return tuple(measured.get(criterion, 0) for criterion in order)
+
+
+def _single_gangs(world: World) -> list[Json]:
+    return [
+        group
+        for group in world.groups.values()
+        if "gang" in group["spec"]["schedulingPolicy"]
+        and "all" not in group["spec"].get("disruptionMode", {})
+    ]
+
+
+def _ends(pods: Sequence[Json], unit: str) -> bool:
+    owners = pods[0]["metadata"].get("ownerReferences", [])
+    return unit.startswith("group ") or not any(owner.get("controller") for owner in owners)
+
+
+# --- the program ---------------------------------------------------------------------------------
+
+
+class Rows:
+    """Columns between 0 and a bound, and rows with an upper bound."""
+
+    def __init__(self) -> None:
+        self.bounds: list[float] = []
+        self.rows: list[tuple[Terms, float]] = []
+
+    def column(self, bound: float = 1) -> int:
+        self.bounds.append(bound)
+        return len(self.bounds) - 1
+
+    def at_most(self, terms: Terms, bound: float) -> None:
+        self.rows.append((terms, bound))
+
+    def least(self, objective: Terms) -> int | None:
+        solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        solver.setOptionValue("output_flag", False)
+        solver.setOptionValue("mip_rel_gap", 0.0)
+        for column, bound in enumerate(self.bounds):
+            solver.addVar(0.0, bound)
+            solver.changeColIntegrality(column, highspy.HighsVarType.kInteger)
+            solver.changeColCost(column, float(objective.get(column, 0)))
+        for terms, bound in self.rows:
+            solver.addRow(-highspy.kHighsInf, bound, len(terms), [*terms], [*map(float, terms.values())])
+        solver.run()
+        if solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+            return None
+        assert solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        return round(float(solver.getInfo().objective_function_value))
+
+
+def least_cost(world: World, order: Sequence[str]) -> tuple[int, ...] | None:
+    """The least by the first criterion, of these the least by the second, and so on; None: no room."""
+    rows, units = Rows(), world.units()
+    gone = {unit: rows.column() for unit in units}
+    _add_room(world, rows, gone)
+    objectives = _objectives(world, rows, gone)
+    found: list[int] = []
+    for criterion in order:
+        objective = objectives.get(criterion, {})
+        value = rows.least(objective)
+        if value is None:
+            return None
+        found.append(_priority(world, value) if criterion == "HighestPriority" else value)
+        rows.at_most(objective, value)
+    return tuple(found)
+
+
+def _add_room(world: World, rows: Rows, gone: Mapping[str, int]) -> None:
+    seats = [[rows.column() for _ in world.nodes] for _ in world.members]
+    for places in seats:
+        rows.at_most(dict.fromkeys(places, 1.0), 1)
+    rows.at_most({seat: -1.0 for places in seats for seat in places}, -world.needed)
+    for n, node in enumerate(world.nodes):
+        name, has = node["metadata"]["name"], node["status"]["allocatable"]
+        there = [pod for pod in world.running if pod["spec"]["nodeName"] == name]
+        for resource in {resource for member in world.members for resource in requests(member)}:
+            capacity = amount(resource, has.get(resource, "0"))
+            left = capacity - sum(requests(pod).get(resource, 0) for pod in there)
+            terms: dict[int, float] = {}
+            for m, member in enumerate(world.members):
+                if asked := requests(member).get(resource, 0):
+                    terms[seats[m][n]] = asked / 1000
+            for pod in there:
+                if world.unit_of(pod) in gone:
+                    column = gone[world.unit_of(pod)]
+                    terms[column] = terms.get(column, 0) - requests(pod).get(resource, 0) / 1000
+            if left < 0:  # only members mind that the node is overdrawn
+                used = rows.column()
+                for m, member in enumerate(world.members):
+                    if requests(member).get(resource, 0):
+                        rows.at_most({seats[m][n]: 1, used: -1}, 0)
+                terms[used] = -left / 1000
+            rows.at_most(terms, max(0, left) / 1000)
+
+
+def _levels(world: World) -> list[int]:
+    return sorted({world.priority_of(pods[0]) for pods in world.units().values()})
+
+
+def _priority(world: World, level: int) -> int:
+    return _levels(world)[level - 1] if level else _NEVER
+
+
+def _objectives(world: World, rows: Rows, gone: Mapping[str, int]) -> dict[str, Terms]:
+    units = world.units()
+    excess: dict[int, float] = {}
+    for budget in world.budgets:
+        over = rows.column(10**6)
+        shares = {gone[u]: float(sum(world.charged(budget, p) for p in pods)) for u, pods in units.items()}
+        allowed = max(0, budget["status"]["disruptionsAllowed"])
+        rows.at_most({**{c: n for c, n in shares.items() if n}, over: -1.0}, allowed)
+        excess[over] = 1.0
+    reached: dict[int, float] = {}
+    for level in _levels(world):
+        column = rows.column()
+        for unit, pods in units.items():
+            if world.priority_of(pods[0]) >= level:
+                rows.at_most({gone[unit]: 1.0, column: -1.0}, 0)
+        reached[column] = 1.0
+    stopped: dict[int, float] = {gone[unit]: float(len(pods)) for unit, pods in units.items()}
+    ended: dict[int, float] = {gone[unit]: 1.0 for unit, pods in units.items() if _ends(pods, unit)}
+    pods_gone = dict(stopped)
+    for group in _single_gangs(world):
+        inside = [pod for pod in world.running if world.group_of(pod) is group]
+        enough = group["spec"]["schedulingPolicy"]["gang"]["minCount"]
+        mine = {gone[u]: 1.0 for u in map(world.unit_of, inside) if u in gone}
+        if len(inside) < enough or not mine:
+            continue
+        starves, idle = rows.column(), rows.column(len(inside))
+        rows.at_most({**mine, starves: -len(inside)}, len(inside) - enough)
+        rows.at_most({starves: len(inside), **dict.fromkeys(mine, -1.0), idle: -1.0}, 0)
+        stopped[idle], ended[starves] = 1.0, 1.0
+    return {
+        "BudgetsBroken": excess,
+        "HighestPriority": reached,
+        "PodsStopped": stopped,
+        "WorkloadsEnded": ended,
+        "Pods": pods_gone,
+    }

@@ -1,0 +1,82 @@
+"""The search for the least disturbance finds it: held against a model of its own, and the other searches."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from reprieve.model.json import Json
+from reprieve.model.snapshot_builder import build
+from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
+from reprieve.preemption.plan import NoPlan, Plan
+from tests.properties.worlds import decoded
+from tests.reference.crowded_rooms import crowded_room
+from tests.reference.demands import gang_demand
+from tests.reference.disturbance_plans import SEARCHES, by, plan_by, victims_of
+from tests.reference.exact_disturbance import World, cost_of, least_cost, world_of
+from tests.reference.observed_cases import read_case
+from tests.reference.observed_runner import DEFAULT_DIR
+
+FEW = (Disturbance.BUDGETS_BROKEN, Disturbance.HIGHEST_PRIORITY, Disturbance.PODS)
+PODS_FIRST = (Disturbance.PODS_STOPPED, Disturbance.HIGHEST_PRIORITY, Disturbance.BUDGETS_BROKEN)
+ORDERS = {"few": FEW, "default": DEFAULT_ORDER, "pods first": PODS_FIRST}
+
+
+def is_recorded_preemption(case: Json) -> bool:
+    return bool(case.get("newPodGroups")) and any(o["outcome"] == "preempts" for o in case["observed"])
+
+
+RECORDED = [
+    path
+    for path in sorted(DEFAULT_DIR.glob("*.json"))
+    if is_recorded_preemption(json.loads(path.read_bytes()))
+]
+
+
+def recorded_world(path: Path) -> World:
+    case = json.loads(path.read_bytes())
+    lists = ("nodes", "pods", "podGroups", "podDisruptionBudgets", "newPodGroups")
+    objects = [thing for key in lists for thing in case.get(key, [])]
+    return world_of(objects, case["newPods"], len(case["newPods"]))
+
+
+def finite(cost: float) -> float:
+    """In the independent model, the priority of no victim is a number."""
+    return cost if math.isfinite(cost) else -(10**9)
+
+
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_a_recorded_gang_disturbs_as_little_as_it_can(path: Path, order: tuple[Disturbance, ...]) -> None:
+    case, world = read_case(path), recorded_world(path)
+    plan = plan_by(by(order), case.view, gang_demand(case.view, case.newcomers, everybody=True))
+    assert isinstance(plan, Plan) and plan.quality is not None
+    cost = cost_of(world, victims_of(case.view, plan), order)
+    assert cost == least_cost(world, order)
+    assert plan.quality.proved
+    assert tuple(finite(value) for _, value in plan.quality.cost) == cost
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_no_other_search_disturbs_less(seed: int) -> None:
+    room = crowded_room(seed, nodes=30 if seed % 4 == 0 else 8, members=12)
+    view = build([decoded(thing) for thing in (*room.objects, *room.members)]).snapshot
+    rows = [view.pods.rows["default", member["metadata"]["name"]] for member in room.members]
+    world = world_of(room.objects, room.members, room.needed)
+    demand = gang_demand(view, rows)
+    found = {name: plan_by(by(DEFAULT_ORDER, policy), view, demand) for name, policy in SEARCHES.items()}
+    ours = found["LeastDisturbance"]
+    if not isinstance(ours, Plan):
+        assert all(isinstance(other, NoPlan) or other is None for other in found.values())
+        return
+    assert ours.quality is not None
+    cost = cost_of(world, victims_of(view, ours), DEFAULT_ORDER)
+    for other in found.values():
+        assert not isinstance(other, Plan) or cost <= cost_of(world, victims_of(view, other), DEFAULT_ORDER)
+    assert tuple(finite(value) for _, value in ours.quality.cost) == cost
+    if seed % 4:
+        least = least_cost(world, DEFAULT_ORDER)
+        assert least is not None and least <= cost
+        assert not ours.quality.proved or cost == least
+        assert tuple(finite(value) for _, value in ours.quality.bound) <= least
