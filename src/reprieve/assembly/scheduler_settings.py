@@ -18,6 +18,7 @@ from reprieve.config.reprieve_args import BudgetSelectors, Preset, RespectBudget
 from reprieve.model.objects import CompositePodGroup, PodGroup
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS
+from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.policy import BudgetCounting, Policy, SearchMode
 from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.resize import Accounting, DeferredResizes
@@ -73,14 +74,18 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
     as_upstream = args.policy is Preset.UPSTREAM
     resizes = gates.in_place_pod_vertical_scaling_scheduler_preemption
     by_group = gates.workload_aware_preemption and configured.gang_scheduling
+    searches = SearchMode(args.search)
+    if searches is SearchMode.LEAST_DISTURBANCE and not by_group:
+        searches = SearchMode.PRIORITY_CEILING  # it is for groups
     return Policy(
         units=partial(pods_and_groups, members_rank_as_groups=as_upstream) if by_group else pods_alone,
         rules=RULES if gates.preemption_toleration else TIMELESS,
-        search=SearchMode(args.search),
+        search=searches,
         stocks=stocks_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else stocks,
         budgets=BudgetCounting(args.budgets),
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
         ranking=tuple(CRITERIA[name] for name in args.ranking),
+        disturbance=tuple(map(Disturbance, args.disturbance)),
         resizes=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
     )
 
@@ -102,7 +107,6 @@ def _unseen(gates: config.Gates, *, together: bool) -> frozenset[type]:
 # Keys that the configuration reserves, and the only value that each accepts until it has a meaning.
 _NOT_YET = {
     "placementsTried": "expected 1: one placement of a group is tried for each set of victims",
-    "disturbance": "expected nothing: it is for search: LeastDisturbance, which is not available yet",
     "preemptionPriorityClasses": "expected nothing: a workload cannot name a class for preemption yet",
 }
 
@@ -117,9 +121,18 @@ def _refuse_what_is_not_there(profiles: Sequence[config.KubeSchedulerProfile]) -
             for field in msgspec.structs.fields(args)
             if field.encode_name in _NOT_YET and getattr(args, field.name) != getattr(defaults, field.name)
         }
-        if args.search is config_args.SearchAlgorithm.LEAST_DISTURBANCE:
-            wrong["search"] = "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream"
+        wrong |= _without_effect(args)
         where = f"profiles[{i}]: {{}} in the arguments of Reprieve"
         errors += [config.ConfigError(path=where.format(key), message=text) for key, text in wrong.items()]
     if errors:
         raise config.InvalidConfigurationError(errors)
+
+
+def _without_effect(args: config_args.ReprieveArgs) -> dict[str, str]:
+    """Arguments that contradict the search, or mean nothing to it."""
+    if args.search is config_args.SearchAlgorithm.LEAST_DISTURBANCE:
+        joint = "expected Joint: search: LeastDisturbance counts the evictions of a plan together"
+        return {} if args.budgets is config_args.Budgets.JOINT else {"budgets": joint}
+    if args.disturbance != config_args.DISTURBANCE:
+        return {"disturbance": "has no effect unless search is LeastDisturbance"}
+    return {}

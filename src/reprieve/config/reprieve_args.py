@@ -88,7 +88,7 @@ class CriterionName(StrEnum):
     PODS = "Pods"
     GANGS_BROKEN = "GangsBroken"
     LATEST_START = "LatestStart"
-    # For search: LeastDisturbance
+    # In ``disturbance`` only
     PODS_STOPPED = "PodsStopped"
     WORKLOADS_ENDED = "WorkloadsEnded"
     CASCADE = "Cascade"
@@ -105,6 +105,16 @@ RANKING = (
 )
 
 
+DISTURBANCE = (
+    CriterionName.BUDGETS_BROKEN,
+    CriterionName.HIGHEST_PRIORITY,
+    CriterionName.PODS_STOPPED,
+    CriterionName.WORKLOADS_ENDED,
+    CriterionName.CASCADE,
+    CriterionName.LOST_WORK,
+)
+
+
 class ReprieveArgs(Record, frozen=True):
     policy: Preset = Preset.REPRIEVE
     search: SearchAlgorithm = SearchAlgorithm.PRIORITY_CEILING
@@ -115,7 +125,7 @@ class ReprieveArgs(Record, frozen=True):
     divergence: Divergence = Divergence.REJECT
     ranking: tuple[CriterionName, ...] = RANKING
     placements_tried: Positive = 1
-    disturbance: tuple[CriterionName, ...] = ()
+    disturbance: tuple[CriterionName, ...] = DISTURBANCE
     planning_effort: NonNegative = 10_000
     stuck_victim_seconds: Positive = 300
     preemption_priority_classes: tuple[NonEmpty, ...] = ()
@@ -153,7 +163,10 @@ def read_reprieve_args(document: object, path: str, errors: list[ConfigError]) -
 # --- lists of criteria ---------------------------------------------------------------------------
 
 
-_LISTS = ("ranking", "disturbance")
+_LISTS: Mapping[str, tuple[CriterionName, ...]] = {
+    "ranking": RANKING,
+    "disturbance": (*DISTURBANCE, CriterionName.PODS),
+}
 _TIE_BREAK = "Name"
 
 
@@ -167,8 +180,8 @@ def _list_errors(key: str, given: Mapping[str, object], path: str) -> Iterator[C
         for i, name in enumerate(names)
         if (text := _criterion_error(key, name, names[:i]))
     ]
-    if key == "ranking" and not mistakes:
-        mistakes = [(f"{path}.{key}", text) for text in (_order_error(names, given),) if text]
+    if not mistakes:
+        mistakes = [(f"{path}.{key}", text) for text in (_order_error(key, names, given),) if text]
     yield from (ConfigError(path=where, message=text) for where, text in mistakes)
 
 
@@ -177,20 +190,20 @@ def _criterion_error(key: str, name: str, before: Sequence[str]) -> str:
     if name == _TIE_BREAK:
         return "the name always decides last and is not listed: remove it"
     if name not in list(CriterionName):
-        known = RANKING if key == "ranking" else tuple(CriterionName)
-        hint = did_you_mean(name, CriterionName) or f": expected one of {', '.join(known)}"
+        hint = did_you_mean(name, CriterionName) or f": expected one of {', '.join(_LISTS[key])}"
         return f"no criterion is called {shown(name)}{hint}"
     if name in before:
         return f"{name} is listed twice"
-    if key == "ranking" and name not in RANKING:
-        return f"{name} belongs to search: LeastDisturbance, which is not available yet"
+    if name not in _LISTS[key]:
+        other = next(list_of for list_of, names in _LISTS.items() if name in names)
+        return f"{name} belongs to {other}: expected one of {', '.join(_LISTS[key])}"
     return ""
 
 
-def _order_error(names: Sequence[str], given: Mapping[str, object]) -> str:
+def _order_error(key: str, names: Sequence[str], given: Mapping[str, object]) -> str:
     """What is wrong with an order of criteria that exist; empty if nothing is."""
     if not names:
         return "expected at least one criterion; without the key, the default order applies"
-    if given.get("policy") == Preset.UPSTREAM and tuple(names) != RANKING:
+    if key == "ranking" and given.get("policy") == Preset.UPSTREAM and tuple(names) != RANKING:
         return "policy: Upstream fixes the order of the criteria: remove the key"
     return ""

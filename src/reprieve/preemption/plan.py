@@ -16,6 +16,7 @@ class Quality:
     bound: tuple[tuple[str, float], ...]  # the first criteria, as far as known: no plan is smaller than these
     proved: bool  # no plan is better
     effort: int  # work units that were spent on the demand by then
+    ceiling_cost: tuple[tuple[str, float], ...] = ()  # of the plan that PriorityCeiling makes
 
 
 @dataclass(frozen=True, slots=True)

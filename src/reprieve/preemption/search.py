@@ -282,6 +282,7 @@ class Planning:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
         question, takeable = self.question, self.takeable
         costs = costs_of(takeable.units, takeable.allowed, takeable.accounts, question.policy.disturbance)
+        ceiling_cost = costs.of(plan.victims)
         plan = min(plan, self.spare(placement, self.local), key=lambda one: costs.of(one.victims))
         target = sum(node != NOWHERE for node in placement.nodes)
         model = model_of(question, takeable, self.domain.nodes, target, costs)
@@ -289,8 +290,8 @@ class Planning:
         other = self._realised(found.best, model) if found.best is not None else None
         if other is not None:
             plan = min(plan, other, key=lambda one: costs.of(one.victims))
-        quality = quality_of(costs.of(plan.victims), found, model, question.demand.effort)
-        return replace(plan, quality=quality)
+        cost, spent = costs.of(plan.victims), question.demand.effort.spent
+        return replace(plan, quality=quality_of(cost, ceiling_cost, found, model, spent))
 
     def _solution(self, plan: Plan, model: RoomModel) -> Solution | None:
         """The plan in words of the model, if the model has all of its victims."""

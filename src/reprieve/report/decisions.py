@@ -3,8 +3,9 @@
 Made from the decision alone, so that it reads the same when the objects it names are gone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from math import isfinite
 
 from reprieve.model.formatting import writable
 from reprieve.model.json import Json
@@ -106,6 +107,26 @@ def _preemption_lines(room: Preemption) -> Iterator[TextLine]:
         yield from table(["SPARED", "PODS", "PRIORITY", "BECAUSE"], rows, [1, 2])
         yield from _more(room.units_spared - len(room.spared), "unit")
     yield from _competition(room)
+    yield from _quality_lines(room)
+
+
+def _quality_lines(room: Preemption) -> Iterator[TextLine]:
+    """What the plan costs by each criterion, and what is known to be the least."""
+    quality = room.quality
+    if quality is None:
+        return
+    yield BLANK
+    yield TextLine(f"Disturbance: {_measured(quality.cost)}.")
+    if quality.proved:
+        yield TextLine("Proved: no plan disturbs less.", LineStyle.GOOD)
+    elif quality.bound:
+        yield TextLine(f"Not proved to be the least; no plan is below {_measured(quality.bound)}.")
+    else:
+        yield TextLine("Not proved to be the least.")
+
+
+def _measured(values: Iterable[tuple[str, float]]) -> str:
+    return ", ".join(f"{name} {value:g}" if isfinite(value) else f"{name} -" for name, value in values)
 
 
 def _competition(room: Preemption) -> Iterator[TextLine]:
@@ -217,7 +238,21 @@ def decision_json(decision: Decision) -> Json:
         "eviction": _eviction_json(decision.eviction),
         "retryAt": _stamp(decision.retry_at) if decision.retry_at is not None else None,
         "unproved": _because_json(decision.unproved),
+        **_quality_json(room),
     }
+
+
+def _quality_json(room: Preemption) -> Json:
+    if room.quality is None:
+        return {"cost": None, "bound": None, "proved": None, "effort": None}
+    quality = room.quality
+    cost, bound = (_values_json(values) for values in (quality.cost, quality.bound))
+    return {"cost": cost, "bound": bound, "proved": quality.proved, "effort": quality.effort}
+
+
+def _values_json(values: Iterable[tuple[str, float]]) -> Json:
+    """Without victims, there is no highest priority."""
+    return {str(name): int(value) if isfinite(value) else None for name, value in values}
 
 
 def _growth_json(growth: Growth | None) -> Json | None:

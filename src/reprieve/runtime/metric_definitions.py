@@ -243,6 +243,29 @@ class Metrics:
             "The priority above which no unit had to be considered for a plan.",
             _PRIORITIES,
         )
+        self.disturbance = self._counters(
+            "reprieve_disturbance_total",
+            "What plans of LeastDisturbance cost, by criterion; of priorities nothing is summed.",
+            "criterion",
+        )
+        self.disturbance_saved = self._counters(
+            "reprieve_disturbance_saved_total",
+            "How much less that is than plans of PriorityCeiling would have cost.",
+            "criterion",
+        )
+        self.disturbance_plans = self._counters(
+            "reprieve_disturbance_plans_total",
+            "Plans of LeastDisturbance, by whether they are proved to disturb least.",
+            "proved",
+        )
+        self.disturbance_gap = self._histogram(
+            "reprieve_disturbance_gap",
+            "By how much a plan that is not proved exceeds its bound, by the first criterion that does.",
+            (0, *doubling(1, 12)),
+        )
+        self.planning_effort = self._histogram(
+            "reprieve_planning_effort", "Work units that were spent on a plan.", doubling(1, 20)
+        )
         self.effects = self._counters(
             "reprieve_effects_total", "Calls to the API server, by result.", "effect", "result"
         )

@@ -11,7 +11,7 @@ from reprieve.model.effects import Bind, Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
-from reprieve.preemption.plan import Why
+from reprieve.preemption.plan import Quality, Why
 from reprieve.runtime.metric_definitions import Metrics
 from reprieve.runtime.rejections import Rejections
 from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption
@@ -272,6 +272,20 @@ class Telemetry:
             metrics.disruptions(preemptor).observe(len(groups))
         if room.broken:
             metrics.budget_violations(preemptor).inc(room.broken)
+        if room.quality is not None:
+            self._disturbs(room.quality)
+
+    def _disturbs(self, quality: Quality) -> None:
+        metrics, usual = self._metrics, dict(quality.ceiling_cost)
+        metrics.disturbance_plans(str(quality.proved).lower()).inc()
+        metrics.planning_effort.observe(quality.effort)
+        for criterion, value in quality.cost:
+            if criterion != "HighestPriority":
+                metrics.disturbance(criterion).inc(value)
+                metrics.disturbance_saved(criterion).inc(max(0, usual[criterion] - value))
+        if not quality.proved and quality.bound:
+            pairs = zip(quality.cost, quality.bound, strict=False)
+            metrics.disturbance_gap.observe(next((c - b for (_, c), (_, b) in pairs if c > b), 0))
 
     # --- plans ---
 

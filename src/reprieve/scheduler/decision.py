@@ -15,6 +15,7 @@ from reprieve.model.formatting import amount, counted, listed
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Survey
 from reprieve.placement.reasons import Reason
+from reprieve.preemption.plan import Quality
 
 MOST_REASONS = 20
 MOST_PLANS = 20
@@ -109,6 +110,7 @@ class Preemption:
     decided_by: Because | None = None  # what the runner-up lost by
     leaving: int = 0  # pods that leave those nodes anyway
     giving_way: tuple[tuple[str, int], ...] = ()  # nodes, and how many pods have to leave each
+    quality: Quality | None = None  # what it costs and how good that is known to be, if the search says so
 
 
 # --- no room -------------------------------------------------------------------------------------

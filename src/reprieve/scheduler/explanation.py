@@ -69,6 +69,7 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int) -> Pr
         decided_by=_criterion(criteria[0]) if criteria else None,
         leaving=leaving,
         giving_way=by_node(node for _, node in victim_nodes(plan, question.view)),
+        quality=plan.quality,
     )
 
 

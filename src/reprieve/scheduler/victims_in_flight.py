@@ -40,7 +40,14 @@ def _candidates(question: Question, now: float, in_flight: Sequence[int]) -> lis
         found = candidates(replace(question, view=without(question.view, gone), most=1), now)
         if not isinstance(found, NoPlan):
             found = candidates(_as_planned(question, best(question, found), gone), now)
-    return candidates(question, now) if isinstance(found, NoPlan) else found
+    return candidates(question, now) if isinstance(found, NoPlan) else list(map(_unproved, found))
+
+
+def _unproved(plan: Plan) -> Plan:
+    """What is known of it is known for a part of the units only."""
+    if plan.quality is None:
+        return plan
+    return replace(plan, quality=replace(plan.quality, bound=(), proved=False))
 
 
 def _evictable(question: Question, in_flight: Sequence[int], now: float) -> Ints:

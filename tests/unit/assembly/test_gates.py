@@ -6,7 +6,7 @@ import pytest
 
 from reprieve.assembly.scheduler_settings import policy_of, settings_of
 from reprieve.config import Configuration, parse_feature_gates
-from reprieve.config.reprieve_args import RANKING
+from reprieve.config.reprieve_args import DISTURBANCE, RANKING
 from reprieve.model.effects import Evict, SetCondition
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import (
@@ -17,6 +17,7 @@ from reprieve.model.objects import (
     PriorityClass,
 )
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
+from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
@@ -292,19 +293,50 @@ def test_every_criterion_that_plans_can_be_ranked_by_exists() -> None:
     assert set(RANKING) == set(CRITERIA)
 
 
+def test_the_order_of_disturbance_is_that_of_the_plans_of_groups() -> None:
+    """The group can evict one dear pod on n0, or two cheap ones on n1."""
+    world: World = (
+        a_node("n0"),
+        a_node("n1"),
+        a_pod("dear", cpu="4", on="n0", priority=5),
+        *(a_pod(f"cheap-{i}", cpu="2", on="n1", priority=1) for i in range(2)),
+        a_group("g", 9, 1),
+        a_member("g-0", cpu="4", priority=9),
+    )
+    assert taken(*world, search="LeastDisturbance") == ["cheap-0", "cheap-1"]
+    pods_first = {"search": "LeastDisturbance", "disturbance": ["Pods", "HighestPriority"]}
+    assert taken(*world, **pods_first) == ["dear"]
+    (decision,) = decided(*world, **pods_first)
+    assert decision.preemption is not None and decision.preemption.quality is not None
+    assert dict(decision.preemption.quality.cost) == {"Pods": 1, "HighestPriority": 5}
+    assert decision.preemption.quality.proved
+
+
+def test_single_pods_are_searched_for_as_ever() -> None:
+    world: World = (a_node("n0"), a_pod("old", cpu="4", on="n0"), a_pod("new", cpu="4", priority=9))
+    (decision,) = decided(*world, search="LeastDisturbance")
+    assert decision.preemption is not None and decision.preemption.quality is None
+
+
+def test_the_least_disturbance_counts_budgets_jointly() -> None:
+    assert complaints(lambda: settings_of(configured(search="LeastDisturbance", budgets="Upstream"))) == [
+        "profiles[0]: budgets in the arguments of Reprieve: expected Joint: search: LeastDisturbance counts "
+        "the evictions of a plan together"
+    ]
+
+
+def test_every_criterion_of_disturbance_exists() -> None:
+    assert DISTURBANCE == DEFAULT_ORDER
+
+
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
-        (
-            "search",
-            "LeastDisturbance",
-            "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream",
-        ),
         ("placementsTried", 4, "expected 1: one placement of a group is tried for each set of victims"),
         (
             "disturbance",
             ["Cascade"],
-            "expected nothing: it is for search: LeastDisturbance, which is not available yet",
+            "has no effect unless search is LeastDisturbance",
         ),
         (
             "preemptionPriorityClasses",

@@ -30,10 +30,10 @@ def test_every_error_is_reported() -> None:
 
 
 def test_missing_support_is_reported() -> None:
-    args = "{name: Reprieve, args: {search: LeastDisturbance}}"
+    args = "{name: Reprieve, args: {placementsTried: 4}}"
     code, _, told = validated(f"profiles: [{{pluginConfig: [{args}]}}]\n")
     assert code == 2
-    assert "LeastDisturbance is not available yet" in told
+    assert "one placement of a group is tried" in told
 
 
 def test_what_is_left_out_is_a_warning() -> None:

@@ -122,7 +122,19 @@ def test_every_key_is_read() -> None:
         (
             "ranking",
             ["Pods", "LostWork"],
-            ".ranking[1]: LostWork belongs to search: LeastDisturbance, which is not available yet",
+            ".ranking[1]: LostWork belongs to disturbance: expected one of BudgetsBroken, HighestPriority, "
+            "PrioritySum, Pods, GangsBroken, LatestStart",
+        ),
+        (
+            "disturbance",
+            ["LatestStart"],
+            ".disturbance[0]: LatestStart belongs to ranking: expected one of BudgetsBroken, "
+            "HighestPriority, PodsStopped, WorkloadsEnded, Cascade, LostWork, Pods",
+        ),
+        (
+            "disturbance",
+            [],
+            ".disturbance: expected at least one criterion; without the key, the default order applies",
         ),
         (
             "ranking",

@@ -1,9 +1,13 @@
 """A decision as people read it, and as programs do."""
 
 import json
+from dataclasses import replace
 
+from reprieve.placement.profile import DEFAULT_PROFILE
+from reprieve.preemption.policy import REPRIEVE, SearchMode
 from reprieve.report.decisions import decision_json, decision_lines
 from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.settings import SCHEDULER_NAME
 from tests.unit.report import texts
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision
 from tests.unit.scheduler.making import a_node, a_pod, leaving
@@ -48,6 +52,18 @@ def refused() -> Decision:
     )
 
 
+def disturbing_least(planning_effort: int = 10_000) -> Decision:
+    """A gang for which two of three pods are evicted."""
+    return only_decision(
+        *(a_node(f"n{i}") for i in range(3)),
+        *(a_pod(f"p{i}", cpu="3", on=f"n{i}", priority=i // 2) for i in range(3)),
+        a_group("urgent", 9, 2),
+        *(a_member(f"urgent-{i}", "urgent", cpu="3", priority=9) for i in range(2)),
+        policy=replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE),
+        profiles={SCHEDULER_NAME: replace(DEFAULT_PROFILE, planning_effort=planning_effort)},
+    )
+
+
 # --- for people ----------------------------------------------------------------------------------
 
 
@@ -67,6 +83,20 @@ def test_victims_and_spared_units_and_why() -> None:
         "  SPARED            PODS  PRIORITY  BECAUSE",
         "  Pod/default/dear     1         5  no unit above priority 1 has to be evicted",
     ]
+
+
+def test_what_a_plan_costs_and_whether_that_is_proved_to_be_the_least() -> None:
+    lines = texts(decision_lines(disturbing_least()))
+    assert lines[-2:] == [
+        "  Disturbance: BudgetsBroken 0, HighestPriority 0, PodsStopped 2, WorkloadsEnded 2, Cascade 0, "
+        "LostWork 0.",
+        "  Proved: no plan disturbs less.",
+    ]
+
+
+def test_a_plan_without_effort_is_not_proved() -> None:
+    lines = texts(decision_lines(disturbing_least(planning_effort=0)))
+    assert lines[-1] == "  Not proved to be the least."
 
 
 def test_by_which_criterion_others_lost() -> None:
@@ -107,6 +137,22 @@ def test_a_pod_that_fits_when_victims_have_terminated() -> None:
 
 
 # --- for programs --------------------------------------------------------------------------------
+
+
+def test_the_cost_and_its_bound_as_json() -> None:
+    document = decision_json(disturbing_least())
+    cost = {
+        "BudgetsBroken": 0,
+        "HighestPriority": 0,
+        "PodsStopped": 2,
+        "WorkloadsEnded": 2,
+        "Cascade": 0,
+        "LostWork": 0,
+    }
+    assert (document["cost"], document["bound"], document["proved"]) == (cost, cost, True)
+    assert document["effort"] >= 0
+    none = decision_json(choosing())
+    assert [none[key] for key in ("cost", "bound", "proved", "effort")] == [None] * 4
 
 
 def test_a_preemption_as_json() -> None:

@@ -1,6 +1,6 @@
 """What metrics say after small stories, told to a scheduler that is watched."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -9,12 +9,13 @@ from reprieve.model.effects import Bind, Effect, Evict, SetCondition
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
 from reprieve.model.objects import KubernetesObject
 from reprieve.placement.reasons import Code
+from reprieve.preemption.policy import REPRIEVE, SearchMode
 from reprieve.runtime.observers import ObservedScheduler
 from reprieve.runtime.rejections import PLUGINS
 from reprieve.runtime.telemetry import ABANDONED, PREEMPTORS, Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.plan_records import EndReason, Preemptor
-from reprieve.scheduler.settings import Settings
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, bound, leaving, target
 
@@ -218,6 +219,17 @@ def test_a_pod_that_was_spared_and_under_which_ceiling() -> None:
     measured = Measured().begin(a_node("n1"), cheap, dear, a_pod("new", cpu="2", priority=9))
     assert measured.says("reprieve_spared_units_total") == 1
     assert measured.says("reprieve_preemption_ceiling_bucket", le="0.0") == 1
+
+
+def test_what_a_gang_disturbs_and_saves() -> None:
+    pods = [a_pod(f"p{i}", cpu="3", on=f"n{i}") for i in range(2)]
+    gang = (a_group("g", 9, 2), *(a_member(f"g-{i}", cpu="3", priority=9) for i in range(2)))
+    policies = {SCHEDULER_NAME: replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE)}
+    measured = Measured(settings=Settings(policies=policies)).begin(a_node("n0"), a_node("n1"), *pods, *gang)
+    assert measured.says("reprieve_disturbance_plans_total", proved="true") == 1
+    assert measured.says("reprieve_disturbance_total", criterion="PodsStopped") == 2
+    assert measured.says("reprieve_disturbance_saved_total", criterion="PodsStopped") == 0
+    assert measured.says("reprieve_planning_effort_count") == 1
 
 
 def test_budgets_that_are_broken() -> None:

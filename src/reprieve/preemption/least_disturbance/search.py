@@ -34,12 +34,13 @@ def best_start(model: RoomModel, known: Solution | None) -> Solution | None:
     return min(found, key=lambda one: model.cost(model.counts_of(one.units) or {}), default=None)
 
 
-def quality_of(cost: Cost, found: Improved, model: RoomModel, effort: Effort) -> Quality:
+def quality_of(cost: Cost, ceiling_cost: Cost, found: Improved, model: RoomModel, spent: int) -> Quality:
     """Bound and proof are about room alone: with other constraints between pods nothing is claimed."""
     bound = found.bound if model.is_exact else ()
     return Quality(
         cost=tuple(zip(model.order, cost, strict=True)),
         bound=tuple(zip(model.order, bound, strict=False)),
         proved=model.is_exact and found.proved and bound == cost,
-        effort=effort.spent,
+        effort=spent,
+        ceiling_cost=tuple(zip(model.order, ceiling_cost, strict=True)),
     )

@@ -1,0 +1,110 @@
+"""The least disturbance in small models, with and without effort."""
+
+from itertools import combinations
+
+import pytest
+
+from reprieve.placement.effort import Effort
+from reprieve.preemption.least_disturbance.improve import Improved, Solution
+from reprieve.preemption.least_disturbance.model import RoomModel
+from reprieve.preemption.least_disturbance.search import best_start, least_disturbing
+from tests.unit.preemption.least_disturbance.rooms import a_room, an_item
+
+
+def solved(room: RoomModel, known: Solution | None = None, effort: int = 1000) -> Improved:
+    return least_disturbing(room, known, Effort(effort))
+
+
+def test_two_groups_that_share_nodes() -> None:
+    """One group of two pods makes room on both nodes; two others would have to go instead."""
+    items = [an_item([1], {0: 2}), an_item([2], {1: 2}), an_item([3], {0: 2, 1: 2}, pods=2)]
+    found = solved(a_room([0, 0], items, needs=[2], members=[2]))
+    assert found.best is not None
+    assert (found.best.units, found.proved) == ((3,), True)  # as many pods, and fewer workloads
+    assert found.bound == (0, 0, 2, 1, 0, 0)
+
+
+def test_a_budget_comes_before_the_priority() -> None:
+    items = [an_item([1], {0: 2}, budgets=((0, 1),)), an_item([2], {1: 2}, priority=5)]
+    found = solved(a_room([0, 0], items, needs=[2]))
+    assert found.best is not None
+    assert (found.best.units, found.bound[:2], found.proved) == ((2,), (0, 5), True)
+
+
+def test_a_budget_that_must_break_does_so_below_the_lowest_ceiling() -> None:
+    broken = ((0, 1),)
+    items = [an_item([i], {i: 2}, priority=i, budgets=broken) for i in range(4)]
+    found = solved(a_room([0] * 4, items, needs=[2], members=[2]))
+    assert found.best is not None
+    assert (found.best.units, found.bound[:3], found.proved) == ((0, 1), (2, 1, 2), True)
+
+
+def test_members_of_two_sizes_get_seats() -> None:
+    items = [an_item([1], {0: 3}), an_item([2], {1: 5}), an_item([3], {2: 8}, pods=3)]
+    room = a_room([0, 0, 0], items, needs=[3, 5], members=[1, 1])
+    found = solved(room)
+    assert found.best is not None
+    assert (found.best.units, found.best.seats, found.proved) == ((1, 2), {(0, 0): 1, (1, 1): 1}, True)
+
+
+def test_an_overdrawn_node_of_which_no_member_asks_stays_so() -> None:
+    room = a_room([-3, 0], [an_item([1], {1: 2})], needs=[2, 1], members=[1, 0])
+    found = solved(room)
+    assert found.best is not None
+    assert (found.best.units, found.proved) == ((1,), True)
+
+
+def test_that_there_is_no_room_is_proved() -> None:
+    found = solved(a_room([0], [an_item([1], {0: 2})], needs=[3]))
+    assert (found.best, found.infeasible, found.proved) == (None, True, True)
+
+
+def test_without_effort_there_is_the_first_plan_and_no_proof() -> None:
+    room = a_room([0, 0], [an_item([1], {0: 2}, pods=3), an_item([2], {1: 2})], needs=[2])
+    found = solved(room, effort=0)
+    assert found.best is not None
+    assert (found.best.units, found.proved, found.bound) == ((2,), False, ())
+
+
+def test_a_plan_that_is_known_is_kept_if_none_is_better() -> None:
+    room = a_room([0, 0], [an_item([1], {0: 2}), an_item([2], {1: 2})], needs=[2])
+    for known in ((1,), (2,)):
+        assert best_start(room, Solution(known, {})) == Solution(known, {})
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_it_is_the_best_of_all_sets(seed: int) -> None:
+    """Small numbers that look random."""
+    items = []
+    for unit in range(7):
+        draw = (seed * 7919 + unit * 104729) % 1009
+        used = {draw % 3: 1 + draw % 4} | ({(draw + 1) % 3: 1 + draw % 2} if draw % 5 < 2 else {})
+        items.append(
+            an_item([unit], used, draw % 3, pods=len(used), budgets=((0, 1),) if draw % 7 == 0 else ())
+        )
+    room = a_room([0, 1, 0], items, needs=[2], members=[2 + seed % 2])
+    sets = [units for n in range(8) for units in combinations(range(7), n) if fits(room, units)]
+    found = solved(room)
+    if not sets:
+        assert found.infeasible
+        return
+    assert found.best is not None and found.proved
+    least = min(room.cost(room.counts_of(units) or {}) for units in sets)
+    assert room.cost(room.counts_of(found.best.units) or {}) == least == found.bound
+
+
+def fits(room: RoomModel, units: tuple[int, ...]) -> bool:
+    seats = 0
+    for node, (left,) in enumerate(room.left):
+        freed = sum(used for i, (used,) in room.items_at[node] if i in units)
+        seats += max(0, left + freed) // room.needs[0][0]
+    return seats >= room.target
+
+
+def test_the_same_effort_has_the_same_result() -> None:
+    items = [an_item([i], {i % 5: 1 + i % 3, (i * 3 + 1) % 5: 2}, i % 2, pods=2 + i % 4) for i in range(40)]
+    room = a_room([0] * 5, items, needs=[4], members=[9])
+    efforts = [Effort(60) for _ in range(2)]
+    first, second = (least_disturbing(room, None, effort) for effort in efforts)
+    assert first == second
+    assert efforts[0].spent == efforts[1].spent <= 60
