@@ -6,7 +6,7 @@ that counts: it is for worlds without constraints on nodes or between pods.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import highspy
@@ -104,9 +104,47 @@ def cost_of(world: World, victims: Iterable[str], order: Sequence[str]) -> tuple
         "HighestPriority": max(map(world.priority_of, pods), default=_NEVER),
         "PodsStopped": len(pods) + idle,
         "WorkloadsEnded": sum(_ends(world.units()[unit], unit) for unit in units) + starved,
+        "Cascade": sum(cascade(world, world.units()[unit]) for unit in units),
         "Pods": len(pods),
     }
     return tuple(measured.get(criterion, 0) for criterion in order)
+
+
+def cascade(world: World, unit: Sequence[Json]) -> int:
+    """0 if its pods would fit in free room, 1 if only where pods of lower priority run, 2 if nowhere.
+
+    Pods that request the same are alike, and each kind has all the room but that on the unit's nodes.
+    """
+    kinds: dict[str, int] = {}
+    for pod in unit:
+        kinds[str(requests(pod))] = kinds.get(str(requests(pod)), 0) + 1
+    asked = {str(requests(pod)): requests(pod) for pod in unit}
+    own = {pod["spec"]["nodeName"] for pod in unit}
+    others = replace(world, nodes=[node for node in world.nodes if node["metadata"]["name"] not in own])
+    for stage, below in enumerate((None, world.priority_of(unit[0]))):
+        if all(_seats(others, asked[kind], below) >= count for kind, count in kinds.items()):
+            return stage
+    return 2
+
+
+def _seats(world: World, asked: Mapping[str, int], below: int | None) -> int:
+    seats = 0
+    for node in world.nodes:
+        there = [
+            pod
+            for pod in world.running
+            if pod["spec"]["nodeName"] == node["metadata"]["name"]
+            and (below is None or world.priority_of(pod) >= below)
+        ]
+        has = node["status"]["allocatable"]
+        seats += max(
+            0,
+            min(
+                (amount(r, has.get(r, "0")) - sum(requests(pod).get(r, 0) for pod in there)) // need
+                for r, need in asked.items()
+            ),
+        )
+    return seats
 
 
 def _single_gangs(world: World) -> list[Json]:
@@ -244,5 +282,6 @@ def _objectives(world: World, rows: Rows, gone: Mapping[str, int]) -> dict[str, 
         "HighestPriority": reached,
         "PodsStopped": stopped,
         "WorkloadsEnded": ended,
+        "Cascade": {gone[unit]: float(cascade(world, pods)) for unit, pods in units.items()},
         "Pods": pods_gone,
     }

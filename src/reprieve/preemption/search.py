@@ -29,7 +29,8 @@ from reprieve.preemption.budgets import (
 )
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import starved
-from reprieve.preemption.least_disturbance.costs import costs_of
+from reprieve.preemption.least_disturbance.cascade import cascades
+from reprieve.preemption.least_disturbance.costs import Disturbance, costs_of
 from reprieve.preemption.least_disturbance.improve import Solution
 from reprieve.preemption.least_disturbance.model import RoomModel, model_of
 from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
@@ -282,6 +283,8 @@ class Planning:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
         question, takeable = self.question, self.takeable
         costs = costs_of(takeable.units, takeable.allowed, takeable.accounts, question.policy.disturbance)
+        if Disturbance.CASCADE in costs.order:
+            costs = replace(costs, cascade=cascades(question, takeable.units, self.local))
         ceiling_cost = costs.of(plan.victims)
         plan = min(plan, self.spare(placement, self.local), key=lambda one: costs.of(one.victims))
         target = sum(node != NOWHERE for node in placement.nodes)

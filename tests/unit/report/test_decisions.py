@@ -96,7 +96,8 @@ def test_what_a_plan_costs_and_whether_that_is_proved_to_be_the_least() -> None:
 
 def test_a_plan_without_effort_is_not_proved() -> None:
     lines = texts(decision_lines(disturbing_least(planning_effort=0)))
-    assert lines[-1] == "  Not proved to be the least."
+    bound = "BudgetsBroken 0, HighestPriority 0, PodsStopped 2"
+    assert lines[-1] == f"  Not proved to be the least; no plan is below {bound}."
 
 
 def test_by_which_criterion_others_lost() -> None:

@@ -223,9 +223,11 @@ def test_a_pod_that_was_spared_and_under_which_ceiling() -> None:
 
 def test_what_a_gang_disturbs_and_saves() -> None:
     pods = [a_pod(f"p{i}", cpu="3", on=f"n{i}") for i in range(2)]
-    gang = (a_group("g", 9, 2), *(a_member(f"g-{i}", cpu="3", priority=9) for i in range(2)))
+    members = [a_member(f"g-{i}", cpu="3", priority=9) for i in range(2)]
     policies = {SCHEDULER_NAME: replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE)}
-    measured = Measured(settings=Settings(policies=policies)).begin(a_node("n0"), a_node("n1"), *pods, *gang)
+    measured = Measured(settings=Settings(policies=policies)).begin(
+        a_node("n0"), a_node("n1"), *pods, a_group("g", 9, 2), *members
+    )
     assert measured.says("reprieve_disturbance_plans_total", proved="true") == 1
     assert measured.says("reprieve_disturbance_total", criterion="PodsStopped") == 2
     assert measured.says("reprieve_disturbance_saved_total", criterion="PodsStopped") == 0

@@ -170,7 +170,7 @@ class _Meter:
             into.user_interrupt = True
 
 
-_ENTRIES = 25  # of the matrix; a call for so many is about as much work as one placement of a pod
+_ENTRIES = 50  # of the matrix; a call for so many is about as much work as one placement of a pod
 
 
 # --- criterion by criterion ----------------------------------------------------------------------

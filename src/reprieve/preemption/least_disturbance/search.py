@@ -1,6 +1,9 @@
 """The search in a model: a first plan, then a better one, then a proof, as far as the effort reaches."""
 
+from dataclasses import replace
+
 from reprieve.placement.effort import Effort
+from reprieve.preemption.least_disturbance.bound import bound_of
 from reprieve.preemption.least_disturbance.costs import Cost, Disturbance
 from reprieve.preemption.least_disturbance.first_plan import first_plan
 from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved, usable_levels
@@ -14,7 +17,15 @@ _LEVELS = 5  # ceilings for which a first plan is made
 def least_disturbing(model: RoomModel, known: Solution | None, effort: Effort) -> Improved:
     """``known``: a plan that was found otherwise."""
     start = best_start(model, known)
-    return improved(model, start, effort) if effort.units > effort.spent else Improved(start)
+    found = improved(model, start, effort) if effort.units > effort.spent else Improved(start)
+    return found if found.proved else _bounded(model, found)
+
+
+def _bounded(model: RoomModel, found: Improved) -> Improved:
+    """With the better of two bounds; if no plan is below the one that was found, that is a proof."""
+    bound = max(found.bound, bound_of(model, usable_levels(model)))
+    cost = model.cost(model.counts_of(found.best.units) or {}) if found.best is not None else ()
+    return replace(found, bound=bound, proved=bool(bound) and bound == cost)
 
 
 def best_start(model: RoomModel, known: Solution | None) -> Solution | None:

@@ -1,7 +1,5 @@
 """What evictions cost, by each criterion."""
 
-from collections.abc import Iterable
-
 import numpy as np
 from msgspec.structs import replace
 
@@ -22,8 +20,11 @@ ORDER = (
 )
 
 
-def cost(things: Iterable[KubernetesObject], *victims: str) -> Cost:
-    view = build(list(things)).snapshot
+World = list[KubernetesObject]
+
+
+def cost(things: World, *victims: str) -> Cost:
+    view = build(things).snapshot
     units = pods_and_groups(view)
     allowed = units.size > 0
     numbers = {int(units.of_pod[view.pods.rows["default", name]]) for name in victims}
@@ -33,7 +34,7 @@ def cost(things: Iterable[KubernetesObject], *victims: str) -> Cost:
 
 def test_a_pod_without_a_controller_is_a_workload() -> None:
     owner = OwnerReference(kind="ReplicaSet", name="rs", uid="rs", controller=True)
-    world = [a_node("n1"), a_pod("alone", on="n1", priority=3)]
+    world: World = [a_node("n1"), a_pod("alone", on="n1", priority=3)]
     assert cost(world, "alone") == (0, 3, 1, 1, 1)
     owned = a_pod("owned", on="n1")
     owned = replace(owned, metadata=replace(owned.metadata, owner_references=(owner,)))
@@ -42,20 +43,20 @@ def test_a_pod_without_a_controller_is_a_workload() -> None:
 
 def test_a_group_that_goes_whole_is_one_workload() -> None:
     pods = [a_member(f"t{i}", "train", on="n1", priority=1) for i in range(3)]
-    world = [a_node("n1"), a_group("train", 1, 2, disruptedWhole=True), *pods]
+    world: World = [a_node("n1"), a_group("train", 1, 2, disruptedWhole=True), *pods]
     assert cost(world, "t0") == (0, 1, 3, 1, 3)
 
 
 def test_members_of_a_gang_with_too_few_pods_run_for_nothing() -> None:
     pods = [a_member(f"t{i}", "train", on="n1", priority=1) for i in range(4)]
-    world = [a_node("n1"), a_group("train", 1, 3), *pods]
+    world: World = [a_node("n1"), a_group("train", 1, 3), *pods]
     assert cost(world, "t0") == (0, 1, 1, 1, 1)
     assert cost(world, "t0", "t1") == (0, 1, 4, 3, 2)  # two pods that nothing replaces, and the gang
 
 
 def test_budgets_are_exceeded_together() -> None:
     pods = [a_pod(f"w{i}", on="n1", labels={"app": "web"}) for i in range(3)]
-    world = [a_node("n1"), a_budget("web", 1, app="web"), *pods]
+    world: World = [a_node("n1"), a_budget("web", 1, app="web"), *pods]
     assert [cost(world, *names)[0] for names in (["w0"], ["w0", "w1"], ["w0", "w1", "w2"])] == [0, 1, 2]
 
 
