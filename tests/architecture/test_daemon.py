@@ -31,6 +31,13 @@ def test_the_daemon_loads_no_other_side(imports: str) -> None:
     assert outside(loaded) == []
 
 
+@pytest.mark.parametrize("imports", [COMMAND, MODULES])
+def test_the_daemon_loads_no_solver_before_it_needs_one(imports: str) -> None:
+    told = f"import sys, {imports}\nprint('highspy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_a_module_of_another_side_is_found() -> None:
     loaded = outside(loaded_by("reprieve.assembly.mini_cluster"))
     assert {"reprieve.cluster.mini.cluster", "reprieve.cluster.apiserver.admission"} <= set(loaded)

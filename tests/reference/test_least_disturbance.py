@@ -58,6 +58,21 @@ def test_a_recorded_gang_disturbs_as_little_as_it_can(path: Path, order: tuple[D
     assert tuple(finite(value) for _, value in plan.quality.cost) == cost
 
 
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_the_order_of_objects_does_not_matter(seed: int) -> None:
+    room = crowded_room(seed, nodes=8, members=8)
+    objects = [*room.objects, *room.members]
+    found = []
+    for listed in (objects, objects[::-1]):
+        view = build([decoded(thing) for thing in listed]).snapshot
+        rows = [view.pods.rows["default", member["metadata"]["name"]] for member in room.members]
+        plan = plan_by(by(DEFAULT_ORDER), view, gang_demand(view, rows))
+        names = sorted(victims_of(view, plan)) if isinstance(plan, Plan) else []
+        places = {(rows.index(pod), view.nodes.names[node]) for pod, node in plan.places} if names else set()
+        found.append((names, places, plan.quality if isinstance(plan, Plan) else None))
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("seed", range(100))
 def test_no_other_search_disturbs_less(seed: int) -> None:
     room = crowded_room(seed, nodes=30 if seed % 4 == 0 else 8, members=12)
