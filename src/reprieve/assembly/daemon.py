@@ -20,7 +20,7 @@ from reprieve.assembly.endpoints import USUALLY, Judges, Judging, ServingEndpoin
 from reprieve.assembly.journals import journal_in
 from reprieve.assembly.kube_cluster import reached, scheduled, scheduling
 from reprieve.assembly.observed_scheduler import watched
-from reprieve.assembly.scheduler_settings import DEFAULT_GATES, settings_of
+from reprieve.assembly.scheduler_settings import DEFAULT_GATES
 from reprieve.cluster.kube import client, lease, permissions
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
@@ -80,7 +80,6 @@ def daemon_of(document: object, wanted: Wanted) -> Daemon:
     """Raises InvalidConfigurationError or DaemonError if the daemon cannot be assembled."""
     configured = config.parse_configuration(document)
     gates = config.parse_feature_gates(wanted.feature_gates)
-    settings_of(configured, gates)
     explicit = configured.settings.client_connection.kubeconfig or wanted.kubeconfig
     try:
         access = find_access(explicit, "", os.environ, wanted.server)
