@@ -93,10 +93,12 @@ def place_own(cluster: str | None, filenames: tuple[str, ...], pace: ScenePacing
 
     scene = set_scene(cluster, filenames)
     for sentence in scene.errors:
-        note(sentence)
+        note(f"Error: {sentence}")
     if not len(scene.view.nodes):
         raise click.ClickException(f"{cluster}: expected at least one node")
     if filenames and not scene.pending:
+        if scene.errors:
+            return UNREADABLE  # they say why there is no such pod
         raise click.ClickException(f"{', '.join(filenames)}: expected at least one pod without a node")
     all_fit = place_all(scene, pace)
     if scene.errors:

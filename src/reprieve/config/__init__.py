@@ -1,8 +1,8 @@
 """Configuration and feature gates, parsed once into frozen records.
 
-`configuration` has the whole, `profiles`, `plugins` and `plugin_args` what kube-scheduler knows, `reprieve_args` what
-Reprieve adds, `gates` the feature gates. No file is opened here. What a choice means is for `assembly`, which
-turns it into functions.
+`configuration` has the whole, `profiles`, `plugins` and `plugin_args` what kube-scheduler knows,
+`reprieve_args` what Reprieve adds, `gates` the feature gates. No file is opened here. What a choice means is
+for `assembly`, which turns it into functions.
 """
 
 from reprieve.config.configuration import (
