@@ -71,7 +71,7 @@ async def check(
         try:
             findings = [f async for f in _findings(connection, configured, gates, version, clock())]
         except (NoAnswerError, RefusedError) as error:
-            raise DaemonError(f"what the server has cannot be found out: {error}") from error
+            raise DaemonError(f"API discovery failed: {error}") from error
     return CheckReport(access.server, version, tuple(findings))
 
 

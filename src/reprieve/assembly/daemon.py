@@ -228,7 +228,7 @@ async def _enter(daemon: Daemon) -> None:
                 connection, needed_rights(daemon.configured, await places(connection))
             )
         except (NoAnswerError, RefusedError) as error:
-            raise DaemonError(f"what the server has cannot be found out: {error}") from error
+            raise DaemonError(f"API discovery failed: {error}") from error
     if missing:
         raise DaemonError(told_missing(missing))
 
@@ -237,9 +237,9 @@ async def server_version(connection: Connection, patience: float = 0.0) -> str:
     """The version of the server; raises DaemonError if it does not answer or rejects our credentials."""
     response = await _knocked(connection, asyncio.get_running_loop().time() + patience)
     if response.status == HTTPStatus.UNAUTHORIZED:
-        raise DaemonError("the server does not accept our credentials: expected a user that it knows")
+        raise DaemonError("the server rejects the credentials: expected those of a user that it knows")
     if not response.is_success:
-        raise DaemonError(f"the server does not tell its version: {response.message}")
+        raise DaemonError(f"the server does not report its version: {response.message}")
     return str(response.object.get("gitVersion") or "unknown")
 
 
@@ -295,4 +295,6 @@ async def answered_rights(
 def told_missing(missing: Sequence[permissions.Permission]) -> str:
     named = ", ".join(map(str, missing[:_NAMED]))
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-    return f"the server does not allow us to {named}{more}: expected the rights of the role in deploy/base"
+    return (
+        f"the server does not allow Reprieve to {named}{more}: expected the rights of the role in deploy/base"
+    )

@@ -17,7 +17,12 @@ _DEFAULTS = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedu
 
 
 class InvalidConfigFileError(click.ClickException):
+    """One error on each line of the message."""
+
     exit_code = INVALID
+
+    def format_message(self) -> str:
+        return "\nError: ".join(self.message.split("\n"))
 
 
 def document_in(filename: str | None) -> object:
@@ -27,7 +32,7 @@ def document_in(filename: str | None) -> object:
     text = text_of(filename)
     found = list(documents(text))
     if not found:
-        raise InvalidConfigFileError(f"{filename}: the file is empty, expected a KubeSchedulerConfiguration")
+        raise InvalidConfigFileError(f"{filename}: expected a KubeSchedulerConfiguration, got an empty file")
     if len(found) != 1:
         expected = f"expected one KubeSchedulerConfiguration, got {len(found)} documents"
         raise InvalidConfigFileError(f"{filename}: {expected}")

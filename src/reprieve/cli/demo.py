@@ -73,7 +73,7 @@ def demo(  # noqa: PLR0913, PLR0917  one for each flag
         play_scenes(scenes or tuple(SCENES), pace, ctx.command_path)
         return
     if set(scenes) - {"placement"}:
-        raise click.UsageError("-f and --cluster work with the scene placement only")
+        raise click.UsageError("--scene: expected placement, the only scene for -f and --cluster")
     ctx.exit(place_own(cluster, filenames, pace))
 
 

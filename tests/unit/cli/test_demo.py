@@ -159,7 +159,7 @@ def test_other_kinds_in_a_cluster_do_not_matter(files: Path) -> None:
 def test_a_file_that_is_not_there(files: Path) -> None:
     result = run("-f", "none.yaml")
     assert result.exit_code == 1
-    assert result.stderr == "Error: cannot read none.yaml: no such file or directory\n"
+    assert result.stderr == "Error: none.yaml: cannot be read: no such file or directory\n"
 
 
 def test_a_file_that_is_no_text(files: Path) -> None:
