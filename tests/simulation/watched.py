@@ -219,6 +219,10 @@ class WatchedScheduler(Scheduler):
 
     # --- at the end ---
 
+    def is_idle(self) -> bool:
+        """No plan is open, and no call is in flight."""
+        return not len(self._state.plans) and not any(self._unended.values())
+
     def check_rest(self) -> None:
         self.plan_audit.check_rest()
         hold(not len(self._state.plans), f"plans are left: {list(self._state.plans)}")
