@@ -122,6 +122,11 @@ class StatusReporter:
         return reported != text
 
 
+def is_of_all_pods(effect: Effect) -> bool:
+    """Whether it is a condition of a group that follows from all of its pods."""
+    return isinstance(effect, SetCondition) and effect.type in (RUN_STARTED, _DIVERGES)
+
+
 def _warning(target: Target, text: str) -> Announce:
     return Announce(target, Tone.WARNING, "FailedScheduling", "Scheduling", text[:_LONGEST_NOTE])
 
