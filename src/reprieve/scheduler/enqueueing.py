@@ -271,6 +271,7 @@ def groups_looked_at(state: State, now: float) -> Iterator[Effect]:
     """What of groups follows from all of their pods: whether priorities agree, and since when they run."""
     if not state.synced:
         return
+    state.regrouped.update(state.refused_reports.due(now))
     rerun, state.rerun = sorted(state.rerun | state.regrouped), set()
     groups, state.regrouped = sorted(state.regrouped), set()
     for group in filter(None, map(state.world.groups.group, groups)):
