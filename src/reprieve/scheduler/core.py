@@ -57,6 +57,17 @@ _RESEND_AFTER = 10.0  # seconds until a bind whose answer was lost is sent again
 class Scheduler:
     def __init__(self, settings: Settings | None = None) -> None:
         self._state = State(settings or Settings())
+        self._current: Event | DemandKey | None = None
+
+    def working_on(self) -> str:
+        """What the scheduler is deciding or observing at this moment; another thread may ask."""
+        match self._current:
+            case None:
+                return ""
+            case DemandKey() as key:
+                return f"deciding {_target(key)}"
+            case event:
+                return f"observing {target_of(event) or type(event).__name__}"
 
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         state = self._state
@@ -83,6 +94,7 @@ class Scheduler:
 
     def _attempt(self, event: Event, effects: list[Effect], now: float) -> None:
         """Effects that came before an exception count: what they follow from has happened."""
+        self._current = event
         try:
             effects.extend(self._observe(event, now))
         except Exception as error:
@@ -90,6 +102,8 @@ class Scheduler:
         else:
             if self._state.set_aside:
                 self._state.set_aside.release(event)
+        finally:
+            self._current = None
 
     def _set_aside(self, event: Event, error: Exception, now: float) -> Iterable[Effect]:
         state, target = self._state, target_of(event)
@@ -238,9 +252,11 @@ class Scheduler:
             return None
         state.notice(now)
         while (key := state.queue.pop(now)) is not None:
+            self._current = key
             found = self._requester(key, now)
-            if isinstance(found, Requester):
-                decided = self._decide(found, now)
+            decided = self._decide(found, now) if isinstance(found, Requester) else None
+            self._current = None
+            if decided is not None:
                 if decided.decision.growth is not None:
                     state.plan_log.considered(decided.decision.demand, decided.decision.growth, now)
                 return decided
@@ -255,9 +271,7 @@ class Scheduler:
         try:
             return state.requester(key)
         except Exception as error:
-            kind = "PodGroup" if key.kind is DemandKind.GROUP else "Pod"
-            target = Target(kind, key.namespace, key.name, "")
-            failure = SchedulerFailure(target, error, state.queue.set_aside(key, now))
+            failure = SchedulerFailure(_target(key), error, state.queue.set_aside(key, now))
             state.failures.append(failure)
             return failure
 
@@ -338,3 +352,7 @@ class Scheduler:
                 return ()
             case Announce():
                 return ()
+
+
+def _target(key: DemandKey) -> Target:
+    return Target("PodGroup" if key.kind is DemandKind.GROUP else "Pod", key.namespace, key.name, "")
