@@ -81,6 +81,7 @@ class Scheduler:
         for event in events:
             if not (state.set_aside and state.set_aside.holds(event)):
                 self._attempt(event, effects, now)
+        effects.extend(self._enqueue_groups(now))
         effects.extend(binding.overdue(state, now))
         effects.extend(plan_driver.never_left(state, now))
         for lost in state.unknown_outcomes.taken_up(now):
@@ -89,6 +90,7 @@ class Scheduler:
         effects.extend(plan_driver.swept(state, now))
         effects.extend(enqueueing.holds_changed(state, now))
         effects.extend(enqueueing.late_gangs(state, now))
+        effects.extend(self._enqueue_groups(now))
         effects.extend(enqueueing.groups_looked_at(state, now))
         return list(plan_driver.without_vain_evictions(state, effects))
 
@@ -104,6 +106,19 @@ class Scheduler:
                 self._state.set_aside.release(event)
         finally:
             self._current = None
+
+    def _enqueue_groups(self, now: float) -> list[Effect]:
+        """An exception in the demand of one group is contained: it is set aside like a failed decision."""
+        state, effects = self._state, list[Effect]()
+        for key in (*state.to_enqueue, *(key for key in state.to_complete if key not in state.to_enqueue)):
+            self._current = key
+            try:
+                effects.extend(enqueueing.enqueue_group(state, key, now))
+            except Exception as error:
+                state.queue.add(key, 0, now)
+                self._fail(key, error, now)
+        self._current = None
+        return effects
 
     def _set_aside(self, event: Event, error: Exception, now: float) -> Iterable[Effect]:
         state, target = self._state, target_of(event)
@@ -259,7 +274,7 @@ class Scheduler:
             if decided is not None:
                 if decided.decision.growth is not None:
                     state.plan_log.considered(decided.decision.demand, decided.decision.growth, now)
-                return decided
+                return replace(decided, effects=(*decided.effects, *self._enqueue_groups(now)))
             if isinstance(found, SchedulerFailure):
                 continue
             # It changed after it was enqueued: it needs nothing any more, or cannot be decided yet.
@@ -271,9 +286,12 @@ class Scheduler:
         try:
             return state.requester(key)
         except Exception as error:
-            failure = SchedulerFailure(_target(key), error, state.queue.set_aside(key, now))
-            state.failures.append(failure)
-            return failure
+            return self._fail(key, error, now)
+
+    def _fail(self, key: DemandKey, error: Exception, now: float) -> SchedulerFailure:
+        failure = SchedulerFailure(_target(key), error, self._state.queue.set_aside(key, now))
+        self._state.failures.append(failure)
+        return failure
 
     def _decide(self, requester: Requester, now: float) -> Decided:
         state = self._state

@@ -8,8 +8,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import lru_cache
 from zoneinfo import ZoneInfo
+
+from reprieve.model.sized_cache import cached_by_text
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _FAR = 5 * 366 * _DAY  # a time that is not found within this never comes
@@ -111,9 +112,14 @@ class Crontab:
 Schedule = Every | Crontab
 
 
-@lru_cache(maxsize=1024)
 def schedule_of(text: str, zone: str = "") -> Schedule:
     """Raises ScheduleError if the text cannot be parsed. Without a zone it is in UTC."""
+    return _schedule(f"{zone}\n{text}")
+
+
+@cached_by_text(entries=1024, size=1 << 20)
+def _schedule(zone_and_text: str) -> Schedule:
+    zone, _, text = zone_and_text.partition("\n")
     found = _EVERY.fullmatch(text)
     if found is not None:
         seconds = sum(float(n) * _UNITS[unit] for n, unit in _SPAN.findall(found[1]))
