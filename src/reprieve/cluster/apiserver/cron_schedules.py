@@ -14,6 +14,7 @@ from reprieve.model.sized_cache import cached_by_text
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _FAR = 5 * 366 * _DAY  # a time that is not found within this never comes
+_LAST = 253_370_764_800  # the year 9999 begins: beyond its end there are no dates
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 _NAMED = {
@@ -67,9 +68,9 @@ class Crontab:
     zone: tzinfo
 
     def after(self, moment: float) -> float | None:
-        """The first time after a moment, both counted from 1970; None if there is none."""
-        at = (int(moment) // _MINUTE + 1) * _MINUTE
-        end = at + _FAR
+        """The first time after a moment, both counted from 1970 and not before; None if there is none."""
+        at = max((int(moment) // _MINUTE + 1) * _MINUTE, 0)
+        end = min(at + _FAR, _LAST)
         while at < end:
             local = datetime.fromtimestamp(at, self.zone)
             if not self._is_on(local):
