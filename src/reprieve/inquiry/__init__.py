@@ -1,0 +1,1 @@
+"""Questions about a cluster that change nothing in it: what if, why, how exposed."""

@@ -1,0 +1,26 @@
+"""A cluster as it was read, from a server or from files: its objects, and what could not be read.
+
+Bodies stay in the API's JSON: most of a large cluster is decoded once, into records of the model, and the few
+objects that need more than those (quotas, templates) are parsed where they are needed.
+"""
+
+from dataclasses import dataclass, field
+
+from reprieve.model.json import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ApiObject:
+    kind: str
+    api_version: str
+    body: bytes  # JSON; it need not repeat kind and apiVersion, as items of lists do not
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterObjects:
+    objects: tuple[ApiObject, ...]
+    taken_at: float  # seconds since the epoch
+    resource_version: str = ""  # of the lists; empty if they come from files
+    configuration: Json | None = None  # the KubeSchedulerConfiguration in force, if it is known
+    decisions: tuple[Json, ...] = ()  # recent ones, the oldest first, as report.decisions writes them
+    notes: tuple[str, ...] = field(default=())  # what could not be read, a sentence each
