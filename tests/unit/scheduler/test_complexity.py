@@ -7,6 +7,7 @@ import math
 import sys
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -14,7 +15,7 @@ import msgspec
 import pytest
 
 from reprieve.model import bounds, footprint, shape
-from reprieve.model.effects import Bind
+from reprieve.model.effects import Bind, Effect
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, PodGroup, PriorityClass
@@ -24,7 +25,8 @@ from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, bound, target
-from tests.unit.scheduler.stage import notes, stage_with
+from tests.unit.scheduler.serving import Served
+from tests.unit.scheduler.stage import Stage, notes, stage_with
 
 Lists = Callable[[int], Json]  # the fields of a pod with so many entries in one of its lists
 
@@ -324,6 +326,43 @@ def life_of(group: list[PodGroup], count: int) -> Batches:
 )
 def test_members_that_arrive_together_cost_in_proportion(group: Callable[[int], list[PodGroup]]) -> None:
     assert_batches_in_proportion(lambda count: life_of(group(count), count), 200)
+
+
+def preemption_of_a_gang(count: int, *, whole: bool) -> Batches:
+    """A gang runs, another one preempts it; all effects of a step are carried out, and seen, in one batch."""
+    served = Served(Stage(Scheduler(Settings(policies={SCHEDULER_NAME: Policy()}))))
+    scheduler, batches = served.stage.scheduler, Batches()
+
+    def observed(*events: Event) -> list[Effect]:
+        batches.append(list(events))
+        effects = scheduler.observe(events, 0.0)
+        while (decided := scheduler.decide(0.0)) is not None:
+            effects += decided.effects
+        return effects
+
+    def carried_out(effects: list[Effect]) -> None:
+        while effects:
+            effects = observed(*(e for effect in effects for e in (Done(effect), *served.applied(effect))))
+            left = [pod for pod, thing in served.objects.items() if thing.metadata.deletion_timestamp]
+            for pod in left:
+                del served.objects[pod]
+            effects += observed(*map(Gone, left))
+
+    nodes = [a_node(f"n{i}", cpu=str(count), pods=str(10 * count)) for i in range(2)]
+    observed(*map(Seen, nodes), Synced())
+    for name, priority in (("old", 0), ("new", 9)):
+        spec = {"disruptedWhole": True} if whole else {}
+        members = [a_member(f"{name}-{i}", name, cpu="2", priority=priority) for i in range(count)]
+        things: list[KubernetesObject] = [a_group(name, priority, min_count=count, **spec), *members]
+        served.objects.update((target(thing), thing) for thing in things)
+        carried_out(observed(*map(Seen, things)))
+    assert {thing.metadata.name[:3] for thing in served.pods() if thing.spec.node_name} == {"new"}
+    return batches
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["pod by pod", "as a whole"])
+def test_a_gang_that_preempts_a_gang_costs_in_proportion(whole: bool) -> None:
+    assert_batches_in_proportion(partial(preemption_of_a_gang, whole=whole), 120)
 
 
 # --- beyond the bounds ---------------------------------------------------------------------------
