@@ -144,9 +144,30 @@ def _line_up(
 def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) -> Iterator[Effect]:
     """Enqueues a demand, or removes it if it needs nothing any more.
 
-    A group may be left with pods that another scheduler serves: those are no demand of this one.
+    Many members of a group come, are bound and go together, and the demand of a group is made from all of
+    them: it is looked at once, when all events of the step are seen.
     """
-    found = state.requester(key) if state.ledger.parts.pods(key) else None
+    if key.kind is DemandKind.GROUP:
+        state.to_enqueue[key] = changed or state.to_enqueue.get(key, False)
+    else:
+        yield from _enqueue(state, key, now, changed=changed)
+
+
+def enqueue_group(state: State, key: DemandKey, now: float) -> Iterator[Effect]:
+    """The rest of a step, for one group of which it had news."""
+    changed = state.to_enqueue.pop(key, None)
+    if changed is not None:
+        yield from _enqueue(state, key, now, changed=changed)
+    if key in state.to_complete:
+        del state.to_complete[key]
+        group = state.world.groups.group(key.object) if state.synced else None
+        if group is not None and not state.reporter.is_scheduled(group) and is_complete(state.world, group):
+            yield from state.reporter.group_scheduled(group)
+
+
+def _enqueue(state: State, key: DemandKey, now: float, *, changed: bool) -> Iterator[Effect]:
+    """A group may be left with pods that another scheduler serves: those are no demand of this one."""
+    found = state.requester(key) if state.ledger.parts.has(key) else None
     if not isinstance(found, Requester) and state.synced:
         yield from call_off(state, key, reason_not_to_wait(state, key, found), now)
     if not isinstance(found, NotYet) or not found.arriving:
@@ -218,9 +239,7 @@ def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Ite
         return
     if key in state.queue:
         yield from stand_in_line(state, key, now, changed=changed)
-    group = state.world.groups.group(key.object) if state.synced else None
-    if group is not None and not state.reporter.is_scheduled(group) and is_complete(state.world, group):
-        yield from state.reporter.group_scheduled(group)
+    state.to_complete[key] = None
 
 
 def all_are_here(state: State, now: float) -> Iterator[Effect]:
