@@ -18,6 +18,6 @@ def text_of(filename: str) -> str:
         return Path(filename).read_text(encoding="utf-8")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise click.ClickException(f"cannot read {filename}: {reason}") from error
+        raise click.ClickException(f"{filename}: cannot be read: {reason}") from error
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{filename}: expected text in UTF-8") from error

@@ -318,37 +318,8 @@ def test_single_pods_are_searched_for_as_ever() -> None:
     assert decision.preemption is not None and decision.preemption.quality is None
 
 
-def test_the_least_disturbance_counts_budgets_jointly() -> None:
-    assert complaints(lambda: settings_of(configured(search="LeastDisturbance", budgets="Upstream"))) == [
-        "profiles[0]: budgets in the arguments of Reprieve: expected Joint: search: LeastDisturbance counts "
-        "the evictions of a plan together"
-    ]
-
-
 def test_every_criterion_of_disturbance_exists() -> None:
     assert list(map(str, DISTURBANCE)) == list(map(str, DEFAULT_ORDER))
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "text"),
-    [
-        ("placementsTried", 4, "expected 1: one placement of a group is tried for each set of victims"),
-        (
-            "disturbance",
-            ["Cascade"],
-            "has no effect unless search is LeastDisturbance",
-        ),
-        (
-            "preemptionPriorityClasses",
-            ["x"],
-            "expected nothing: a workload cannot name a class for preemption yet",
-        ),
-    ],
-)
-def test_what_would_change_nothing_is_refused_with_a_sentence(key: str, value: object, text: str) -> None:
-    assert complaints(lambda: settings_of(configured(**{key: value}))) == [
-        f"profiles[0]: {key} in the arguments of Reprieve: {text}"
-    ]
 
 
 @pytest.mark.parametrize(("key", "value"), [("gangPreemption", "All"), ("divergence", "Report")])
