@@ -19,7 +19,19 @@ class Effort:
 
     def share(self) -> "Share":
         """What the next search may spend of what is left."""
-        return Share(self, -(-(self.units - self.spent) // _PART))
+        return Share(self, self._part)
+
+    @property
+    def _part(self) -> int:
+        return -(-(self.units - self.spent) // _PART)
+
+    def lent(self, *, all_of_it: bool) -> "Effort":
+        """An effort of its own, of what is left, for a search that counts by itself; see ``returned``."""
+        return Effort(self.units - self.spent if all_of_it else self._part)
+
+    def returned(self, lent: "Effort") -> None:
+        self.spent += lent.spent
+        self.fell_short |= lent.fell_short
 
 
 @dataclass(slots=True, eq=False)

@@ -15,7 +15,7 @@ class Quality:
     cost: tuple[tuple[str, float], ...]
     bound: tuple[tuple[str, float], ...]  # the first criteria, as far as known: no plan is smaller than these
     proved: bool  # no plan is better
-    effort: int  # work units that were spent on the demand by then
+    effort: int  # work units that were spent on it
     ceiling_cost: tuple[tuple[str, float], ...] = ()  # of the plan that PriorityCeiling makes
 
 

@@ -289,12 +289,16 @@ class Planning:
         plan = min(plan, self.spare(placement, self.local), key=lambda one: costs.of(one.victims))
         target = sum(node != NOWHERE for node in placement.nodes)
         model = model_of(question, takeable, self.domain.nodes, target, costs)
-        found = least_disturbing(model, self._solution(plan, model), question.demand.effort)
+        # Other domains are searched after this one.
+        effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
+        found = least_disturbing(model, self._solution(plan, model), effort)
+        if effort.spent:  # where there is none, one record stands for all demands
+            question.demand.effort.returned(effort)
         other = self._realised(found.best, model) if found.best is not None else None
         if other is not None:
             plan = min(plan, other, key=lambda one: costs.of(one.victims))
-        cost, spent = costs.of(plan.victims), question.demand.effort.spent
-        return replace(plan, quality=quality_of(cost, ceiling_cost, found, model, spent))
+        cost = costs.of(plan.victims)
+        return replace(plan, quality=quality_of(cost, ceiling_cost, found, model, effort.spent))
 
     def _solution(self, plan: Plan, model: RoomModel) -> Solution | None:
         """The plan in words of the model, if the model has all of its victims."""
@@ -307,7 +311,8 @@ class Planning:
         """A plan that evicts no more than the solution does, checked against all constraints."""
         gone = set(solution.units)
         taken = [unit for unit in self.local if unit.number in gone]
-        placement = self.place(taken) or self._seated(taken, model.nodes_for(solution.seats))
+        seats = model.nodes_for(solution.seats) if len(model.needs) > 1 else []
+        placement = self._seated(taken, seats) if seats else self.place(taken)
         return self.spare(placement, taken) if placement is not None else None
 
     def _seated(self, taken: Iterable[Unit], seats: Sequence[tuple[int, int]]) -> Placement | None:

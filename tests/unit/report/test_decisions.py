@@ -88,7 +88,7 @@ def test_victims_and_spared_units_and_why() -> None:
 def test_what_a_plan_costs_and_whether_that_is_proved_to_be_the_least() -> None:
     lines = texts(decision_lines(disturbing_least()))
     assert lines[-2:] == [
-        "  Disturbance: BudgetsBroken 0, HighestPriority 0, PodsStopped 2, WorkloadsEnded 2, Cascade 0, "
+        "  Disturbance: BudgetsBroken 0, HighestPriority 0, PodsStopped 2, WorkloadsEnded 2, Cascade 4, "
         "LostWork 0.",
         "  Proved: no plan disturbs less.",
     ]
@@ -147,7 +147,7 @@ def test_the_cost_and_its_bound_as_json() -> None:
         "HighestPriority": 0,
         "PodsStopped": 2,
         "WorkloadsEnded": 2,
-        "Cascade": 0,
+        "Cascade": 4,
         "LostWork": 0,
     }
     assert (document["cost"], document["bound"], document["proved"]) == (cost, cost, True)
