@@ -82,6 +82,7 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
         ranking=tuple(CRITERIA[name] for name in args.ranking),
         disturbance=tuple(map(Disturbance, args.disturbance)),
+        lost_work_cap=args.lost_work_cap,
         resizes=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
     )
 

@@ -13,6 +13,7 @@ from reprieve.config.decoding import (
     NonEmpty,
     NonNegative,
     Positive,
+    Seconds,
     did_you_mean,
     newly_wrong,
     read,
@@ -127,6 +128,7 @@ class ReprieveArgs(Record, frozen=True):
     ranking: tuple[CriterionName, ...] = RANKING
     placements_tried: Positive = 1
     disturbance: tuple[CriterionName, ...] = DISTURBANCE
+    lost_work_cap: Seconds = Seconds(3600)
     planning_effort: NonNegative = 10_000
     stuck_victim_seconds: Positive = 300
     preemption_priority_classes: tuple[NonEmpty, ...] = ()
@@ -169,18 +171,17 @@ _RESERVED = {
     "placementsTried": "expected 1: one placement of a group is tried for each set of victims",
     "preemptionPriorityClasses": "expected nothing: a workload cannot name a class for preemption yet",
 }
+_LEAST_ONLY = dict.fromkeys(("disturbance", "lostWorkCap"), "has no effect unless search is LeastDisturbance")
 
 
 def _reserved(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:
     if args.search is SearchAlgorithm.LEAST_DISTURBANCE and args.budgets is not Budgets.JOINT:
         message = "expected Joint: search: LeastDisturbance counts the evictions of a plan together"
         yield ConfigError(path=f"{path}.budgets", message=message)
-    if args.search is not SearchAlgorithm.LEAST_DISTURBANCE and args.disturbance != DISTURBANCE:
-        message = "has no effect unless search is LeastDisturbance"
-        yield ConfigError(path=f"{path}.disturbance", message=message)
+    reserved = _RESERVED if args.search is SearchAlgorithm.LEAST_DISTURBANCE else _RESERVED | _LEAST_ONLY
     for field in msgspec.structs.fields(args):
-        if field.encode_name in _RESERVED and getattr(args, field.name) != field.default:
-            yield ConfigError(path=f"{path}.{field.encode_name}", message=_RESERVED[field.encode_name])
+        if field.encode_name in reserved and getattr(args, field.name) != field.default:
+            yield ConfigError(path=f"{path}.{field.encode_name}", message=reserved[field.encode_name])
 
 
 # --- lists of criteria ---------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reprieve.model.columns import Mask
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import Survey
@@ -72,3 +72,4 @@ class Takeable:
     accounts: Accounts
     matter: Mask  # [pod] it may matter to the demand beyond the room and the ports that it uses
     rival: Rival | None = None  # None where kube-scheduler would do the same
+    lost_work: Ints | None = None  # [unit] see ``least_disturbance.lost_work``; None: it does not count

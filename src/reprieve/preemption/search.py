@@ -32,6 +32,7 @@ from reprieve.preemption.gangs import starved
 from reprieve.preemption.least_disturbance.cascade import cascades
 from reprieve.preemption.least_disturbance.costs import Disturbance, costs_of
 from reprieve.preemption.least_disturbance.improve import Solution
+from reprieve.preemption.least_disturbance.lost_work import lost_work
 from reprieve.preemption.least_disturbance.model import RoomModel, model_of
 from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
 from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
@@ -52,7 +53,7 @@ def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
         return NoPlan(Why.NEVER_PREEMPTS)
     units = policy.units(question.view)
     verdict = eligible(units, demand, policy.rules, now)
-    plans = _plans_taking(verdict.allowed, units, question)
+    plans = _plans_taking(verdict.allowed, units, question, now)
     if plans:
         return plans
     why = _refusal(question, units, verdict, now)
@@ -70,11 +71,14 @@ def best_first(question: Question, plans: Iterable[Plan]) -> tuple[Plan, ...]:
     return tuple(sorted(plans, key=lambda plan: rank(plan, question.ranking)))
 
 
-def _plans_taking(allowed: Mask, units: Units, question: Question) -> list[Plan]:
+def _plans_taking(allowed: Mask, units: Units, question: Question, now: float) -> list[Plan]:
     """Plans that evict none but these units."""
     if not allowed.any():
         return []
-    return _plans_that_may_win(question, takeable_of(question, units, allowed))
+    takeable, policy = takeable_of(question, units, allowed), question.policy
+    if question.disturbs_least and Disturbance.LOST_WORK in policy.disturbance:
+        takeable = replace(takeable, lost_work=lost_work(units, allowed, now, policy.lost_work_cap))
+    return _plans_that_may_win(question, takeable)
 
 
 def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
@@ -128,7 +132,7 @@ def refusal(question: Question, now: float) -> NoPlan:
 
 def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> NoPlan:
     """What prevents a plan, and whether it is enough to wait."""
-    timeless = _timeless_refusal(question, units, verdict.allowed)
+    timeless = _timeless_refusal(question, units, verdict.allowed, now)
     held = verdict.held(now)
     if verdict.until is None or not held.any():
         return timeless
@@ -150,12 +154,12 @@ def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> 
     return timeless if is_settled else replace(timeless, retry_at=first, held=pods)
 
 
-def _timeless_refusal(question: Question, units: Units, allowed: Mask) -> NoPlan:
+def _timeless_refusal(question: Question, units: Units, allowed: Mask, now: float) -> NoPlan:
     if not allowed.any():
         return NoPlan(Why.NOBODY_ELIGIBLE)
     if question.policy.breaks_no_budget:
         heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False), most=1)
-        forbidden = _plans_taking(allowed, units, heedless)
+        forbidden = _plans_taking(allowed, units, heedless, now)
         if forbidden:
             return NoPlan(Why.BUDGETS, forbidden=best(question, forbidden))
     return NoPlan(Why.NO_HELP)
@@ -283,6 +287,8 @@ class Planning:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
         question, takeable = self.question, self.takeable
         costs = costs_of(takeable.units, takeable.allowed, takeable.accounts, question.policy.disturbance)
+        if takeable.lost_work is not None:
+            costs = replace(costs, lost_work=takeable.lost_work)
         if Disturbance.CASCADE in costs.order:
             costs = replace(costs, cascade=cascades(question, takeable.units, self.local))
         ceiling_cost = costs.of(plan.victims)

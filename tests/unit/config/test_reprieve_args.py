@@ -90,6 +90,7 @@ def test_every_key_is_read() -> None:
     [
         ("placementsTried", 4, "expected 1: one placement of a group is tried for each set of victims"),
         ("disturbance", ["Cascade"], "has no effect unless search is LeastDisturbance"),
+        ("lostWorkCap", "30m", "has no effect unless search is LeastDisturbance"),
         (
             "preemptionPriorityClasses",
             ["x"],
