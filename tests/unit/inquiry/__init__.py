@@ -1,0 +1,1 @@
+"""Questions about a cluster, asked of small ones."""
