@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 # Name: the line that `reprieve --help` shows. The command is the function of that name in the module of that
 # name.
@@ -35,12 +36,19 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS and ctx.resilient_parsing:
+            return None  # a shell completes what is mistyped, and must not see an error
         if cmd_name not in COMMANDS:
             near = get_close_matches(cmd_name, COMMANDS, n=1)
             meant = f" Did you mean '{near[0]}'?" if near else ""
             raise click.UsageError(f"No such command '{cmd_name}'.{meant}", ctx)
         command: click.Command = getattr(import_module(f"reprieve.cli.{cmd_name}"), cmd_name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """click would import every command for its help."""
+        commands = [CompletionItem(n, help=line) for n, line in COMMANDS.items() if n.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def invoke(self, ctx: click.Context) -> Any:
         """click writes the messages of errors itself, and as they are."""

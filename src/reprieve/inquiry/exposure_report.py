@@ -33,7 +33,9 @@ def exposure_lines(
     pods = table(heads, [list(row.values()) for row in cells], numbers) if cells else []
     if not headers:
         return pods[1:]
-    return [*pods, *([BLANK] if pods else []), *_summary(report)]
+    classes = _class_table(report) if report.classes and report.running else []
+    sections = [section for section in (pods, [*_summary(report)], classes) if section]
+    return [line for section in sections for line in (BLANK, *section)][1:]
 
 
 def names(report: ExposureReport) -> list[str]:
@@ -51,15 +53,16 @@ def _cells(pod: ExposedPod, report: ExposureReport, *, namespaces: bool, wide: b
         "PRIORITY": str(pod.priority),
         "PREEMPTABLE FROM": _priority(pod.lowest),
         "BY CLASSES": listed(pod.preemptors, _CLASSES_SHOWN) or _NONE,
-        "LATER": _later(pod, report.at),
+        "PROTECTED": _protected(pod, report.at),
         "BUDGET": ", ".join(map(_budget, pod.budgets)) or _NONE,
         "EVICTED WITH": _company(pod),
     }
     if report.at_priority is not None:
         cells[f"BY {report.at_priority}"] = _since(pod.open_from, report.at)
     if wide:
-        cells["PROTECTED BY"] = ", ".join(_protection(one, report.at) for one in pod.protections) or _NONE
-        cells |= {"CLASS": pod.priority_class or _NONE, "NODE": pod.node, "UID": pod.uid or _NONE}
+        protectors = dict.fromkeys(name for one in pod.protections for name in one.by)
+        cells |= {"PROTECTED BY": ", ".join(protectors) or _NONE, "CLASS": pod.priority_class or _NONE}
+        cells |= {"NODE": pod.node, "UID": pod.uid or _NONE}
     return cells
 
 
@@ -73,9 +76,15 @@ def _priority(lowest: int | None) -> str:
     return "none" if lowest is None else str(lowest)
 
 
-def _later(pod: ExposedPod, now: float) -> str:
-    steps = (f"{_priority(level.priority)} at {clock_time(level.since, now)}" for level in pod.levels[1:])
-    return ", ".join(steps) or _NONE
+def _protected(pod: ExposedPod, now: float) -> str:
+    """Until when a priority below the one that is shown may not preempt it, and which may then."""
+    if pod.held_by_budget:
+        return "by its budget"
+    ends = (
+        f"until {clock_time(level.since, now)}, then {_priority(level.priority)}" for level in pod.levels[1:]
+    )
+    forever = ["while it runs"] if any(one.until == NEVER for one in pod.protections) else []
+    return ", ".join([*ends, *forever]) or _NONE
 
 
 def _budget(charge: BudgetCharge) -> str:
@@ -86,11 +95,6 @@ def _company(pod: ExposedPod) -> str:
     return _NONE if pod.unit == "Pod" else f"{pod.unit} ({counted(pod.unit_pods, 'pod')})"
 
 
-def _protection(one: Protection, now: float) -> str:
-    end = "while it runs" if one.until == NEVER else f"until {clock_time(one.until, now)}"
-    return f"{listed(one.by)} below {one.minimum} {end}"
-
-
 def _summary(report: ExposureReport) -> Iterator[TextLine]:
     if report.demand is not None:
         yield from _demand_lines(report, report.demand)
@@ -98,18 +102,13 @@ def _summary(report: ExposureReport) -> Iterator[TextLine]:
         yield TextLine(_reach_text(report, report.at_priority))
     elif not report.pods:
         yield TextLine("No running pod is shown that preemption could evict.")
-    left_out = [
-        f"{counted(count, kind)} {'is' if count == 1 else 'are'} not listed{reason}."
-        for count, kind, reason in (
-            (report.static, "static pod", ": the scheduler evicts no static pods"),
-            (report.terminating, "terminating pod", ""),
-        )
-        if count
-    ]
-    yield from (TextLine(text, LineStyle.FAINT) for text in left_out)
-    if report.classes and report.running:
-        yield BLANK
-        yield from _class_table(report)
+    for count, kind, reason in (
+        (report.static, "static pod", ": the scheduler evicts no static pods"),
+        (report.terminating, "terminating pod", ""),
+    ):
+        if count:
+            verb = "is" if count == 1 else "are"
+            yield TextLine(f"{counted(count, kind)} {verb} not listed{reason}.", LineStyle.FAINT)
 
 
 def _reach_text(report: ExposureReport, priority: int) -> str:
