@@ -1,1 +1,1 @@
-"""Questions about a cluster, asked of small ones."""
+"""Questions about a cluster: objects in, answers out."""
