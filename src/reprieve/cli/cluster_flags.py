@@ -130,7 +130,12 @@ def _live(flags: ClusterFlags) -> "ClusterObjects":
     try:
         with progress_bar("reading the cluster") as bar:
             return asyncio.run(
-                read_cluster(flags.kubeconfig, flags.context, lambda at: bar.show(at.read, at.expected))
+                read_cluster(
+                    flags.kubeconfig,
+                    flags.context,
+                    lambda at: bar.show(at.read, at.expected),
+                    namespace=flags.namespace,
+                )
             )
     except ClusterReadingError as error:
         raise click.ClickException(f"{error}.") from error

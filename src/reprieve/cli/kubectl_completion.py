@@ -1,7 +1,7 @@
 """How does kubectl complete `kubectl reprieve …`?
 
-kubectl runs `kubectl_complete-reprieve` with the words after `kubectl reprieve`, the last one incomplete. Each
-line of its output is a word and a description; the last line is a directive to the shell.
+kubectl runs `kubectl_complete-reprieve` with the words after `kubectl reprieve`, the last one incomplete. A
+line of its output is a word and a description, the last line is a directive to the shell.
 """
 
 import sys

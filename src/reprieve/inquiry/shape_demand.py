@@ -1,4 +1,4 @@
-"""Which manifest stands for "a pod of this shape at this priority", in a cluster that need not have such a class?
+"""Which manifest stands for "a pod of this shape and priority", in a cluster that need not have such a class?
 
 The pod gets a namespace and a priority class of its own, so that no quota, no default and no missing class
 changes the answer: only room and priority count.
@@ -39,7 +39,9 @@ def parse_shape(text: str) -> PodShape:
         if not (name and sign and quantity):
             raise ShapeSyntaxError(f"expected RESOURCE=QUANTITY, as in cpu=4,memory=8Gi, got {part!r}")
         if (milli(quantity) or 0) <= 0:
-            raise ShapeSyntaxError(f"{name}: expected a quantity above zero, as in 4 or 8Gi, got {quantity!r}")
+            raise ShapeSyntaxError(
+                f"{name}: expected a quantity above zero, as in 4 or 8Gi, got {quantity!r}"
+            )
         if name in found:
             raise ShapeSyntaxError(f"{name} is given twice")
         found[name] = quantity
