@@ -7,9 +7,9 @@ else is private. They are imported on first use, so that `import reprieve` stays
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reprieve.assembly.python_api import Cluster, WhatIfError, whatif
+    from reprieve.assembly.python_api import Cluster, InquiryError, whatif
 
-__all__ = ["Cluster", "WhatIfError", "whatif"]
+__all__ = ["Cluster", "InquiryError", "whatif"]
 
 
 def __getattr__(name: str) -> object:

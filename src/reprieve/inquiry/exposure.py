@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from reprieve.cluster.api.codec import Decoded
 from reprieve.cluster.api.selector_text import SelectorRequirements, all_hold
 from reprieve.inquiry.whatif import WhatIfReport
-from reprieve.model.objects import Pod, PodGroupSpec, PodSpec
+from reprieve.model.objects import KubernetesObject, Node, ObjectMeta, Pod, PodGroupSpec, PodSpec
 from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.snapshot_builder import build
 from reprieve.preemption.exposure import BudgetCharge, Exposure, LeastPreemptor, Protection, exposure
 from reprieve.preemption.policy import Policy
 
@@ -90,6 +92,15 @@ class ExposureReport:
     at_priority: int | None = None
     demand: WhatIfReport | None = None  # what a pod of the shape that was asked about would do
     notes: tuple[str, ...] = ()
+
+
+def running_view(seen: Iterable[Decoded[KubernetesObject]]) -> Snapshot:
+    """A caller that may read no nodes can still ask about pods: then the nodes that they name are assumed."""
+    things = [one.object for one in seen]
+    if not any(isinstance(thing, Node) for thing in things):
+        named = {thing.spec.node_name for thing in things if isinstance(thing, Pod)} - {""}
+        things += [Node(metadata=ObjectMeta(name=name)) for name in sorted(named)]
+    return build(things).snapshot
 
 
 def exposure_report(

@@ -6,9 +6,7 @@ changes the answer: only room and priority count.
 
 from dataclasses import dataclass, replace
 
-import msgspec
-
-from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
+from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.inquiry.whatif import Manifest
 from reprieve.model.json import Json
 from reprieve.model.resources import STANDARD, milli
@@ -68,15 +66,9 @@ def shape_manifest(shape: PodShape) -> Manifest:
     return Manifest(body, where="--shape")
 
 
-def with_class_for_shape(cluster: ClusterObjects, priority: int) -> ClusterObjects:
-    """The cluster with the namespace and the priority class that ``shape_manifest`` names."""
-    added = (
-        _object("v1", "Namespace"),
-        _object(_SCHEDULING, "PriorityClass", value=priority),
-    )
-    return replace(cluster, objects=(*cluster.objects, *added))
-
-
-def _object(api_version: str, kind: str, **fields: int) -> ApiObject:
-    body = {"apiVersion": api_version, "kind": kind, "metadata": {"name": _NAME}, **fields}
-    return ApiObject(kind, api_version, msgspec.json.encode(body))
+def with_class_for_shape(cluster: DecodedCluster, priority: int) -> DecodedCluster:
+    """The cluster with the namespace and the priority class that ``shape_manifest`` names, for its admission."""
+    objects = cluster.by_name.copy()
+    objects.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAME}})
+    objects.put({"apiVersion": _SCHEDULING, "kind": "PriorityClass", "metadata": {"name": _NAME}, "value": priority})
+    return replace(cluster, by_name=objects)

@@ -3,6 +3,7 @@
 import pytest
 
 from reprieve.inquiry.cluster_objects import ClusterObjects
+from reprieve.inquiry.decoded_cluster import decoded
 from reprieve.inquiry.shape_demand import (
     PodShape,
     ShapeSyntaxError,
@@ -40,6 +41,8 @@ def test_taints_of_requested_devices_are_tolerated() -> None:
 
 
 def test_the_cluster_gets_a_class_of_that_priority() -> None:
-    cluster = with_class_for_shape(ClusterObjects((), 0.0), 2_000_000_000)
-    assert [thing.kind for thing in cluster.objects] == ["Namespace", "PriorityClass"]
-    assert b'"value":2000000000' in cluster.objects[1].body
+    before = decoded(ClusterObjects((), 0.0))
+    found = with_class_for_shape(before, 2_000_000_000).by_name.find("PriorityClass", "", "reprieve-exposure")
+    assert found is not None
+    assert found["value"] == 2_000_000_000
+    assert not before.by_name.has_kind("PriorityClass")
