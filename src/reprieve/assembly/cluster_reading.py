@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from reprieve.cluster.kube import client
-from reprieve.cluster.kube.auth import find_access
+from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import ClientLimits, Connection, NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.kubeconfig import AccessError, find_login
@@ -56,11 +56,7 @@ def _ignore(progress: ReadingProgress) -> None:
 
 
 async def read_cluster(
-    kubeconfig: str,
-    context: str,
-    progress: Progress = _ignore,
-    clock: Callable[[], float] = time.time,
-    namespace: str = "",
+    kubeconfig: str, context: str, progress: Progress = _ignore, namespace: str = ""
 ) -> ClusterObjects:
     """Both as of kubectl; empty: the usual files, the current context. A ClusterReadingError if it fails.
 
@@ -71,11 +67,21 @@ async def read_cluster(
         access = find_access(kubeconfig, context, os.environ)
     except AccessError as error:
         raise ClusterReadingError(str(error)) from error
+    return await read_from(access, progress, namespace=namespace)
+
+
+async def read_from(
+    access: Access,
+    progress: Progress = _ignore,
+    clock: Callable[[], float] = time.time,
+    namespace: str = "default",
+) -> ClusterObjects:
     taken_at = clock()
     async with client.connected(access, _LIMITS) as connection:
         lists = await _Reader(connection, progress, namespace).read_all()
     if all(found.refusal for found in lists):
-        raise ClusterReadingError(f"nothing of {access.server} may be read: {lists[0].refusal}")
+        why = lists[0].refusal if lists else "it has none of the kinds that Reprieve reads"
+        raise ClusterReadingError(f"nothing of {access.server} can be read: {why}")
     return consistent(
         ClusterObjects(
             objects=tuple(thing for found in lists for thing in found.objects),
@@ -132,7 +138,7 @@ class _Reader:
         """All kinds at once: where the server is far away, the round trips add up."""
         tasks = [asyncio.ensure_future(self._read_kind(kind)) for kind in READ]
         try:
-            return await asyncio.gather(*tasks)
+            return [found for found in await asyncio.gather(*tasks) if found is not None]
         except (NoAnswerError, RefusedError) as error:
             raise ClusterReadingError(f"the cluster cannot be read: {error}") from error
         finally:
@@ -140,17 +146,19 @@ class _Reader:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _read_kind(self, kind: str) -> _KindList:
+    async def _read_kind(self, kind: str) -> _KindList | None:
+        """None if the server does not have the kind."""
         mapping = await self._discovery.find(kind)
         if mapping is None:
-            return _KindList(kind)
+            return None
         found = await self._listed(mapping)
-        if found.refusal and mapping.namespaced:
+        if found is not None and found.refusal and mapping.namespaced:
             in_one = await self._listed(mapping, self._namespace)
-            return found if in_one.refusal else in_one
+            return in_one if in_one is not None and not in_one.refusal else found
         return found
 
-    async def _listed(self, mapping: RestMapping, namespace: str = "") -> _KindList:
+    async def _listed(self, mapping: RestMapping, namespace: str = "") -> _KindList | None:
+        """None as above."""
         kind = mapping.kind
         try:
             return await self._list(mapping, namespace)
@@ -159,7 +167,7 @@ class _Reader:
                 case HTTPStatus.FORBIDDEN:
                     return _KindList(kind, refusal=str(error))
                 case HTTPStatus.NOT_FOUND:  # its CRD was deleted since discovery
-                    return _KindList(kind)
+                    return None
             raise
         except NoAnswerError as error:
             raise NoAnswerError(f"the list of {mapping.plural} was cut off: {error}") from error
