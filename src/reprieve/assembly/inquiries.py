@@ -13,9 +13,9 @@ from reprieve.cluster.api.values import items, part, text_in
 from reprieve.config.reprieve_args import Preset
 from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.model.json import Json
-from reprieve.model.resizing import is_deferred
-from reprieve.preemption.toleration import toleration_of
 from reprieve.model.objects import PriorityClass
+from reprieve.model.resizing import is_deferred
+from reprieve.preemption.toleration import NO_TOLERATION, toleration_of
 from reprieve.scheduler.settings import Settings
 
 POLICIES = tuple(str(preset) for preset in Preset)
@@ -126,7 +126,7 @@ def _gates_used(cluster: DecodedCluster, manifests: Iterable[Json], *, resizes: 
         if text_in(body, "kind") in _GROUP_KINDS:
             yield from _gates_of_group(body)
     classes = (one.object for one in cluster.seen if isinstance(one.object, PriorityClass))
-    if any(toleration_of(one) is not None for one in classes):
+    if any(toleration_of(one) != NO_TOLERATION for one in classes):
         yield "preemption_toleration"
 
 

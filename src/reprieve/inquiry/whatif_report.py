@@ -42,14 +42,6 @@ def _code(report: WhatIfReport) -> int:
 # --- JSON ----------------------------------------------------------------------------------------
 
 
-def answer_json(answer: WhatIfAnswer) -> Json:
-    """One report, or a list of several."""
-    reports = [report_json(report, answer) for report in answer.reports]
-    if len(reports) == 1:
-        return reports[0]
-    return {"apiVersion": API_VERSION, "kind": "WhatIfReportList", "items": reports}
-
-
 def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
     demand = report.demand
     return {
@@ -143,3 +135,15 @@ def _snapshot_json(snapshot: SnapshotSummary) -> Json:
 def stamp(moment: float) -> str:
     when = datetime.fromtimestamp(writable(moment), UTC)
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def answers_json(answers: Sequence[WhatIfAnswer]) -> Json:
+    """One report; or a list, of several demands or of several policies."""
+    reports = [report_json(report, answer) for answer in answers for report in answer.reports]
+    if len(reports) == 1:
+        return reports[0]
+    return {"apiVersion": API_VERSION, "kind": "WhatIfReportList", "items": reports}
+
+
+def answer_lines(answers, alternatives): return []
+def answer_markdown(answers, alternatives): return ""
