@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reprieve.cli.cluster_flags import ClusterFlags, cluster_flags, cluster_of, namespace_of
+from reprieve.cli.policy_choice import chosen_settings, policy_choice
 from reprieve.cli.terminal import note, say, show
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def exposure(  # noqa: PLR0913, PLR0917  one for each flag
     from reprieve.inquiry.exposure import exposure_report, running_view
 
     read = decoded(cluster_of(cluster))
-    settings = inquiry_settings_of(cluster, read)
+    settings = chosen_settings(policy_choice(cluster.policy, cluster.feature_gates), read)
     priority = _priority(at_priority, read) if at_priority else None
     policy = next(iter(settings.settings.policies.values()), None)
     taken_at = read.source.taken_at
@@ -74,13 +75,13 @@ def _print(
     headers: bool,
 ) -> None:
     from reprieve.inquiry.exposure_report import exposure_json, exposure_lines, names
-    from reprieve.inquiry.whatif_report import answer_json
+    from reprieve.inquiry.whatif_report import answers_json
 
     for sentence in report.notes:
-        note(sentence)
+        note(f"Note: {sentence}")
     match output:
         case "json":
-            demand = answer_json(answer) if answer is not None else None
+            demand = answers_json([answer]) if answer is not None else None
             say(json.dumps(exposure_json(report, demand), indent=2))
         case "name":
             for name in names(report):

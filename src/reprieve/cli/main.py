@@ -18,15 +18,18 @@ from click.shell_completion import CompletionItem
 # Name: the line that `reprieve --help` shows. The command is the function of that name in the module of that
 # name.
 COMMANDS = {
+    "whatif": "Show what would happen if something were submitted. Alias: plan.",
     "demo": "Show what Reprieve does, in a few scenes.",
     "replay": "Replay a journal and compare the decisions.",
     "up": "Start a local cluster for kubectl, with simulated nodes.",
     "scheduler": "Run the scheduler of a real cluster.",
     "check": "Check whether Reprieve can schedule a cluster.",
     "config": "Print the default configuration, or validate a file.",
+    "exposure": "Show which running pods can be preempted, and what protects them.",
     "status": "List the local clusters that are running.",
     "down": "Stop a local cluster.",
 }
+ALIASES = {"plan": "whatif"}
 
 
 class LazyGroup(click.Group):
@@ -36,6 +39,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS and ctx.resilient_parsing:
             return None  # a shell completes what is mistyped, and must not see an error
         if cmd_name not in COMMANDS:
