@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,8 @@ def owner(home: Path) -> Iterator[Kubectl]:
             owner.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}})
             there = Kubectl(kubeconfig, home, team)
             there.apply(pod(f"of-{team}"))
-            until(lambda there=there, team=team: is_running(there, f"of-{team}"))
-        owner("apply", "-f", "-", stdin=BINDING)
+            until(partial(is_running, there, f"of-{team}"))
+        Kubectl(kubeconfig, home, "team-a")("apply", "-f", "-", stdin=BINDING)
         yield owner
 
 

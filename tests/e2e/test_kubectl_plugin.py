@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ku
         for namespace, name in (("default", "ours"), ("team", "theirs")):
             there = Kubectl(copy, home, namespace)
             there.apply(pod(name))
-            until(lambda there=there, name=name: is_running(there, name))
+            until(partial(is_running, there, name))
         yield owner
 
 
@@ -69,9 +70,7 @@ def test_flags_stand_behind_the_name_of_the_plugin(cluster: Kubectl) -> None:
 def test_whatif_of_a_manifest_uses_the_namespace(cluster: Kubectl, tmp_path: Path) -> None:
     manifest = tmp_path / "new.yaml"
     manifest.write_text(yaml.safe_dump(pod("new")))
-    done = kubectl(
-        cluster, "reprieve", "whatif", "--context", "of-team", "-f", str(manifest), "-o", "json"
-    )
+    done = kubectl(cluster, "reprieve", "whatif", "--context", "of-team", "-f", str(manifest), "-o", "json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert (report["outcome"], report["demand"]["namespace"]) == ("Fits", "team")

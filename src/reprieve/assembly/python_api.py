@@ -1,4 +1,4 @@
-"""What do programs import from `reprieve`? A cluster that was read, and the question what a change would do to it.
+"""What do programs import from `reprieve`? A cluster that was read, and what a change would do to it.
 
 The stable interface: `docs/reference/python.md` describes it. It must not know flags or terminals.
 """
@@ -87,9 +87,9 @@ def whatif(  # noqa: PLR0913  keywords
     """What the scheduler would do if these objects were created; nothing is written anywhere.
 
     ``manifests``: objects as dictionaries, or files with any number of them. ``resize``: what running pods
-    would request, as in ``{"team-a/web-0": {"cpu": "4"}}``. ``pending``: pods that exist and wait. ``policy``:
-    Reprieve, Upstream, or a file with a KubeSchedulerConfiguration. ``namespace``: of what names none.
-    ``with_pending``: whether other pods that wait are decided, too.
+    would request, as in ``{"team-a/web-0": {"cpu": "4"}}``. ``pending``: pods that exist and wait.
+    ``policy``: Reprieve, Upstream, or a file with a KubeSchedulerConfiguration. ``namespace``: of what names
+    none. ``with_pending``: whether other pods that wait are decided, too.
 
     Raises InquiryError if the question cannot be answered.
     """

@@ -44,6 +44,7 @@ _SOURCE = (
         "--from",
         "files",
         multiple=True,
+        type=click.Path(),  # so that shells complete it
         metavar="FILE",
         help="Read the cluster from a snapshot or a dump (YAML, JSON, JSON lines, gzip) instead of a server; "
         "`-` for stdin, a directory for all its files; repeatable.",
@@ -56,6 +57,7 @@ _SOURCE = (
     ),
     click.option(
         "--kubeconfig",
+        type=click.Path(),
         default="",
         metavar="FILE",
         help="Default: as for kubectl, or the pod's service account.",

@@ -67,8 +67,10 @@ def shape_manifest(shape: PodShape) -> Manifest:
 
 
 def with_class_for_shape(cluster: DecodedCluster, priority: int) -> DecodedCluster:
-    """The cluster with the namespace and the priority class that ``shape_manifest`` names, for its admission."""
+    """The cluster with the namespace and the priority class that ``shape_manifest`` names."""
     objects = cluster.by_name.copy()
     objects.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAME}})
-    objects.put({"apiVersion": _SCHEDULING, "kind": "PriorityClass", "metadata": {"name": _NAME}, "value": priority})
+    objects.put(
+        {"apiVersion": _SCHEDULING, "kind": "PriorityClass", "metadata": {"name": _NAME}, "value": priority}
+    )
     return replace(cluster, by_name=objects)

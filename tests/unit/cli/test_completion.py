@@ -42,7 +42,7 @@ def test_bash_completes_a_flag() -> None:
 
 
 def test_bash_completes_nothing_after_a_command_that_is_mistyped() -> None:
-    assert completed_by_bash("reprieve", "expsoure", "--at-p") == []
+    assert completed_by_bash("reprieve", "expsoure", "--at-p") == [""]
 
 
 def test_names_of_commands_need_no_import_of_commands() -> None:
