@@ -48,7 +48,7 @@ def test_a_caller_sees_the_namespace_that_it_may_read(owner: Kubectl) -> None:
     done = asked(owner, "--context", "alice", "-n", "team-a", "-o", "json")
     assert done.returncode == 0, done.stderr
     assert [one["name"] for one in json.loads(done.stdout)["pods"]] == ["of-team-a"]
-    assert "only namespace team-a could be read of Pod" in done.stderr
+    assert "only namespace team-a was read of Pod, " in done.stderr
     assert "team-b" not in done.stdout + done.stderr
 
 

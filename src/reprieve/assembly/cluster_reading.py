@@ -23,6 +23,7 @@ from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping, mapping_
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
 from reprieve.inquiry.joined_files import consistent
 from reprieve.inquiry.readable_kinds import SUPPORTING_KINDS
+from reprieve.model.formatting import listed
 
 # As kubectl's: one run of many requests, and then silence.
 _LIMITS = ClientLimits(rate=50.0, burst=300)
@@ -95,14 +96,18 @@ async def read_from(
 def _notes(lists: Sequence["_KindList"]) -> Iterator[str]:
     partial = [found for found in lists if found.namespace]
     if partial:
-        kinds = ", ".join(found.kind for found in partial)
         yield (
-            f"only namespace {partial[0].namespace} could be read of {kinds}: this user may not list them in "
-            "all namespaces. Pods elsewhere are unknown, and nodes may have less room than they seem to have"
+            f"only namespace {partial[0].namespace} was read of {_kinds(partial)}: the server does not list "
+            "them to this user in all namespaces; pods elsewhere are unknown, and nodes may have less room "
+            "than it seems"
         )
-    for found in lists:
-        if found.refusal:
-            yield f"{found.kind} objects cannot be listed and are left out: {found.refusal}"
+    refused = [found for found in lists if found.refusal]
+    if refused:
+        yield f"{_kinds(refused)} objects cannot be listed and are left out: {refused[0].refusal}"
+
+
+def _kinds(lists: Sequence["_KindList"]) -> str:
+    return listed([found.kind for found in lists], 8)
 
 
 def current_namespace(kubeconfig: str, context: str) -> str:

@@ -145,5 +145,9 @@ def answers_json(answers: Sequence[WhatIfAnswer]) -> Json:
     return {"apiVersion": API_VERSION, "kind": "WhatIfReportList", "items": reports}
 
 
-def answer_lines(answers, alternatives): return []
-def answer_markdown(answers, alternatives): return ""
+def answer_lines(answers, alternatives):
+    return []
+
+
+def answer_markdown(answers, alternatives):
+    return ""
