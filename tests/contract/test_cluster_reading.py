@@ -111,10 +111,10 @@ def test_a_long_list_comes_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 class _Refusing(WatchfulFront):
     """Answers some lists with an error."""
 
-    status, reason, path, calls = 403, "Forbidden", "/api/v1/pods", 0
+    status, reason, path, calls = 403, "Forbidden", "/pods", 0
 
     def answer(self, request: ApiRequest) -> Answer:
-        if request.path == self.path and self.refuses(request):
+        if request.path.endswith(self.path) and self.refuses(request):
             return refusal(ApiError(self.status, self.reason, "no pods for you"))
         return super().answer(request)
 
