@@ -134,9 +134,13 @@ def _shape(text: str) -> "PodShape | None":
 
 def _priority(text: str, cluster: "DecodedCluster") -> int:
     from reprieve.model.objects import PriorityClass
+    from reprieve.model.selectors import integer as whole_number
+    from reprieve.preemption.exposure import HIGHEST_PRIORITY
 
-    if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit():
-        return int(text)
+    if (number := whole_number(text)) is not None:
+        if abs(number) > HIGHEST_PRIORITY:
+            raise click.UsageError(f"--at-priority: expected a priority of 32 bits, got {text}")
+        return number
     things = (one.object for one in cluster.seen)
     classes = {thing.metadata.name: thing.value for thing in things if isinstance(thing, PriorityClass)}
     if text in classes:

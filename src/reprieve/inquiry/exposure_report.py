@@ -127,12 +127,11 @@ def _demand_lines(report: ExposureReport, demand: WhatIfReport) -> Iterator[Text
         case WhatIfOutcome.PREEMPTS:
             shown = {pod.uid or (pod.namespace, pod.name) for pod in report.pods}
             taken = [v.pod for v in demand.victims if (v.pod.uid or (v.pod.namespace, v.pod.name)) in shown]
-            others = len(demand.victims) - len(taken)
-            beside = f", and {counted(others, 'other pod')}" if others else ""
             victims = listed(sorted(f"{pod.namespace}/{pod.name}" for pod in taken))
-            named = f": {victims}" if victims else ""
-            count = f"{len(taken)} of {counted(report.running, 'pod')}{beside}"
-            yield TextLine(f"{subject} would preempt {count} to run on {where}{named}.", LineStyle.BAD)
+            others = len(demand.victims) - len(taken)
+            count = f"{len(taken)} of {counted(report.running, 'pod')}{f' ({victims})' if victims else ''}"
+            beside = f", and {counted(others, 'pod')} not shown here" if others else ""
+            yield TextLine(f"{subject} would run on {where} and preempt {count}{beside}.", LineStyle.BAD)
         case WhatIfOutcome.UNSCHEDULABLE:
             why = f": {demand.refusal.text}" if demand.refusal is not None else ""
             yield TextLine(f"{subject} fits nowhere, and preempts no pod{why}.")
