@@ -15,11 +15,12 @@ from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.model.json import Json
 from reprieve.model.objects import PriorityClass
 from reprieve.model.resizing import is_deferred
-from reprieve.preemption.toleration import NO_TOLERATION, toleration_of
+from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.scheduler.settings import Settings
 
 POLICIES = tuple(str(preset) for preset in Preset)
 _HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+_TOLERATION_NOTES = {MINIMUM_PRIORITY, SECONDS}
 _GROUP_KINDS = ("PodGroup", "CompositePodGroup", "Workload")
 _SAMPLED_FROM = 100  # nodes; kube-scheduler looks at all nodes of a smaller cluster
 
@@ -126,7 +127,7 @@ def _gates_used(cluster: DecodedCluster, manifests: Iterable[Json], *, resizes: 
         if text_in(body, "kind") in _GROUP_KINDS:
             yield from _gates_of_group(body)
     classes = (one.object for one in cluster.seen if isinstance(one.object, PriorityClass))
-    if any(toleration_of(one) != NO_TOLERATION for one in classes):
+    if any(_TOLERATION_NOTES & one.metadata.annotations.keys() for one in classes):
         yield "preemption_toleration"
 
 
