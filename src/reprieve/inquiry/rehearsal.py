@@ -22,10 +22,11 @@ from reprieve.scheduler.settings import Settings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rehearsed:
-    """``evicted``: all victims. ``messages``: the last PodScheduled condition of each pod that waits."""
+    """``evicted``: the victims of each decision, by its id. ``messages``: the last PodScheduled condition of
+    each pod that waits."""
 
     decided: tuple[Decided, ...]
-    evicted: Mapping[Target, Pod]
+    evicted: Mapping[str, Mapping[Target, Pod]]
     messages: Mapping[Target, str]
     failures: tuple[str, ...]
 
@@ -49,7 +50,7 @@ class _Stage:
     now: float
     pods: dict[Target, Pod] = field(default_factory=dict)
     decided: list[Decided] = field(default_factory=list)
-    evicted: dict[Target, Pod] = field(default_factory=dict)
+    evicted: dict[str, dict[Target, Pod]] = field(default_factory=dict)
     leaving: list[Target] = field(default_factory=list)
     messages: dict[Target, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
@@ -80,7 +81,8 @@ class _Stage:
                 yield Seen(self._changed(target, _bound(self.pods[target], node)))
             case Evict(target):
                 pod = self.pods[target]
-                self.evicted[target] = pod
+                # Calls are answered before the next decision, so these are evictions of the last one.
+                self.evicted.setdefault(self.decided[-1].decision.id, {})[target] = pod
                 self.leaving.append(target)
                 yield Seen(self._changed(target, _terminating(pod, self.now)))
             case SetCondition(target, type="PodScheduled", message=message):

@@ -147,6 +147,9 @@ class WhatIfReport:
     placements: tuple[tuple[Target, str], ...] = ()
     waiting: tuple[Target, ...] = ()  # pods that find no room
     victims: tuple[Victim, ...] = ()
+    controllers: tuple[
+        tuple[Target, str], ...
+    ] = ()  # of the victims that are created again: ReplicaSet/web-1
     spared: tuple[Spared, ...] = ()
     exceeded: tuple[Exceeded, ...] = ()  # disruption budgets that are broken
     nodes: tuple[NodeVerdict, ...] = ()
@@ -416,6 +419,7 @@ def _report(demand: _Demand, rehearsed: Rehearsed) -> WhatIfReport:
         placements=tuple(places.items()),
         waiting=waiting,
         victims=victims,
+        controllers=tuple(_controllers(decisions, rehearsed)),
         spared=_spared(decisions, victims),
         exceeded=_exceeded(decisions),
         nodes=_nodes(decided, set(places.values())),
@@ -477,16 +481,31 @@ def _places(decisions: Iterable[Decision]) -> dict[Target, str]:
 
 
 def _victims(decided: Iterable[Decided], rehearsed: Rehearsed) -> Iterator[Victim]:
-    """Those that were evicted indeed. A decision lists only so many; the others are victims of its units."""
-    told: set[Target] = set()
+    """A decision lists only so many of them; of the others, no more is known than that they are evicted."""
     for one in decided:
         room = one.decision.preemption
-        if room is None or one.decision.outcome is not Outcome.PREEMPTS:
-            continue
-        for victim in room.victims:
-            if victim.pod not in told:
-                told.add(victim.pod)
-                yield victim
+        listed = {victim.pod: victim for victim in room.victims} if room is not None else {}
+        evicted = rehearsed.evicted.get(one.decision.id, {})
+        yield from (victim for victim in listed.values() if victim.pod in evicted)
+        units = {group_key(evicted[pod]): v.unit for pod, v in listed.items() if pod in evicted}
+        for target, pod in evicted.items():
+            if target not in listed:
+                yield _unlisted(
+                    target, pod, units.get(group_key(pod), f"Pod/{target.namespace}/{target.name}")
+                )
+
+
+def _unlisted(target: Target, pod: Pod, unit: str) -> Victim:
+    because = Because("RoomNeeded", f"{pod.spec.node_name} has too little room")
+    return Victim(target, pod.spec.node_name, pod.spec.priority or 0, unit, (), because)
+
+
+def _controllers(decisions: Iterable[Decision], rehearsed: Rehearsed) -> Iterator[tuple[Target, str]]:
+    for decision in decisions:
+        for target, pod in rehearsed.evicted.get(decision.id, {}).items():
+            for owner in pod.metadata.owner_references:
+                if owner.controller:
+                    yield target, f"{owner.kind}/{owner.name}"
 
 
 def _outcome(demand: _Demand, places: dict[Target, str], victims: Sequence[Victim]) -> WhatIfOutcome:
