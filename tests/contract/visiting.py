@@ -10,11 +10,10 @@ from pathlib import Path
 
 import aiohttp
 
-from reprieve.assembly.endpoints import USUALLY, Judges, Judging, ServingEndpoint, served
+from reprieve.assembly.endpoints import USUALLY, Judges, Judging, Observers, ServingEndpoint, served
 from reprieve.cluster.certificates import Certificate
 from reprieve.config import default_configuration
 from reprieve.runtime.readiness import Readiness
-from reprieve.runtime.telemetry import Telemetry
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import MiniOperator, living_cluster
 
@@ -74,7 +73,7 @@ def pages(
     operator: MiniOperator, endpoint: ServingEndpoint, readiness: Readiness, judging: Judging = USUALLY
 ) -> AbstractAsyncContextManager[int]:
     judges = Judges(operator.access, operator.access, judging)
-    return served(endpoint, default_configuration(), judges, Telemetry(), readiness)
+    return served(endpoint, default_configuration(), judges, Observers(readiness=readiness))
 
 
 @asynccontextmanager
