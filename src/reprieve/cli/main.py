@@ -18,6 +18,7 @@ import click
 # name.
 COMMANDS = {
     "demo": "Show what Reprieve does, in a few scenes.",
+    "decisions": "List recent decisions that preempted pods, or left pods waiting.",
     "replay": "Replay a journal and compare the decisions.",
     "up": "Start a local cluster for kubectl, with simulated nodes.",
     "scheduler": "Run the scheduler of a real cluster.",

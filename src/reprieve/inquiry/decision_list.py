@@ -22,6 +22,7 @@ from reprieve.scheduler.plan_records import EndReason
 
 LIST_KIND = "DecisionList"
 _HEADER = ("TIME", "ID", "PREEMPTOR", "OUTCOME", "VICTIMS", "NODE")
+_WIDE = ("PRIORITY", "SPARED", "BEYOND BUDGETS", "BECAUSE")
 _OUTCOMES = {
     Outcome.PLACED: "placed",
     Outcome.PREEMPTS: "preempts",
@@ -166,12 +167,22 @@ def nodes_of(decision: Decision) -> list[str]:
 # --- for people ----------------------------------------------------------------------------------
 
 
-def decision_table(decisions: Sequence[KeptDecision], *, header: bool = True) -> list[TextLine]:
-    lines = table(_HEADER, [decision_row(kept) for kept in decisions])
+def decision_table(
+    decisions: Sequence[KeptDecision], *, header: bool = True, wide: bool = False
+) -> list[TextLine]:
+    rows = [[*_row(kept), *(_more(kept) if wide else ())] for kept in decisions]
+    lines = table([*_HEADER, *(_WIDE if wide else ())], rows)
     return lines if header else lines[1:]
 
 
-def decision_row(kept: KeptDecision) -> list[str]:
+def _more(kept: KeptDecision) -> list[str]:
+    decision, room = kept.decision, kept.decision.preemption or Preemption()
+    why = decision.eviction.because.text if decision.eviction is not None else "-"
+    decided_by = room.decided_by.text if room.decided_by is not None else why
+    return [str(decision.priority), str(room.units_spared), str(room.broken), decided_by]
+
+
+def _row(kept: KeptDecision) -> list[str]:
     decision = kept.decision
     return [
         _second(decision.at),

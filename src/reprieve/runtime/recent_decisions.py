@@ -5,14 +5,16 @@ make a demand wait the latest for each demand: a pod that is retried every minut
 Decisions that only place a pod are not kept.
 """
 
+import sys
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Event
+from reprieve.runtime.lines import Asked, Recorded
 from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.plan_records import (
     EndReason,
@@ -57,6 +59,7 @@ class KeepBounds:
 
 
 DEFAULT_BOUNDS = KeepBounds()
+_EVERYTHING = KeepBounds(sys.maxsize, sys.maxsize)
 
 
 @dataclass(slots=True)
@@ -137,6 +140,20 @@ class RecentDecisions:
     def _next_revision(self) -> int:
         self.revision += 1
         return self.revision
+
+
+def decisions_in(results: Iterable[Asked | Recorded]) -> RecentDecisions:
+    """The decisions of a journal, all that is on disk, as if they had been observed."""
+    kept = RecentDecisions(_EVERYTHING)
+    for result in results:
+        match result:
+            case Asked(decision=body) if body is not None:
+                kept.keep(_decode(body))
+            case Recorded(records=records):
+                kept.recorded(records)
+            case Asked():
+                pass
+    return kept
 
 
 def _course(
