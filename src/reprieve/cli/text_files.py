@@ -11,13 +11,18 @@ import click
 STDIN = "-"
 
 
-def text_of(filename: str) -> str:
+def bytes_of(filename: str) -> bytes:
     try:
         if filename == STDIN:
-            return sys.stdin.buffer.read().decode() if sys.stdin is not None else ""
-        return Path(filename).read_text(encoding="utf-8")
+            return sys.stdin.buffer.read() if sys.stdin is not None else b""
+        return Path(filename).read_bytes()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise click.ClickException(f"cannot read {filename}: {reason}") from error
+
+
+def text_of(filename: str) -> str:
+    try:
+        return bytes_of(filename).decode()
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{filename}: expected text in UTF-8") from error
