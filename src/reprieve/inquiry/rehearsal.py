@@ -1,0 +1,107 @@
+"""What does the scheduler decide in a cluster in memory, in which every effect succeeds?
+
+The scheduler of production observes and decides; here its effects are answered as a cluster would, all at one
+moment. Victims terminate, and are gone once every demand was decided: grace periods are longer than decisions
+take. Nothing is read or written, and this module must not know what is asked.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import msgspec
+
+from reprieve.cluster.api.codec import Decoded
+from reprieve.model.effects import Bind, Effect, Evict, SetCondition, Target
+from reprieve.model.events import Done, Event, Gone, Seen, Synced
+from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rehearsed:
+    """``evicted``: all victims. ``messages``: the last PodScheduled condition of each pod that waits."""
+
+    decided: tuple[Decided, ...]
+    evicted: Mapping[Target, Pod]
+    messages: Mapping[Target, str]
+    failures: tuple[str, ...]
+
+
+def rehearse(settings: Settings, seen: Iterable[Decoded[KubernetesObject]], now: float) -> Rehearsed:
+    things = list(seen)
+    stage = _Stage(Scheduler(settings), now)
+    stage.pods = {_target(one.object): one.object for one in things if isinstance(one.object, Pod)}
+    stage.play([*(Seen(one.object, one.unserved) for one in things), Synced()])
+    stage.decide()
+    while stage.leaving:
+        gone, stage.leaving = stage.leaving, []
+        stage.play([Gone(target) for target in gone])
+        stage.decide()
+    return Rehearsed(tuple(stage.decided), stage.evicted, stage.messages, tuple(stage.failures))
+
+
+@dataclass(slots=True)
+class _Stage:
+    scheduler: Scheduler
+    now: float
+    pods: dict[Target, Pod] = field(default_factory=dict)
+    decided: list[Decided] = field(default_factory=list)
+    evicted: dict[Target, Pod] = field(default_factory=dict)
+    leaving: list[Target] = field(default_factory=list)
+    messages: dict[Target, str] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+    def decide(self) -> None:
+        while (decided := self.scheduler.decide(self.now)) is not None:
+            self.decided.append(decided)
+            self._note_failures()
+            self.perform(decided.effects)
+
+    def play(self, events: list[Event]) -> None:
+        effects = self.scheduler.observe(events, self.now)
+        self._note_failures()
+        self.perform(effects)
+
+    def perform(self, effects: Iterable[Effect]) -> None:
+        while events := [event for effect in effects for event in self._answers(effect)]:
+            effects = self.scheduler.observe(events, self.now)
+            self._note_failures()
+
+    def _note_failures(self) -> None:
+        self.failures += [f"{failure.target}: {failure.error}" for failure in self.scheduler.failures()]
+
+    def _answers(self, effect: Effect) -> Iterator[Event]:
+        yield Done(effect)
+        match effect:
+            case Bind(target, node):
+                yield Seen(self._changed(target, _bound(self.pods[target], node)))
+            case Evict(target):
+                pod = self.pods[target]
+                self.evicted[target] = pod
+                self.leaving.append(target)
+                yield Seen(self._changed(target, _terminating(pod, self.now)))
+            case SetCondition(target, type="PodScheduled", message=message):
+                self.messages[target] = message
+            case _:
+                pass
+
+    def _changed(self, target: Target, pod: Pod) -> Pod:
+        self.pods[target] = pod
+        return pod
+
+
+def _target(pod: Pod) -> Target:
+    return Target("Pod", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+
+
+def _bound(pod: Pod, node: str) -> Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
+
+
+def _terminating(pod: Pod, now: float) -> Pod:
+    moment = datetime.fromtimestamp(now, UTC)
+    meta = msgspec.structs.replace(pod.metadata, resource_version="", deletion_timestamp=moment)
+    return msgspec.structs.replace(pod, metadata=meta)
