@@ -26,7 +26,7 @@ class DecisionFlags:
     journal: Path | None = None
 
 
-source_flags = together(
+scheduler_flags = together(
     click.option(
         "--journal",
         metavar="DIR",

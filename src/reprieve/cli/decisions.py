@@ -4,7 +4,6 @@ Where decisions come from, and how they are shown, is not known here.
 """
 
 import json
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +11,13 @@ from pathlib import Path
 import click
 
 from reprieve.assembly.decision_sources import DecisionServer, DecisionSourceError
+from reprieve.cli.cluster_flags import ClusterFlags, expanded, objects_in, source_flags
 from reprieve.cli.decision_flags import (
     DecisionFlags,
     cannot_read,
     decisions_of,
     note_unreadable,
-    source_flags,
+    scheduler_flags,
 )
 from reprieve.cli.go_flags import Duration
 from reprieve.cli.terminal import note, say, show
@@ -28,7 +28,6 @@ from reprieve.inquiry.decision_list import (
     list_document,
     read_decisions,
 )
-from reprieve.inquiry.object_files import parse_objects
 from reprieve.runtime.recent_decisions import KeptDecision
 
 _EVERY = 1.0  # seconds between two looks with --watch
@@ -46,14 +45,8 @@ _EVERY = 1.0  # seconds between two looks with --watch
 )
 @click.option("--preemptor", default="", metavar="NAME", help="Only decisions for this pod or PodGroup.")
 @click.option("--node", default="", metavar="NAME", help="Only decisions that make room on this node.")
-@click.option(
-    "--from", "file", metavar="FILE", help="Read a file of `reprieve snapshot save`; `-` for stdin."
-)
+@scheduler_flags
 @source_flags
-@click.option("--kubeconfig", default="", metavar="FILE", help="Default: as for kubectl.")
-@click.option(
-    "--context", default="", metavar="NAME", help="A context of the kubeconfig. Default: the current one."
-)
 @click.option(
     "-o",
     "--output",
@@ -63,18 +56,16 @@ _EVERY = 1.0  # seconds between two looks with --watch
 )
 @click.option("--no-headers", is_flag=True, help="Print no header line.")
 def decisions(  # noqa: PLR0913, PLR0917  one for each flag
+    cluster: ClusterFlags,
     follows: bool,
     since: float | None,
     victim: str,
     preemptor: str,
     node: str,
-    file: str | None,
     journal: Path | None,
     server: str,
     authority: str,
     insecure: bool,
-    kubeconfig: str,
-    context: str,
     output: str,
     no_headers: bool,
 ) -> None:
@@ -85,16 +76,18 @@ def decisions(  # noqa: PLR0913, PLR0917  one for each flag
     A running scheduler remembers its last 1,000 decisions that preempt, and for 1,000 pods and groups that
     wait the latest. Its journal has all that is still on disk.
     """
-    if sum(map(bool, (file, journal, server))) > 1:
+    if sum(map(bool, (cluster.files, journal, server))) > 1:
         raise click.UsageError("--from, --journal and --server exclude each other")
-    if follows and file:
+    if follows and cluster.files:
         raise click.UsageError("--watch needs a scheduler or a journal, and not a file")
-    source = DecisionFlags(DecisionServer(kubeconfig, context, server, authority, insecure), journal)
+    source = DecisionFlags(
+        DecisionServer(cluster.kubeconfig, cluster.context, server, authority, insecure), journal
+    )
     wanted = DecisionFilter(time.time() - since if since is not None else None, victim, preemptor, node)
     printer = _Printer(output, headers=not no_headers)
     try:
-        if file:
-            printer.print(_matching(_in_file(file), wanted), last=True)
+        if cluster.files:
+            printer.print(_matching(_in_files(cluster.files), wanted), last=True)
             return
         page = decisions_of(source)
         printer.print(_matching(page.decisions, wanted), last=not follows)
@@ -108,20 +101,10 @@ def decisions(  # noqa: PLR0913, PLR0917  one for each flag
         pass  # the way to end --watch
 
 
-def _in_file(file: str) -> Sequence[KeptDecision]:
-    found = parse_objects(_bytes_of(file), file)
-    if found.problems:
-        raise click.ClickException(found.problems[0])
-    read = read_decisions(found.decisions)
+def _in_files(files: tuple[str, ...]) -> Sequence[KeptDecision]:
+    read = read_decisions(document for file in expanded(files) for document in objects_in(file).decisions)
     note_unreadable(read.unreadable)
     return read.decisions
-
-
-def _bytes_of(file: str) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise click.ClickException(f"cannot read {file}: {(error.strerror or str(error)).lower()}") from error
 
 
 def _matching(found: Sequence[KeptDecision], wanted: DecisionFilter) -> list[KeptDecision]:
