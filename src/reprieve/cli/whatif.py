@@ -125,8 +125,8 @@ _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
 )
 @cluster_flags
 @click.pass_context
-def whatif(ctx: click.Context, cluster: ClusterFlags, **flags: Any) -> None:
-    """Show what would happen if these manifests were created: where pods go, which pods are preempted, and why.
+def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
+    """Show what would happen if manifests were created: where pods go, which pods are preempted, and why.
 
     The cluster is only read. Ask about manifests (-f), resizes (--resize), pods that wait (pod/NAME), or the
     pods of a node to be drained (--drain).
@@ -137,7 +137,8 @@ def whatif(ctx: click.Context, cluster: ClusterFlags, **flags: Any) -> None:
     if not (flags["objects"] or flags["filenames"] or flags["resizes"] or flags["drained"]):
         raise click.UsageError("nothing to ask about: expected -f FILE, --resize, --drain or pod/NAME")
     from reprieve.inquiry.decoded_cluster import decoded
-    from reprieve.inquiry.whatif_report import answer_lines, answer_markdown, answers_json, exit_code
+    from reprieve.inquiry.whatif_report import answers_json, exit_code
+    from reprieve.inquiry.whatif_text import answer_lines, answer_markdown
 
     manifests = tuple(_manifests(flags["filenames"]))
     known = decoded(cluster_of(cluster))

@@ -32,7 +32,6 @@ from reprieve.model.effects import Target
 from reprieve.model.formatting import counted
 from reprieve.model.groups import group_key
 from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup
-from reprieve.placement.place import Unplaceable
 from reprieve.scheduler.decision import (
     Because,
     Decided,
@@ -190,8 +189,10 @@ def whatif(question: WhatIfQuestion, now: float) -> WhatIfAnswer:
     settings = _settings_for(question.settings, asking.scheduler_names(seen), resizes=bool(asking.resized))
     rehearsed = rehearse(settings, seen, now)
     failures = tuple(f"The scheduler failed on {failure}." for failure in rehearsed.failures)
-    reports = tuple(_report(demand, rehearsed) for demand in asking.demands.values())
-    return WhatIfAnswer(reports, _summary(cluster), question.policy, (*notes, *failures))
+    reports = [_report(demand, rehearsed) for demand in asking.demands.values()]
+    turns = {one.decision.id: turn for turn, one in enumerate(rehearsed.decided)}
+    reports.sort(key=lambda report: min((turns[d.id] for d in report.decisions), default=len(turns)))
+    return WhatIfAnswer(tuple(reports), _summary(cluster), question.policy, (*notes, *failures))
 
 
 def _summary(cluster: DecodedCluster) -> SnapshotSummary:
@@ -535,7 +536,7 @@ def _nodes(decided: Iterable[Decided], chosen: set[str]) -> tuple[NodeVerdict, .
         for loser in room.losers if room is not None and one.decision.outcome is Outcome.PREEMPTS else ():
             found.setdefault(loser.domain, _lost(loser))
     for one in decided:
-        for verdict in _excluded(one.found) if one.found is not None else ():
+        for verdict in _excluded(one):
             found.setdefault(verdict.name, verdict)
     return tuple(verdict for name, verdict in found.items() if name not in chosen)[:MOST_NODES]
 
@@ -544,9 +545,13 @@ def _lost(loser: Loser) -> NodeVerdict:
     return NodeVerdict(loser.domain, None, loser.lost_by, loser.pods, loser.highest, loser.broken)
 
 
-def _excluded(found: Unplaceable) -> Iterator[NodeVerdict]:
-    names = found.view.nodes.names
+def _excluded(decided: Decided) -> Iterator[NodeVerdict]:
+    """A node where evictions might help has a plan that was not worth making, or lost to the best ones."""
+    if (found := decided.found) is None:
+        return
+    names, curable = found.view.nodes.names, found.survey.curable()
+    preempts = decided.decision.outcome is Outcome.PREEMPTS
     for row in np.flatnonzero(~found.survey.feasible)[:MOST_NODES].tolist():
-        reasons = found.survey.reasons_of(row)
-        if reasons:
-            yield NodeVerdict(names[row], Because(reasons[0].code, f"it {reasons[0].text}"))
+        rest = ", and no plan there is better" if preempts and curable[row] else ""
+        for reason in found.survey.reasons_of(row)[:1]:
+            yield NodeVerdict(names[row], Because(reason.code, f"it {reason.text}{rest}"))

@@ -1,9 +1,9 @@
-"""How is the answer of a what-if shown: as JSON, as text, as Markdown, and as an exit code?
+"""What does a what-if answer to programs: JSON, and an exit code?
 
-The JSON is versioned and stable. This module decides nothing and must not know terminals.
+The JSON is versioned and stable. What people read is made in ``whatif_text``.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from reprieve.inquiry.whatif import (
@@ -40,6 +40,14 @@ def _code(report: WhatIfReport) -> int:
 
 
 # --- JSON ----------------------------------------------------------------------------------------
+
+
+def answers_json(answers: Sequence[WhatIfAnswer]) -> Json:
+    """One report; or a list, of several demands or of several policies."""
+    reports = [report_json(report, answer) for answer in answers for report in answer.reports]
+    if len(reports) == 1:
+        return reports[0]
+    return {"apiVersion": API_VERSION, "kind": "WhatIfReportList", "items": reports}
 
 
 def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
@@ -135,15 +143,3 @@ def _snapshot_json(snapshot: SnapshotSummary) -> Json:
 def stamp(moment: float) -> str:
     when = datetime.fromtimestamp(writable(moment), UTC)
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def answers_json(answers: Sequence[WhatIfAnswer]) -> Json:
-    """One report; or a list, of several demands or of several policies."""
-    reports = [report_json(report, answer) for answer in answers for report in answer.reports]
-    if len(reports) == 1:
-        return reports[0]
-    return {"apiVersion": API_VERSION, "kind": "WhatIfReportList", "items": reports}
-
-
-def answer_lines(answers, alternatives): return []
-def answer_markdown(answers, alternatives): return ""
