@@ -111,10 +111,10 @@ def test_a_long_list_comes_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 class _Refusing(WatchfulFront):
     """Answers some lists with an error."""
 
-    status, reason, path, calls = 403, "Forbidden", "/api/v1/pods", 0
+    status, reason, path, calls = 403, "Forbidden", "/pods", 0
 
     def answer(self, request: ApiRequest) -> Answer:
-        if request.path == self.path and self.refuses(request):
+        if request.path.endswith(self.path) and self.refuses(request):
             return refusal(ApiError(self.status, self.reason, "no pods for you"))
         return super().answer(request)
 
@@ -216,3 +216,21 @@ def test_the_namespace_is_that_of_the_context(tmp_path: Path) -> None:
     assert current_namespace(kubeconfig(tmp_path, "http://h"), "x") == "default"
     with pytest.raises(ClusterReadingError, match="other"):
         current_namespace(kubeconfig(tmp_path, "http://h"), "other")
+
+
+class _OfOneNamespace(WatchfulFront):
+    """Its client may list pods in the namespace default alone."""
+
+    def answer(self, request: ApiRequest) -> Answer:
+        if request.path == "/api/v1/pods":
+            return refusal(ApiError(403, "Forbidden", "not all pods"))
+        return super().answer(request)
+
+
+def test_a_kind_that_may_be_listed_in_one_namespace_only() -> None:
+    found = read(_OfOneNamespace)
+    assert names(found, "Pod") == ALL
+    (note,) = found.notes
+    assert note.startswith(
+        "only namespace default was read of Pod: the server does not list them to this user"
+    )

@@ -1,12 +1,14 @@
 """How is a cluster read once from its API server, with nothing but list requests?
 
-A kind that may not be listed is a note, and the rest is read. It must not know the questions.
+A kind that may not be listed in all namespaces is listed in one, and a kind that may not be listed at all is
+left out; both are notes, and the rest is read. What a caller may not list, no answer can name. It must not
+know the questions.
 """
 
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -21,6 +23,7 @@ from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping, mapping_
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
 from reprieve.inquiry.joined_files import consistent
 from reprieve.inquiry.readable_kinds import SUPPORTING_KINDS
+from reprieve.model.formatting import listed
 
 # As kubectl's: one run of many requests, and then silence.
 _LIMITS = ClientLimits(rate=50.0, burst=300)
@@ -53,21 +56,30 @@ def _ignore(progress: ReadingProgress) -> None:
     pass
 
 
-async def read_cluster(kubeconfig: str, context: str, progress: Progress = _ignore) -> ClusterObjects:
-    """Both as of kubectl; empty: the usual files, the current context. A ClusterReadingError if it fails."""
+async def read_cluster(
+    kubeconfig: str, context: str, progress: Progress = _ignore, namespace: str = ""
+) -> ClusterObjects:
+    """Both as of kubectl; empty: the usual files, the current context. A ClusterReadingError if it fails.
+
+    ``namespace``: where kinds are listed that may not be listed everywhere; empty: that of the context.
+    """
+    namespace = namespace or current_namespace(kubeconfig, context)
     try:
         access = find_access(kubeconfig, context, os.environ)
     except AccessError as error:
         raise ClusterReadingError(str(error)) from error
-    return await read_from(access, progress)
+    return await read_from(access, progress, namespace=namespace)
 
 
 async def read_from(
-    access: Access, progress: Progress = _ignore, clock: Callable[[], float] = time.time
+    access: Access,
+    progress: Progress = _ignore,
+    clock: Callable[[], float] = time.time,
+    namespace: str = "default",
 ) -> ClusterObjects:
     taken_at = clock()
     async with client.connected(access, _LIMITS) as connection:
-        lists = await _Reader(connection, progress).read_all()
+        lists = await _Reader(connection, progress, namespace).read_all()
     if all(found.refusal for found in lists):
         why = lists[0].refusal if lists else "it has none of the kinds that Reprieve reads"
         raise ClusterReadingError(f"nothing of {access.server} can be read: {why}")
@@ -76,13 +88,26 @@ async def read_from(
             objects=tuple(thing for found in lists for thing in found.objects),
             taken_at=taken_at,
             resource_version=next((f.resource_version for f in lists if f.kind == "Pod"), ""),
-            notes=tuple(
-                f"{found.kind} objects cannot be listed and are left out: {found.refusal}"
-                for found in lists
-                if found.refusal
-            ),
+            notes=tuple(_notes(lists)),
         )
     )
+
+
+def _notes(lists: Sequence["_KindList"]) -> Iterator[str]:
+    partial = [found for found in lists if found.namespace]
+    if partial:
+        yield (
+            f"only namespace {partial[0].namespace} was read of {_kinds(partial)}: the server does not list "
+            "them to this user in all namespaces; pods elsewhere are unknown, and nodes may have less room "
+            "than it seems"
+        )
+    refused = [found for found in lists if found.refusal]
+    if refused:
+        yield f"{_kinds(refused)} objects cannot be listed and are left out: {refused[0].refusal}"
+
+
+def _kinds(lists: Sequence["_KindList"]) -> str:
+    return listed([found.kind for found in lists], 8)
 
 
 def current_namespace(kubeconfig: str, context: str) -> str:
@@ -95,17 +120,20 @@ def current_namespace(kubeconfig: str, context: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _KindList:
-    """``refusal``: why the server does not list the kind to us; empty if it does."""
+    """``refusal``: why the server does not list the kind to us; empty if it does, at least in ``namespace``,
+    which is empty for all of them."""
 
     kind: str
     objects: tuple[ApiObject, ...] = ()
     resource_version: str = ""
     refusal: str = ""
+    namespace: str = ""
 
 
 class _Reader:
-    def __init__(self, connection: Connection, progress: Progress) -> None:
+    def __init__(self, connection: Connection, progress: Progress, namespace: str) -> None:
         self._connection = connection
+        self._namespace = namespace
         self._discovery = Discovery(connection, READ)
         self._progress = progress
         self._read: dict[str, int] = {}
@@ -128,8 +156,17 @@ class _Reader:
         mapping = await self._discovery.find(kind)
         if mapping is None:
             return None
+        found = await self._listed(mapping)
+        if found is not None and found.refusal and mapping.namespaced:
+            in_one = await self._listed(mapping, self._namespace)
+            return in_one if in_one is not None and not in_one.refusal else found
+        return found
+
+    async def _listed(self, mapping: RestMapping, namespace: str = "") -> _KindList | None:
+        """None as above."""
+        kind = mapping.kind
         try:
-            return await self._list(mapping)
+            return await self._list(mapping, namespace)
         except RefusedError as error:
             match error.response.status:
                 case HTTPStatus.FORBIDDEN:
@@ -140,13 +177,13 @@ class _Reader:
         except NoAnswerError as error:
             raise NoAnswerError(f"the list of {mapping.plural} was cut off: {error}") from error
 
-    async def _list(self, mapping: RestMapping) -> _KindList:
+    async def _list(self, mapping: RestMapping, namespace: str) -> _KindList:
         """In pages. If the continue token expires on the way, once more without a limit: on a busy server
         every paged attempt could expire."""
         objects: list[ApiObject] = []
         token, limit = "", PAGE_SIZE
         while True:
-            response = await self._sent(list_request(mapping, token, limit))
+            response = await self._sent(list_request(mapping, token, limit, namespace))
             if response.status == HTTPStatus.GONE and token:
                 objects.clear()
                 token, limit = "", 0
@@ -156,7 +193,8 @@ class _Reader:
             self._told(mapping.kind, len(objects), page)
             token = page.metadata.continue_
             if not token:
-                return _KindList(mapping.kind, tuple(objects), page.metadata.resource_version)
+                version = page.metadata.resource_version
+                return _KindList(mapping.kind, tuple(objects), version, namespace=namespace)
 
     async def _sent(self, request: KubeRequest) -> KubeResponse:
         """Retry-After holds the connection back before the next attempt."""

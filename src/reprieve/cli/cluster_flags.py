@@ -44,6 +44,7 @@ _SOURCE = (
         "--from",
         "files",
         multiple=True,
+        type=click.Path(),  # so that shells complete it
         metavar="FILE",
         help="Read the cluster from a snapshot or a dump (YAML, JSON, JSON lines, gzip) instead of a server; "
         "`-` for stdin, a directory for all its files; repeatable.",
@@ -56,6 +57,7 @@ _SOURCE = (
     ),
     click.option(
         "--kubeconfig",
+        type=click.Path(),
         default="",
         metavar="FILE",
         help="Default: as for kubectl, or the pod's service account.",
@@ -130,7 +132,12 @@ def _live(flags: ClusterFlags) -> "ClusterObjects":
     try:
         with progress_bar("reading the cluster") as bar:
             return asyncio.run(
-                read_cluster(flags.kubeconfig, flags.context, lambda at: bar.show(at.read, at.expected))
+                read_cluster(
+                    flags.kubeconfig,
+                    flags.context,
+                    lambda at: bar.show(at.read, at.expected),
+                    namespace=flags.namespace,
+                )
             )
     except ClusterReadingError as error:
         raise click.ClickException(f"{error}.") from error

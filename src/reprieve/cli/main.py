@@ -13,18 +13,21 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 # Name: the line that `reprieve --help` shows. The command is the function of that name in the module of that
 # name.
 COMMANDS = {
     "whatif": "Show what would happen if something were submitted. Alias: plan.",
     "demo": "Show what Reprieve does, in a few scenes.",
+    "why": "Explain why a pod was preempted, or why it still waits.",
     "decisions": "List recent decisions that preempted pods, or left pods waiting.",
     "replay": "Replay a journal and compare the decisions.",
     "up": "Start a local cluster for kubectl, with simulated nodes.",
     "scheduler": "Run the scheduler of a real cluster.",
     "check": "Check whether Reprieve can schedule a cluster.",
     "config": "Print the default configuration, or validate a file.",
+    "exposure": "Show which running pods can be preempted, and what protects them.",
     "status": "List the local clusters that are running.",
     "down": "Stop a local cluster.",
 }
@@ -39,12 +42,19 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         cmd_name = ALIASES.get(cmd_name, cmd_name)
+        if cmd_name not in COMMANDS and ctx.resilient_parsing:
+            return None  # a shell completes what is mistyped, and must not see an error
         if cmd_name not in COMMANDS:
             near = get_close_matches(cmd_name, COMMANDS, n=1)
             meant = f" Did you mean '{near[0]}'?" if near else ""
             raise click.UsageError(f"No such command '{cmd_name}'.{meant}", ctx)
         command: click.Command = getattr(import_module(f"reprieve.cli.{cmd_name}"), cmd_name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """click would import every command for its help."""
+        commands = [CompletionItem(n, help=line) for n, line in COMMANDS.items() if n.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def invoke(self, ctx: click.Context) -> Any:
         """click writes the messages of errors itself, and as they are."""

@@ -50,6 +50,7 @@ _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
     "--filename",
     "filenames",
     multiple=True,
+    type=click.Path(),  # so that shells complete it
     metavar="FILE",
     help="Manifests to ask about; `-` for stdin, a directory for all its files; repeatable.",
 )

@@ -52,7 +52,9 @@ def why(  # noqa: PLR0913, PLR0917  one for each flag
 
     if sum(map(bool, (journal, server))) > 1:
         raise click.UsageError("--journal and --server exclude each other")
-    source = DecisionFlags(DecisionServer(cluster.kubeconfig, cluster.context, server, authority, insecure), journal)
+    source = DecisionFlags(
+        DecisionServer(cluster.kubeconfig, cluster.context, server, authority, insecure), journal
+    )
     try:
         found = _answer(asked, cluster, source)
     except UnknownObjectError as error:
@@ -61,8 +63,8 @@ def why(  # noqa: PLR0913, PLR0917  one for each flag
 
 
 def _answer(asked: str, cluster: ClusterFlags, source: DecisionFlags) -> "WhyReport":
-    from reprieve.assembly.inquiries import inquiry_settings
-    from reprieve.cli.whatif import object_name, policy_choice
+    from reprieve.cli.object_names import object_name
+    from reprieve.cli.policy_choice import chosen_settings, policy_choice
     from reprieve.inquiry.decoded_cluster import decoded
     from reprieve.inquiry.why import Evidence
     from reprieve.inquiry.why_answers import why_decision, why_object
@@ -77,7 +79,7 @@ def _answer(asked: str, cluster: ClusterFlags, source: DecisionFlags) -> "WhyRep
     for sentence in known.notes:
         note(f"Note: {sentence}")
     evidence = Evidence(known, _decisions(source, cluster, read, needed=False), read.taken_at or time.time())
-    chosen = inquiry_settings(policy_choice(cluster), known)
+    chosen = chosen_settings(policy_choice(cluster.policy, cluster.feature_gates), known)
     return why_object(name, evidence, Asking(chosen.settings, chosen.policy))
 
 

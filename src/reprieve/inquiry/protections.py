@@ -60,7 +60,9 @@ def _by_priority(priority: int, classes: Sequence[PriorityClass]) -> Remedy:
 
 
 def _by_toleration(priority: int, victim: Victim, classes: Sequence[PriorityClass]) -> Remedy:
-    text = f"A class that tolerates preemption by priority {priority} for some time after the pod was scheduled."
+    text = (
+        f"A class that tolerates preemption by priority {priority} for some time after the pod was scheduled."
+    )
     for known in classes:
         toleration = toleration_of(known)
         if known.value <= priority and toleration.length_against(priority):
@@ -85,8 +87,7 @@ def _by_budget(victim: Victim | None) -> Remedy:
     return Remedy(
         "Budget",
         "A PodDisruptionBudget that allows no disruption: a plan that exceeds none wins over it. It is no "
-        "guarantee"
-        + (", unless the scheduler has respectBudgets: Always." if victim is not None else "."),
+        "guarantee" + (", unless the scheduler has respectBudgets: Always." if victim is not None else "."),
         "kubectl create poddisruptionbudget NAME --selector=LABEL=VALUE --min-available=100%",
     )
 

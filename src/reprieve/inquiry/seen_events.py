@@ -1,4 +1,4 @@
-"""What do Kubernetes events say about an object? Also about one that is gone: events outlive their objects."""
+"""What do Kubernetes events say about an object? Events outlive their objects for a while."""
 
 import re
 from dataclasses import dataclass
@@ -6,12 +6,14 @@ from datetime import datetime
 
 import msgspec
 
-from reprieve.model.objects import Record
 from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.model.effects import Target
+from reprieve.model.objects import Record
 
 PREEMPTED = "Preempted"
-_PREEMPTED_BY = re.compile(r"Preempted by (?:(?P<kind>[a-z]+) (?P<uid>[-0-9a-zA-Z]+) )?.*?on node (?P<node>[-.\w]+)")
+_PREEMPTED_BY = re.compile(
+    r"Preempted by (?:(?P<kind>[a-z]+) (?P<uid>[-0-9a-zA-Z]+) )?.*?on node (?P<node>[-.\w]+)"
+)
 _DECISION = re.compile(r"\(decision (?P<id>d-[0-9a-f]+)\)")
 _KINDS = {"pod": "Pod", "podgroup": "PodGroup", "compositepodgroup": "CompositePodGroup"}
 

@@ -35,8 +35,8 @@ def why_decision(decision_id: str, decisions: Sequence[KeptDecision]) -> WhyRepo
     kept = next((kept for kept in reversed(decisions) if kept.decision.id == decision_id), None)
     if kept is None:
         raise UnknownObjectError(
-            f"decision {decision_id} is not known: decisions that only place a pod are not kept, and old ones "
-            "are only in the journal, which --journal DIR reads"
+            f"decision {decision_id} is not known: decisions that only place a pod are not kept, and old "
+            "ones are only in the journal, which --journal DIR reads"
         )
     return WhyReport(kept.decision.demand, WhyState.DECIDED, kept.decision.text, decision=kept)
 
@@ -55,7 +55,9 @@ def why_object(name: ObjectName, evidence: Evidence, asking: Asking) -> WhyRepor
         found = _why_gone(Target(kind, name.namespace, name.name, ""), evidence)
         if found is not None:
             return found
-    raise UnknownObjectError(f"{name} is not known: it is not in the cluster, and no decision or event names it")
+    raise UnknownObjectError(
+        f"{name} is not known: it is not in the cluster, and no decision or event names it"
+    )
 
 
 def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
@@ -66,7 +68,9 @@ def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
         if found is not None:
             return found
     if pod.status.phase in _ENDED:
-        return _why_gone(by_name, evidence) or _running(target, f"{pod.status.phase}", evidence, WhyState.ENDED)
+        return _why_gone(by_name, evidence) or _running(
+            target, f"{pod.status.phase}", evidence, WhyState.ENDED
+        )
     if not pod.spec.node_name:
         return why_pending(target, (pod,), evidence, asking, before=_earlier(target, evidence))
     if is_deferred(pod):
@@ -95,7 +99,9 @@ def _earlier(target: Target, evidence: Evidence) -> tuple[Statement, ...]:
     """That a pod of the same name was preempted before, and which decision explains it."""
     by_name = Target(target.kind, target.namespace, target.name, "")
     for kept, _ in evidence.evictions_of(by_name):
-        text = f"It was preempted before, by {shown(kept.decision.demand)}: `reprieve why {kept.decision.id}`."
+        text = (
+            f"It was preempted before, by {shown(kept.decision.demand)}: `reprieve why {kept.decision.id}`."
+        )
         return (Statement("Before", "PreemptedBefore", text, Source.DECISION),)
     if any(event.reason == PREEMPTED for event in evidence.events(by_name)):
         text = "A pod of this name was preempted before."
@@ -107,7 +113,10 @@ def _running(target: Target, what: str, evidence: Evidence, state: WhyState) -> 
     kept = evidence.last_decision_for(target)
     statements = [
         Statement(
-            "Preempted", "NotPreempted", "No known decision or event says that it was preempted.", Source.OBJECT
+            "Preempted",
+            "NotPreempted",
+            "No known decision or event says that it was preempted.",
+            Source.OBJECT,
         )
     ]
     if kept is not None and kept.decision.preemption is not None and kept.decision.preemption.pods:

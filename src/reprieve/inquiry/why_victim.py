@@ -69,7 +69,8 @@ def _preemptor(decision: Decision, victim: Victim) -> str:
     pods = f", {counted(decision.pods, 'pod')}" if decision.pods > 1 else ""
     alone = victim.unit.startswith("Pod/")
     whose = "the victim's is" if alone else f"that of {shown_unit(victim.unit)} is"
-    return f"{shown(decision.demand)}{pods}{grows}. Its priority is {decision.priority}, {whose} {victim.priority}."
+    priorities = f"Its priority is {decision.priority}, {whose} {victim.priority}."
+    return f"{shown(decision.demand)}{pods}{grows}. {priorities}"
 
 
 def _reason(subject: Target, victims: Sequence[Victim]) -> str:
@@ -122,7 +123,9 @@ def _lost(
     subject: Target, kept: KeptDecision, victims: Sequence[Victim], evidence: Evidence
 ) -> Iterator[Statement]:
     room = kept.decision.preemption or Preemption()
-    text = "It was the only victim." if room.pods == 1 else f"{counted(room.pods, 'pod')} were evicted in all."
+    text = (
+        "It was the only victim." if room.pods == 1 else f"{counted(room.pods, 'pod')} were evicted in all."
+    )
     yield _said("Lost", "PodsEvicted", text)
     yield from _ran_for(subject, kept.decision.at, evidence)
     if kept.plan is None:
@@ -247,7 +250,9 @@ def replacement_of(subject: Target, since: float, evidence: Evidence) -> Iterato
         return
     newer = [pod for pod in evidence.cluster.pods() if _may_replace(pod, subject, since)]
     if not newer:
-        yield Statement("Replacement", "NoReplacement", "No newer pod of its controller was found.", Source.OBJECT)
+        yield Statement(
+            "Replacement", "NoReplacement", "No newer pod of its controller was found.", Source.OBJECT
+        )
         return
     newer.sort(key=lambda pod: (pod.metadata.name != subject.name, _created(pod), pod.metadata.name))
     pods = listed([_where(pod) for pod in newer], 2)

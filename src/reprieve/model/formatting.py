@@ -47,7 +47,11 @@ def moment_text(moment: float) -> str:
 def lasted(seconds: float) -> str:
     """A length of time in its two largest units: 45 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
     whole = max(0, int(seconds))
-    for unit, larger, smaller, name in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
+    for unit, larger, smaller, name in (
+        (86_400, "d", 3_600, "h"),
+        (3_600, "h", 60, "min"),
+        (60, "min", 1, "s"),
+    ):
         if whole >= unit:
             rest = whole % unit // smaller
             return f"{whole // unit} {larger}" + (f" {rest} {name}" if rest else "")

@@ -11,6 +11,7 @@ from reprieve.cli.main import reprieve
 from reprieve.config import Gates, default_configuration
 from reprieve.inquiry.decision_list import kept_document
 from reprieve.model.events import Seen, Synced
+from reprieve.model.objects import KubernetesObject
 from reprieve.runtime.journal import Journaled
 from reprieve.runtime.recent_decisions import KeptDecision
 from reprieve.scheduler.core import Scheduler
@@ -28,7 +29,11 @@ def journal(tmp_path: Path) -> str:
     with journal_in(tmp_path / "journal", default_configuration(), Gates(), print) as written:
         assert written is not None
         machine = Journaled(Scheduler(), written)
-        things = [a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="3", priority=9)]
+        things: list[KubernetesObject] = [
+            a_node("n1"),
+            a_pod("old", cpu="3", on="n1"),
+            a_pod("new", cpu="3", priority=9),
+        ]
         machine.observe([*map(Seen, things), Seen(a_pod("big", cpu="9", priority=8)), Synced()], 100.0)
         for at in (100.0, 101.0):
             machine.decide(at)

@@ -7,6 +7,7 @@ from reprieve.assembly.journals import journal_in
 from reprieve.config import Gates, default_configuration
 from reprieve.model.effects import Target
 from reprieve.model.events import Seen, Synced
+from reprieve.model.objects import KubernetesObject
 from reprieve.runtime.journal import Journaled, results
 from reprieve.runtime.recent_decisions import KeepBounds, RecentDecisions, decisions_in
 from reprieve.scheduler.core import Scheduler
@@ -107,7 +108,11 @@ def test_a_journal_tells_the_same(tmp_path: Path) -> None:
     with journal_in(tmp_path, default_configuration(), Gates(), print) as journal:
         assert journal is not None
         machine = Journaled(Scheduler(), journal)
-        world = [a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="3", priority=9)]
+        world: list[KubernetesObject] = [
+            a_node("n1"),
+            a_pod("old", cpu="3", on="n1"),
+            a_pod("new", cpu="3", priority=9),
+        ]
         machine.observe([*map(Seen, world), Synced()], 1.0)
         machine.decide(1.0)
     (kept,) = decisions_in(results(tmp_path)).after()

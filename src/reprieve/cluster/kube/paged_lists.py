@@ -33,11 +33,11 @@ def selection_of(mapping: RestMapping) -> tuple[tuple[str, str], ...]:
     return _NOT_ENDED if mapping.kind == "Pod" else ()
 
 
-def list_request(mapping: RestMapping, token: str, limit: int) -> KubeRequest:
+def list_request(mapping: RestMapping, token: str, limit: int, namespace: str = "") -> KubeRequest:
     """``token``: of the page before; empty for the first. ``limit``: 0 for all at once."""
     paging = {"limit": str(limit) if limit else "", "continue": token}
     query = (pair for pair in paging.items() if pair[1])
-    return KubeRequest("GET", mapping.path(), (*selection_of(mapping), *query))
+    return KubeRequest("GET", mapping.path(namespace), (*selection_of(mapping), *query))
 
 
 def page_of(response: KubeResponse) -> ListPage:
