@@ -11,12 +11,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
 from reprieve import config
-from reprieve.assembly.endpoints import USUALLY, Judges, Judging, ServingEndpoint, served
+from reprieve.assembly.endpoints import USUALLY, Judges, Judging, Observers, ServingEndpoint, served
 from reprieve.assembly.journals import journal_in
 from reprieve.assembly.kube_cluster import reached, scheduled, scheduling
 from reprieve.assembly.observed_scheduler import watched
@@ -32,7 +32,6 @@ from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping
 from reprieve.runtime.decision_log import DecisionLog
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.readiness import Readiness
-from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 
 _log = logging.getLogger(__name__)
@@ -99,25 +98,15 @@ def daemon_of(document: object, wanted: Wanted) -> Daemon:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Observers:
-    """Observers that outlive a scheduler."""
-
-    telemetry: Telemetry = field(default_factory=Telemetry)
-    readiness: Readiness = field(default_factory=Readiness)
-
-
 async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[], float] = time.time) -> None:
     """Returns once ``end`` is set and scheduling has stopped; raises DaemonError if it stops before."""
     for warning in daemon.configured.warnings:
         _log.warning("%s", warning)
-    observers = _Observers()
+    observers = Observers()
     daemon.access.observer = observers.telemetry.answered
     async with AsyncExitStack() as stack:
         if daemon.endpoint is not None:
-            pages = served(
-                daemon.endpoint, daemon.configured, daemon.judges, observers.telemetry, observers.readiness
-            )
+            pages = served(daemon.endpoint, daemon.configured, daemon.judges, observers)
             await stack.enter_async_context(pages)
         work = asyncio.create_task(_work(daemon, clock, observers))
         told = asyncio.create_task(end.wait())
@@ -140,7 +129,7 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
         raise DaemonError("the lease could not be renewed in time: another replica may lead now")
 
 
-async def _work(daemon: Daemon, clock: Callable[[], float], observers: _Observers) -> None:
+async def _work(daemon: Daemon, clock: Callable[[], float], observers: Observers) -> None:
     lease_name = daemon.configured.settings.leader_election.resource_name
     observers.telemetry.leads(lease_name, now=False)
     await _enter(daemon)
@@ -149,7 +138,7 @@ async def _work(daemon: Daemon, clock: Callable[[], float], observers: _Observer
         def watch(scheduler: Scheduler) -> Machine:
             observers.readiness.looks()
             observers.telemetry.leads(lease_name, now=True)
-            others = (observers.readiness, DecisionLog())
+            others = (observers.readiness, DecisionLog(), observers.recent)
             return watched(scheduler, clock, observers.telemetry, journal, others)
 
         if daemon.configured.settings.leader_election.leader_elect:

@@ -1,17 +1,19 @@
-"""What does a replica serve over HTTPS, on a port of its own? Probes, metrics, configuration."""
+"""What does a replica serve over HTTPS, on a port of its own? Probes, metrics, configuration, decisions."""
 
 import asyncio
 import errno
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
 from aiohttp import web
 
 from reprieve import config
+from reprieve.assembly.decision_pages import DECISIONS_PATH
+from reprieve.assembly.reviewed_decisions import reviewed_decisions
 from reprieve.assembly.trust import (
     NO_FILES,
     USUAL_MANNERS,
@@ -23,7 +25,7 @@ from reprieve.assembly.trust import (
     keep_looking,
 )
 from reprieve.cluster.kube import client
-from reprieve.cluster.kube.access_reviews import DelegatedAuth, ReviewCacheTimes
+from reprieve.cluster.kube.access_reviews import DelegatedAuth, NamespacedKind, ReviewCacheTimes
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import Connection, NoAnswerError
 from reprieve.cluster.kube.client_ca import ClientCaUnavailableError, read_client_ca
@@ -37,10 +39,12 @@ from reprieve.runtime.http_endpoints import (
     Endpoints,
     HttpClient,
     ProbeEndpoint,
+    ReaderEndpoint,
     application,
 )
 from reprieve.runtime.metric_definitions import CONTENT_TYPE
 from reprieve.runtime.readiness import Readiness
+from reprieve.runtime.recent_decisions import RecentDecisions
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.supervision.supervisor import Supervisor
 
@@ -87,15 +91,24 @@ class ServingEndpoint:
     shared: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """Observers whose findings are served. They outlive a scheduler."""
+
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    readiness: Readiness = field(default_factory=Readiness)
+    recent: RecentDecisions = field(default_factory=RecentDecisions)
+
+
 @asynccontextmanager
 async def served(
     endpoint: ServingEndpoint,
     configured: config.Configuration,
     judges: Judges,
-    telemetry: Telemetry,
-    readiness: Readiness,
+    shown: Observers,
 ) -> AsyncIterator[int]:
     """Serves for as long as the context is open, and yields the port; raises EndpointError if it cannot."""
+    telemetry, readiness = shown.telemetry, shown.readiness
     endpoints: Endpoints = {
         "/healthz": ProbeEndpoint(readiness.alive),
         "/livez": ProbeEndpoint(readiness.alive),
@@ -112,6 +125,7 @@ async def served(
             stack.callback(task.cancel)
         judging = judges.judging
         keeper = DelegatedAuth(who, may, ReviewCacheTimes(judging.known, judging.allowed, judging.refused))
+        endpoints = {**endpoints, DECISIONS_PATH: ReaderEndpoint(_decisions(keeper, trust, shown.recent))}
         made = application(endpoints, _authorize(keeper, trust), endpoint.for_all)
         runner = web.AppRunner(made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
         await runner.setup()
@@ -143,6 +157,18 @@ def _authorize(keeper: DelegatedAuth, trust: Trust) -> Authorize:
         return await keeper.refusal(caller.token, trust.bearer(caller.connection), path)
 
     return denial
+
+
+def _decisions(
+    keeper: DelegatedAuth, trust: Trust, recent: RecentDecisions
+) -> Callable[[HttpClient, Mapping[str, str]], Awaitable[bytes]]:
+    async def content(caller: HttpClient, query: Mapping[str, str]) -> bytes:
+        async def allowed(kinds: Collection[NamespacedKind]) -> frozenset[NamespacedKind]:
+            return await keeper.may_get(caller.token, trust.bearer(caller.connection), kinds)
+
+        return await reviewed_decisions(recent, query, allowed)
+
+    return content
 
 
 def _configz(configured: config.Configuration) -> bytes:

@@ -20,6 +20,8 @@ from click.shell_completion import CompletionItem
 COMMANDS = {
     "whatif": "Show what would happen if something were submitted. Alias: plan.",
     "demo": "Show what Reprieve does, in a few scenes.",
+    "why": "Explain why a pod was preempted, or why it still waits.",
+    "decisions": "List recent decisions that preempted pods, or left pods waiting.",
     "replay": "Replay a journal and compare the decisions.",
     "up": "Start a local cluster for kubectl, with simulated nodes.",
     "scheduler": "Run the scheduler of a real cluster.",
