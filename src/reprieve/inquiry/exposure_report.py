@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from reprieve.cluster.api.timestamps import stamp
 from reprieve.inquiry.exposure import ExposedPod, ExposureReport, PreemptingClass
 from reprieve.inquiry.whatif import WhatIfOutcome, WhatIfReport
+from reprieve.inquiry.whatif_report import stamp
 from reprieve.model.formatting import clock_time, counted, listed
 from reprieve.model.json import Json
 from reprieve.model.scheduled_times import NEVER
