@@ -66,9 +66,9 @@ def _answer(asked: str, cluster: ClusterFlags, source: DecisionFlags) -> "WhyRep
     from reprieve.cli.object_names import object_name
     from reprieve.cli.policy_choice import chosen_settings, policy_choice
     from reprieve.inquiry.decoded_cluster import decoded
+    from reprieve.inquiry.trials import Asking
     from reprieve.inquiry.why import Evidence
     from reprieve.inquiry.why_answers import why_decision, why_object
-    from reprieve.inquiry.why_pending import Asking
 
     match = _DECISION.fullmatch(asked)
     if match is not None:

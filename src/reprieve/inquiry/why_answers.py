@@ -6,6 +6,7 @@ A pod that runs and one of the same name that was preempted before are told apar
 from collections.abc import Sequence
 
 from reprieve.inquiry.seen_events import PREEMPTED
+from reprieve.inquiry.trials import Asking
 from reprieve.inquiry.why import (
     Evidence,
     Source,
@@ -14,7 +15,7 @@ from reprieve.inquiry.why import (
     WhyReport,
     WhyState,
 )
-from reprieve.inquiry.why_pending import Asking, why_deferred, why_pending
+from reprieve.inquiry.why_pending import why_deferred, why_pending
 from reprieve.inquiry.why_victim import preempted_by_decision, preempted_by_events
 from reprieve.inquiry.world_changes import ObjectName
 from reprieve.model.effects import Target
@@ -121,6 +122,7 @@ def _running(target: Target, what: str, evidence: Evidence, state: WhyState) -> 
     ]
     if kept is not None and kept.decision.preemption is not None and kept.decision.preemption.pods:
         room: Preemption = kept.decision.preemption
-        text = f"{counted(room.pods, 'pod')} were evicted for it: `reprieve why {kept.decision.id}`."
+        was = "was" if room.pods == 1 else "were"
+        text = f"{counted(room.pods, 'pod')} {was} evicted for it: `reprieve why {kept.decision.id}`."
         statements.append(Statement("Preemptor", "PreemptedOthers", text, Source.DECISION))
     return WhyReport(target, state, f"{shown(target)} is {what.lower()}.", tuple(statements))

@@ -38,15 +38,19 @@ def why_lines(report: WhyReport) -> list[TextLine]:
         lines.append(TextLine(f"Decision {report.decision.decision.id}.", LineStyle.FAINT))
     if report.statements:
         width = max(len(statement.topic) for statement in report.statements)
-        lines += [BLANK, *indented(_statement(one, width) for one in report.statements)]
+        topics = ("", *(one.topic for one in report.statements))
+        pairs = zip(topics, report.statements, strict=False)
+        lines += [BLANK, *indented(_statement(one, before, width) for before, one in pairs)]
     if report.remedies:
         title = _TITLES.get(report.state, "What can be done:")
         lines += [BLANK, TextLine(title, LineStyle.HEADING), *indented(_numbered(report.remedies))]
     return lines
 
 
-def _statement(statement: Statement, width: int) -> TextLine:
-    return TextLine(f"{statement.topic.ljust(width)}  {statement.text} [{_SOURCES[statement.source]}]")
+def _statement(statement: Statement, before: str, width: int) -> TextLine:
+    """``before``: the topic of the line above, which is not repeated."""
+    topic = statement.topic if statement.topic != before else ""
+    return TextLine(f"{topic.ljust(width)}  {statement.text} [{_SOURCES[statement.source]}]")
 
 
 def _numbered(remedies: tuple[Remedy, ...]) -> Iterator[TextLine]:

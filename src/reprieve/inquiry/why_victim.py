@@ -22,6 +22,7 @@ from reprieve.scheduler.targets import pod_target
 MARK, _BY_SCHEDULER = "DisruptionTarget", "PreemptionByScheduler"
 _SPARED_SHOWN = 3
 _LOSERS_SHOWN = 3
+_REASONS = {"RoomNeeded": "Its room was needed", "GoesWithItsGroup": "Its group was needed"}
 _STARTS = ("Started", "Scheduled")
 
 
@@ -75,7 +76,7 @@ def _preemptor(decision: Decision, victim: Victim) -> str:
 
 def _reason(subject: Target, victims: Sequence[Victim]) -> str:
     first = victims[0]
-    text = f"{first.because.text[0].upper()}{first.because.text[1:]}"
+    text = f"{_REASONS.get(first.because.code, 'It kept the preemptor out')}: {first.because.text}"
     if first.unit.startswith("Pod/") or first.because.code == "GoesWithItsGroup":
         return f"{text}."
     if same(unit_target(first.unit), subject):
