@@ -15,7 +15,10 @@ from tests.architecture.source import ROOT, code_blocks
 EXAMPLES = ROOT / "docs" / "examples"
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / "how-to" / f"{name}.md" for name in ("ask-before-submitting", "find-out-why", "see-what-is-exposed")),
+    *(
+        ROOT / "docs" / "how-to" / f"{name}.md"
+        for name in ("ask-before-submitting", "find-out-why", "see-what-is-exposed")
+    ),
 ]
 
 

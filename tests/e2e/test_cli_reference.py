@@ -49,7 +49,9 @@ def test_the_fields_are_documented(section: str, table: str, fields: set[str]) -
     assert documented(section, table) == fields
 
 
-@pytest.mark.parametrize("entry", [whatif()["victims"][0], whatif()["demand"], exposure()["priorityClasses"][0]])
+@pytest.mark.parametrize(
+    "entry", [whatif()["victims"][0], whatif()["demand"], exposure()["priorityClasses"][0]]
+)
 def test_the_fields_of_entries_are_documented(entry: dict[str, Any]) -> None:
     page = PAGE.read_text()
     assert [name for name in entry if f"`{name}`" not in page] == []

@@ -15,9 +15,7 @@ START = NOW.timestamp()
 
 
 @given(tolerant_crowds(), POLICIES, st.floats(START, START + 4000))
-def test_the_pods_that_are_open_are_those_that_are_eligible(
-    crowd: Crowd, policy: Policy, now: float
-) -> None:
+def test_the_pods_that_are_open_are_those_that_are_eligible(crowd: Crowd, policy: Policy, now: float) -> None:
     question = question_of(crowd, policy)
     if question is None:
         return
