@@ -31,6 +31,7 @@ from reprieve.inquiry.whatif import (
 )
 from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
+from reprieve.scheduler.decision import Decision
 
 DEMANDS_PER_CLUSTER = 10
 SETTLED = 90.0  # seconds: grace periods, starts and backoffs are over by then
@@ -146,10 +147,9 @@ def budget(rng: Random, name: str) -> Json:
 
 
 def population(rng: Random) -> list[Json]:
-    """Pods of Deployments are the least important: when they are created again, they preempt nothing."""
     objects = [*priority_classes(), *(node(rng, f"n{i}") for i in range(rng.randint(2, 5)))]
     objects += [budget(rng, f"budget-{i}") for i in range(rng.randint(0, 2))]
-    objects += [deployment(rng, f"old-web-{i}", 0) for i in range(rng.randint(0, 2))]
+    objects += [deployment(rng, f"old-web-{i}", rng.choice(PRIORITIES[:4])) for i in range(rng.randint(0, 2))]
     for i in range(rng.randint(0, 2)):
         objects += gang(rng, f"old-gang-{i}", rng.choice(PRIORITIES[:4]))
     objects += [pod(rng, f"old-{i}", rng.choice(PRIORITIES[:4])) for i in range(rng.randint(5, 25))]
@@ -198,6 +198,7 @@ def is_running(pod: Json) -> bool:
 class Foretelling:
     rng: Random
     cluster: MiniCluster
+    decisions: list[Decision]
     ends: Counter[str] = field(default_factory=Counter)
 
     async def play(self) -> None:
@@ -214,6 +215,7 @@ class Foretelling:
         unrelated = self.rng.random() < 0.1
         if unrelated:
             await self._change_what_does_not_matter(demand)
+        self.decisions.clear()
         had = self._submit(demand)
         await asyncio.sleep(SETTLED)
         said, happened = _said(demand, report), self._happened(demand, before)
@@ -274,7 +276,7 @@ class Foretelling:
 
     def _happened(self, demand: Demand, before: dict[str, str]) -> Happened:
         pods = self.cluster.list("Pod")
-        there = {p["metadata"]["uid"] for p in pods}
+        there = {p["metadata"]["uid"] for p in pods} | self._victims_of_others(demand)
         victims = frozenset(name for uid, name in before.items() if uid not in there)
         if demand.resize is not None:
             name, cpu = demand.resize
@@ -283,6 +285,14 @@ class Foretelling:
         return Happened(
             victims, _placed(demand, [(p["metadata"]["name"], p["spec"]["nodeName"]) for p in bound])
         )
+
+    def _victims_of_others(self, demand: Demand) -> set[str]:
+        """A victim that its controller creates again may preempt in its turn."""
+        name = demand.resize[0] if demand.resize is not None else demand.name
+        others = (
+            d for d in self.decisions if d.demand.name != name and not d.demand.name.startswith(f"{name}-")
+        )
+        return {victim.pod.uid for d in others if d.preemption is not None for victim in d.preemption.victims}
 
     def _granted(self, name: str, cpu: str) -> bool:
         found = self.cluster.read("Pod", "default", name)
@@ -342,8 +352,9 @@ def foretell(seed: int) -> Counter[str]:
     """Plays the demands of one cluster; how each ended."""
 
     async def main() -> Counter[str]:
-        async with cluster_in_process(default_configuration(), clock) as cluster:
-            told = Foretelling(Random(f"foretold {seed}"), cluster)
+        decisions: list[Decision] = []
+        async with cluster_in_process(default_configuration(), clock, decisions.append) as cluster:
+            told = Foretelling(Random(f"foretold {seed}"), cluster, decisions)
             await told.play()
             return told.ends
 
