@@ -17,6 +17,7 @@ import click
 # Name: the line that `reprieve --help` shows. The command is the function of that name in the module of that
 # name.
 COMMANDS = {
+    "whatif": "Show what would happen if something were submitted. Alias: plan.",
     "demo": "Show what Reprieve does, in a few scenes.",
     "replay": "Replay a journal and compare the decisions.",
     "up": "Start a local cluster for kubectl, with simulated nodes.",
@@ -27,6 +28,7 @@ COMMANDS = {
     "status": "List the local clusters that are running.",
     "down": "Stop a local cluster.",
 }
+ALIASES = {"plan": "whatif"}
 
 
 class LazyGroup(click.Group):
@@ -36,6 +38,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             near = get_close_matches(cmd_name, COMMANDS, n=1)
             meant = f" Did you mean '{near[0]}'?" if near else ""

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from reprieve.model.effects import Effect, Target
 from reprieve.model.formatting import amount, counted, listed
 from reprieve.placement.effort import Effort
-from reprieve.placement.place import Survey
+from reprieve.placement.place import Survey, Unplaceable
 from reprieve.placement.reasons import Reason
 
 MOST_REASONS = 20
@@ -215,10 +215,15 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A decision and what has to be done for it."""
+    """A decision and what has to be done for it.
+
+    ``found``: which nodes were rejected and why, for a demand that did not fit. It refers to the snapshot, so
+    it is for those that read it at once and must not be kept.
+    """
 
     decision: Decision
     effects: tuple[Effect, ...]
+    found: Unplaceable | None = None
 
 
 def decision_id(demand: Target, kind: str, version: int, now: float) -> str:
