@@ -222,10 +222,7 @@ def _runs(report: WhatIfReport) -> str:
 
 
 def _preempts(report: WhatIfReport) -> Iterator[Block]:
-    one = len(report.victims) == 1
-    victims = (
-        f"{counted(len(report.victims), 'running pod')} of lower priority {'is' if one else 'are'} evicted"
-    )
+    victims = f"{counted(len(report.victims), 'running pod')} of lower priority would be evicted"
     yield Sentence(f"{_subject(report)} fits only by preemption: {victims} to make room.", LineStyle.BAD)
     if report.resize:
         yield Sentence(f"Its node, {_nodes_text(report.placements)}, then grants the resize.")
@@ -358,7 +355,7 @@ def _cannot_fit(report: WhatIfReport, answer: WhatIfAnswer) -> Iterator[Block]:
     if report.refusal is not None and report.decisions:
         yet = " yet" if report.retry_at is not None else ""
         yield Sentence(f"Preemption cannot help{yet}: {report.refusal.text}.")
-    if report.at_best is not None:
+    if report.at_best is not None and report.demand.pods > 1:
         yield Sentence(f"Even without all pods that may be evicted for it: {_miss_text(report.at_best)}.")
     if report.retry_at is not None:
         moment = clock_time(report.retry_at, answer.snapshot.taken_at)

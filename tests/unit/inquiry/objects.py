@@ -36,7 +36,7 @@ def node(name: str, gpus: int = 8, cpu: str = "32", **spec: Any) -> Any:
     }
 
 
-def pod(
+def pod(  # noqa: PLR0913  one for each trait
     name: str,
     gpus: int = 0,
     cpu: str = "1",
