@@ -22,7 +22,14 @@ def rows(done: Result) -> list[str]:
 
 def test_the_most_exposed_come_first() -> None:
     shown = rows(asked("-A", "--no-headers"))
-    assert [line.split()[1] for line in shown] == ["sweep-0", "sweep-1", "train-0", "train-1", "serve-0", "etl"]
+    assert [line.split()[1] for line in shown] == [
+        "sweep-0",
+        "sweep-1",
+        "train-0",
+        "train-1",
+        "serve-0",
+        "etl",
+    ]
 
 
 def test_names_for_scripts() -> None:
