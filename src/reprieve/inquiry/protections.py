@@ -39,7 +39,7 @@ def _protections(
         yield Remedy(
             "DisruptionModeAll",
             "If it is of use only together with other pods: a PodGroup that is evicted whole or not at all. "
-            "It counts with all of its pods, and plans with fewer pods win over it.",
+            "It counts with all of its pods, and the scheduler prefers to evict fewer.",
             "put the pods into a PodGroup with disruptionMode: {all: {}}",
         )
 
@@ -86,8 +86,9 @@ def _by_budget(victim: Victim | None) -> Remedy:
         )
     return Remedy(
         "Budget",
-        "A PodDisruptionBudget that allows no disruption: a plan that exceeds none wins over it. It is no "
-        "guarantee" + (", unless the scheduler has respectBudgets: Always." if victim is not None else "."),
+        "A PodDisruptionBudget that allows no disruption: the scheduler then prefers other victims, and "
+        "evicts this one only if nothing else makes room"
+        + (" (never, with respectBudgets: Always in its configuration)." if victim is not None else "."),
         "kubectl create poddisruptionbudget NAME --selector=LABEL=VALUE --min-available=100%",
     )
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from reprieve.cluster.api.codec import Decoded
 from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.inquiry.resizes import Resize
@@ -10,7 +12,8 @@ from reprieve.inquiry.whatif import WhatIfQuestion, WhatIfReport, whatif
 from reprieve.inquiry.why import Evidence
 from reprieve.inquiry.world_changes import ObjectName, WorldChange
 from reprieve.model.effects import Target
-from reprieve.model.objects import KubernetesObject, Node, Pod
+from reprieve.model.groups import group_key
+from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup, PriorityClass
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
 
@@ -21,6 +24,12 @@ class Asking:
 
     settings: Settings
     policy: str
+
+
+def leaving_pods(report: WhatIfReport) -> int:
+    """How many pods that terminate already it waits for, if those are enough."""
+    rooms = [d.preemption for d in report.decisions if d.preemption is not None and not d.preemption.pods]
+    return max((room.leaving for room in rooms), default=0)
 
 
 @dataclass(slots=True)
@@ -60,8 +69,27 @@ class Trials:
     def at(self, moment: float) -> WhatIfReport | None:
         return self._answer(self.question, moment)
 
-    def with_class(self, name: str) -> WhatIfReport | None:
-        return self._answer(replace(self.question, priority_class=name), self.evidence.now)
+    def with_class(self, known: PriorityClass) -> WhatIfReport | None:
+        """Of a group, its own priority counts: both get the class."""
+        groups = {group_key(pod) for pod in self.waiting}
+        given = {
+            "priority": known.value,
+            "priority_class_name": known.metadata.name,
+            "preemption_policy": known.preemption_policy,
+        }
+
+        def changed(one: Decoded[KubernetesObject]) -> Decoded[KubernetesObject]:
+            thing = one.object
+            match thing:
+                case Pod() if pod_target(thing) in self._asked:
+                    spec = msgspec.structs.replace(thing.spec, **given)
+                    return Decoded(object=msgspec.structs.replace(thing, spec=spec), unserved=one.unserved)
+                case PodGroup() if (thing.metadata.namespace, thing.metadata.name) in groups:
+                    raised = msgspec.structs.replace(thing.spec, **given)
+                    return Decoded(object=msgspec.structs.replace(thing, spec=raised), unserved=one.unserved)
+            return one
+
+        return self._in_cluster(changed)
 
     def with_changes(self, *changes: WorldChange) -> WhatIfReport | None:
         return self._answer(replace(self.question, changes=changes), self.evidence.now)
@@ -83,6 +111,16 @@ class Trials:
             return Decoded(object=change(thing), unserved=one.unserved) if isinstance(thing, Node) else one
 
         return self._in_cluster(changed)
+
+    def in_empty_cluster(self) -> WhatIfReport | None:
+        """As if no other pod ran."""
+        cluster = self.evidence.cluster
+        seen = tuple(
+            one
+            for one in cluster.seen
+            if not isinstance(one.object, Pod) or pod_target(one.object) in self._asked
+        )
+        return self._answer(replace(self.question, cluster=replace(cluster, seen=seen)), self.evidence.now)
 
     def _in_cluster(
         self, changed: Callable[[Decoded[KubernetesObject]], Decoded[KubernetesObject]]

@@ -4,23 +4,25 @@ First those that need only time, then those that its owner can take, then those 
 freed, a higher priority, other constraints, another node.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
-from reprieve.inquiry.trials import Trials
+from reprieve.inquiry.trials import Trials, leaving_pods
 from reprieve.inquiry.whatif import WhatIfOutcome, WhatIfReport
 from reprieve.inquiry.why import Remedy
 from reprieve.inquiry.world_changes import AddNodes, ObjectName, Remove
 from reprieve.model.footprint import footprint
 from reprieve.model.formatting import amount, clock_time, counted, listed
 from reprieve.model.objects import Affinity, Container, Node, Pod, PriorityClass, Toleration, ref_of
-from reprieve.model.resources import Problems, milli, rounded
+from reprieve.model.resources import Problems, milli, node_capacity, rounded
 from reprieve.placement.reasons import Code
 from reprieve.scheduler.decision import Decision, Miss, Outcome
 
 _MOST_REMOVED = 3  # pods for which it is tried whether it fits without them
 _MOST_TAINTS = 3
+NO_WAYS = ("NoPriority", "TooLarge")  # that there is no way of this kind
 _ENDED = ("Succeeded", "Failed")
 _AFFINITY = (Code.POD_AFFINITY, Code.POD_ANTI_AFFINITY)
 _SPREAD = (Code.SPREAD_SKEW, Code.SPREAD_LABEL_MISSING)
@@ -41,14 +43,8 @@ def ways_to_run(trials: Trials, report: WhatIfReport) -> tuple[Remedy, ...]:
 
 
 def _when_it_fits(trials: Trials, report: WhatIfReport) -> Iterator[Remedy]:
-    nodes = {node for _, node in report.placements}
-    ends = [_ends_at(pod) for pod in _terminating(trials, nodes)]
-    waits = [d for d in report.decisions if d.outcome is Outcome.WAITING]
-    if waits and ends:
-        last = clock_time(max(ends), trials.evidence.now)
-        text = f"Wait until {last}: by then the terminating pods on {listed(sorted(nodes))} must be gone."
-        how = "pods that are stuck: kubectl get pods -A --field-selector spec.nodeName=NODE"
-        yield Remedy("WaitForTermination", text, how)
+    if leaving_pods(report):
+        yield from _by_termination(trials, {node for _, node in report.placements})
         return
     if trials.is_resize:
         text = "Wait: the kubelet has room for it, and retries deferred resizes by itself."
@@ -58,6 +54,26 @@ def _when_it_fits(trials: Trials, report: WhatIfReport) -> Iterator[Remedy]:
     text = "Wait: the scheduler tries again by itself, at the latest after 5 minutes."
     how = f"if it still waits then: does a scheduler run for schedulerName {listed(names)}?"
     yield Remedy("WaitForScheduler", text, how)
+
+
+def _by_termination(trials: Trials, nodes: set[str]) -> Iterator[Remedy]:
+    """The API server sets deletionTimestamp to the end of the grace period."""
+    leaving = [
+        (end.timestamp(), f"{pod.metadata.namespace}/{pod.metadata.name}")
+        for pod in _running_on(trials, nodes)
+        if (end := pod.metadata.deletion_timestamp) is not None
+    ]
+    last, where = max((end for end, _ in leaving), default=0.0), listed(sorted(nodes))
+    if last > trials.evidence.now:
+        when = clock_time(last, trials.evidence.now)
+        text = f"Wait until {when}: then the grace periods of the terminating pods on {where} are over."
+        yield Remedy("WaitForTermination", text)
+    elif leaving:
+        names = listed(sorted(name for _, name in leaving))
+        text = f"Find out why pods on {where} still terminate after their grace periods: {names}."
+        yield Remedy(
+            "StuckTermination", text, "look for finalizers, and whether the kubelet of the node answers"
+        )
 
 
 def _wait_for_preemption(trials: Trials, report: WhatIfReport) -> Remedy:
@@ -70,20 +86,6 @@ def _wait_for_preemption(trials: Trials, report: WhatIfReport) -> Remedy:
     names = sorted({pod.spec.scheduler_name for pod in trials.waiting})
     how = f"if nothing happens: does a scheduler run for schedulerName {listed(names)}?"
     return Remedy("WaitForPreemption", text, how)
-
-
-def _terminating(trials: Trials, nodes: set[str]) -> list[Pod]:
-    return [
-        pod
-        for pod in trials.evidence.cluster.pods()
-        if pod.metadata.deletion_timestamp is not None and pod.spec.node_name in nodes
-    ]
-
-
-def _ends_at(pod: Pod) -> float:
-    """The API server sets deletionTimestamp to the end of the grace period."""
-    end = pod.metadata.deletion_timestamp
-    return end.timestamp() if end is not None else 0.0
 
 
 # --- it does not fit -----------------------------------------------------------------------------
@@ -113,30 +115,36 @@ def _by_time(trials: Trials, report: WhatIfReport) -> Iterator[Remedy]:
     classes = listed([one.priority_class for one in tolerating.tolerating]) if tolerating is not None else ""
     of = f" of class {classes}" if classes else ""
     if _works(then):
-        yield Remedy("WaitForToleration", f"Wait until {when}: then a toleration{of} ends{_by(then)}.")
+        yield Remedy("WaitForToleration", f"Wait until {when}, when a toleration{of} ends{_then(then)}.")
     else:
-        yield Remedy("WaitForToleration", f"Wait until {when}: then a toleration{of} ends, which may help.")
+        yield Remedy("WaitForToleration", f"Wait until {when}, when a toleration{of} ends; that may help.")
 
 
 def _by_asking_for_less(trials: Trials, miss: Miss) -> Iterator[Remedy]:
-    """Tried for a pod with one container; of a gang, all pods would ask for less."""
-    containers = {len(pod.spec.containers) for pod in trials.waiting}
-    if trials.is_resize or containers != {1}:
+    """Tried for pods with one container; of a gang, all pods would ask for less."""
+    if trials.is_resize or {len(pod.spec.containers) for pod in trials.waiting} != {1}:
         return
+    for less in _smaller_requests(trials, miss):
+        found = trials.with_pods(partial(_asking_for, resource=miss.resource, number=less))
+        if _works(found):
+            text = f"{amount(miss.resource, less)} {miss.resource}"
+            each = "" if len(trials.waiting) == 1 else " for each pod"
+            how = f"lower resources.requests to {text} in the pod's template"
+            yield Remedy("RequestLess", f"Request at most {text}{each}{_then(found)}.", how)
+            return
+
+
+def _smaller_requests(trials: Trials, miss: Miss) -> Iterator[int]:
+    """What is left on the nearest node; then all that it has, for which other pods would be preempted."""
     (container,) = trials.waiting[0].spec.containers
-    asks = milli((container.resources.requests or {}).get(miss.resource, "0"))
-    less = rounded(miss.resource, asks) - miss.short if asks is not None else 0
-    if less <= 0:
-        return
-    text = amount(miss.resource, less)
-    found = trials.with_pods(lambda pod: _asking_for(pod, miss.resource, less))
-    if _works(found):
-        whose = "It requests" if len(trials.waiting) == 1 else "Each of its pods requests"
-        yield Remedy(
-            "RequestLess",
-            f"{whose} at most {text} {miss.resource}{_by(found)}.",
-            f"lower resources.requests to {text} {miss.resource} in the pod's template",
-        )
+    asks = milli((container.resources.requests or {}).get(miss.resource, "0")) or 0
+    needed = rounded(miss.resource, asks)
+    things = (one.object for one in trials.evidence.cluster.seen)
+    nodes = (node for node in things if isinstance(node, Node) and node.metadata.name == miss.node)
+    whole = max(
+        (node_capacity(node, Problems(ref_of(node))).get(miss.resource, 0) for node in nodes), default=0
+    )
+    yield from (number for number in (needed - miss.short, whole) if 0 < number < needed)
 
 
 def _asking_for(pod: Pod, resource: str, number: int) -> Pod:
@@ -152,28 +160,40 @@ def _quantity(resource: str, number: int) -> str:
 
 
 def _by_freeing(trials: Trials, miss: Miss) -> Iterator[Remedy]:
-    lack = f"{amount(miss.resource, miss.short)} {miss.resource}"
-    text = f"{lack} more is free on {miss.node}"
-    for pod in _candidates(trials, miss)[:_MOST_REMOVED]:
+    """Not where the node is too small even when it is empty."""
+    running = _running_on(trials, (miss.node,))
+    if sum(_uses(pod, miss.resource) for pod in running) < miss.short:
+        return
+    if len(trials.waiting) > 1 and not _works(trials.in_empty_cluster()):
+        text = "It is too large: there would be no room for it if no other pod ran."
+        yield Remedy("TooLarge", text)
+        return
+    text = f"Free {amount(miss.resource, miss.short)} {miss.resource} on {miss.node}"
+    for pod in _candidates(running, miss)[:_MOST_REMOVED]:
         meta = pod.metadata
         if _works(trials.with_changes(Remove(ObjectName(meta.namespace, meta.name, "Pod")))):
-            text += f": without Pod {meta.namespace}/{meta.name} (priority {pod.spec.priority or 0}), for one"
+            text += f": without Pod {meta.namespace}/{meta.name} (priority {pod.spec.priority or 0}),"
+            text += " for example, there is room"
             break
     else:
         if len(trials.waiting) > 1:
-            text += f", for pod {miss.pod.name}; the group may need more elsewhere"
+            text += f" for pod {miss.pod.name}; the group may need more elsewhere"
     how = f"kubectl get pods -A --field-selector spec.nodeName={miss.node}"
     yield Remedy("FreeRoom", f"{text}.", how)
 
 
-def _candidates(trials: Trials, miss: Miss) -> list[Pod]:
-    """Pods on the node that are large enough, the least important and smallest first."""
-    sized = [
-        (pod.spec.priority or 0, _uses(pod, miss.resource), pod.metadata.name, pod)
+def _running_on(trials: Trials, nodes: Collection[str]) -> list[Pod]:
+    return [
+        pod
         for pod in trials.evidence.cluster.pods()
-        if pod.spec.node_name == miss.node and pod.status.phase not in _ENDED
+        if pod.spec.node_name in nodes and pod.status.phase not in _ENDED and pod not in trials.waiting
     ]
-    enough = [one for one in sized if one[1] >= miss.short and one[3] not in trials.waiting]
+
+
+def _candidates(running: Sequence[Pod], miss: Miss) -> list[Pod]:
+    """Those that are large enough, the least important and smallest first."""
+    sized = [(pod.spec.priority or 0, _uses(pod, miss.resource), pod.metadata.name, pod) for pod in running]
+    enough = [one for one in sized if one[1] >= miss.short]
     return [pod for *_, pod in sorted(enough, key=lambda one: one[:3])]
 
 
@@ -192,24 +212,23 @@ def _by_priority(trials: Trials) -> Iterator[Remedy]:
     ]
     if not classes:
         return
-    highest = trials.with_class(classes[-1].metadata.name)
+    highest = trials.with_class(classes[-1])
     if not _works(highest):
         name, value = classes[-1].metadata.name, classes[-1].value
-        yield Remedy(
-            "NoPriority", f"No priority class is enough: not even {name} (value {value}) makes room."
-        )
+        text = f"No priority class is enough: not even {name} (value {value}) makes room."
+        yield Remedy("NoPriority", text)
         return
     low, high, found = 0, len(classes) - 1, highest
     while low < high:
         middle = (low + high) // 2
-        tried = trials.with_class(classes[middle].metadata.name)
+        tried = trials.with_class(classes[middle])
         if _works(tried):
             high, found = middle, tried
         else:
             low = middle + 1
     chosen = classes[high]
     how = f"priorityClassName: {chosen.metadata.name}; a pod's class cannot be changed: create it again"
-    text = f"A priority class of value {chosen.value} or more ({chosen.metadata.name}){_by(found)}."
+    text = f"Use a priority class of value {chosen.value} or more ({chosen.metadata.name}){_then(found)}."
     yield Remedy("PriorityClass", text, how)
 
 
@@ -236,16 +255,14 @@ def _by_constraints(trials: Trials, refused: Decision) -> Iterator[Remedy]:
             which = f" ({selector})" if selector else ""
             yield Remedy(
                 "NodeSelector",
-                f"Its node selector or affinity{which} excludes nodes: without it{_by(found, ' it runs')}.",
+                f"Drop or change its node selector or affinity{which}, which excludes nodes{_then(found)}.",
                 "change nodeSelector or affinity in the pod's template, or label a node that it may run on",
             )
     if codes & {*_AFFINITY, *_SPREAD}:
         found = trials.with_pods(_beside_any)
         if _works(found):
-            text = "Its pod affinity, anti-affinity or topology spread constraint excludes nodes: without it"
-            yield Remedy(
-                "PodConstraints", f"{text}{_by(found, ' it runs')}.", "relax them in the pod's template"
-            )
+            text = "Relax its pod affinity, anti-affinity or spread constraints, which exclude nodes"
+            yield Remedy("PodConstraints", f"{text}{_then(found)}.", "in the pod's template")
 
 
 def _by_uncordoning(trials: Trials) -> Iterator[Remedy]:
@@ -253,7 +270,7 @@ def _by_uncordoning(trials: Trials) -> Iterator[Remedy]:
     if _works(found):
         nodes = sorted({node for _, node in found.placements} if found is not None else ())
         how = f"kubectl uncordon {' '.join(nodes)}"
-        yield Remedy("Uncordon", f"Nodes are cordoned: once they are not{_by(found, ' it runs')}.", how)
+        yield Remedy("Uncordon", f"Uncordon {listed(nodes)}{_then(found)}.", how)
 
 
 def _by_tolerating(trials: Trials, taint: str) -> Iterator[Remedy]:
@@ -262,7 +279,7 @@ def _by_tolerating(trials: Trials, taint: str) -> Iterator[Remedy]:
     found = trials.with_pods(lambda pod: _respecified(pod, tolerations=(*pod.spec.tolerations, toleration)))
     if _works(found):
         how = f"if those nodes are meant for it: tolerations: [{{key: {key}, operator: Exists}}]"
-        yield Remedy("Toleration", f"It tolerates the taint {taint}{_by(found)}.", how)
+        yield Remedy("Toleration", f"Tolerate the taint {taint}{_then(found)}.", how)
 
 
 def _uncordoned(node: Node) -> Node:
@@ -290,13 +307,19 @@ def _respecified(pod: Pod, **fields: object) -> Pod:
 
 
 def _by_a_node(trials: Trials, miss: Miss | None) -> Iterator[Remedy]:
+    """As few nodes as will do: one more never hurts, so their number is bisected."""
     template = trials.evidence.cluster.by_name.find("Node", "", miss.node) if miss is not None else None
-    if template is None or miss is None:
+    most = len(trials.waiting)
+    if template is None or miss is None or not _works(trials.with_changes(AddNodes(template, most))):
         return
-    if _works(trials.with_changes(AddNodes(template, 1))):
-        yield Remedy(
-            "AddNode", f"One more node like {miss.node}.", "add it, or let a cluster autoscaler do so"
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (
+            (low, middle) if _works(trials.with_changes(AddNodes(template, middle))) else (middle + 1, high)
         )
+    nodes = "a node" if high == 1 else counted(high, "node")
+    yield Remedy("AddNode", f"Add {nodes} like {miss.node}.", "an administrator, or a cluster autoscaler")
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -306,10 +329,10 @@ def _works(report: WhatIfReport | None) -> bool:
     return report is not None and report.outcome is not WhatIfOutcome.UNSCHEDULABLE
 
 
-def _by(report: WhatIfReport | None, runs: str = ", and it runs") -> str:
+def _then(report: WhatIfReport | None) -> str:
     """Where it would run, and at the cost of which pods."""
     if report is None:
         return ""
     nodes = listed(sorted({node for _, node in report.placements}), 2)
     names = [f"{victim.pod.namespace}/{victim.pod.name}" for victim in report.victims]
-    return f"{runs} on {nodes}" + (f" after preempting {listed(names, 3)}" if names else "")
+    return f": then it runs on {nodes}" + (f", after preempting {listed(names, 3)}" if names else "")

@@ -1,13 +1,13 @@
 """Why does a pod or a group still wait for room? And a resize that its kubelet has deferred?
 
-What the cluster and the scheduler say of it comes first, then a what-if on the cluster as it is now. What would
-let it run is searched for by ``ways_to_run``.
+What the cluster and the scheduler say of it comes first, then a what-if on the cluster as it is now.
+``ways_to_run`` searches what would let it run.
 """
 
 from collections.abc import Iterator, Sequence
 
-from reprieve.inquiry.trials import Asking, Trials
-from reprieve.inquiry.ways_to_run import ways_to_run
+from reprieve.inquiry.trials import Asking, Trials, leaving_pods
+from reprieve.inquiry.ways_to_run import NO_WAYS, ways_to_run
 from reprieve.inquiry.whatif import WhatIfOutcome, WhatIfReport
 from reprieve.inquiry.why import Evidence, Remedy, Source, Statement, WhyReport, WhyState
 from reprieve.model.effects import Target
@@ -36,12 +36,14 @@ def why_pending(
     if report is None:
         text = f"{shown(target)} waits for a node."
         return WhyReport(target, WhyState.PENDING, text, told, notes=trials.problems)
+    waits = "waits for a node" if target.kind == "Pod" else "waits for nodes"
+    ways = ways_to_run(trials, report)
     return WhyReport(
         target,
         WhyState.PENDING,
-        f"{shown(target)} {_headline(report, 'waits for a node')}.",
-        (*told, *_found_now(report)),
-        (*_gate_remedies(waiting), *ways_to_run(trials, report)),
+        f"{shown(target)} {_headline(report, waits)}.",
+        (*told, *_found_now(report), *_no_way(ways)),
+        (*_gate_remedies(waiting), *(way for way in ways if way.code not in NO_WAYS)),
         notes=_policy_note(asking),
     )
 
@@ -134,25 +136,19 @@ def _headline(report: WhatIfReport, waits: str) -> str:
         case WhatIfOutcome.UNSCHEDULABLE:
             return f"{waits}: there is no room, and preemption does not help{_yet(report)}"
         case WhatIfOutcome.PREEMPTS:
-            return (
-                f"{waits}: there is room on {nodes} once {counted(len(report.victims), 'pod')} is preempted"
-            )
+            return f"{waits}: there is room on {nodes} once {_are(len(report.victims), 'pod')} preempted"
         case WhatIfOutcome.FITS:
-            leaving = leaving_pods(report)
-            if leaving:
-                verb = "is" if leaving == 1 else "are"
-                return f"{waits}: there is room on {nodes} once {counted(leaving, 'terminating pod')} {verb} gone"
+            if leaving := leaving_pods(report):
+                return f"{waits}: there is room on {nodes} once {_are(leaving, 'terminating pod')} gone"
             return f"{waits}: there is room on {nodes} now"
+
+
+def _are(number: int, noun: str) -> str:
+    return f"{counted(number, noun)} {'is' if number == 1 else 'are'}"
 
 
 def _yet(report: WhatIfReport) -> str:
     return " yet" if report.retry_at is not None else ""
-
-
-def leaving_pods(report: WhatIfReport) -> int:
-    """How many pods that terminate already it waits for."""
-    rooms = (d.preemption for d in report.decisions if d.outcome is Outcome.WAITING)
-    return max((room.leaving for room in rooms if room is not None), default=0)
 
 
 def _found_now(report: WhatIfReport) -> Iterator[Statement]:
@@ -171,6 +167,10 @@ def _found_now(report: WhatIfReport) -> Iterator[Statement]:
     for budget in report.exceeded:
         text = f"PodDisruptionBudget {budget.budget} allows {budget.allowed}, and {budget.going} would go."
         yield _now("Budgets", "BudgetExceeded", text)
+
+
+def _no_way(ways: Sequence[Remedy]) -> Iterator[Statement]:
+    yield from (_now("Other ways", way.code, way.text) for way in ways if way.code in NO_WAYS)
 
 
 def _findings(decision: Decision) -> Iterator[Statement]:

@@ -86,7 +86,11 @@ def _reason(subject: Target, victims: Sequence[Victim]) -> str:
 
 def _rule(room: Preemption) -> tuple[str, str]:
     others = counted(room.plans - 1, "other plan")
-    ceiling = f" No unit above priority {room.ceiling} was considered." if room.ceiling is not None else ""
+    ceiling = (
+        f" No pod or group above priority {room.ceiling} had to be considered."
+        if room.ceiling is not None
+        else ""
+    )
     if room.decided_by is None:
         return "OnlyPlan", f"There was no other plan than that on {room.domain}.{ceiling}"
     text = f"{room.domain} was chosen over {others} by: {room.decided_by.text}.{ceiling}"

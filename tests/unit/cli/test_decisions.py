@@ -94,7 +94,11 @@ def test_a_list_that_is_printed_can_be_read_again(journal: str) -> None:
 
 def test_a_snapshot_has_decisions(tmp_path: Path) -> None:
     file = tmp_path / "cluster.jsonl"
-    header = {"apiVersion": "reprieve.dev/v1alpha1", "kind": "ClusterSnapshot", "takenAt": "2026-01-01T00:00:00Z"}
+    header = {
+        "apiVersion": "reprieve.dev/v1alpha1",
+        "kind": "ClusterSnapshot",
+        "takenAt": "2026-01-01T00:00:00Z",
+    }
     lines = [header, kept_document(KeptDecision(choosing()))]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert rows(decisions("--from", str(file)))[1][3] == "default/new"
