@@ -69,12 +69,8 @@ def a_replacement(
 
 
 def checked(report: WhyReport, name: str) -> None:
-    """A text that differs is written beside the expected one when that file is missing."""
     shown = "\n".join([*texts(why_lines(report)), *(f"Note: {note}" for note in report.notes), ""])
-    file = GOLDEN / f"{name}.txt"
-    if not file.exists():
-        file.write_text(shown)
-    assert shown == file.read_text()
+    assert shown == (GOLDEN / f"{name}.txt").read_text()
 
 
 def codes(report: WhyReport) -> list[str]:
@@ -156,6 +152,26 @@ def test_a_plan_that_was_called_off_preempted_no_pod() -> None:
     kept = replace(decided(FULL, "new"), plan=PlanCourse("marking", EndReason.PREEMPTOR_GONE, NOW))
     report = why("pod/web-7d-abcde", FULL, [kept])
     assert report.state is WhyState.RUNNING
+
+
+def test_a_gang_that_lost_a_pod_it_needs() -> None:
+    gang = GroupLine(priority=10, min=2)
+    pods = {
+        "m-0": PodLine(on="n1", cpu=3, priority=10, group="gang"),
+        "m-1": PodLine(on="n2", cpu=3, priority=10, group="gang"),
+        "new": PodLine(cpu=3, class_name="urgent", start=None),
+    }
+    world = msgspec.structs.replace(FULL, pods=pods, groups={"gang": gang})
+    kept = decided(world, "new")
+    (victim,) = kept.decision.preemption.victims if kept.decision.preemption is not None else ()
+    again = a_replacement(victim.pod.name, "m")
+    again["spec"]["schedulingGroup"] = {"podGroupName": "gang"}
+    left = msgspec.structs.replace(world, pods={n: p for n, p in pods.items() if n != victim.pod.name})
+    again["spec"]["nodeName"] = "n9"
+    again["metadata"]["deletionTimestamp"] = "2026-01-02T01:00:40Z"
+    report = why(f"pod/{victim.pod.name}", left, [kept], [again])
+    text = "PodGroup default/gang runs 1 of the 2 pods it needs."
+    assert [s.text for s in report.statements if s.code == "GroupBroken"] == [text]
 
 
 def test_an_eviction_in_vain_is_told() -> None:
