@@ -1,15 +1,16 @@
 """Reprieve: a Kubernetes scheduler that makes room by disturbing as few as it can.
 
-``Cluster`` and ``whatif`` are the stable interface for Python, with the records that they return; everything
-else is private. They are imported on first use, so that `import reprieve` stays fast.
+The names in ``__all__`` are the stable interface for Python; `docs/reference/python.md` describes them, and
+what they return. Everything else is private. They are imported on first use, so that `import reprieve` stays
+fast.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reprieve.assembly.python_api import Cluster, InquiryError, whatif
+    from reprieve.assembly.python_api import Cluster, InquiryError, whatif, whatif_json
 
-__all__ = ["Cluster", "InquiryError", "whatif"]
+__all__ = ["Cluster", "InquiryError", "whatif", "whatif_json"]
 
 
 def __getattr__(name: str) -> object:

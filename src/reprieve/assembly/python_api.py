@@ -7,6 +7,7 @@ import asyncio
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ from reprieve.inquiry.joined_files import cluster_in, consistent
 from reprieve.inquiry.object_files import ObjectFile, parse_objects
 from reprieve.inquiry.whatif import Manifest, ObjectName, Resize, WhatIfAnswer, WhatIfQuestion
 from reprieve.inquiry.whatif import whatif as answered
+from reprieve.inquiry.whatif_report import answers_json
 from reprieve.model.json import Json
 
 FilePath = str | os.PathLike[str]
@@ -120,7 +122,12 @@ def whatif(  # noqa: PLR0913  keywords
     )
     if answer.problems:
         raise InquiryError("\n".join(answer.problems))
-    return answer
+    return replace(answer, notes=(*answer.notes, *chosen.notes))
+
+
+def whatif_json(answer: WhatIfAnswer) -> Json:
+    """The document that `reprieve whatif -o json` prints: one report, or a list of several."""
+    return answers_json([answer])
 
 
 def _choice(policy: str, feature_gates: str) -> PolicyChoice:

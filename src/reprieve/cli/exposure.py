@@ -76,6 +76,7 @@ def _print(
 ) -> None:
     from reprieve.inquiry.exposure_report import exposure_json, exposure_lines, names
     from reprieve.inquiry.whatif_report import answers_json
+    from reprieve.report.text_layout import TextLine
 
     for sentence in report.notes:
         note(f"Note: {sentence}")
@@ -84,8 +85,7 @@ def _print(
             demand = answers_json([answer]) if answer is not None else None
             say(json.dumps(exposure_json(report, demand), indent=2))
         case "name":
-            for name in names(report):
-                say(name)
+            show(map(TextLine, names(report)))
         case _:
             wide = output == "wide"
             show(exposure_lines(report, namespaces=namespaces, wide=wide, headers=headers))

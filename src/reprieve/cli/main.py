@@ -26,6 +26,7 @@ COMMANDS = {
     "up": "Start a local cluster for kubectl, with simulated nodes.",
     "scheduler": "Run the scheduler of a real cluster.",
     "check": "Check whether Reprieve can schedule a cluster.",
+    "snapshot": "Save a cluster in one file, or show such a file.",
     "config": "Print the default configuration, or validate a file.",
     "exposure": "Show which running pods can be preempted, and what protects them.",
     "status": "List the local clusters that are running.",

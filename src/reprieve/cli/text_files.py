@@ -1,4 +1,4 @@
-"""Which text is in a file that the command line names? `-` is stdin.
+"""Which text is in a file that the command line names, perhaps compressed with gzip? `-` is stdin.
 
 A file that cannot be opened ends the command with a sentence. This module must not know what the text means.
 """
@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import click
+
+from reprieve.cluster.api.compression import DamagedFileError, uncompressed
 
 STDIN = "-"
 
@@ -23,6 +25,8 @@ def bytes_of(filename: str) -> bytes:
 
 def text_of(filename: str) -> str:
     try:
-        return bytes_of(filename).decode()
+        return uncompressed(bytes_of(filename)).decode()
+    except DamagedFileError as error:
+        raise click.ClickException(f"{filename}: {error}") from error
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{filename}: expected text in UTF-8") from error

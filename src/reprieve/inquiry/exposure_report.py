@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from reprieve.cluster.api.timestamps import stamp
 from reprieve.inquiry.exposure import ExposedPod, ExposureReport, PreemptingClass
 from reprieve.inquiry.whatif import WhatIfOutcome, WhatIfReport
+from reprieve.inquiry.whatif_report import stamp
 from reprieve.model.formatting import clock_time, counted, listed
 from reprieve.model.json import Json
 from reprieve.model.scheduled_times import NEVER
@@ -13,7 +13,7 @@ from reprieve.report.text_layout import BLANK, LineStyle, TextLine, table
 
 API_VERSION = "reprieve.dev/v1alpha1"
 
-_CLASSES_SHOWN = 2  # in the cell of a pod
+_SHOWN = 2  # classes and budgets in the cell of a pod
 _NONE = "-"
 
 
@@ -52,9 +52,9 @@ def _cells(pod: ExposedPod, report: ExposureReport, *, namespaces: bool, wide: b
         "POD": pod.name,
         "PRIORITY": str(pod.priority),
         "PREEMPTABLE FROM": _priority(pod.lowest),
-        "BY CLASSES": listed(pod.preemptors, _CLASSES_SHOWN) or _NONE,
+        "BY CLASSES": listed(pod.preemptors, _SHOWN) or _NONE,
         "PROTECTED": _protected(pod, report.at),
-        "BUDGET": ", ".join(map(_budget, pod.budgets)) or _NONE,
+        "BUDGET": listed([_budget(charge) for charge in pod.budgets], _SHOWN) or _NONE,
         "EVICTED WITH": _company(pod),
     }
     if report.at_priority is not None:

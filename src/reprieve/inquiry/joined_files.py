@@ -1,7 +1,7 @@
 """Which cluster do objects describe together, and where do they contradict each other?
 
 Nothing of that is fatal: each finding is counted in a note, with a few names. Every object gets a UID, since
-the scheduler tells objects apart by UIDs and files written by hand have none.
+the scheduler tells objects apart by UIDs and files written by hand have none, and likewise its namespace.
 """
 
 from collections import Counter
@@ -115,6 +115,7 @@ class _Kept(Record, frozen=True):
     thing: ApiObject
     uid: str
     pod: _AboutPod | None
+    lacks_namespace: bool
 
 
 def _numbers(counts: Counter[str]) -> str:
@@ -137,7 +138,8 @@ def _kept(objects: Iterable[ApiObject], tally: _Tally) -> dict[_Key, _Kept]:
         if key in kept:
             tally.repeated.append(_shown(key))
         pod = about if isinstance(about, _AboutPod) else None
-        kept[key] = _Kept(key=key, thing=thing, uid=about.metadata.uid, pod=pod)
+        lacks = namespaced and not about.metadata.namespace
+        kept[key] = _Kept(key=key, thing=thing, uid=about.metadata.uid, pod=pod, lacks_namespace=lacks)
     return kept
 
 
@@ -164,21 +166,25 @@ def _shown(key: _Key) -> str:
 def _with_uids(kept: Iterable[_Kept], tally: _Tally) -> Iterator[ApiObject]:
     known: set[tuple[str, str]] = set()
     for one in kept:
-        if one.uid and (one.key[0], one.uid) not in known:
-            known.add((one.key[0], one.uid))
-            yield one.thing
-            continue
-        if one.uid:
+        is_new = bool(one.uid) and (one.key[0], one.uid) not in known
+        if one.uid and not is_new:
             tally.same_uid.append(_shown(one.key))
-        yield replace(one.thing, body=_with_uid(one.thing.body, "/".join(filter(None, one.key))))
+        uid = one.uid if is_new else "/".join(filter(None, one.key))
+        known.add((one.key[0], uid))
+        if is_new and not one.lacks_namespace:
+            yield one.thing
+        else:
+            yield replace(one.thing, body=_completed(one.thing.body, uid, one.key[1]))
 
 
-def _with_uid(body: bytes, uid: str) -> bytes:
+def _completed(body: bytes, uid: str, namespace: str) -> bytes:
     try:
         value = msgspec.json.decode(body)
     except UNDECODABLE:
         return body  # only its beginning can be read: the codec will say why
     value["metadata"]["uid"] = uid
+    if namespace:
+        value["metadata"]["namespace"] = namespace
     return msgspec.json.encode(value)
 
 

@@ -99,6 +99,7 @@ _WITHOUT_PODS = frozenset(
         "ValidatingWebhookConfiguration",
     }
 )
+_HASH = "new"  # of the pod template of a Deployment
 _QUOTA_NAMES = {
     "Pod": "pods",
     "PersistentVolumeClaim": "persistentvolumeclaims",
@@ -327,14 +328,42 @@ class _Creating:
                     if name_of(pod) not in names:
                         self._claims(body, name_of(pod))
                         yield pod
+            case "Deployment":
+                pods = [*pods_of(self._replica_set(body))]
+                for number, pod in enumerate(pods[there:], there):
+                    yield self._renamed(pod, f"{name_of(body)}-{number}")
             case _:
                 for pod in [*pods_of(body)][there:]:
-                    yield self._renamed(pod)
+                    yield self._renamed(pod, name_of(pod))
 
-    def _renamed(self, pod: Json) -> Json:
+    def _replica_set(self, body: Json) -> Json:
+        """The ReplicaSet through which a Deployment owns its pods, which are spread by its selector."""
+        meta, spec = part(body, "metadata"), part(body, "spec")
+        name = f"{name_of(body)}-{_HASH}"
+        mark = {"pod-template-hash": _HASH}
+        template, selector = part(spec, "template"), part(spec, "selector")
+        labels = {**part(template, "metadata", "labels"), **mark}
+        marked = {**template, "metadata": {**part(template, "metadata"), "labels": labels}}
+        matching = {**selector, "matchLabels": {**part(selector, "matchLabels"), **mark}}
+        sent = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {
+                "name": name,
+                "namespace": text_in(meta, "namespace"),
+                "labels": labels,
+                "ownerReferences": [owner_in(body).reference()],
+            },
+            "spec": {"replicas": spec.get("replicas"), "selector": matching, "template": marked},
+        }
+        made = self._stored(sent, self.namespace)
+        self._add(made)
+        return made
+
+    def _renamed(self, pod: Json, name: str) -> Json:
         """The names of pods are ours: one that is taken is not used."""
         meta = part(pod, "metadata")
-        namespace, name = text_in(meta, "namespace"), text_in(meta, "name")
+        namespace = text_in(meta, "namespace")
         while self.lookup.find("Pod", namespace, name) is not None:
             name = f"{name}-new"
         return {**pod, "metadata": {**meta, "name": name}}

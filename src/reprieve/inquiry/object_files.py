@@ -4,13 +4,12 @@ Content never raises: what makes a file unusable is a problem. JSON is split int
 them. This module must not know where bytes come from, nor what objects mean.
 """
 
-import gzip
-import zlib
 from dataclasses import dataclass
 
 import msgspec
 
 from reprieve.cluster.api import snapshot_header
+from reprieve.cluster.api.compression import DamagedFileError, uncompressed
 from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.api.documents import Unparsed, documents
 from reprieve.cluster.api.timestamps import moment
@@ -18,7 +17,7 @@ from reprieve.inquiry.cluster_objects import ApiObject
 from reprieve.model.json import Json
 from reprieve.model.objects import Record
 
-_GZIP, _BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
+_BOM = b"\xef\xbb\xbf"
 # From this size on, a file that begins as JSON is not tried as YAML: that would take minutes, to no avail.
 _LARGEST_FLOW_YAML = 1_000_000
 
@@ -51,8 +50,8 @@ def parse_objects(text: bytes, where: str) -> ObjectFile:
     """``where``: the name of the file, for problems."""
     found = _Found()
     try:
-        _parse(_plain(text), found)
-    except _UnusableError as error:
+        _parse(uncompressed(text).removeprefix(_BOM), found)
+    except (_UnusableError, DamagedFileError) as error:
         found.problems.append(str(error))
     if not (found.problems or found.objects or found.decisions or found.header or found.has_lists):
         found.problems.append("expected Kubernetes objects, got none")
@@ -84,17 +83,6 @@ class _Found:
     def add(self, thing: ApiObject, number: int) -> None:
         self.objects.append(thing)
         self.documents.append(number)
-
-
-def _plain(text: bytes) -> bytes:
-    if text.startswith(_GZIP):
-        try:
-            text = gzip.decompress(text)
-        except EOFError as error:
-            raise _UnusableError("the file is truncated: its gzip data ends too early") from error
-        except (OSError, zlib.error) as error:
-            raise _UnusableError(f"the file is damaged: its gzip data cannot be read ({error})") from error
-    return text.removeprefix(_BOM)
 
 
 def _parse(text: bytes, found: _Found) -> None:
@@ -274,8 +262,7 @@ def _add_header(header: Json, found: _Found) -> None:
         configuration=configuration if isinstance(configuration, dict) else None,
         notes=tuple(map(str, notes)) if isinstance(notes, list) else (),
     )
-    counts = (header.get("objectCount"), header.get("decisionCount"))
-    found.expected = sum(count for count in counts if isinstance(count, int))
+    found.expected = snapshot_header.lines_after(header)
 
 
 def _moment(text: object) -> float | None:

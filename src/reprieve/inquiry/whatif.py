@@ -4,7 +4,7 @@ The scheduler of production decides, on a cluster in memory where every effect s
 written, and the time is an argument. This module must not know files, flags or how an answer is shown.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -30,7 +30,7 @@ from reprieve.inquiry.world_changes import (
 )
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted
-from reprieve.model.groups import group_key
+from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup
 from reprieve.scheduler.decision import (
     Because,
@@ -147,6 +147,9 @@ class WhatIfReport:
     placements: tuple[tuple[Target, str], ...] = ()
     waiting: tuple[Target, ...] = ()  # pods that find no room
     victims: tuple[Victim, ...] = ()
+    controllers: tuple[
+        tuple[Target, str], ...
+    ] = ()  # of the victims that are created again: ReplicaSet/web-1
     spared: tuple[Spared, ...] = ()
     exceeded: tuple[Exceeded, ...] = ()  # disruption budgets that are broken
     nodes: tuple[NodeVerdict, ...] = ()
@@ -189,7 +192,8 @@ def whatif(question: WhatIfQuestion, now: float) -> WhatIfAnswer:
     settings = _settings_for(question.settings, asking.scheduler_names(seen), resizes=bool(asking.resized))
     rehearsed = rehearse(settings, seen, now)
     failures = tuple(f"The scheduler failed on {failure}." for failure in rehearsed.failures)
-    reports = [_report(demand, rehearsed) for demand in asking.demands.values()]
+    victims = _victims(rehearsed)
+    reports = [_report(demand, rehearsed, victims) for demand in asking.demands.values()]
     turns = {one.decision.id: turn for turn, one in enumerate(rehearsed.decided)}
     reports.sort(key=lambda report: min((turns[d.id] for d in report.decisions), default=len(turns)))
     return WhatIfAnswer(tuple(reports), _summary(cluster), question.policy, (*notes, *failures))
@@ -326,6 +330,9 @@ class _Asking:
             return
         demand = self._demand("Pod", *key, resize=True)
         demand.impossible = found.impossible
+        for pod in self._cluster_pods() if found.impossible else ():
+            if (pod.metadata.namespace, pod.metadata.name) == key:
+                demand.pods[pod_target(pod)] = pod
         if found.found is not None and isinstance(found.found.object, Pod):
             self.resized[key] = found
             demand.pods[pod_target(found.found.object)] = found.found.object
@@ -403,12 +410,14 @@ def _why_not_waiting(name: ObjectName, pods: Sequence[Pod]) -> str:
 # --- reports -------------------------------------------------------------------------------------
 
 
-def _report(demand: _Demand, rehearsed: Rehearsed) -> WhatIfReport:
+def _report(
+    demand: _Demand, rehearsed: Rehearsed, by_decision: Mapping[str, Sequence[Victim]]
+) -> WhatIfReport:
     decided = [one for one in rehearsed.decided if _is_about(one.decision, demand)]
     decisions = tuple(one.decision for one in decided)
     places = _places(decisions)
     waiting = tuple(target for target in demand.pods if target not in places)
-    victims = tuple(_victims(decided, rehearsed))
+    victims = tuple(victim for d in decisions for victim in by_decision.get(d.id, ()))
     report = WhatIfReport(
         demand=_described(demand, decisions),
         outcome=_outcome(demand, places, victims),
@@ -416,6 +425,7 @@ def _report(demand: _Demand, rehearsed: Rehearsed) -> WhatIfReport:
         placements=tuple(places.items()),
         waiting=waiting,
         victims=victims,
+        controllers=tuple(_controllers(victims, rehearsed)),
         spared=_spared(decisions, victims),
         exceeded=_exceeded(decisions),
         nodes=_nodes(decided, set(places.values())),
@@ -476,17 +486,37 @@ def _places(decisions: Iterable[Decision]) -> dict[Target, str]:
     return places
 
 
-def _victims(decided: Iterable[Decided], rehearsed: Rehearsed) -> Iterator[Victim]:
-    """Those that were evicted indeed. A decision lists only so many; the others are victims of its units."""
-    told: set[Target] = set()
-    for one in decided:
-        room = one.decision.preemption
-        if room is None or one.decision.outcome is not Outcome.PREEMPTS:
-            continue
-        for victim in room.victims:
-            if victim.pod not in told:
-                told.add(victim.pod)
-                yield victim
+def _victims(rehearsed: Rehearsed) -> dict[str, list[Victim]]:
+    """The pods that were evicted indeed, each under the first decision that counts on it.
+
+    A decision lists only so many of its victims; of the others, no more is known than that they are evicted.
+    """
+    left, found = dict(rehearsed.evicted), dict[str, list[Victim]]()
+    rooms = [(d.decision.id, d.decision.preemption) for d in rehearsed.decided]
+    for decision, room in rooms:
+        for victim in room.victims if room is not None else ():
+            if left.pop(victim.pod, None) is not None:
+                found.setdefault(decision, []).append(victim)
+    for decision, room in rooms:
+        if room is not None and room.pods > len(room.victims):
+            listed = found.setdefault(decision, [])
+            units = {group_key(rehearsed.evicted[victim.pod]): victim.unit for victim in listed}
+            listed += [_unlisted(target, pod, units) for target, pod in left.items()]
+            left.clear()
+    return found
+
+
+def _unlisted(target: Target, pod: Pod, units: Mapping[GroupKey | None, str]) -> Victim:
+    because = Because("RoomNeeded", f"{pod.spec.node_name} has too little room")
+    unit = units.get(group_key(pod), f"Pod/{target.namespace}/{target.name}")
+    return Victim(target, pod.spec.node_name, pod.spec.priority or 0, unit, (), because)
+
+
+def _controllers(victims: Iterable[Victim], rehearsed: Rehearsed) -> Iterator[tuple[Target, str]]:
+    for victim in victims:
+        for owner in rehearsed.evicted[victim.pod].metadata.owner_references:
+            if owner.controller:
+                yield victim.pod, f"{owner.kind}/{owner.name}"
 
 
 def _outcome(demand: _Demand, places: dict[Target, str], victims: Sequence[Victim]) -> WhatIfOutcome:

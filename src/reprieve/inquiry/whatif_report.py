@@ -51,7 +51,7 @@ def answers_json(answers: Sequence[WhatIfAnswer]) -> Json:
 
 
 def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
-    demand = report.demand
+    demand, controllers = report.demand, dict(report.controllers)
     return {
         "apiVersion": API_VERSION,
         "kind": "WhatIfReport",
@@ -67,7 +67,7 @@ def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
         },
         "placements": {f"{pod.namespace}/{pod.name}": node for pod, node in report.placements},
         "waiting": [f"{pod.namespace}/{pod.name}" for pod in report.waiting],
-        "victims": [_victim_json(victim) for victim in report.victims],
+        "victims": [_victim_json(victim, controllers.get(victim.pod)) for victim in report.victims],
         "budgets": [_budget_json(budget) for budget in report.exceeded],
         "spared": [_spared_json(spared) for spared in report.spared],
         "nodes": [_node_json(node) for node in report.nodes],
@@ -81,7 +81,7 @@ def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
     }
 
 
-def _victim_json(victim: Victim) -> Json:
+def _victim_json(victim: Victim, controller: str | None) -> Json:
     return {
         "namespace": victim.pod.namespace,
         "name": victim.pod.name,
@@ -89,6 +89,7 @@ def _victim_json(victim: Victim) -> Json:
         "node": victim.node,
         "priority": victim.priority,
         "unit": "Pod" if victim.unit.startswith("Pod/") else victim.unit,
+        "controller": controller,
         "breaksBudget": victim.budgets[0] if victim.budgets else None,
         "because": _because_json(victim.because),
     }

@@ -35,6 +35,7 @@ class Table:
 
 
 Block = Sentence | Table
+PARAGRAPH = Sentence("")
 
 
 # --- layout --------------------------------------------------------------------------------------
@@ -64,7 +65,7 @@ def answer_markdown(answers: Sequence[WhatIfAnswer], alternatives: int) -> str:
     for block in answer_blocks(answers, alternatives):
         match block:
             case Sentence(text, LineStyle.PLAIN | LineStyle.FAINT):
-                parts.append(_escaped(text))
+                parts += [_escaped(text)] if text else []
             case Sentence(text, LineStyle.HEADING):
                 parts.append(f"### {_escaped(text)}")
             case Sentence(text):
@@ -102,9 +103,8 @@ def answer_blocks(answers: Sequence[WhatIfAnswer], alternatives: int) -> Iterato
     if len(first.reports) > 1:
         yield from _overview(first.reports)
     for report in first.reports:
-        if len(first.reports) > 1 or len(answers) > 1:
-            policy = f", with policy {first.policy}" if len(answers) > 1 else ""
-            yield Sentence(f"{_name(report)}{policy}", LineStyle.HEADING)
+        if len(answers) > 1:
+            yield Sentence(f"{_name(report)}, with policy {first.policy}", LineStyle.HEADING)
         yield from _report_blocks(report, first, alternatives)
 
 
@@ -222,21 +222,18 @@ def _runs(report: WhatIfReport) -> str:
 
 
 def _preempts(report: WhatIfReport) -> Iterator[Block]:
-    victims = counted(len(report.victims), "running pod")
+    victims = f"{counted(len(report.victims), 'running pod')} of lower priority would be evicted"
+    yield Sentence(f"{_subject(report)} fits only by preemption: {victims} to make room.", LineStyle.BAD)
     if report.resize:
-        what = f"{victims} on {_nodes_text(report.placements)} must be evicted first to make room"
+        yield Sentence(f"Its node, {_nodes_text(report.placements)}, then grants the resize.")
     else:
-        what = f"{_runs(report)} on {_nodes_text(report.placements)} after {victims} there"
-        if any(victim.node not in _nodes(report) for victim in report.victims):
-            what = f"{_runs(report)} on {_nodes_text(report.placements)} after {victims}"
-        have = "has" if len(report.victims) == 1 else "have"
-        what += f" {have} been evicted to make room"
-    yield Sentence(f"{_subject(report)} fits only by preemption: {what}.", LineStyle.BAD)
+        runs = _runs(report).capitalize()
+        yield Sentence(f"{runs} on {_nodes_text(report.placements)} as soon as the {_gone(report)} gone.")
     yield from _placement_blocks(report)
 
 
-def _nodes(report: WhatIfReport) -> set[str]:
-    return {node for _, node in report.placements}
+def _gone(report: WhatIfReport) -> str:
+    return "victim is" if len(report.victims) == 1 else "victims are"
 
 
 def _placement_blocks(report: WhatIfReport) -> Iterator[Block]:
@@ -262,10 +259,7 @@ def _victim_blocks(report: WhatIfReport) -> Iterator[Block]:
     left_out = len(report.victims) - len(rows)
     header = ["VICTIM", "NODE", "PRIORITY", "EVICTED WITH", "WHY"]
     yield Table(header, rows, frozenset({2}), left_out)
-    yield Sentence(
-        "Victims have a lower priority. Each gets its grace period to stop; "
-        "a controller such as a Deployment creates it again, and then it waits for room."
-    )
+    yield Sentence(_afterwards(report))
     for budget in report.exceeded:
         yield Sentence(_budget_text(budget), LineStyle.BAD)
     if report.spared:
@@ -276,6 +270,19 @@ def _victim_blocks(report: WhatIfReport) -> Iterator[Block]:
             frozenset({1, 2}),
             max(0, len(near) - _MOST_ROWS),
         )
+
+
+def _afterwards(report: WhatIfReport) -> str:
+    """What becomes of the victims. Names are those that are not created again."""
+    owned = {pod for pod, _ in report.controllers}
+    lost = [_pod(victim.pod) for victim in report.victims if victim.pod not in owned]
+    stops = "Each victim gets its termination grace period to stop"
+    again = "its controller creates it again, and it then waits for room"
+    if not lost:
+        return f"{stops}; {again}."
+    verb = "has no controller and is" if len(lost) == 1 else "have no controller and are"
+    text = f"{listed(lost)} {verb} not created again."
+    return f"{stops}. {text}" if len(lost) == len(report.victims) else f"{stops}; {again}. But {text}"
 
 
 def _victim_row(victim: Victim) -> list[str]:
@@ -304,7 +311,9 @@ def _not_chosen(report: WhatIfReport, alternatives: int) -> Iterator[Block]:
     if report.decided_by is not None:
         others = sum(d.preemption.plans - 1 for d in report.decisions if d.preemption is not None)
         chosen = _nodes_text(report.placements)
-        yield Sentence(f"{chosen} was chosen over {counted(others, 'other plan')}: {report.decided_by.text}.")
+        plans = counted(others, "other plan")
+        yield PARAGRAPH
+        yield Sentence(f"{chosen} was chosen over {plans} by the rule: {report.decided_by.text}.")
     if losers:
         rows = [_loser_row(node) for node in losers]
         yield Table(
@@ -337,7 +346,8 @@ def _excluded_rows(nodes: Iterable[NodeVerdict]) -> Iterator[list[str]]:
 
 def _cannot_fit(report: WhatIfReport, answer: WhatIfAnswer) -> Iterator[Block]:
     where = _nowhere(report, answer)
-    yield Sentence(f"{_subject(report)} cannot run: {where}.", LineStyle.BAD)
+    verb = "is not possible" if report.resize else "cannot run"
+    yield Sentence(f"{_subject(report)} {verb}: {where}.", LineStyle.BAD)
     if report.placements:
         placed = f"{len(report.placements)} of its {report.demand.pods} pods"
         yield Sentence(f"{placed} would run on {_nodes_text(report.placements)}; the others would wait.")
@@ -346,7 +356,7 @@ def _cannot_fit(report: WhatIfReport, answer: WhatIfAnswer) -> Iterator[Block]:
     if report.refusal is not None and report.decisions:
         yet = " yet" if report.retry_at is not None else ""
         yield Sentence(f"Preemption cannot help{yet}: {report.refusal.text}.")
-    if report.at_best is not None:
+    if report.at_best is not None and report.demand.pods > 1:
         yield Sentence(f"Even without all pods that may be evicted for it: {_miss_text(report.at_best)}.")
     if report.retry_at is not None:
         moment = clock_time(report.retry_at, answer.snapshot.taken_at)

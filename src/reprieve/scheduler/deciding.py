@@ -288,9 +288,10 @@ def _opened(
     requester, plan, view = context.requester, weighed.plans[0], context.view
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
     units = [[target_at(view, row) for row in unit.pods] for unit in plan.victims]
-    going = [pod for unit in units for pod in unit]
+    going = tuple(pod for unit in units for pod in unit)
+    evicted = frozenset(going)
     before = [target_at(view, int(row)) for row in awaited(context, plan)]
-    anyway = [pod for pod in before if pod not in going]
+    anyway = [pod for pod in before if pod not in evicted]
     price = Preemption(leaving=len(anyway))
     if weighed.question is not None:
         price = preemption_of(weighed.plans, weighed.question, len(anyway))
@@ -311,7 +312,7 @@ def _opened(
         places=places,
         victims=victims,
         leaving=tuple(anyway),
-        elsewhere=frozenset(going).difference(before),
+        elsewhere=evicted.difference(before),
         victim_nodes=victim_nodes(plan, view),
         price=price,
         groups=tuple(_groups_of(state, plan, view)),
@@ -351,13 +352,15 @@ def _reported_plan(
             yield from state.reporter.resize_goes_on(handover.preemptor, "MakesRoomInPlace", decision.text)
         case WaitingPod() | WaitingGroup():
             silent = handover.preemptor if handover.victims else None
-            served = [pod for pod in requester.pods if pod_target(pod.pod) in dict(handover.places)]
-            for pod in served:
-                text = decision.text_for(pod_target(pod.pod))
+            nodes, others = dict(handover.places), []
+            for pod in requester.pods:
+                if (node := nodes.get(pod_target(pod.pod))) is None:
+                    others.append(pod)
+                    continue
+                text = decision.text_on(node)
                 yield from report_waiting(state.reporter, requester.key, [pod], text, silent)
             if isinstance(requester, WaitingGroup):
                 yield from state.report_groups(requester, decision.text)
-            others = [pod for pod in requester.pods if pod not in served]
             yield from _reported_to_wait(state, requester.key, others, handover)
 
 

@@ -204,10 +204,9 @@ class Decision:
                 wants = self.growth.text if self.growth is not None else "what it wants"
                 return f"there is room for {wants} on {listed(self.nodes)}: waits for the kubelet"
 
-    def text_for(self, pod: Target) -> str:
-        """For one of its pods for which room is made: names the node of that pod, and not those of others."""
-        node = dict(self.places).get(pod)
-        return self.text if node is None else self._waiting((node,))
+    def text_on(self, node: str) -> str:
+        """For a pod for which room is made on that node: does not name the nodes of others."""
+        return self._waiting((node,))
 
     def _waiting(self, nodes: Sequence[str]) -> str:
         return f"{waiting_text(self, nodes)} (decision {self.id})"

@@ -178,15 +178,15 @@ def test_the_json_of_a_pod() -> None:
         "unit": "Pod",
         "unitPods": 1,
         "preemptableFrom": [
-            {"at": "2026-01-02T00:05:00Z", "priority": 1000},
-            {"at": "2026-01-02T00:12:00Z", "priority": 11},
+            {"at": "2026-01-02T00:05:00.000Z", "priority": 1000},
+            {"at": "2026-01-02T00:12:00.000Z", "priority": 11},
         ],
         "preemptableBy": ["urgent"],
         "protections": [
-            {"minimumPriority": 1000, "until": "2026-01-02T00:12:00Z", "priorityClasses": ["batch-10min"]}
+            {"minimumPriority": 1000, "until": "2026-01-02T00:12:00.000Z", "priorityClasses": ["batch-10min"]}
         ],
         "budgets": [],
         "heldByBudget": False,
-        "openFrom": "2026-01-02T00:12:00Z",
+        "openFrom": "2026-01-02T00:12:00.000Z",
     }
     assert document["kind"] == "ExposureReport"

@@ -17,3 +17,9 @@ def refusal(header: Json) -> str | None:
         f"it is a {KIND} of version {version}, and this version of Reprieve reads {API_VERSION}: "
         "upgrade Reprieve, or save the snapshot with this version"
     )
+
+
+def lines_after(header: Json) -> int:
+    """How many objects and decisions follow, as far as it says: fewer mean that the file is truncated."""
+    counts = (header.get("objectCount"), header.get("decisionCount"))
+    return sum(count for count in counts if isinstance(count, int))
