@@ -6,19 +6,14 @@ Where decisions come from, and how they are shown, is not known here.
 import json
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 import click
 
-from reprieve.assembly.decision_sources import DecisionServer, DecisionSourceError
+from reprieve.assembly.decision_sources import DecisionSourceError
 from reprieve.cli.cluster_flags import ClusterFlags, expanded, objects_in, source_flags
-from reprieve.cli.decision_flags import (
-    DecisionFlags,
-    cannot_read,
-    decisions_of,
-    note_unreadable,
-    scheduler_flags,
-)
+from reprieve.cli.decision_flags import cannot_read, decision_flags, decisions_of, note_unreadable
+from reprieve.cli.decision_source_flags import scheduler_flags
 from reprieve.cli.go_flags import Duration
 from reprieve.cli.terminal import note, say, show
 from reprieve.inquiry.decision_list import (
@@ -62,12 +57,9 @@ def decisions(  # noqa: PLR0913, PLR0917  one for each flag
     victim: str,
     preemptor: str,
     node: str,
-    journal: Path | None,
-    server: str,
-    authority: str,
-    insecure: bool,
     output: str,
     no_headers: bool,
+    **scheduler: Any,
 ) -> None:
     """List the decisions that preempted pods or left pods waiting, the oldest first.
 
@@ -76,13 +68,11 @@ def decisions(  # noqa: PLR0913, PLR0917  one for each flag
     A running scheduler remembers its last 1,000 decisions that preempt, and for 1,000 pods and groups that
     wait the latest. Its journal has all that is still on disk.
     """
-    if sum(map(bool, (cluster.files, journal, server))) > 1:
+    if cluster.files and (scheduler["journal"] or scheduler["server"]):
         raise click.UsageError("--from, --journal and --server exclude each other")
     if follows and cluster.files:
         raise click.UsageError("--watch needs a scheduler or a journal, and not a file")
-    source = DecisionFlags(
-        DecisionServer(cluster.kubeconfig, cluster.context, server, authority, insecure), journal
-    )
+    source = decision_flags(cluster, scheduler)
     wanted = DecisionFilter(time.time() - since if since is not None else None, victim, preemptor, node)
     printer = _Printer(output, headers=not no_headers)
     try:

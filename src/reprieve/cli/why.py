@@ -6,13 +6,13 @@ Reads flags, and prints. What the answer is, and how it reads, is not known here
 import json
 import re
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reprieve.cli.cluster_flags import ClusterFlags, cluster_flags, cluster_of, namespace_of
-from reprieve.cli.decision_flags import DecisionFlags, decisions_of, note_unreadable, scheduler_flags
+from reprieve.cli.decision_flags import DecisionFlags, decision_flags, decisions_of, note_unreadable
+from reprieve.cli.decision_source_flags import scheduler_flags
 from reprieve.cli.terminal import note, say, show
 
 if TYPE_CHECKING:
@@ -30,14 +30,11 @@ _DECISION = re.compile(r"(?:decision/)?(?P<id>d-[0-9a-f]+)")
     "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", help="Output format."
 )
 @cluster_flags
-def why(  # noqa: PLR0913, PLR0917  one for each flag
+def why(
     asked: str,
     cluster: ClusterFlags,
-    journal: Path | None,
-    server: str,
-    authority: str,
-    insecure: bool,
     output: str,
+    **scheduler: Any,
 ) -> None:
     """Explain why a pod or group was preempted, or why it still waits; or one decision in full.
 
@@ -47,14 +44,9 @@ def why(  # noqa: PLR0913, PLR0917  one for each flag
 
     Exit codes: 0 if there is an answer, 1 if nothing is known of the object or of the decision.
     """
-    from reprieve.assembly.decision_sources import DecisionServer
     from reprieve.inquiry.why import UnknownObjectError
 
-    if sum(map(bool, (journal, server))) > 1:
-        raise click.UsageError("--journal and --server exclude each other")
-    source = DecisionFlags(
-        DecisionServer(cluster.kubeconfig, cluster.context, server, authority, insecure), journal
-    )
+    source = decision_flags(cluster, scheduler)
     try:
         found = _answer(asked, cluster, source)
     except UnknownObjectError as error:
