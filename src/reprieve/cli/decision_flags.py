@@ -41,7 +41,7 @@ def decision_flags(cluster: ClusterFlags, flags: Mapping[str, Any]) -> DecisionF
 
 
 def documents_of(flags: DecisionFlags) -> tuple[Json, ...]:
-    """Recent decisions as a snapshot has them, the oldest first; none where no scheduler serves them to us."""
+    """Recent decisions as a snapshot has them, the oldest first; none where no scheduler serves them."""
     try:
         found = sorted(decisions_of(flags).decisions, key=lambda kept: kept.decision.at)
     except DecisionSourceError as error:

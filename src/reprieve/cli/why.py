@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reprieve.cli.cluster_flags import ClusterFlags, cluster_flags, cluster_of, namespace_of
-from reprieve.cli.decision_flags import DecisionFlags, decision_flags, decisions_of, note_unreadable
 from reprieve.cli.decision_source_flags import scheduler_flags
 from reprieve.cli.terminal import note, say, show
 
 if TYPE_CHECKING:
+    from reprieve.cli.decision_flags import DecisionFlags
     from reprieve.inquiry.cluster_objects import ClusterObjects
     from reprieve.inquiry.why import WhyReport
     from reprieve.runtime.recent_decisions import KeptDecision
@@ -44,6 +44,7 @@ def why(
 
     Exit codes: 0 if there is an answer, 1 if nothing is known of the object or of the decision.
     """
+    from reprieve.cli.decision_flags import decision_flags
     from reprieve.inquiry.why import UnknownObjectError
 
     source = decision_flags(cluster, scheduler)
@@ -54,7 +55,7 @@ def why(
     _print(found, output)
 
 
-def _answer(asked: str, cluster: ClusterFlags, source: DecisionFlags) -> "WhyReport":
+def _answer(asked: str, cluster: ClusterFlags, source: "DecisionFlags") -> "WhyReport":
     from reprieve.cli.object_names import object_name
     from reprieve.cli.policy_choice import chosen_settings, policy_choice
     from reprieve.inquiry.decoded_cluster import decoded
@@ -75,7 +76,7 @@ def _answer(asked: str, cluster: ClusterFlags, source: DecisionFlags) -> "WhyRep
     return why_object(name, evidence, Asking(chosen.settings, chosen.policy))
 
 
-def _cluster(flags: ClusterFlags, source: DecisionFlags) -> "ClusterObjects":
+def _cluster(flags: ClusterFlags, source: "DecisionFlags") -> "ClusterObjects":
     """With a journal, a cluster that cannot be read is no obstacle: a victim is gone anyway."""
     from reprieve.inquiry.cluster_objects import ClusterObjects
 
@@ -89,10 +90,11 @@ def _cluster(flags: ClusterFlags, source: DecisionFlags) -> "ClusterObjects":
 
 
 def _decisions(
-    source: DecisionFlags, cluster: ClusterFlags, read: "ClusterObjects | None", *, needed: bool
+    source: "DecisionFlags", cluster: ClusterFlags, read: "ClusterObjects | None", *, needed: bool
 ) -> tuple["KeptDecision", ...]:
     """Where the scheduler cannot be asked, events must do, unless the question is about a decision."""
     from reprieve.assembly.decision_sources import DecisionSourceError
+    from reprieve.cli.decision_flags import decisions_of, note_unreadable
     from reprieve.inquiry.decision_list import read_decisions
 
     if cluster.files and source.journal is None and not source.server.server:
