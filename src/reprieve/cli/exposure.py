@@ -142,9 +142,11 @@ def _priority(text: str, cluster: "DecodedCluster") -> int:
             raise click.UsageError(f"--at-priority: expected a priority of 32 bits, got {text}")
         return number
     things = (one.object for one in cluster.seen)
-    classes = {thing.metadata.name: thing.value for thing in things if isinstance(thing, PriorityClass)}
+    classes = {thing.metadata.name: thing for thing in things if isinstance(thing, PriorityClass)}
     if text in classes:
-        return classes[text]
+        if classes[text].preemption_policy == "Never":
+            note(f"Note: PriorityClass {text} never preempts. The answer is for another class of its value.")
+        return classes[text].value
     near = get_close_matches(text, classes, n=1)
     meant = f" Did you mean {near[0]}?" if near else ""
     raise click.UsageError(f"--at-priority: there is no PriorityClass {text}.{meant}")

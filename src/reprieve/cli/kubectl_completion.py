@@ -7,7 +7,6 @@ line of its output is a word and a description, the last line is a directive to 
 import sys
 from collections.abc import Sequence
 
-import click
 from click.shell_completion import CompletionItem, ShellComplete
 
 from reprieve.cli.main import called_as, reprieve
@@ -17,8 +16,8 @@ _FILES, _NO_FILES, _DIRECTORIES = 0, 4, 16
 
 
 def main() -> None:
-    for line in completion_lines(sys.argv[1:]):
-        click.echo(line)
+    # Not through ``terminal``: the tab belongs to the format, and all words are those of our own help.
+    sys.stdout.writelines(f"{line}\n" for line in completion_lines(sys.argv[1:]))
 
 
 def completion_lines(words: Sequence[str]) -> list[str]:

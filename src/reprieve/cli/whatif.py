@@ -21,7 +21,9 @@ from reprieve.cli.cluster_flags import (
     namespace_of,
     objects_in,
 )
-from reprieve.cli.config_files import InvalidConfigFileError, config_error, document_in
+from reprieve.cli.config_files import config_error
+from reprieve.cli.object_names import object_name
+from reprieve.cli.policy_choice import policy_choice
 from reprieve.cli.terminal import note, say, show
 
 if TYPE_CHECKING:
@@ -30,16 +32,9 @@ if TYPE_CHECKING:
     from reprieve.inquiry.manifests import Manifest
     from reprieve.inquiry.resizes import Resize
     from reprieve.inquiry.whatif import WhatIfAnswer
-    from reprieve.inquiry.world_changes import ObjectName, WorldChange
+    from reprieve.inquiry.world_changes import WorldChange
     from reprieve.model.json import Json
 
-_KINDS = {
-    "pod": "Pod",
-    "pods": "Pod",
-    "po": "Pod",
-    "podgroup": "PodGroup",
-    "podgroups": "PodGroup",
-}
 _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
 
 
@@ -189,7 +184,7 @@ def _answer(
         settings=chosen.settings,
         policy=chosen.policy,
         manifests=manifests,
-        existing=tuple(_object_name(text, namespace_of(cluster)) for text in flags["objects"]),
+        existing=tuple(object_name(text, namespace_of(cluster)) for text in flags["objects"]),
         resizes=resizes,
         changes=tuple(_changes(flags, known, namespace_of(cluster))),
         priority_class=flags["priority_class"],
@@ -215,19 +210,6 @@ def _manifests(filenames: tuple[str, ...]) -> Iterator["Manifest"]:
             yield Manifest(parsed(thing), where)
 
 
-def _object_name(text: str, namespace: str) -> "ObjectName":
-    """NAME, TYPE/NAME, or TYPE/NAMESPACE/NAME."""
-    from reprieve.inquiry.world_changes import ObjectName
-
-    head, slash, rest = text.partition("/")
-    kind = _KINDS.get(head.lower(), "") if slash else ""
-    name = rest if kind else text
-    inside, slash, bare = name.partition("/")
-    if "/" in bare or not name or (slash and not bare):
-        raise click.UsageError(f"expected pod/NAME, podgroup/NAME or NAMESPACE/NAME, got {text!r}")
-    return ObjectName(inside, bare, kind) if slash else ObjectName(namespace, name, kind)
-
-
 def _resize(text: str, cluster: ClusterFlags) -> "Resize":
     from reprieve.inquiry.resizes import Resize
 
@@ -237,7 +219,7 @@ def _resize(text: str, cluster: ClusterFlags) -> "Resize":
     if not name or not all(resource and quantity for resource, quantity in pairs):
         raise click.UsageError(f"--resize: expected POD=cpu:4,memory:8Gi, got {text!r}")
     requests = tuple((resource, quantity) for resource, quantity in pairs)
-    return Resize(_object_name(name, namespace_of(cluster)), requests, container)
+    return Resize(object_name(name, namespace_of(cluster)), requests, container)
 
 
 def _changes(flags: dict[str, Any], known: "DecodedCluster", namespace: str) -> Iterator["WorldChange"]:
@@ -247,7 +229,7 @@ def _changes(flags: dict[str, Any], known: "DecodedCluster", namespace: str) -> 
         shape, count = _shape(text)
         for template in _templates(shape, known):
             yield AddNodes(template, count)
-    yield from (Remove(_object_name(text, namespace)) for text in flags["removed"])
+    yield from (Remove(object_name(text, namespace)) for text in flags["removed"])
     yield from (Cordon(node.removeprefix("node/")) for node in flags["cordoned"])
     yield from (Drain(node.removeprefix("node/")) for node in flags["drained"])
 
@@ -279,13 +261,5 @@ def _templates(shape: str, known: "DecodedCluster") -> Iterable["Json"]:
 def _choices(
     policies: tuple[str, ...], cluster: ClusterFlags, flags: dict[str, Any]
 ) -> Iterator["PolicyChoice"]:
-    from reprieve.assembly.inquiries import POLICIES, PolicyChoice
-
     for policy in policies:
-        document = None
-        if policy and policy not in POLICIES:
-            if not Path(policy).exists():
-                known = ", ".join(POLICIES)
-                raise InvalidConfigFileError(f"--policy: {policy!r} is neither a policy ({known}) nor a file")
-            document = document_in(policy)
-        yield PolicyChoice(policy, document, flags["search"], flags["budgets"], cluster.feature_gates)
+        yield policy_choice(policy, cluster.feature_gates, flags["search"], flags["budgets"])

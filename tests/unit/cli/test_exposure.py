@@ -1,6 +1,7 @@
 """`reprieve exposure`, on the example cluster of the docs."""
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -45,6 +46,17 @@ def test_files_have_no_current_namespace_but_default() -> None:
 def test_a_priority_may_be_named_by_its_class(priority: str) -> None:
     shown = rows(asked("-A", "--at-priority", priority, "-o", "name"))
     assert shown == ["pod/sweep-0", "pod/sweep-1", "pod/train-0", "pod/train-1"]
+
+
+def test_a_class_that_never_preempts_is_noted(tmp_path: Path) -> None:
+    patient = tmp_path / "patient.yaml"
+    patient.write_text(
+        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: patient}\n"
+        "value: 900\npreemptionPolicy: Never\n"
+    )
+    done = asked("-A", "--from", str(patient), "--at-priority", "patient", "-o", "name")
+    assert "pod/sweep-0" in rows(done)
+    assert done.stderr.startswith("Note: PriorityClass patient never preempts.")
 
 
 def test_what_a_demand_of_some_shape_would_take() -> None:

@@ -17,7 +17,7 @@ from tests.scenarios.reading import BudgetLine, ClassLine, GroupLine, PodLine, W
 from tests.unit.report import texts
 
 NOW = moment(5)
-GOLDEN = Path(__file__).with_name("golden")
+GOLDEN = Path(__file__).with_name("golden") / "exposure"
 CLASSES = {
     "batch": ClassLine(value=10),
     "batch-10min": ClassLine(value=10, minimum=1000, seconds=600),
@@ -149,10 +149,10 @@ def test_a_filter_shows_fewer(namespace: str, labels: str, expected: list[str]) 
 @pytest.mark.parametrize(
     ("golden", "asked", "shown"),
     [
-        ("exposure", {}, {"namespaces": True}),
-        ("exposure-wide", {"shown": PodFilter("default")}, {"wide": True}),
-        ("exposure-at-priority", {"shown": PodFilter("default"), "at_priority": 500}, {}),
-        ("exposure-none", {"shown": PodFilter("nowhere")}, {}),
+        ("all", {}, {"namespaces": True}),
+        ("wide", {"shown": PodFilter("default")}, {"wide": True}),
+        ("at-priority", {"shown": PodFilter("default"), "at_priority": 500}, {}),
+        ("none", {"shown": PodFilter("nowhere")}, {}),
     ],
 )
 def test_the_text(golden: str, asked: dict[str, Any], shown: dict[str, bool]) -> None:
