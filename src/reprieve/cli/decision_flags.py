@@ -1,8 +1,10 @@
 """Which decisions does a command read: those of a journal, of a running scheduler, or of a file?"""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,9 +15,11 @@ from reprieve.assembly.decision_sources import (
     journal_decisions,
     served_decisions,
 )
-from reprieve.cli.go_flags import together
+from reprieve.cli.cluster_flags import ClusterFlags
 from reprieve.cli.terminal import note
+from reprieve.inquiry.decision_list import kept_document
 from reprieve.model.formatting import counted
+from reprieve.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +30,25 @@ class DecisionFlags:
     journal: Path | None = None
 
 
-scheduler_flags = together(
-    click.option(
-        "--journal",
-        metavar="DIR",
-        type=click.Path(path_type=Path),
-        help="Read the journal in DIR: of `reprieve up --data-dir D`, D/journal.",
-    ),
-    click.option(
-        "--server",
-        default="",
-        metavar="URL",
-        help="Read from a running scheduler, as in https://HOST:10259. "
-        "Default: the server of the kubeconfig, if `reprieve up` runs it.",
-    ),
-    click.option(
-        "--certificate-authority",
-        "authority",
-        default="",
-        metavar="FILE",
-        help="Certificates to trust --server by.",
-    ),
-    click.option(
-        "--insecure-skip-tls-verify", "insecure", is_flag=True, help="Trust any certificate of --server."
-    ),
-)
+def decision_flags(cluster: ClusterFlags, flags: Mapping[str, Any]) -> DecisionFlags:
+    """``flags``: the values of ``scheduler_flags``. A UsageError for two sources at once."""
+    if flags["journal"] and flags["server"]:
+        raise click.UsageError("--journal and --server exclude each other")
+    server = DecisionServer(
+        cluster.kubeconfig, cluster.context, flags["server"], flags["authority"], flags["insecure"]
+    )
+    return DecisionFlags(server, flags["journal"])
+
+
+def documents_of(flags: DecisionFlags) -> tuple[Json, ...]:
+    """Recent decisions as a snapshot has them, the oldest first; none where no scheduler serves them."""
+    try:
+        found = sorted(decisions_of(flags).decisions, key=lambda kept: kept.decision.at)
+    except DecisionSourceError as error:
+        if not error.absent or flags.journal is not None or flags.server.server:
+            note(f"Note: no recent decisions are read: {error}.")
+        return ()
+    return tuple(kept_document(kept) for kept in found)
 
 
 def decisions_of(flags: DecisionFlags, after: int = 0) -> DecisionPage:

@@ -6,29 +6,18 @@ Where decisions come from, and how they are shown, is not known here.
 import json
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from reprieve.assembly.decision_sources import DecisionServer, DecisionSourceError
 from reprieve.cli.cluster_flags import ClusterFlags, expanded, objects_in, source_flags
-from reprieve.cli.decision_flags import (
-    DecisionFlags,
-    cannot_read,
-    decisions_of,
-    note_unreadable,
-    scheduler_flags,
-)
+from reprieve.cli.decision_source_flags import scheduler_flags
 from reprieve.cli.go_flags import Duration
 from reprieve.cli.terminal import note, say, show
-from reprieve.inquiry.decision_list import (
-    DecisionFilter,
-    decision_table,
-    kept_document,
-    list_document,
-    read_decisions,
-)
-from reprieve.runtime.recent_decisions import KeptDecision
+
+if TYPE_CHECKING:
+    from reprieve.inquiry.decision_list import DecisionFilter
+    from reprieve.runtime.recent_decisions import KeptDecision
 
 _EVERY = 1.0  # seconds between two looks with --watch
 
@@ -62,12 +51,9 @@ def decisions(  # noqa: PLR0913, PLR0917  one for each flag
     victim: str,
     preemptor: str,
     node: str,
-    journal: Path | None,
-    server: str,
-    authority: str,
-    insecure: bool,
     output: str,
     no_headers: bool,
+    **scheduler: Any,
 ) -> None:
     """List the decisions that preempted pods or left pods waiting, the oldest first.
 
@@ -76,38 +62,43 @@ def decisions(  # noqa: PLR0913, PLR0917  one for each flag
     A running scheduler remembers its last 1,000 decisions that preempt, and for 1,000 pods and groups that
     wait the latest. Its journal has all that is still on disk.
     """
-    if sum(map(bool, (cluster.files, journal, server))) > 1:
+    from reprieve.assembly.decision_sources import DecisionSourceError
+    from reprieve.cli.decision_flags import cannot_read, decision_flags, decisions_of
+    from reprieve.inquiry.decision_list import DecisionFilter
+
+    if cluster.files and (scheduler["journal"] or scheduler["server"]):
         raise click.UsageError("--from, --journal and --server exclude each other")
     if follows and cluster.files:
         raise click.UsageError("--watch needs a scheduler or a journal, and not a file")
-    source = DecisionFlags(
-        DecisionServer(cluster.kubeconfig, cluster.context, server, authority, insecure), journal
-    )
+    source = decision_flags(cluster, scheduler)
     wanted = DecisionFilter(time.time() - since if since is not None else None, victim, preemptor, node)
     printer = _Printer(output, headers=not no_headers)
     try:
         if cluster.files:
-            printer.print(_matching(_in_files(cluster.files), wanted), last=True)
+            printer.show(_matching(_in_files(cluster.files), wanted), last=True)
             return
         page = decisions_of(source)
-        printer.print(_matching(page.decisions, wanted), last=not follows)
+        printer.show(_matching(page.decisions, wanted), last=not follows)
         while follows:
             time.sleep(_EVERY)
             page = decisions_of(source, page.revision)
-            printer.print(_matching(page.decisions, wanted))
+            printer.show(_matching(page.decisions, wanted))
     except DecisionSourceError as error:
         raise cannot_read(error) from error
     except KeyboardInterrupt:
         pass  # the way to end --watch
 
 
-def _in_files(files: tuple[str, ...]) -> Sequence[KeptDecision]:
+def _in_files(files: tuple[str, ...]) -> Sequence["KeptDecision"]:
+    from reprieve.cli.decision_flags import note_unreadable
+    from reprieve.inquiry.decision_list import read_decisions
+
     read = read_decisions(document for file in expanded(files) for document in objects_in(file).decisions)
     note_unreadable(read.unreadable)
     return read.decisions
 
 
-def _matching(found: Sequence[KeptDecision], wanted: DecisionFilter) -> list[KeptDecision]:
+def _matching(found: Sequence["KeptDecision"], wanted: "DecisionFilter") -> list["KeptDecision"]:
     """In the order in which they were made; a source gives them in the order of their last change."""
     return sorted(
         (kept for kept in found if wanted.matches(kept.decision)), key=lambda kept: kept.decision.at
@@ -119,8 +110,10 @@ class _Printer:
         self._output = output
         self._headers = headers
 
-    def print(self, found: Sequence[KeptDecision], *, last: bool = False) -> None:
+    def show(self, found: Sequence["KeptDecision"], *, last: bool = False) -> None:
         """``last``: there is no more; a list is one document then. Otherwise each decision is a line."""
+        from reprieve.inquiry.decision_list import kept_document, list_document
+
         match self._output:
             case "table" | "wide":
                 self._print_table(found, last=last)
@@ -135,16 +128,20 @@ class _Printer:
             case _:
                 self._print_yaml(found)
 
-    def _print_table(self, found: Sequence[KeptDecision], *, last: bool) -> None:
+    def _print_table(self, found: Sequence["KeptDecision"], *, last: bool) -> None:
         if not found:
             if last:
                 note("No decisions found: no pod was preempted or refused, or it is no longer remembered.")
             return
+        from reprieve.inquiry.decision_list import decision_table
+
         show(decision_table(found, header=self._headers, wide=self._output == "wide"))
         self._headers = False
 
-    def _print_yaml(self, found: Sequence[KeptDecision]) -> None:
+    def _print_yaml(self, found: Sequence["KeptDecision"]) -> None:
         import yaml
+
+        from reprieve.inquiry.decision_list import kept_document, list_document
 
         document = list_document([kept_document(kept) for kept in found])
         say(yaml.safe_dump(document, sort_keys=False, explicit_start=True).removesuffix("\n"))

@@ -6,11 +6,12 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reprieve.cli.cluster_flags import ClusterFlags, cluster_of, source_flags
+from reprieve.cli.decision_source_flags import scheduler_flags
 from reprieve.cli.progress import progress_bar
 from reprieve.cli.terminal import note, say, show
 from reprieve.cli.text_files import STDIN
@@ -37,9 +38,12 @@ def snapshot() -> None:
     metavar="FILE",
     help="Save this KubeSchedulerConfiguration with the cluster; `-` for stdin.",
 )
+@scheduler_flags
 @source_flags
-def save(file: str, cluster: ClusterFlags, *, anonymise: bool, config_file: str | None) -> None:
-    """Read a cluster, and save what placement and preemption read of it in FILE.
+def save(
+    file: str, cluster: ClusterFlags, *, anonymise: bool, config_file: str | None, **source: Any
+) -> None:
+    """Read a cluster, and save what placement and preemption read of it in FILE, with recent decisions.
 
     FILE has one JSON object a line, and is compressed if its name ends with .gz; `-` is stdout. It has no
     Secrets, ConfigMaps, environment variables, commands or managed fields. Nothing is changed in the cluster.
@@ -48,7 +52,7 @@ def save(file: str, cluster: ClusterFlags, *, anonymise: bool, config_file: str 
     """
     from reprieve.inquiry.snapshot_file import pruned, snapshot_lines
 
-    found = _configured(cluster_of(cluster), config_file)
+    found = _decided(_configured(cluster_of(cluster), config_file), cluster, source)
     with progress_bar("writing the snapshot"):
         kept = pruned(found)
         if anonymise:
@@ -90,6 +94,17 @@ def _configured(cluster: "ClusterObjects", config_file: str | None) -> "ClusterO
     except InvalidConfigurationError as error:
         raise config_error(config_file, error) from error
     return replace(cluster, configuration=document if isinstance(document, dict) else None)
+
+
+def _decided(found: "ClusterObjects", cluster: ClusterFlags, source: dict[str, Any]) -> "ClusterObjects":
+    """With the recent decisions of its scheduler; those of a file stay unless a flag names another source."""
+    if cluster.files and not (source["journal"] or source["server"]):
+        return found
+    from dataclasses import replace
+
+    from reprieve.cli.decision_flags import decision_flags, documents_of
+
+    return replace(found, decisions=documents_of(decision_flags(cluster, source)))
 
 
 def _write(file: str, lines: Iterable[bytes]) -> None:

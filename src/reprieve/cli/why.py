@@ -6,16 +6,16 @@ Reads flags, and prints. What the answer is, and how it reads, is not known here
 import json
 import re
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reprieve.cli.cluster_flags import ClusterFlags, cluster_flags, cluster_of, namespace_of
-from reprieve.cli.decision_flags import DecisionFlags, decisions_of, note_unreadable, scheduler_flags
+from reprieve.cli.decision_source_flags import scheduler_flags
 from reprieve.cli.terminal import note, say, show
 
 if TYPE_CHECKING:
+    from reprieve.cli.decision_flags import DecisionFlags
     from reprieve.inquiry.cluster_objects import ClusterObjects
     from reprieve.inquiry.why import WhyReport
     from reprieve.runtime.recent_decisions import KeptDecision
@@ -30,14 +30,11 @@ _DECISION = re.compile(r"(?:decision/)?(?P<id>d-[0-9a-f]+)")
     "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", help="Output format."
 )
 @cluster_flags
-def why(  # noqa: PLR0913, PLR0917  one for each flag
+def why(
     asked: str,
     cluster: ClusterFlags,
-    journal: Path | None,
-    server: str,
-    authority: str,
-    insecure: bool,
     output: str,
+    **scheduler: Any,
 ) -> None:
     """Explain why a pod or group was preempted, or why it still waits; or one decision in full.
 
@@ -47,14 +44,10 @@ def why(  # noqa: PLR0913, PLR0917  one for each flag
 
     Exit codes: 0 if there is an answer, 1 if nothing is known of the object or of the decision.
     """
-    from reprieve.assembly.decision_sources import DecisionServer
+    from reprieve.cli.decision_flags import decision_flags
     from reprieve.inquiry.why import UnknownObjectError
 
-    if sum(map(bool, (journal, server))) > 1:
-        raise click.UsageError("--journal and --server exclude each other")
-    source = DecisionFlags(
-        DecisionServer(cluster.kubeconfig, cluster.context, server, authority, insecure), journal
-    )
+    source = decision_flags(cluster, scheduler)
     try:
         found = _answer(asked, cluster, source)
     except UnknownObjectError as error:
@@ -62,7 +55,7 @@ def why(  # noqa: PLR0913, PLR0917  one for each flag
     _print(found, output)
 
 
-def _answer(asked: str, cluster: ClusterFlags, source: DecisionFlags) -> "WhyReport":
+def _answer(asked: str, cluster: ClusterFlags, source: "DecisionFlags") -> "WhyReport":
     from reprieve.cli.object_names import object_name
     from reprieve.cli.policy_choice import chosen_settings, policy_choice
     from reprieve.inquiry.decoded_cluster import decoded
@@ -83,7 +76,7 @@ def _answer(asked: str, cluster: ClusterFlags, source: DecisionFlags) -> "WhyRep
     return why_object(name, evidence, Asking(chosen.settings, chosen.policy))
 
 
-def _cluster(flags: ClusterFlags, source: DecisionFlags) -> "ClusterObjects":
+def _cluster(flags: ClusterFlags, source: "DecisionFlags") -> "ClusterObjects":
     """With a journal, a cluster that cannot be read is no obstacle: a victim is gone anyway."""
     from reprieve.inquiry.cluster_objects import ClusterObjects
 
@@ -97,10 +90,11 @@ def _cluster(flags: ClusterFlags, source: DecisionFlags) -> "ClusterObjects":
 
 
 def _decisions(
-    source: DecisionFlags, cluster: ClusterFlags, read: "ClusterObjects | None", *, needed: bool
+    source: "DecisionFlags", cluster: ClusterFlags, read: "ClusterObjects | None", *, needed: bool
 ) -> tuple["KeptDecision", ...]:
     """Where the scheduler cannot be asked, events must do, unless the question is about a decision."""
     from reprieve.assembly.decision_sources import DecisionSourceError
+    from reprieve.cli.decision_flags import decisions_of, note_unreadable
     from reprieve.inquiry.decision_list import read_decisions
 
     if cluster.files and source.journal is None and not source.server.server:

@@ -13,11 +13,12 @@ from reprieve.inquiry.seen_events import PREEMPTED, EventPreemption, SeenEvent, 
 from reprieve.inquiry.why import Evidence, Source, Statement, WhyReport, WhyState, same
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted, lasted, listed, moment_text
+from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
 from reprieve.report.decisions import shown, shown_unit
 from reprieve.runtime.recent_decisions import KeptDecision
 from reprieve.scheduler.decision import Decision, Preemption, Victim
-from reprieve.scheduler.targets import pod_target
+from reprieve.scheduler.targets import group_target, pod_target
 
 MARK, _BY_SCHEDULER = "DisruptionTarget", "PreemptionByScheduler"
 _SPARED_SHOWN = 3
@@ -43,6 +44,7 @@ def preempted_by_decision(
         (
             *_from_decision(known, kept, victims),
             *_lost(known, kept, victims, evidence),
+            *_group_left(known, decision.at, evidence),
             *replacement_of(known, decision.at, evidence),
         ),
         protections_against(decision.priority, known, first, evidence.classes()),
@@ -158,6 +160,27 @@ def _ran_for(subject: Target, until: float, evidence: Evidence) -> Iterator[Stat
         yield Statement("Lost", "RanFor", text, Source.EVENT)
 
 
+def _group_left(subject: Target, since: float, evidence: Evidence) -> Iterator[Statement]:
+    """Whether its gang has enough pods left. A pod that is gone belonged to the group of its replacement."""
+    pods = [pod for pod in evidence.cluster.pods() if _is_it_or_after(pod, subject, since)]
+    key = next((group_key(pod) for pod in pods if group_key(pod) is not None), None)
+    if subject.kind == "PodGroup":
+        key = (subject.namespace, subject.name)
+    group = evidence.group(*key) if key is not None else None
+    if group is None or group.spec.gang is None:
+        return
+    members = [pod for pod in evidence.cluster.pods() if group_key(pod) == key]
+    running = sum(bool(pod.spec.node_name) and pod.metadata.deletion_timestamp is None for pod in members)
+    needed = group.spec.gang.min_count
+    code = "GroupBroken" if running < needed else "GroupWhole"
+    text = f"{shown(group_target(group))} runs {running} of the {needed} pods it needs."
+    yield Statement("Group", code, text, Source.OBJECT)
+
+
+def _is_it_or_after(pod: Pod, subject: Target, since: float) -> bool:
+    return (bool(subject.uid) and pod.metadata.uid == subject.uid) or _may_replace(pod, subject, since)
+
+
 # --- from events ---------------------------------------------------------------------------------
 
 
@@ -189,7 +212,8 @@ def preempted_by_events(subject: Target, evidence: Evidence) -> WhyReport | None
         (
             *_from_event(found, preemptor),
             *_ran_for(known, at, evidence),
-            *(replacement_of(known, at, evidence)),
+            *_group_left(known, at, evidence),
+            *replacement_of(known, at, evidence),
         ),
         protections_against(priority, known, None, evidence.classes()) if priority is not None else (),
         notes=(_what_is_missing(found),),

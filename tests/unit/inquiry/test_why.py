@@ -1,6 +1,6 @@
 """Why a pod was preempted, or why it waits: what is said, from which source, and what is advised.
 
-The texts in golden/ are judged by one question: could a person act on them that has never met preemption?
+The texts in golden/why are judged by one question: could a person act on them that has never met preemption?
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ from tests.scenarios.reading import BudgetLine, ClassLine, GroupLine, NodeLine, 
 from tests.unit.inquiry.asking_why import NOW, an_event, decided, why
 from tests.unit.report import texts
 
-GOLDEN = Path(__file__).with_name("golden")
+GOLDEN = Path(__file__).with_name("golden") / "why"
 CLASSES = {
     "batch": ClassLine(value=10),
     "batch-1h": ClassLine(value=10, minimum=2000, seconds=7200),
@@ -69,12 +69,8 @@ def a_replacement(
 
 
 def checked(report: WhyReport, name: str) -> None:
-    """A text that differs is written beside the expected one when that file is missing."""
     shown = "\n".join([*texts(why_lines(report)), *(f"Note: {note}" for note in report.notes), ""])
-    file = GOLDEN / f"{name}.txt"
-    if not file.exists():
-        file.write_text(shown)
-    assert shown == file.read_text()
+    assert shown == (GOLDEN / f"{name}.txt").read_text()
 
 
 def codes(report: WhyReport) -> list[str]:
@@ -95,7 +91,7 @@ def test_a_victim_that_is_gone() -> None:
     assert report.state is WhyState.PREEMPTED
     assert sources(report)["RanFor"] is Source.EVENT
     assert sources(report)["Replacement"] is Source.OBJECT
-    checked(report, "why-victim")
+    checked(report, "victim")
 
 
 def test_a_group_that_was_evicted_whole() -> None:
@@ -106,7 +102,7 @@ def test_a_group_that_was_evicted_whole() -> None:
     gone = msgspec.structs.replace(world, pods={"web": pods["web"]})
     group = why("podgroup/train", gone, [kept])
     assert "whole or not at all" in group.statements[1].text
-    checked(group, "why-victim-group")
+    checked(group, "victim-group")
     pod = why("pod/t-0", gone, [kept])
     assert pod.subject.name == "t-0"
     assert "DisruptionModeAll" not in codes(pod)
@@ -122,7 +118,7 @@ def test_a_victim_on_a_cluster_without_reprieve() -> None:
         "NoReplacement": Source.OBJECT,
     }
     assert codes(report) == ["Priority", "Budget"]
-    checked(report, "why-victim-by-event")
+    checked(report, "victim-by-event")
 
 
 def test_a_preemptor_that_is_gone_leaves_its_uid() -> None:
@@ -158,6 +154,26 @@ def test_a_plan_that_was_called_off_preempted_no_pod() -> None:
     assert report.state is WhyState.RUNNING
 
 
+def test_a_gang_that_lost_a_pod_it_needs() -> None:
+    gang = GroupLine(priority=10, min=2)
+    pods = {
+        "m-0": PodLine(on="n1", cpu=3, priority=10, group="gang"),
+        "m-1": PodLine(on="n2", cpu=3, priority=10, group="gang"),
+        "new": PodLine(cpu=3, class_name="urgent", start=None),
+    }
+    world = msgspec.structs.replace(FULL, pods=pods, groups={"gang": gang})
+    kept = decided(world, "new")
+    (victim,) = kept.decision.preemption.victims if kept.decision.preemption is not None else ()
+    again = a_replacement(victim.pod.name, "m")
+    again["spec"]["schedulingGroup"] = {"podGroupName": "gang"}
+    left = msgspec.structs.replace(world, pods={n: p for n, p in pods.items() if n != victim.pod.name})
+    again["spec"]["nodeName"] = "n9"
+    again["metadata"]["deletionTimestamp"] = "2026-01-02T01:00:40Z"
+    report = why(f"pod/{victim.pod.name}", left, [kept], [again])
+    text = "PodGroup default/gang runs 1 of the 2 pods it needs."
+    assert [s.text for s in report.statements if s.code == "GroupBroken"] == [text]
+
+
 def test_an_eviction_in_vain_is_told() -> None:
     kept = decided(FULL, "new")
     assert kept.plan is not None
@@ -190,7 +206,7 @@ def test_a_newer_pod_of_the_same_name_is_the_replacement() -> None:
 
 
 def test_a_whole_decision() -> None:
-    checked(why_decision("d-0123456789", [decided(FULL, "new")]), "why-decision")
+    checked(why_decision("d-0123456789", [decided(FULL, "new")]), "decision")
 
 
 def test_a_decision_that_is_not_known() -> None:
@@ -209,14 +225,14 @@ def waiting(**pods: PodLine) -> WorldLine:
 def test_a_pod_that_waits_for_room() -> None:
     report = why("pod/etl", waiting(etl=PodLine(cpu=2, class_name="batch", start=None)))
     assert codes(report) == ["FreeRoom", "PriorityClass", "AddNode"]
-    checked(report, "why-pending")
+    checked(report, "pending")
 
 
 def test_a_gang_that_waits() -> None:
     world = waiting(**{f"g-{i}": PodLine(cpu=3, priority=10, group="gang", start=None) for i in range(3)})
     gang = GroupLine(priority=10, min=3)
     world = msgspec.structs.replace(world, groups={**world.groups, "gang": gang})
-    checked(why("podgroup/gang", world), "why-pending-gang")
+    checked(why("podgroup/gang", world), "pending-gang")
 
 
 def test_a_toleration_that_ends_is_waited_for() -> None:
@@ -236,7 +252,7 @@ def test_a_toleration_that_ends_is_waited_for() -> None:
         "Wait until 02:00:00 UTC, when a toleration of class batch-1h ends: then it runs on n1, after "
         "preempting default/held."
     )
-    checked(report, "why-pending-toleration")
+    checked(report, "pending-toleration")
 
 
 def test_terminating_pods_are_waited_for() -> None:
@@ -340,7 +356,7 @@ def test_a_deferred_resize() -> None:
     report = why("pod/db", world)
     assert report.state is WhyState.RESIZE_DEFERRED
     assert codes(report) == ["FreeRoom"]
-    checked(report, "why-resize")
+    checked(report, "resize")
 
 
 # --- others --------------------------------------------------------------------------------------
