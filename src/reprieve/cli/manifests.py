@@ -15,7 +15,7 @@ from reprieve.model.objects import KubernetesObject, ref_of
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class ManifestFile:
     """The objects of one file, and an error for each that is malformed or of an unknown kind."""
 
     objects: tuple[KubernetesObject, ...]
@@ -23,9 +23,9 @@ class Manifest:
     unknown: tuple[str, ...]
 
 
-def read_manifest(filename: str) -> Manifest:
+def read_manifest(filename: str) -> ManifestFile:
     results = decode_documents(text_of(filename), _filled)
-    return Manifest(
+    return ManifestFile(
         objects=tuple(r.object for r in results if isinstance(r, Decoded)),
         malformed=tuple(f"{filename}: {r.problem}" for r in results if isinstance(r, Unreadable)),
         unknown=tuple(f"{filename}: {r.problem}" for r in results if isinstance(r, UnknownKind)),
