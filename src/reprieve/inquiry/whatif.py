@@ -16,7 +16,7 @@ from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES, read_cla
 from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded
 from reprieve.inquiry.manifests import AdmittedManifests, AskedObject, Manifest, admitted
 from reprieve.inquiry.rehearsal import Rehearsed, rehearse
-from reprieve.inquiry.resizes import Deferred, KubeletResizes, Resize, ResizeError, deferred
+from reprieve.inquiry.resizes import Deferred, Resize, ResizeError, deferred
 from reprieve.inquiry.world_changes import (
     AddNodes,
     ChangedWorld,
@@ -58,7 +58,7 @@ __all__ = [
     "ObjectName",
     "Remove",
     "Resize",
-    "SnapshotSummary",
+    "SnapshotFacts",
     "WhatIfAnswer",
     "WhatIfOutcome",
     "WhatIfQuestion",
@@ -68,9 +68,7 @@ __all__ = [
     "whatif",
 ]
 
-MOST_NODES = 200  # of those that were not chosen; the others are only counted
 _ENDED = ("Succeeded", "Failed")
-_RESIZES_OFF = "the feature gate InPlacePodVerticalScalingSchedulerPreemption is off"
 
 
 # --- the question --------------------------------------------------------------------------------
@@ -130,7 +128,7 @@ class NodeVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotSummary:
+class SnapshotFacts:
     resource_version: str = ""
     nodes: int = 0
     pods: int = 0
@@ -170,7 +168,7 @@ class WhatIfAnswer:
     """With ``problems`` the question cannot be answered and there are no reports; each is one sentence."""
 
     reports: tuple[WhatIfReport, ...] = ()
-    snapshot: SnapshotSummary = field(default=SnapshotSummary())
+    snapshot: SnapshotFacts = field(default=SnapshotFacts())
     policy: str = ""
     notes: tuple[str, ...] = ()  # what was assumed, left out or contradictory; a sentence each
     problems: tuple[str, ...] = ()
@@ -189,7 +187,7 @@ def whatif(question: WhatIfQuestion, now: float) -> WhatIfAnswer:
     if problems := (*world.problems, *created.problems, *asking.problems):
         return WhatIfAnswer(notes=notes, problems=problems)
     seen = [*asking.seen()]
-    settings = _settings_for(question.settings, asking.scheduler_names(seen), resizes=bool(asking.resized))
+    settings = _settings_for(question.settings, asking.scheduler_names(seen))
     rehearsed = rehearse(settings, seen, now)
     failures = tuple(f"The scheduler failed on {failure}." for failure in rehearsed.failures)
     victims = _victims(rehearsed)
@@ -199,13 +197,13 @@ def whatif(question: WhatIfQuestion, now: float) -> WhatIfAnswer:
     return WhatIfAnswer(tuple(reports), _summary(cluster), question.policy, (*notes, *failures))
 
 
-def _summary(cluster: DecodedCluster) -> SnapshotSummary:
+def _summary(cluster: DecodedCluster) -> SnapshotFacts:
     nodes = sum(isinstance(one.object, Node) for one in cluster.seen)
     pods = sum(bool(pod.spec.node_name) and pod.status.phase not in _ENDED for pod in cluster.pods())
-    return SnapshotSummary(cluster.source.resource_version, nodes, pods, cluster.source.taken_at)
+    return SnapshotFacts(cluster.source.resource_version, nodes, pods, cluster.source.taken_at)
 
 
-def _settings_for(settings: Settings, names: Iterable[str], *, resizes: bool) -> Settings:
+def _settings_for(settings: Settings, names: Iterable[str]) -> Settings:
     """A demand keeps its schedulerName: a name without a profile gets the first one, as if it were its."""
     first = next(iter(settings.profiles))
     profiles, policies = dict(settings.profiles), dict(settings.policies)
@@ -214,13 +212,6 @@ def _settings_for(settings: Settings, names: Iterable[str], *, resizes: bool) ->
             profiles[name] = settings.profiles[first]
             if first in settings.policies:
                 policies[name] = settings.policies[first]
-    if resizes:
-        policies = {
-            name: policy
-            if policy.resizes is not None
-            else replace(policy, resizes=KubeletResizes(_RESIZES_OFF))
-            for name, policy in policies.items()
-        }
     return replace(settings, profiles=profiles, policies=policies)
 
 
@@ -568,7 +559,7 @@ def _nodes(decided: Iterable[Decided], chosen: set[str]) -> tuple[NodeVerdict, .
     for one in decided:
         for verdict in _excluded(one):
             found.setdefault(verdict.name, verdict)
-    return tuple(verdict for name, verdict in found.items() if name not in chosen)[:MOST_NODES]
+    return tuple(verdict for name, verdict in found.items() if name not in chosen)
 
 
 def _lost(loser: Loser) -> NodeVerdict:
@@ -581,7 +572,7 @@ def _excluded(decided: Decided) -> Iterator[NodeVerdict]:
         return
     names, curable = found.view.nodes.names, found.survey.curable()
     preempts = decided.decision.outcome is Outcome.PREEMPTS
-    for row in np.flatnonzero(~found.survey.feasible)[:MOST_NODES].tolist():
+    for row in np.flatnonzero(~found.survey.feasible).tolist():
         rest = ", and no plan there is better" if preempts and curable[row] else ""
         for reason in found.survey.reasons_of(row)[:1]:
             yield NodeVerdict(names[row], Because(reason.code, f"it {reason.text}{rest}"))
