@@ -110,6 +110,5 @@ def _write(file: str, lines: Iterable[bytes]) -> None:
         unfinished.replace(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
-        raise click.ClickException(
-            f"cannot write {file}: {(error.strerror or str(error)).lower()}"
-        ) from error
+        reason = (error.strerror or str(error)).lower()
+        raise click.ClickException(f"{file}: cannot be written: {reason}") from error
