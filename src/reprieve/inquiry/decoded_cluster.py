@@ -6,6 +6,8 @@ priorities, UIDs. What cannot be read is left out and noted. This module must no
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from uuid import UUID
 
 import msgspec
 
@@ -43,8 +45,7 @@ class ObjectsByName:
 
     def put(self, body: Json) -> None:
         kind, meta = text_in(body, "kind"), part(body, "metadata")
-        namespace = "" if kind in _CLUSTER_SCOPED else text_in(meta, "namespace") or "default"
-        key = (namespace, text_in(meta, "name"))
+        key = (_namespace(kind, text_in(meta, "namespace")), text_in(meta, "name"))
         self._raw.setdefault(kind, {})[key] = ApiObject(kind, text_in(body, "apiVersion"), b"")
         self._parsed[kind, *key] = body
 
@@ -127,7 +128,11 @@ def _header_name(thing: ApiObject) -> Name:
         meta = HEADER.decode(thing.body).metadata
     except (msgspec.DecodeError, RecursionError):
         return thing.kind, "", ""
-    return thing.kind, meta.namespace, meta.name
+    return thing.kind, _namespace(thing.kind, meta.namespace), meta.name
+
+
+def _namespace(kind: str, given: str) -> str:
+    return "" if kind in _CLUSTER_SCOPED else given or "default"
 
 
 # --- objects that no server has admitted ---------------------------------------------------------
@@ -177,7 +182,7 @@ def _identified(found: Decoded[KubernetesObject]) -> Decoded[KubernetesObject]:
 
 def uid_for(kind: str, namespace: str, name: str) -> str:
     """For an object that never was in a cluster."""
-    return f"{kind}/{namespace}/{name}" if namespace else f"{kind}/{name}"
+    return str(UUID(bytes=blake2b(f"{kind}/{namespace}/{name}".encode(), digest_size=16).digest()))
 
 
 def decoded_bodies(bodies: Iterable[Json]) -> Iterator[Decoded[KubernetesObject]]:

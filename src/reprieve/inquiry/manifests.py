@@ -328,6 +328,8 @@ class _Creating:
                     if name_of(pod) not in names:
                         self._claims(body, name_of(pod))
                         yield pod
+            case "CronJob":
+                yield from pods_of(self._next_job(body))
             case "Deployment":
                 pods = [*pods_of(self._replica_set(body))]
                 for number, pod in enumerate(pods[there:], there):
@@ -335,6 +337,15 @@ class _Creating:
             case _:
                 for pod in [*pods_of(body)][there:]:
                     yield self._renamed(pod, name_of(pod))
+
+    def _next_job(self, body: Json) -> Json:
+        """The Job that a CronJob creates at its next time."""
+        template, meta = part(body, "spec", "jobTemplate"), part(body, "metadata")
+        named = {**part(template, "metadata"), "name": name_of(body), "namespace": text_in(meta, "namespace")}
+        head = {"apiVersion": "batch/v1", "kind": "Job"}
+        made = self._stored({**head, "metadata": named, "spec": part(template, "spec")}, self.namespace)
+        self._add(made)
+        return made
 
     def _replica_set(self, body: Json) -> Json:
         """The ReplicaSet through which a Deployment owns its pods, which are spread by its selector."""

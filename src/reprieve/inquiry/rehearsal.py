@@ -26,11 +26,10 @@ _LONGEST_BACKOFF = 10.0  # seconds until a demand that a change has woken is dec
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rehearsed:
-    """``evicted``: the victims of each decision, by its id. ``messages``: the last PodScheduled condition of
-    each pod that waits."""
+    """``evicted``: all victims. ``messages``: the last PodScheduled condition of each pod that waits."""
 
     decided: tuple[Decided, ...]
-    evicted: Mapping[str, Mapping[Target, Pod]]
+    evicted: Mapping[Target, Pod]
     messages: Mapping[Target, str]
     failures: tuple[str, ...]
 
@@ -54,7 +53,7 @@ class _Stage:
     now: float
     pods: dict[Target, Pod] = field(default_factory=dict)
     decided: list[Decided] = field(default_factory=list)
-    evicted: dict[str, dict[Target, Pod]] = field(default_factory=dict)
+    evicted: dict[Target, Pod] = field(default_factory=dict)
     leaving: dict[Target, float] = field(default_factory=dict)  # when each victim is gone
     until: float = -inf  # when all is decided that follows from a victim that is gone
     messages: dict[Target, str] = field(default_factory=dict)
@@ -75,10 +74,15 @@ class _Stage:
             yield Gone(target)
 
     def decide(self) -> None:
+        """Decisions take less time than calls: the next is made while the calls of the last are in flight."""
+        effects: list[Effect] = []
         while (decided := self.scheduler.decide(self.now)) is not None:
             self.decided.append(decided)
             self._note_failures()
-            self.perform(decided.effects)
+            effects.extend(decided.effects)
+        if effects:
+            self.perform(effects)
+            self.decide()
 
     def play(self, events: list[Event]) -> None:
         effects = self.scheduler.observe(events, self.now)
@@ -100,8 +104,7 @@ class _Stage:
                 yield Seen(self._changed(target, _bound(self.pods[target], node)))
             case Evict(target):
                 pod = self.pods[target]
-                # Calls are answered before the next decision, so these are evictions of the last one.
-                self.evicted.setdefault(self.decided[-1].decision.id, {})[target] = pod
+                self.evicted[target] = pod
                 self.leaving[target] = self.now + max(1, grace_of(pod))
                 yield Seen(self._changed(target, _terminating(pod, self.now)))
             case SetCondition(target, type="PodScheduled", message=message):

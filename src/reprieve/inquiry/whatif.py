@@ -4,7 +4,7 @@ The scheduler of production decides, on a cluster in memory where every effect s
 written, and the time is an argument. This module must not know files, flags or how an answer is shown.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -16,7 +16,7 @@ from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES, read_cla
 from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded
 from reprieve.inquiry.manifests import AdmittedManifests, AskedObject, Manifest, admitted
 from reprieve.inquiry.rehearsal import Rehearsed, rehearse
-from reprieve.inquiry.resizes import Deferred, KubeletResizes, Resize, ResizeError, deferred
+from reprieve.inquiry.resizes import Deferred, Resize, ResizeError, deferred
 from reprieve.inquiry.world_changes import (
     AddNodes,
     ChangedWorld,
@@ -30,7 +30,7 @@ from reprieve.inquiry.world_changes import (
 )
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted
-from reprieve.model.groups import group_key
+from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup
 from reprieve.scheduler.decision import (
     Because,
@@ -58,7 +58,7 @@ __all__ = [
     "ObjectName",
     "Remove",
     "Resize",
-    "SnapshotSummary",
+    "SnapshotFacts",
     "WhatIfAnswer",
     "WhatIfOutcome",
     "WhatIfQuestion",
@@ -68,9 +68,7 @@ __all__ = [
     "whatif",
 ]
 
-MOST_NODES = 200  # of those that were not chosen; the others are only counted
 _ENDED = ("Succeeded", "Failed")
-_RESIZES_OFF = "the feature gate InPlacePodVerticalScalingSchedulerPreemption is off"
 
 
 # --- the question --------------------------------------------------------------------------------
@@ -130,7 +128,7 @@ class NodeVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotSummary:
+class SnapshotFacts:
     resource_version: str = ""
     nodes: int = 0
     pods: int = 0
@@ -170,7 +168,7 @@ class WhatIfAnswer:
     """With ``problems`` the question cannot be answered and there are no reports; each is one sentence."""
 
     reports: tuple[WhatIfReport, ...] = ()
-    snapshot: SnapshotSummary = field(default=SnapshotSummary())
+    snapshot: SnapshotFacts = field(default=SnapshotFacts())
     policy: str = ""
     notes: tuple[str, ...] = ()  # what was assumed, left out or contradictory; a sentence each
     problems: tuple[str, ...] = ()
@@ -189,22 +187,23 @@ def whatif(question: WhatIfQuestion, now: float) -> WhatIfAnswer:
     if problems := (*world.problems, *created.problems, *asking.problems):
         return WhatIfAnswer(notes=notes, problems=problems)
     seen = [*asking.seen()]
-    settings = _settings_for(question.settings, asking.scheduler_names(seen), resizes=bool(asking.resized))
+    settings = _settings_for(question.settings, asking.scheduler_names(seen))
     rehearsed = rehearse(settings, seen, now)
     failures = tuple(f"The scheduler failed on {failure}." for failure in rehearsed.failures)
-    reports = [_report(demand, rehearsed) for demand in asking.demands.values()]
+    victims = _victims(rehearsed)
+    reports = [_report(demand, rehearsed, victims) for demand in asking.demands.values()]
     turns = {one.decision.id: turn for turn, one in enumerate(rehearsed.decided)}
     reports.sort(key=lambda report: min((turns[d.id] for d in report.decisions), default=len(turns)))
     return WhatIfAnswer(tuple(reports), _summary(cluster), question.policy, (*notes, *failures))
 
 
-def _summary(cluster: DecodedCluster) -> SnapshotSummary:
+def _summary(cluster: DecodedCluster) -> SnapshotFacts:
     nodes = sum(isinstance(one.object, Node) for one in cluster.seen)
     pods = sum(bool(pod.spec.node_name) and pod.status.phase not in _ENDED for pod in cluster.pods())
-    return SnapshotSummary(cluster.source.resource_version, nodes, pods, cluster.source.taken_at)
+    return SnapshotFacts(cluster.source.resource_version, nodes, pods, cluster.source.taken_at)
 
 
-def _settings_for(settings: Settings, names: Iterable[str], *, resizes: bool) -> Settings:
+def _settings_for(settings: Settings, names: Iterable[str]) -> Settings:
     """A demand keeps its schedulerName: a name without a profile gets the first one, as if it were its."""
     first = next(iter(settings.profiles))
     profiles, policies = dict(settings.profiles), dict(settings.policies)
@@ -213,13 +212,6 @@ def _settings_for(settings: Settings, names: Iterable[str], *, resizes: bool) ->
             profiles[name] = settings.profiles[first]
             if first in settings.policies:
                 policies[name] = settings.policies[first]
-    if resizes:
-        policies = {
-            name: policy
-            if policy.resizes is not None
-            else replace(policy, resizes=KubeletResizes(_RESIZES_OFF))
-            for name, policy in policies.items()
-        }
     return replace(settings, profiles=profiles, policies=policies)
 
 
@@ -329,6 +321,9 @@ class _Asking:
             return
         demand = self._demand("Pod", *key, resize=True)
         demand.impossible = found.impossible
+        for pod in self._cluster_pods() if found.impossible else ():
+            if (pod.metadata.namespace, pod.metadata.name) == key:
+                demand.pods[pod_target(pod)] = pod
         if found.found is not None and isinstance(found.found.object, Pod):
             self.resized[key] = found
             demand.pods[pod_target(found.found.object)] = found.found.object
@@ -406,12 +401,14 @@ def _why_not_waiting(name: ObjectName, pods: Sequence[Pod]) -> str:
 # --- reports -------------------------------------------------------------------------------------
 
 
-def _report(demand: _Demand, rehearsed: Rehearsed) -> WhatIfReport:
+def _report(
+    demand: _Demand, rehearsed: Rehearsed, by_decision: Mapping[str, Sequence[Victim]]
+) -> WhatIfReport:
     decided = [one for one in rehearsed.decided if _is_about(one.decision, demand)]
     decisions = tuple(one.decision for one in decided)
     places = _places(decisions)
     waiting = tuple(target for target in demand.pods if target not in places)
-    victims = tuple(_victims(decided, rehearsed))
+    victims = tuple(victim for d in decisions for victim in by_decision.get(d.id, ()))
     report = WhatIfReport(
         demand=_described(demand, decisions),
         outcome=_outcome(demand, places, victims),
@@ -419,7 +416,7 @@ def _report(demand: _Demand, rehearsed: Rehearsed) -> WhatIfReport:
         placements=tuple(places.items()),
         waiting=waiting,
         victims=victims,
-        controllers=tuple(_controllers(decisions, rehearsed)),
+        controllers=tuple(_controllers(victims, rehearsed)),
         spared=_spared(decisions, victims),
         exceeded=_exceeded(decisions),
         nodes=_nodes(decided, set(places.values())),
@@ -480,32 +477,37 @@ def _places(decisions: Iterable[Decision]) -> dict[Target, str]:
     return places
 
 
-def _victims(decided: Iterable[Decided], rehearsed: Rehearsed) -> Iterator[Victim]:
-    """A decision lists only so many of them; of the others, no more is known than that they are evicted."""
-    for one in decided:
-        room = one.decision.preemption
-        listed = {victim.pod: victim for victim in room.victims} if room is not None else {}
-        evicted = rehearsed.evicted.get(one.decision.id, {})
-        yield from (victim for victim in listed.values() if victim.pod in evicted)
-        units = {group_key(evicted[pod]): v.unit for pod, v in listed.items() if pod in evicted}
-        for target, pod in evicted.items():
-            if target not in listed:
-                yield _unlisted(
-                    target, pod, units.get(group_key(pod), f"Pod/{target.namespace}/{target.name}")
-                )
+def _victims(rehearsed: Rehearsed) -> dict[str, list[Victim]]:
+    """The pods that were evicted indeed, each under the first decision that counts on it.
+
+    A decision lists only so many of its victims; of the others, no more is known than that they are evicted.
+    """
+    left, found = dict(rehearsed.evicted), dict[str, list[Victim]]()
+    rooms = [(d.decision.id, d.decision.preemption) for d in rehearsed.decided]
+    for decision, room in rooms:
+        for victim in room.victims if room is not None else ():
+            if left.pop(victim.pod, None) is not None:
+                found.setdefault(decision, []).append(victim)
+    for decision, room in rooms:
+        if room is not None and room.pods > len(room.victims):
+            listed = found.setdefault(decision, [])
+            units = {group_key(rehearsed.evicted[victim.pod]): victim.unit for victim in listed}
+            listed += [_unlisted(target, pod, units) for target, pod in left.items()]
+            left.clear()
+    return found
 
 
-def _unlisted(target: Target, pod: Pod, unit: str) -> Victim:
+def _unlisted(target: Target, pod: Pod, units: Mapping[GroupKey | None, str]) -> Victim:
     because = Because("RoomNeeded", f"{pod.spec.node_name} has too little room")
+    unit = units.get(group_key(pod), f"Pod/{target.namespace}/{target.name}")
     return Victim(target, pod.spec.node_name, pod.spec.priority or 0, unit, (), because)
 
 
-def _controllers(decisions: Iterable[Decision], rehearsed: Rehearsed) -> Iterator[tuple[Target, str]]:
-    for decision in decisions:
-        for target, pod in rehearsed.evicted.get(decision.id, {}).items():
-            for owner in pod.metadata.owner_references:
-                if owner.controller:
-                    yield target, f"{owner.kind}/{owner.name}"
+def _controllers(victims: Iterable[Victim], rehearsed: Rehearsed) -> Iterator[tuple[Target, str]]:
+    for victim in victims:
+        for owner in rehearsed.evicted[victim.pod].metadata.owner_references:
+            if owner.controller:
+                yield victim.pod, f"{owner.kind}/{owner.name}"
 
 
 def _outcome(demand: _Demand, places: dict[Target, str], victims: Sequence[Victim]) -> WhatIfOutcome:
@@ -557,7 +559,7 @@ def _nodes(decided: Iterable[Decided], chosen: set[str]) -> tuple[NodeVerdict, .
     for one in decided:
         for verdict in _excluded(one):
             found.setdefault(verdict.name, verdict)
-    return tuple(verdict for name, verdict in found.items() if name not in chosen)[:MOST_NODES]
+    return tuple(verdict for name, verdict in found.items() if name not in chosen)
 
 
 def _lost(loser: Loser) -> NodeVerdict:
@@ -570,7 +572,7 @@ def _excluded(decided: Decided) -> Iterator[NodeVerdict]:
         return
     names, curable = found.view.nodes.names, found.survey.curable()
     preempts = decided.decision.outcome is Outcome.PREEMPTS
-    for row in np.flatnonzero(~found.survey.feasible)[:MOST_NODES].tolist():
+    for row in np.flatnonzero(~found.survey.feasible).tolist():
         rest = ", and no plan there is better" if preempts and curable[row] else ""
         for reason in found.survey.reasons_of(row)[:1]:
             yield NodeVerdict(names[row], Because(reason.code, f"it {reason.text}{rest}"))

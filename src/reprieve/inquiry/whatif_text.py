@@ -346,7 +346,8 @@ def _excluded_rows(nodes: Iterable[NodeVerdict]) -> Iterator[list[str]]:
 
 def _cannot_fit(report: WhatIfReport, answer: WhatIfAnswer) -> Iterator[Block]:
     where = _nowhere(report, answer)
-    yield Sentence(f"{_subject(report)} cannot run: {where}.", LineStyle.BAD)
+    verb = "is not possible" if report.resize else "cannot run"
+    yield Sentence(f"{_subject(report)} {verb}: {where}.", LineStyle.BAD)
     if report.placements:
         placed = f"{len(report.placements)} of its {report.demand.pods} pods"
         yield Sentence(f"{placed} would run on {_nodes_text(report.placements)}; the others would wait.")
