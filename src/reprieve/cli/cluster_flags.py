@@ -137,7 +137,7 @@ def namespace_of(flags: ClusterFlags) -> str:
     try:
         return current_namespace(flags.kubeconfig, flags.context)
     except ClusterReadingError as error:
-        raise click.ClickException(f"{error}.") from error
+        raise click.ClickException(str(error)) from error
 
 
 def _live(flags: ClusterFlags) -> "ClusterObjects":
@@ -149,7 +149,7 @@ def _live(flags: ClusterFlags) -> "ClusterObjects":
                 read_cluster(flags.kubeconfig, flags.context, lambda at: bar.show(at.read, at.expected))
             )
     except ClusterReadingError as error:
-        raise click.ClickException(f"{error}.") from error
+        raise click.ClickException(str(error)) from error
 
 
 def _in_files(names: tuple[str, ...]) -> "ClusterObjects":
