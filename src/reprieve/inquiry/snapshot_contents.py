@@ -12,7 +12,7 @@ API_VERSION = "reprieve.dev/v1alpha1"
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotSummary:
+class SnapshotContents:
     """``schedulers``: the scheduler names of the configuration; empty if it has none."""
 
     taken_at: float
@@ -23,9 +23,9 @@ class SnapshotSummary:
     notes: tuple[str, ...]
 
 
-def summary_of(cluster: ClusterObjects) -> SnapshotSummary:
+def contents_of(cluster: ClusterObjects) -> SnapshotContents:
     counts = Counter(thing.kind for thing in cluster.objects)
-    return SnapshotSummary(
+    return SnapshotContents(
         taken_at=cluster.taken_at,
         resource_version=cluster.resource_version,
         kinds=tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))),
@@ -44,18 +44,18 @@ def _schedulers(configuration: Json) -> list[str]:
     ]
 
 
-def summary_lines(summary: SnapshotSummary) -> list[TextLine]:
-    version = f", resource version {summary.resource_version}" if summary.resource_version else ""
-    rows = [(kind, str(number)) for kind, number in summary.kinds]
-    decisions = [("Decision", str(summary.decisions))] if summary.decisions else []
+def contents_lines(contents: SnapshotContents) -> list[TextLine]:
+    version = f", resource version {contents.resource_version}" if contents.resource_version else ""
+    rows = [(kind, str(number)) for kind, number in contents.kinds]
+    decisions = [("Decision", str(contents.decisions))] if contents.decisions else []
     configured = (
-        [BLANK, TextLine(f"It has the configuration of the scheduler of {', '.join(summary.schedulers)}.")]
-        if summary.schedulers
+        [BLANK, TextLine(f"It has the configuration of the scheduler of {', '.join(contents.schedulers)}.")]
+        if contents.schedulers
         else []
     )
-    notes = [BLANK, *(TextLine(f"Note: {note}.") for note in summary.notes)] if summary.notes else []
+    notes = [BLANK, *(TextLine(f"Note: {note}.") for note in contents.notes)] if contents.notes else []
     return [
-        TextLine(f"Taken at {stamp(summary.taken_at)}{version}.", LineStyle.HEADING),
+        TextLine(f"Taken at {stamp(contents.taken_at)}{version}.", LineStyle.HEADING),
         BLANK,
         *table(("KIND", "OBJECTS"), [*rows, *decisions], numbers=(1,)),
         *configured,
@@ -63,14 +63,14 @@ def summary_lines(summary: SnapshotSummary) -> list[TextLine]:
     ]
 
 
-def summary_document(summary: SnapshotSummary) -> Json:
+def contents_document(contents: SnapshotContents) -> Json:
     return {
         "apiVersion": API_VERSION,
-        "kind": "SnapshotSummary",
-        "takenAt": stamp(summary.taken_at),
-        "resourceVersion": summary.resource_version,
-        "objects": dict(summary.kinds),
-        "schedulers": list(summary.schedulers),
-        "decisions": summary.decisions,
-        "notes": list(summary.notes),
+        "kind": "SnapshotContents",
+        "takenAt": stamp(contents.taken_at),
+        "resourceVersion": contents.resource_version,
+        "objects": dict(contents.kinds),
+        "schedulers": list(contents.schedulers),
+        "decisions": contents.decisions,
+        "notes": list(contents.notes),
     }
