@@ -264,7 +264,7 @@ def _templates(shape: str, known: "DecodedCluster") -> Iterable["Json"]:
     if shape.startswith("node/"):
         found = known.by_name.find("Node", "", shape.removeprefix("node/"))
         if found is None:
-            raise click.ClickException(f"--add-node {shape}: there is no such node.")
+            raise click.ClickException(f"--add-node {shape}: there is no such node")
         return [found]
     try:
         return node_templates(shape)
@@ -285,6 +285,7 @@ def _choices(
         if policy and policy not in POLICIES:
             if not Path(policy).exists():
                 known = ", ".join(POLICIES)
-                raise InvalidConfigFileError(f"--policy: {policy!r} is neither a policy ({known}) nor a file")
+                wrong = f'expected one of {known}, or a file, got "{policy}"'
+                raise InvalidConfigFileError(f"--policy: {wrong}")
             document = document_in(policy)
         yield PolicyChoice(policy, document, flags["search"], flags["budgets"], cluster.feature_gates)
