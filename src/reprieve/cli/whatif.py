@@ -22,6 +22,7 @@ from reprieve.cli.cluster_flags import (
     objects_in,
 )
 from reprieve.cli.config_files import InvalidConfigFileError, config_error, document_in
+from reprieve.cli.progress import progress_bar
 from reprieve.cli.terminal import note, say, show
 
 if TYPE_CHECKING:
@@ -142,10 +143,9 @@ def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
 
     manifests = tuple(_manifests(flags["filenames"]))
     known = decoded(cluster_of(cluster))
-    answers = [
-        _answer(choice, known, manifests, cluster, flags)
-        for choice in _choices((cluster.policy, *flags["compared"]), cluster, flags)
-    ]
+    choices = [*_choices((cluster.policy, *flags["compared"]), cluster, flags)]
+    with progress_bar("deciding"):
+        answers = [_answer(choice, known, manifests, cluster, flags) for choice in choices]
     problems = dict.fromkeys(problem for answer in answers for problem in answer.problems)
     if problems:
         raise click.ClickException("\n".join(problems))

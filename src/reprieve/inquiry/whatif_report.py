@@ -110,7 +110,8 @@ def _node_json(node: NodeVerdict) -> Json:
     if node.excluded_by is not None:
         code = str(node.excluded_by.code)
         return {"name": node.name, "excludedBy": code, "because": _because_json(node.excluded_by)}
-    plan = {"victims": node.pods, "highestPriority": node.highest, "beyondBudgets": node.broken}
+    plan: Json = {"victims": node.pods, "highestPriority": node.highest, "beyondBudgets": node.broken}
+    plan["units"] = list(node.units)
     lost_by = node.lost_by.text if node.lost_by is not None else ""
     return {"name": node.name, "plan": plan, "lostBy": lost_by, "because": _because_json(node.lost_by)}
 
