@@ -4,7 +4,6 @@ The flags that all such commands share, and the cluster that they name. A cluste
 command with a sentence.
 """
 
-import asyncio
 import gc
 import time
 from collections.abc import Callable, Iterator
@@ -137,10 +136,12 @@ def namespace_of(flags: ClusterFlags) -> str:
     try:
         return current_namespace(flags.kubeconfig, flags.context)
     except ClusterReadingError as error:
-        raise click.ClickException(f"{error}.") from error
+        raise click.ClickException(str(error)) from error
 
 
 def _live(flags: ClusterFlags) -> "ClusterObjects":
+    import asyncio
+
     from reprieve.assembly.cluster_reading import ClusterReadingError, read_cluster
 
     try:
@@ -149,7 +150,7 @@ def _live(flags: ClusterFlags) -> "ClusterObjects":
                 read_cluster(flags.kubeconfig, flags.context, lambda at: bar.show(at.read, at.expected))
             )
     except ClusterReadingError as error:
-        raise click.ClickException(f"{error}.") from error
+        raise click.ClickException(str(error)) from error
 
 
 def _in_files(names: tuple[str, ...]) -> "ClusterObjects":
