@@ -188,7 +188,7 @@ class _Creating:
         if self.unknown and not self.asked and not self.problems:
             self.problems.extend(self.unknown)
         if self.unknown and self.asked:
-            self.notes.extend(f"{sentence} The answer leaves it out." for sentence in self.unknown)
+            self.notes.extend(f"{sentence}: the answer leaves it out." for sentence in self.unknown)
         return AdmittedManifests(
             tuple(self.created), tuple(self.asked), tuple(dict.fromkeys(self.notes)), tuple(self.problems)
         )
@@ -199,21 +199,21 @@ class _Creating:
         kind, api_version = text_in(body, "kind"), text_in(body, "apiVersion")
         if not kind or not api_version:
             missing = "kind" if not kind else "apiVersion"
-            self.problems.append(f"{where}{missing}: expected a string, got nothing.")
+            self.problems.append(f"{where}{missing}: expected a string, got nothing")
             return
         if kind in _WITHOUT_PODS:
             return
         if kind not in (*_FIRST, *_OWNERS):
-            self.unknown.append(f"{where}kind: {kind} of {api_version} is not known.")
+            self.unknown.append(f"{where}kind: {kind} of {api_version} is not known")
             return
         if api_version not in _VERSIONS.get(kind, (api_version,)):
             (expected,) = _VERSIONS[kind]
-            self.problems.append(f"{where}apiVersion: expected {expected} for {kind}, got {api_version}.")
+            self.problems.append(f"{where}apiVersion: expected {expected} for {kind}, got {api_version}")
             return
         try:
             self._create(body)
         except _RefusedError as refusal:
-            self.problems.append(f"{where}{refusal}.")
+            self.problems.append(f"{where}{refusal}")
 
     def _create(self, sent: Json) -> None:
         sent = _with_class(sent, self.priority_class)
