@@ -11,7 +11,7 @@ from functools import partial
 
 from reprieve.cluster.api.codec import Decoded
 from reprieve.cluster.api.templates import daemon_pod, groups_of, owner_in, pods_of
-from reprieve.cluster.api.values import items, name_of, part, text_in, without_nulls
+from reprieve.cluster.api.values import name_of, part, text_in, without_nulls
 from reprieve.cluster.apiserver.admission import (
     AdmissionRefusal,
     AdmissionRequest,
@@ -20,6 +20,7 @@ from reprieve.cluster.apiserver.admission import (
 )
 from reprieve.cluster.apiserver.features import ALL_FEATURES, Features
 from reprieve.cluster.apiserver.quotas import UsageChange, applies, charged
+from reprieve.inquiry.class_override import with_class
 from reprieve.inquiry.controller_objects import (
     claims_of_set,
     daemon_pods,
@@ -216,7 +217,7 @@ class _Creating:
             self.problems.append(f"{where}{refusal}")
 
     def _create(self, sent: Json) -> None:
-        sent = _with_class(sent, self.priority_class)
+        sent = with_class(sent, self.priority_class)
         if sent["kind"] == "Pod":
             (pod,) = self._created_pod(sent)
             self.asked.append(AskedObject("Pod", pod.metadata.namespace, pod.metadata.name, (pod,)))
@@ -444,42 +445,3 @@ class _Lookup:
 
 def _known_namespaces(cluster: DecodedCluster) -> dict[str, Json]:
     return {one.object.metadata.namespace: {} for one in cluster.seen if one.object.metadata.namespace}
-
-
-# --- another priority class ----------------------------------------------------------------------
-
-_TEMPLATES = {
-    "Pod": ("spec",),
-    "PodGroup": ("spec",),
-    "CompositePodGroup": ("spec",),
-    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
-}
-
-
-def _with_class(body: Json, priority_class: str) -> Json:
-    kind = text_in(body, "kind")
-    if not priority_class or kind not in (*_OWNERS, "PodGroup", "CompositePodGroup", "Workload"):
-        return body
-    if kind == "Workload":
-        return {**body, "spec": _classed_templates(part(body, "spec"), priority_class)}
-    return _classed(body, _TEMPLATES.get(kind, ("spec", "template", "spec")), priority_class)
-
-
-def _classed(body: Json, path: tuple[str, ...], priority_class: str) -> Json:
-    if not path:
-        kept = {k: v for k, v in body.items() if k not in ("priority", "preemptionPolicy")}
-        return {**kept, "priorityClassName": priority_class}
-    return {**body, path[0]: _classed(part(body, path[0]), path[1:], priority_class)}
-
-
-def _classed_templates(spec: Json, priority_class: str) -> Json:
-    fields = ("podGroupTemplates", "compositePodGroupTemplates")
-    changed = {
-        name: [
-            _classed_templates(_classed(template, (), priority_class), priority_class)
-            for template in items(spec, name)
-        ]
-        for name in fields
-        if name in spec
-    }
-    return {**spec, **changed}
