@@ -30,6 +30,10 @@ def test_everything_in_the_layout_exists() -> None:
     assert [str(path) for path in drawn() if not (ROOT / path).exists()] == []
 
 
+def test_nothing_is_drawn_twice() -> None:
+    assert sorted(path for path in set(drawn()) if drawn().count(path) > 1) == []
+
+
 def test_every_part_of_the_package_is_in_the_layout() -> None:
     shown = {path.name for path in drawn() if (ROOT / path).parent == PACKAGE}
     parts = {path.name for path in PACKAGE.iterdir() if path.suffix in ("", ".py")}

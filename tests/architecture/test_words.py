@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 
 from tests.architecture.source import ROOT
 
@@ -16,7 +17,6 @@ PERSONS = re.compile(
     r"\b(who|whoever|whom|nobody|somebody|anybody|everybody|someone|anyone|everyone|he|him|his)\b",
     re.IGNORECASE,
 )
-DOCS = ROOT / "docs"
 MOST_IN_A_THOUSAND = 3.0
 WORST = 10  # sentences that a failure names
 
@@ -32,6 +32,7 @@ def test_the_docs_speak_of_things() -> None:
         ROOT / "ARCHITECTURE.md",
         ROOT / "CONTRIBUTING.md",
         *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "tests").rglob("*.md"),
     ]
     assert_speaks_of_things([Prose(page, page.read_text()) for page in sorted(pages)])
 
@@ -41,6 +42,15 @@ def test_the_code_speaks_of_things(folder: str) -> None:
     modules = sorted((ROOT / folder).rglob("*.py"))
     prose = (Prose(module, text) for module in modules for text in texts_of(module.read_text()))
     assert_speaks_of_things(list(prose))
+
+
+def test_the_scenarios_speak_of_things() -> None:
+    """Their names and reasons; what they expect of events is data, and the events are text of `src`."""
+    scenarios = sorted((ROOT / "tests" / "scenarios").rglob("*.yaml"))
+    heads = ((path, yaml.safe_load(path.read_text())) for path in scenarios)
+    prose = [Prose(path, f"{head['name'].replace('-', ' ')}.\n\n{head['why']}") for path, head in heads]
+    assert len(prose) > 300
+    assert_speaks_of_things(prose)
 
 
 def assert_speaks_of_things(prose: list[Prose]) -> None:

@@ -85,8 +85,8 @@ def test_crowded_worlds(pods: int) -> None:
 @pytest.mark.skipif(maker() is None, reason="make_world.py is not here")
 @pytest.mark.parametrize("live", [False, True], ids=["snapshot", "live"])
 def test_what_if_is_asked(live: bool) -> None:
-    size = {"world": "H1000", "pods": 2, "millicpu": 16000, "nodes": 20, "calls": 1}
-    check(asking.measure(SOURCE, live=live, **size), 1)
+    run = asking.measure(SOURCE, live=live, world="H1000", pods=2, millicpu=16000, nodes=20, calls=1)
+    check(run, 1)
 
 
 @pytest.mark.parametrize("shape", [shape.name for shape in shapes()])

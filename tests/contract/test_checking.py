@@ -163,7 +163,7 @@ def test_streamed_lists_are_reported_as_far_as_we_may_try_them(tmp_path: Path) -
 
 
 def test_rejected_credentials_are_reported(tmp_path: Path) -> None:
-    with pytest.raises(DaemonError, match="does not accept our credentials"):
+    with pytest.raises(DaemonError, match="rejects the credentials"):
         report(tmp_path, user={"token": "forged"})
 
 

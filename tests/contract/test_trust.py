@@ -89,10 +89,10 @@ def test_a_file_that_goes_away_for_a_while(tmp_path: Path) -> None:
     [
         (
             Files((Path("/nowhere"), Path("/nowhere"))),
-            "--tls-cert-file: /nowhere cannot be read: No such file",
+            "--tls-cert-file: /nowhere: cannot be read: no such file",
         ),
         (Files((Path(__file__), Path(__file__))), "expected a certificate and its key"),
-        (Files(clients=Path("/nowhere")), "--client-ca-file: /nowhere cannot be read"),
+        (Files(clients=Path("/nowhere")), "--client-ca-file: /nowhere: cannot be read"),
         (Files(clients=Path(__file__)), "--client-ca-file: expected certificates of authorities, as PEM"),
     ],
 )

@@ -90,7 +90,7 @@ def test_what_a_container_may(owner: Kubectl) -> None:
     assert template.keys().isdisjoint({"hostNetwork", "hostPID", "hostIPC"})
     assert container["image"] == "reprieve:0.1"
     # The command line is one that the scheduler accepts: it gets as far as the file, which is not there.
-    assert "cannot read /etc/reprieve/config.yaml: no such file" in refused(*container["args"][1:]).stderr
+    assert "/etc/reprieve/config.yaml: cannot be read: no such file" in refused(*container["args"][1:]).stderr
 
 
 def test_in_place_of_kube_scheduler_it_runs_on_the_control_plane() -> None:
@@ -176,7 +176,7 @@ def test_a_replacement_of_kube_scheduler_may_hold_its_lease(owner: Kubectl) -> N
 def test_a_check_without_a_server(tmp_path: Path) -> None:
     done = checked(tmp_path / "nothing")
     assert done.returncode == 1
-    assert "nothing cannot be read" in done.stderr
+    assert "nothing: cannot be read" in done.stderr
 
 
 def checked(kubeconfig: Path, *flags: str) -> "subprocess.CompletedProcess[str]":

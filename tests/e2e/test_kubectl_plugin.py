@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from reprieve import Cluster, whatif
 from tests.e2e.daemon import is_running, until
 from tests.e2e.install_kubectl import HERE
 from tests.e2e.up import Kubectl, cluster_up, pod
@@ -85,3 +86,10 @@ def test_kubectl_completes_the_words_of_the_plugin(cluster: Kubectl, tmp_path: P
     assert done.stdout.splitlines()[0].split("\t")[0] == "exposure"
     done = kubectl(cluster, "__complete", "reprieve", "exposure", "--at", tools=str(tmp_path))
     assert done.stdout.splitlines()[0].split("\t")[0] == "--at-priority"
+
+
+def test_a_python_program_reads_the_same_cluster(cluster: Kubectl) -> None:
+    read = Cluster.from_server(context="of-team", kubeconfig=str(cluster.kubeconfig))
+    assert read.notes == ()
+    (report,) = whatif(read, pod("new"), namespace="team").reports
+    assert str(report.outcome) == "Fits"

@@ -124,6 +124,4 @@ def test_a_port_that_is_taken(site: Site) -> None:
     taken = ("--secure-port", str(site.port), "--bind-address", "127.0.0.1")
     done = refused(*taken, "--kubeconfig", str(site.owner.kubeconfig))
     assert done.returncode == 1
-    assert (
-        f"Error: port {site.port} of 127.0.0.1 is in use: choose another with --secure-port." in done.stderr
-    )
+    assert f"Error: --secure-port: {site.port} of 127.0.0.1 is in use: choose another" in done.stderr

@@ -168,8 +168,8 @@ def test_every_error_of_a_configuration_is_reported(tmp_path: Path) -> None:
         (("--feature-gates", "Gangs=true"), "feature gate Gangs: unknown"),
         (("--leader-elect-lease-duration", "1s"), "leaderElection.leaseDuration: expected more than"),
         (("--tls-cert-file", "x"), "--tls-cert-file and --tls-private-key-file: expected both or none"),
-        (("--config", "/nowhere"), "cannot read /nowhere: no such file or directory"),
-        (("-v", "much"), "expected a number, got 'much'"),
+        (("--config", "/nowhere"), "/nowhere: cannot be read: no such file or directory"),
+        (("-v", "much"), '-v, --v: expected a whole number, got "much"'),
     ],
 )
 def test_wrong_usage_is_reported_in_a_sentence(flags: tuple[str, ...], told: str) -> None:
@@ -197,4 +197,4 @@ def test_missing_rights_are_named(owner: Kubectl, tmp_path: Path) -> None:
     Kubectl(hers, owner.home)("config", "use-context", "alice")
     done = refused(env={**os.environ, "KUBECONFIG": str(hers)})
     assert done.returncode == 1
-    assert "Error: the server does not allow us to list pods, watch pods" in done.stderr
+    assert "Error: the server does not allow Reprieve to list pods, watch pods" in done.stderr

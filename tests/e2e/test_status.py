@@ -50,7 +50,7 @@ def test_a_place_for_clusters_that_cannot_be(command: str, monkeypatch: pytest.M
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/dev/null")
     done = reprieve(command)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "Error: /dev/null/reprieve: cannot be used: not a directory.\n"
+    assert done.stderr == "Error: /dev/null/reprieve: cannot be used: not a directory\n"
 
 
 def test_a_cluster_begins_as_another_one_was(home: Path, tmp_path: Path) -> None:

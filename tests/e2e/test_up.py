@@ -56,7 +56,7 @@ def test_a_port_that_is_in_use() -> None:
         port = str(taken.getsockname()[1])
         done = refused("--port", port)
     assert done.returncode == 1
-    assert done.stderr == f"Error: port {port} on 127.0.0.1 is in use: choose another with --port.\n"
+    assert done.stderr == f"Error: --port: {port} of 127.0.0.1 is in use: choose another\n"
     assert done.stdout == ""
 
 
@@ -64,8 +64,8 @@ def test_a_port_that_is_in_use() -> None:
     ("flags", "sentence"),
     [
         (("--data-dir", "/dev/null"), "--data-dir"),
-        (("--from", "no-such-file"), "cannot read no-such-file: no such file"),
-        (("--shape", "huge"), "neither a built-in shape (gpu8, cpu16) nor a file"),
+        (("--from", "no-such-file"), "no-such-file: cannot be read: no such file"),
+        (("--shape", "huge"), 'expected one of gpu8, cpu16, or a file, got "huge"'),
         (("--speed", "0"), "--speed"),
         (("--nodes", "many"), "--nodes"),
     ],
@@ -78,7 +78,7 @@ def test_flags_that_cannot_be(flags: tuple[str, ...], sentence: str) -> None:
     ("text", "sentence"),
     [
         ("kind: Pod", "kind: expected Node"),
-        ("a: [", "expected one or more Nodes, as YAML or JSON"),
+        ("a: [", "expected YAML or JSON"),
         ("kind: Node\nmetadata: {labels: {a: 7}}", "metadata.labels"),
     ],
 )

@@ -10,7 +10,6 @@ from http import HTTPStatus
 
 from reprieve import config
 from reprieve.assembly.daemon import DaemonError, answered_rights, needed_rights, places, server_version
-from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.timestamps import moment, stamp
 from reprieve.cluster.kube import client, permissions
 from reprieve.cluster.kube.auth import Access, find_access
@@ -66,14 +65,13 @@ async def check(
     """Raises InvalidConfigurationError or DaemonError if the cluster cannot be checked."""
     configured = config.parse_configuration(document)
     gates = config.parse_feature_gates(feature_gates)
-    settings_of(configured, gates)
     access = _access(kubeconfig or configured.settings.client_connection.kubeconfig, context)
     async with client.connected(access) as connection:
         version = await server_version(connection)
         try:
             findings = [f async for f in _findings(connection, configured, gates, version, clock())]
         except (NoAnswerError, RefusedError) as error:
-            raise DaemonError(f"what the server has cannot be found out: {error}") from error
+            raise DaemonError(f"API discovery failed: {error}") from error
     return CheckReport(access.server, version, tuple(findings))
 
 

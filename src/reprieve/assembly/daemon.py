@@ -20,7 +20,7 @@ from reprieve.assembly.endpoints import USUALLY, Judges, Judging, Observers, Ser
 from reprieve.assembly.journals import journal_in
 from reprieve.assembly.kube_cluster import reached, scheduled, scheduling
 from reprieve.assembly.observed_scheduler import watched
-from reprieve.assembly.scheduler_settings import DEFAULT_GATES, settings_of
+from reprieve.assembly.scheduler_settings import DEFAULT_GATES
 from reprieve.cluster.kube import client, lease, permissions
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
@@ -79,7 +79,6 @@ def daemon_of(document: object, wanted: Wanted) -> Daemon:
     """Raises InvalidConfigurationError or DaemonError if the daemon cannot be assembled."""
     configured = config.parse_configuration(document)
     gates = config.parse_feature_gates(wanted.feature_gates)
-    settings_of(configured, gates)
     explicit = configured.settings.client_connection.kubeconfig or wanted.kubeconfig
     try:
         access = find_access(explicit, "", os.environ, wanted.server)
@@ -218,7 +217,7 @@ async def _enter(daemon: Daemon) -> None:
                 connection, needed_rights(daemon.configured, await places(connection))
             )
         except (NoAnswerError, RefusedError) as error:
-            raise DaemonError(f"what the server has cannot be found out: {error}") from error
+            raise DaemonError(f"API discovery failed: {error}") from error
     if missing:
         raise DaemonError(told_missing(missing))
 
@@ -227,9 +226,9 @@ async def server_version(connection: Connection, patience: float = 0.0) -> str:
     """The version of the server; raises DaemonError if it does not answer or rejects our credentials."""
     response = await _knocked(connection, asyncio.get_running_loop().time() + patience)
     if response.status == HTTPStatus.UNAUTHORIZED:
-        raise DaemonError("the server does not accept our credentials: expected a user that it knows")
+        raise DaemonError("the server rejects the credentials: expected those of a user that it knows")
     if not response.is_success:
-        raise DaemonError(f"the server does not tell its version: {response.message}")
+        raise DaemonError(f"the server does not report its version: {response.message}")
     return str(response.object.get("gitVersion") or "unknown")
 
 
@@ -285,4 +284,6 @@ async def answered_rights(
 def told_missing(missing: Sequence[permissions.Permission]) -> str:
     named = ", ".join(map(str, missing[:_NAMED]))
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-    return f"the server does not allow us to {named}{more}: expected the rights of the role in deploy/base"
+    return (
+        f"the server does not allow Reprieve to {named}{more}: expected the rights of the role in deploy/base"
+    )

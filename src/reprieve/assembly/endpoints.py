@@ -192,8 +192,8 @@ async def _listen(runner: web.AppRunner, endpoint: ServingEndpoint, trust: Trust
 
 
 def _told(endpoint: ServingEndpoint, error: OSError) -> str:
-    where = f"port {endpoint.port} of {endpoint.host}"
+    where = f"{endpoint.port} of {endpoint.host}"
     if error.errno == errno.EADDRINUSE:
-        return f"{where} is in use: choose another with --secure-port"
+        return f"--secure-port: {where} is in use: choose another"
     reason = os.strerror(error.errno).lower() if error.errno else str(error)
-    return f"{where} cannot be used: {reason}"
+    return f"--secure-port: cannot listen on {where}: {reason}"

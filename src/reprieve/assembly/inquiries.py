@@ -5,7 +5,7 @@ flags, or any cluster but the one that was read.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reprieve import config
 from reprieve.assembly.scheduler_settings import settings_of
@@ -13,14 +13,16 @@ from reprieve.cluster.api.values import items, part, text_in
 from reprieve.config.reprieve_args import Preset
 from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.model.json import Json
-from reprieve.model.objects import PriorityClass
+from reprieve.model.objects import Node, Pod, PriorityClass
 from reprieve.model.resizing import is_deferred
-from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
+from reprieve.model.snapshot import Snapshot
+from reprieve.placement.demand import Demand
+from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.scheduler.settings import Settings
+from reprieve.scheduler.toleration_rules import protects_pods
 
 POLICIES = tuple(str(preset) for preset in Preset)
 _HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-_TOLERATION_NOTES = {MINIMUM_PRIORITY, SECONDS}
 _GROUP_KINDS = ("PodGroup", "CompositePodGroup", "Workload")
 _SAMPLED_FROM = 100  # nodes; kube-scheduler looks at all nodes of a smaller cluster
 
@@ -63,7 +65,8 @@ def inquiry_settings(
             f"With more than {_SAMPLED_FROM} nodes kube-scheduler looks at a sample of them: "
             "where several would do, it may choose another node and other victims."
         )
-    return InquirySettings(name, settings_of(configured, gates), tuple(notes))
+    settings = settings_of(configured, gates)
+    return InquirySettings(name, _with_resizes(settings) if resizes else settings, tuple(notes))
 
 
 def _document(choice: PolicyChoice, cluster: DecodedCluster) -> tuple[str, object]:
@@ -91,6 +94,39 @@ def _with_profile_args(profile: Json, overrides: Json) -> Json:
     others = [p for p in plugins if text_in(p, "name") != "Reprieve"]
     changed = {**own, "args": {**part(own, "args"), **overrides}}
     return {**profile, "pluginConfig": [*others, changed]}
+
+
+# --- resizes without their gate ------------------------------------------------------------------
+
+_FOR_THE_KUBELET = DeferredResizes(Accounting.KUBELET)
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletResizes:
+    """Whether a resize fits, where the scheduler evicts nothing for resizes."""
+
+    because: str
+
+    def is_waiting(self, pod: Pod) -> bool:
+        return _FOR_THE_KUBELET.is_waiting(pod)
+
+    def is_hopeless(self, pod: Pod) -> bool:
+        return _FOR_THE_KUBELET.is_hopeless(pod)
+
+    def forbidden(self, pod: Pod, node: Node) -> str:
+        return self.because
+
+    def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
+        return _FOR_THE_KUBELET.demand(view, row, now)
+
+
+def _with_resizes(settings: Settings) -> Settings:
+    off = KubeletResizes("the feature gate InPlacePodVerticalScalingSchedulerPreemption is off")
+    policies = {
+        name: policy if policy.resizes is not None else replace(policy, resizes=off)
+        for name, policy in settings.policies.items()
+    }
+    return replace(settings, policies=policies)
 
 
 # --- feature gates -------------------------------------------------------------------------------
@@ -127,7 +163,7 @@ def _gates_used(cluster: DecodedCluster, manifests: Iterable[Json], *, resizes: 
         if text_in(body, "kind") in _GROUP_KINDS:
             yield from _gates_of_group(body)
     classes = (one.object for one in cluster.seen if isinstance(one.object, PriorityClass))
-    if any(_TOLERATION_NOTES & one.metadata.annotations.keys() for one in classes):
+    if any(map(protects_pods, classes)):
         yield "preemption_toleration"
 
 

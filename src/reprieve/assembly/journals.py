@@ -8,6 +8,7 @@ import msgspec
 
 from reprieve import config
 from reprieve.assembly.scheduler_settings import settings_of
+from reprieve.cluster.api.decode_errors import fault_of
 from reprieve.model.json import Json
 from reprieve.runtime.journal import Headless, Journal, JournalError, Replayed, replay
 from reprieve.scheduler.core import Scheduler
@@ -41,5 +42,9 @@ def _scheduler_of(head: Json) -> Scheduler:
         configured = msgspec.convert(head.get("configuration"), config.Configuration)
         gates = msgspec.convert(head.get("gates"), config.Gates)
     except msgspec.ValidationError as error:
-        raise JournalError(f"the configuration of a run cannot be read: {error}") from error
+        raise JournalError(f"the configuration of a run cannot be read: {_sentence(error)}") from error
     return Scheduler(settings_of(configured, gates))
+
+
+def _sentence(error: msgspec.ValidationError) -> str:
+    return ": ".join(filter(None, fault_of(error)))

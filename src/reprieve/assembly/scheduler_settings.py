@@ -3,12 +3,9 @@
 The one place that knows both the keys of a configuration and what they mean. It must not know any cluster.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
-
-import msgspec
 
 from reprieve import config
 from reprieve.assembly.group_strategies import gang_strategy_of, group_rules_of
@@ -33,8 +30,7 @@ EVERYTHING = config.Gates(**dict.fromkeys(config.Gates.__struct_fields__, True))
 
 
 def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_GATES) -> Settings:
-    """What a configuration means for the scheduler; raises InvalidConfigurationError for reserved keys."""
-    _refuse_what_is_not_there(configured.profiles)
+    """What a configuration means for the scheduler."""
     settings, args = configured.settings, configured.profiles[0].args.reprieve
     # Profiles agree about what is read from the first one: parsing the configuration checks it.
     together = gates.gang_scheduling and configured.profiles[0].gang_scheduling
@@ -97,29 +93,3 @@ def _unseen(gates: config.Gates, *, together: bool) -> frozenset[type]:
     if not together:
         return frozenset({PodGroup, CompositePodGroup})
     return frozenset() if gates.composite_pod_group else frozenset({CompositePodGroup})
-
-
-# Keys that the configuration reserves, and the only value that each accepts until it has a meaning.
-_NOT_YET = {
-    "placementsTried": "expected 1: one placement of a group is tried for each set of victims",
-    "disturbance": "expected nothing: it is for search: LeastDisturbance, which is not available yet",
-    "preemptionPriorityClasses": "expected nothing: a workload cannot name a class for preemption yet",
-}
-
-
-def _refuse_what_is_not_there(profiles: Sequence[config.KubeSchedulerProfile]) -> None:
-    """Rejects keys that have no effect yet: otherwise the user would not notice that they do nothing."""
-    defaults, errors = config_args.ReprieveArgs(), []
-    for i, profile in enumerate(profiles):
-        args = profile.args.reprieve
-        wrong = {
-            field.encode_name: _NOT_YET[field.encode_name]
-            for field in msgspec.structs.fields(args)
-            if field.encode_name in _NOT_YET and getattr(args, field.name) != getattr(defaults, field.name)
-        }
-        if args.search is config_args.SearchAlgorithm.LEAST_DISTURBANCE:
-            wrong["search"] = "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream"
-        where = f"profiles[{i}]: {{}} in the arguments of Reprieve"
-        errors += [config.ConfigError(path=where.format(key), message=text) for key, text in wrong.items()]
-    if errors:
-        raise config.InvalidConfigurationError(errors)

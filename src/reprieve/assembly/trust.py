@@ -138,7 +138,7 @@ def _content(option: str, path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise EndpointError(f"{option}: {path} cannot be read: {error.strerror}") from error
+        raise EndpointError(f"{option}: {path}: cannot be read: {str(error.strerror).lower()}") from error
 
 
 def _mannered(context: ssl.SSLContext, manners: Manners) -> ssl.SSLContext:

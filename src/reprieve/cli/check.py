@@ -49,7 +49,7 @@ def check(  # noqa: PLR0913, PLR0917  one for each flag
     except InvalidConfigurationError as error:
         raise config_error(config_file, error) from error
     except DaemonError as error:
-        raise click.ClickException(f"{error}.") from error
+        raise click.ClickException(str(error)) from error
     if output == "json":
         say(json.dumps(_document(report), indent=2))
     else:

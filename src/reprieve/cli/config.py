@@ -3,7 +3,6 @@
 import click
 import yaml
 
-from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cli.config_files import config_error, document_in
 from reprieve.cli.terminal import note, say
 from reprieve.config import InvalidConfigurationError, default_configuration, parse_configuration
@@ -30,7 +29,6 @@ def validate(file: str) -> None:
     """
     try:
         configured = parse_configuration(document_in(file))
-        settings_of(configured)
     except InvalidConfigurationError as error:
         raise config_error(file, error) from error
     for warning in configured.warnings:

@@ -1,12 +1,15 @@
-"""The configuration file of the command line, and the flags that override parts of it.
+"""The configuration file of the command line, its errors as text, and the flags that override parts of it.
 
-Whether the configuration is valid is not known here.
+What a valid configuration looks like is for `config` to know.
 """
+
+from collections.abc import Iterable
 
 import click
 
 from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import Unparsed, documents, repeated_keys
+from reprieve.config import InvalidConfigurationError, InvalidFeatureGatesError, parse_configuration
 from reprieve.model.json import Json
 
 INVALID = 2  # exit code: a restart would fail the same way
@@ -14,7 +17,12 @@ _DEFAULTS = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedu
 
 
 class InvalidConfigFileError(click.ClickException):
+    """One error on each line of the message."""
+
     exit_code = INVALID
+
+    def format_message(self) -> str:
+        return "\nError: ".join(self.message.split("\n"))
 
 
 def document_in(filename: str | None) -> object:
@@ -24,14 +32,15 @@ def document_in(filename: str | None) -> object:
     text = text_of(filename)
     found = list(documents(text))
     if not found:
-        raise InvalidConfigFileError(f"{filename}: the file is empty, expected a KubeSchedulerConfiguration")
+        raise InvalidConfigFileError(f"{filename}: expected a KubeSchedulerConfiguration, got an empty file")
     if len(found) != 1:
         expected = f"expected one KubeSchedulerConfiguration, got {len(found)} documents"
         raise InvalidConfigFileError(f"{filename}: {expected}")
     if isinstance(found[0], Unparsed):
         raise InvalidConfigFileError(f"{filename}: {found[0].expected}")
     if repeated := repeated_keys(text):
-        raise InvalidConfigFileError("\n".join(f"{filename}: {path}: duplicate key" for path in repeated))
+        duplicates = [f"{path}: duplicate key" for path in repeated]
+        raise InvalidConfigFileError(_lines(filename, [*duplicates, *_other_errors(found[0])]))
     return found[0]
 
 
@@ -44,7 +53,21 @@ def with_flags(document: object, section: str, flags: Json) -> object:
     return {**document, section: {**(written if isinstance(written, dict) else {}), **given}}
 
 
-def config_error(filename: str | None, error: Exception) -> InvalidConfigFileError:
-    """Each error on a line of its own."""
+def config_error(filename: str | None, error: InvalidConfigurationError) -> InvalidConfigFileError:
+    """Each error on a line of its own. Feature gates come from a flag, not from the file."""
+    where = None if isinstance(error, InvalidFeatureGatesError) else filename
+    return InvalidConfigFileError(_lines(where, map(str, error.errors)))
+
+
+def _lines(filename: str | None, errors: Iterable[str]) -> str:
     where = f"{filename}: " if filename else ""
-    return InvalidConfigFileError("\n".join(f"{where}{line}" for line in str(error).splitlines()))
+    return "\n".join(f"{where}{error}" for error in errors)
+
+
+def _other_errors(document: object) -> list[str]:
+    """The errors of a document that is invalid anyway: all are reported at once."""
+    try:
+        parse_configuration(document)
+    except InvalidConfigurationError as error:
+        return [str(one) for one in error.errors]
+    return []

@@ -73,7 +73,7 @@ def demo(  # noqa: PLR0913, PLR0917  one for each flag
         play_scenes(scenes or tuple(SCENES), pace, ctx.command_path)
         return
     if set(scenes) - {"placement"}:
-        raise click.UsageError("-f and --cluster work with the scene placement only")
+        raise click.UsageError("--scene: expected placement, the only scene for -f and --cluster")
     ctx.exit(place_own(cluster, filenames, pace))
 
 
@@ -93,10 +93,12 @@ def place_own(cluster: str | None, filenames: tuple[str, ...], pace: ScenePacing
 
     scene = set_scene(cluster, filenames)
     for sentence in scene.errors:
-        note(sentence)
+        note(f"Error: {sentence}")
     if not len(scene.view.nodes):
         raise click.ClickException(f"{cluster}: expected at least one node")
     if filenames and not scene.pending:
+        if scene.errors:
+            return UNREADABLE  # they say why there is no such pod
         raise click.ClickException(f"{', '.join(filenames)}: expected at least one pod without a node")
     all_fit = place_all(scene, pace)
     if scene.errors:

@@ -30,10 +30,10 @@ def down(pid: int | None, data_dir: Path | None, *, everything: bool) -> None:
     chosen = [c for c in running_clusters() if _is_meant(c, pid, data_dir)]
     if not chosen:
         meant = "" if pid is None and data_dir is None else " with that PID or --data-dir"
-        raise click.ClickException(f"no local cluster{meant} is running: see `reprieve status`.")
+        raise click.ClickException(f"no local cluster{meant} is running: see `reprieve status`")
     if len(chosen) > 1 and not everything:
         pids = ", ".join(str(cluster.pid) for cluster in chosen)
-        raise click.UsageError(f"several clusters are running: give one of the PIDs {pids}, or --all.")
+        raise click.UsageError(f"several clusters are running: expected one of the PIDs {pids}, or --all")
     for cluster in chosen:
         _end(cluster)
 
@@ -49,7 +49,7 @@ def _end(cluster: RunningCluster) -> None:
     while cluster in running_clusters():
         if time.monotonic() > until:
             raise click.ClickException(
-                f"the cluster at {cluster.address} did not stop in {PATIENCE:g} s: see process {cluster.pid}."
+                f"the cluster at {cluster.address} did not stop in {PATIENCE:g} s: see process {cluster.pid}"
             )
         time.sleep(_LOOK_EVERY)
     say(f"Stopped the cluster at {cluster.address}.")

@@ -10,6 +10,7 @@ import click
 from reprieve.cli.cluster_flags import ClusterFlags, cluster_flags, cluster_of, namespace_of
 from reprieve.cli.policy_choice import chosen_settings, policy_choice
 from reprieve.cli.terminal import note, say, show
+from reprieve.cli.usage_errors import meant
 
 if TYPE_CHECKING:
     from reprieve.assembly.inquiries import InquirySettings
@@ -147,6 +148,5 @@ def _priority(text: str, cluster: "DecodedCluster") -> int:
         if classes[text].preemption_policy == "Never":
             note(f"Note: PriorityClass {text} never preempts. The answer is for another class of its value.")
         return classes[text].value
-    near = get_close_matches(text, classes, n=1)
-    meant = f" Did you mean {near[0]}?" if near else ""
-    raise click.UsageError(f"--at-priority: there is no PriorityClass {text}.{meant}")
+    near = meant(get_close_matches(text, classes, n=1))
+    raise click.UsageError(f"--at-priority: there is no PriorityClass {text}{near}")

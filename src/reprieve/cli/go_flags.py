@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from reprieve.config.decoding import Seconds
+from reprieve.model.formatting import quoted
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Flags = dict[str, Any]
@@ -21,7 +22,7 @@ class Verbosity(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         text = str(value).removeprefix("=")
         if not text.isascii() or not text.isdigit():
-            self.fail(f"expected a number, got {text!r}", param, ctx)
+            self.fail(f"expected a whole number, got {quoted(text)}", param, ctx)
         return int(text)
 
 
@@ -33,7 +34,7 @@ class Duration(click.ParamType[float]):
             return value
         seconds = 0.0 if value == "0" else Seconds.parse(str(value))
         if seconds is None:
-            self.fail(f"expected a duration such as 10s or 1m30s, got {value!r}", param, ctx)
+            self.fail(f"expected a duration such as 10s or 1m30s, got {quoted(str(value))}", param, ctx)
         return float(seconds)
 
 
@@ -55,7 +56,7 @@ class Address(click.ParamType[str]):
         try:
             return str(value and ipaddress.ip_address(value))
         except ValueError:
-            self.fail(f"expected an IP address, got {value!r}", param, ctx)
+            self.fail(f"expected an IP address, got {quoted(str(value))}", param, ctx)
 
 
 class Listed(click.ParamType[tuple[str, ...]]):

@@ -98,4 +98,4 @@ def _note(ctx: click.Context, param: click.Parameter, value: str | tuple[str, ..
 def _refuse(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None:
         flag = param.opts[0]
-        raise click.UsageError(f"{flag} is not supported: {_REFUSED[flag.removeprefix('--')]}", ctx)
+        raise click.UsageError(f"{flag}: not supported: {_REFUSED[flag.removeprefix('--')]}", ctx)

@@ -6,6 +6,8 @@ A command's module is imported only when the command is called, so that `--help`
 import os
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import PurePath
@@ -46,9 +48,10 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS and ctx.resilient_parsing:
             return None  # a shell completes what is mistyped, and must not see an error
         if cmd_name not in COMMANDS:
-            near = get_close_matches(cmd_name, COMMANDS, n=1)
-            meant = f" Did you mean '{near[0]}'?" if near else ""
-            raise click.UsageError(f"No such command '{cmd_name}'.{meant}", ctx)
+            from reprieve.cli.usage_errors import meant
+
+            near = meant(get_close_matches(cmd_name, COMMANDS, n=1))
+            raise click.UsageError(f"{cmd_name}: no such command{near}", ctx)
         command: click.Command = getattr(import_module(f"reprieve.cli.{cmd_name}"), cmd_name)
         return command
 
@@ -57,19 +60,28 @@ class LazyGroup(click.Group):
         commands = [CompletionItem(n, help=line) for n, line in COMMANDS.items() if n.startswith(incomplete)]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """click writes the messages of errors itself, and as they are."""
-        try:
-            return super().invoke(ctx)
-        except click.ClickException as error:
-            from reprieve.cli.terminal import visible_lines
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        with _errors_in_one_form():
+            return super().make_context(*arguments, **more)
 
-            error.message = visible_lines(error.message)  # type: ignore[misc]  # click has no other hook
-            raise
+    def invoke(self, ctx: click.Context) -> Any:
+        with _errors_in_one_form():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+@contextmanager
+def _errors_in_one_form() -> Iterator[None]:
+    """click writes the messages of errors itself, and as they are."""
+    try:
+        yield
+    except click.ClickException as error:
+        from reprieve.cli.usage_errors import in_one_form
+
+        raise in_one_form(error) from error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import click
+from reprieve.cli.terminal import note, redraw
 
 _QUIET_SECONDS = 1.0
 _BETWEEN_SECONDS = 0.1
@@ -45,16 +45,16 @@ class ProgressBar:
         with self._lock:
             self._is_open = False
             if self._shown_at and sys.stderr.isatty():
-                click.echo("\r\x1b[K", nl=False, err=True)
+                redraw("")
 
     def _draw(self, amount: str, now: float) -> None:
         with self._lock:
             if not self._is_open:
                 return
             if sys.stderr.isatty():
-                click.echo(f"\r\x1b[K{self._about}… {amount}", nl=False, err=True)
+                redraw(f"{self._about}… {amount}")
             elif not self._shown_at:
-                click.echo(f"{self._about}…", err=True)
+                note(f"{self._about}…")
             self._shown_at = now
 
 

@@ -29,7 +29,7 @@ def replay(ctx: click.Context, directory: Path) -> None:
     try:
         runs = [print_run(number, run) for number, run in enumerate(replayed(directory), start=1)]
     except JournalError as error:
-        raise click.ClickException(f"{error}.") from error
+        raise click.ClickException(str(error)) from error
     ctx.exit(0 if True in runs and False not in runs else 1)
 
 

@@ -166,14 +166,12 @@ def scheduler(ctx: click.Context, /, **flags: Any) -> None:
     except InvalidConfigurationError as error:
         raise config_error(flags["config_file"] or None, error) from error
     except (DaemonError, EndpointError) as error:
-        raise click.ClickException(f"{error}.") from error
+        raise click.ClickException(str(error)) from error
     except click.ClickException:
         raise
     except Exception as error:
         _log.exception("the scheduler crashed")
-        raise click.ClickException(
-            "the scheduler crashed: this is a bug in Reprieve; see the log."
-        ) from error
+        raise click.ClickException("the scheduler crashed: this is a bug in Reprieve, see the log") from error
 
 
 async def keep(daemon: Daemon) -> None:
@@ -224,4 +222,4 @@ def _write(document: object, file: Path) -> None:
     try:
         file.write_text(text)
     except OSError as error:
-        raise click.ClickException(f"cannot write {file}: {error.strerror}.") from error
+        raise click.ClickException(f"{file}: cannot be written: {str(error.strerror).lower()}") from error

@@ -12,6 +12,7 @@ import click
 from reprieve.assembly.endpoints import Judging, ServingEndpoint
 from reprieve.assembly.trust import Files, Manners
 from reprieve.cli.go_flags import Address, Duration, File, Flags, Listed, switch, together
+from reprieve.model.formatting import quoted
 from reprieve.runtime.http_endpoints import PROBES
 
 _PAIR = ("kube-scheduler.crt", "kube-scheduler.key")  # what kube-scheduler looks for in --cert-dir
@@ -166,7 +167,7 @@ def _cipher(suite: str) -> str:
         rest = rest.replace(theirs, ours)
     name = "-".join([*([] if exchange == "RSA" else exchange.split("_")), *rest.split("_")])
     if not suite.startswith("TLS_") or name not in _known_ciphers():
-        raise click.UsageError(f"--tls-cipher-suites: OpenSSL has no {suite} here")
+        raise click.UsageError(f"--tls-cipher-suites: expected suites that OpenSSL has, got {quoted(suite)}")
     return name
 
 

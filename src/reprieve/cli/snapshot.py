@@ -71,13 +71,13 @@ def save(
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 def show_file(file: str, output: str) -> None:
     """Show what is in FILE: a snapshot, or a dump of objects; `-` for stdin."""
-    from reprieve.inquiry.snapshot_summary import summary_document, summary_lines, summary_of
+    from reprieve.inquiry.snapshot_contents import contents_document, contents_lines, contents_of
 
-    summary = summary_of(cluster_of(ClusterFlags(files=(file,))))
+    contents = contents_of(cluster_of(ClusterFlags(files=(file,))))
     if output == "json":
-        say(json.dumps(summary_document(summary), indent=2))
+        say(json.dumps(contents_document(contents), indent=2))
     else:
-        show(summary_lines(summary))
+        show(contents_lines(contents))
 
 
 def _configured(cluster: "ClusterObjects", config_file: str | None) -> "ClusterObjects":
@@ -125,6 +125,5 @@ def _write(file: str, lines: Iterable[bytes]) -> None:
         unfinished.replace(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
-        raise click.ClickException(
-            f"cannot write {file}: {(error.strerror or str(error)).lower()}"
-        ) from error
+        reason = (error.strerror or str(error)).lower()
+        raise click.ClickException(f"{file}: cannot be written: {reason}") from error

@@ -35,7 +35,7 @@ def running_clusters() -> list[RunningCluster]:
     try:
         return entries()
     except RegistryError as error:
-        raise click.ClickException(f"{error}.") from error
+        raise click.ClickException(str(error)) from error
 
 
 def _row(cluster: RunningCluster, now: float) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ def bytes_of(filename: str) -> bytes:
         return Path(filename).read_bytes()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise click.ClickException(f"cannot read {filename}: {reason}") from error
+        raise click.ClickException(f"{filename}: cannot be read: {reason}") from error
 
 
 def text_of(filename: str) -> str:

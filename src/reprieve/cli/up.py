@@ -25,11 +25,14 @@ from reprieve.assembly.mini_cluster import (
     cluster_up,
 )
 from reprieve.assembly.running_clusters import RegistryError
+from reprieve.cli.config_files import config_error
 from reprieve.cli.shutdown_signals import interruption
 from reprieve.cli.terminal import note, say
 from reprieve.cli.text_files import text_of
-from reprieve.cluster.api.documents import documents
+from reprieve.cluster.api.documents import Unparsed, documents
 from reprieve.config import InvalidConfigurationError
+from reprieve.config.decoding import shown
+from reprieve.model.formatting import quoted
 from reprieve.runtime.logs import log_warnings
 
 
@@ -126,15 +129,13 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
         try:
             asyncio.run(keep(wanted, scheduled=scheduler == "reprieve", feature_gates=",".join(gates)))
         except InvalidConfigurationError as error:
-            raise click.BadParameter(
-                "; ".join(map(str, error.errors)), param_hint="--feature-gates"
-            ) from error
+            raise config_error(None, error) from error
         except OSError as error:
             raise click.ClickException(unavailable(error, host, port)) from error
         except RegistryError as error:
-            raise click.ClickException(f"{error}.") from error
+            raise click.ClickException(str(error)) from error
         except StorageError as error:
-            raise click.ClickException(f"--data-dir: {error}.") from error
+            raise click.ClickException(f"--data-dir: {error}") from error
         except SnapshotError as error:
             raise click.ClickException(f"{snapshot}: {error}") from error
         except ValueError as error:
@@ -154,7 +155,7 @@ def _home(data_dir: Path | None) -> Iterator[Path]:
 def _user(text: str) -> UserInfo:
     name, _, groups = text.partition(":")
     if not name:
-        raise click.BadParameter(f"expected NAME or NAME:GROUP,…, got {text!r}", param_hint="--user")
+        raise click.BadParameter(f"expected NAME or NAME:GROUP,…, got {quoted(text)}", param_hint="--user")
     return UserInfo(name, tuple(filter(None, groups.split(","))))
 
 
@@ -163,19 +164,21 @@ def node_templates(shape: str) -> list[dict[str, Any]]:
         return [SHAPES[shape]]
     if not Path(shape).exists():
         raise click.BadParameter(
-            f"{shape!r} is neither a built-in shape ({', '.join(SHAPES)}) nor a file", param_hint="--shape"
+            f"expected one of {', '.join(SHAPES)}, or a file, got {quoted(shape)}", param_hint="--shape"
         )
     found = list(documents(text_of(shape)))
     if not found:
-        raise click.ClickException(f"{shape}: expected one or more Nodes, as YAML or JSON")
+        raise click.ClickException(f"{shape}: expected one or more Nodes, got an empty file")
     return [_template(shape, node) for node in found]
 
 
 def _template(shape: str, node: object) -> dict[str, Any]:
+    if isinstance(node, Unparsed):
+        raise click.ClickException(f"{shape}: {node.expected}")
     if not isinstance(node, dict):
         raise click.ClickException(f"{shape}: expected one or more Nodes, as YAML or JSON")
     if node.get("kind") != "Node":
-        raise click.ClickException(f"{shape}: kind: expected Node")
+        raise click.ClickException(f"{shape}: kind: expected Node, got {shown(node.get('kind'))}")
     return node
 
 
@@ -204,8 +207,8 @@ def welcome(kubeconfig: Path, cluster: Up) -> None:
 
 def unavailable(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} on {host} is in use: choose another with --port."
+        return f"--port: {port} of {host} is in use: choose another"
     if isinstance(error, socket.gaierror):
-        return f"--host: {host} cannot be resolved: {str(error.strerror).lower()}."
+        return f"--host: {host} cannot be resolved: {str(error.strerror).lower()}"
     reason = os.strerror(error.errno).lower() if error.errno is not None else str(error)
-    return f"cannot listen on port {port} of {host}: {reason}."
+    return f"--port: cannot listen on {port} of {host}: {reason}"

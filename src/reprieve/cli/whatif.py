@@ -24,6 +24,7 @@ from reprieve.cli.cluster_flags import (
 from reprieve.cli.config_files import config_error
 from reprieve.cli.object_names import object_name
 from reprieve.cli.policy_choice import policy_choice
+from reprieve.cli.progress import progress_bar
 from reprieve.cli.terminal import note, say, show
 
 if TYPE_CHECKING:
@@ -138,10 +139,9 @@ def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
 
     manifests = tuple(_manifests(flags["filenames"]))
     known = decoded(cluster_of(cluster))
-    answers = [
-        _answer(choice, known, manifests, cluster, flags)
-        for choice in _choices((cluster.policy, *flags["compared"]), cluster, flags)
-    ]
+    choices = [*_choices((cluster.policy, *flags["compared"]), cluster, flags)]
+    with progress_bar("deciding"):
+        answers = [_answer(choice, known, manifests, cluster, flags) for choice in choices]
     problems = dict.fromkeys(problem for answer in answers for problem in answer.problems)
     if problems:
         raise click.ClickException("\n".join(problems))

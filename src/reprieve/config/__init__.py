@@ -1,8 +1,8 @@
 """Configuration and feature gates, parsed once into frozen records.
 
-`configuration` has the whole, `profiles`, `plugins` and `plugin_args` what kube-scheduler knows, `args` what
-Reprieve adds, `gates` the feature gates. No file is opened here. What a choice means is for `assembly`, which
-turns it into functions.
+`configuration` has the whole, `profiles`, `plugins` and `plugin_args` what kube-scheduler knows,
+`reprieve_args` what Reprieve adds, `gates` the feature gates. No file is opened here. What a choice means is
+for `assembly`, which turns it into functions.
 """
 
 from reprieve.config.configuration import (
@@ -13,7 +13,7 @@ from reprieve.config.configuration import (
     parse_configuration,
 )
 from reprieve.config.decoding import ConfigError, InvalidConfigurationError
-from reprieve.config.gates import Gates, ignored_gates, parse_feature_gates
+from reprieve.config.gates import Gates, InvalidFeatureGatesError, ignored_gates, parse_feature_gates
 from reprieve.config.profiles import KubeSchedulerProfile, ProfileArgs
 from reprieve.config.reprieve_args import ReprieveArgs
 
@@ -24,6 +24,7 @@ __all__ = [
     "Gates",
     "GlobalSettings",
     "InvalidConfigurationError",
+    "InvalidFeatureGatesError",
     "KubeSchedulerProfile",
     "ProfileArgs",
     "ReprieveArgs",

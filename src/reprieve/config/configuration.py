@@ -16,8 +16,10 @@ from reprieve.config.decoding import (
     Percentage,
     Positive,
     Seconds,
+    newly_wrong,
     read,
     shown,
+    sound,
 )
 from reprieve.config.plugin_args import API_VERSION
 from reprieve.config.profiles import KubeSchedulerProfile, read_profile
@@ -80,13 +82,13 @@ def parse_configuration(document: object) -> Configuration:
     """InvalidConfigurationError, with all errors, if the document is invalid."""
     errors: list[ConfigError] = []
     warnings: list[ConfigError] = []
-    written = read(Document, document, "", errors)
+    read(Document, document, "", errors)
+    settings = sound(GlobalSettings, document)
+    errors.extend(_contradictions(settings, {error.path for error in errors}) if settings else ())
     profiles = _read_profiles(_items(document, "profiles"), errors, warnings)
     errors.extend(_refused_extenders(_items(document, "extenders")))
-    errors.extend(_contradictions(written) if written is not None else ())
-    if written is None or errors:
+    if settings is None or errors:
         raise InvalidConfigurationError(errors)
-    settings = GlobalSettings(**{name: getattr(written, name) for name in GlobalSettings.__struct_fields__})
     return Configuration(settings=settings, profiles=profiles, warnings=tuple(warnings))
 
 
@@ -104,17 +106,20 @@ def _items(document: object, key: str) -> list[object]:
 def _read_profiles(
     documents: list[object], errors: list[ConfigError], warnings: list[ConfigError]
 ) -> tuple[KubeSchedulerProfile, ...]:
-    read_ones = {
-        f"profiles[{i}]": profile
-        for i, document in enumerate(documents or [{}])
-        if (profile := read_profile(document, f"profiles[{i}]", errors, warnings)) is not None
-    }
+    read_ones: dict[str, KubeSchedulerProfile] = {}
+    valid_ones: dict[str, KubeSchedulerProfile] = {}
+    for i, document in enumerate(documents or [{}]):
+        known, path = len(errors), f"profiles[{i}]"
+        profile = read_profile(document, path, errors, warnings)
+        read_ones |= {path: profile} if profile is not None else {}
+        valid_ones |= {path: profile} if profile is not None and len(errors) == known else {}
     if len(documents) <= 1:
         return tuple(replace(p, scheduler_name=p.scheduler_name or NAME) for p in read_ones.values())
-    errors.extend(_wrong_names(read_ones))
-    errors.extend(_differing_gang_support(read_ones))
-    errors.extend(_differing_volume_timeouts(read_ones))
-    errors.extend(_differing_rules_for_gangs(read_ones))
+    errors.extend(newly_wrong(_wrong_names(read_ones), errors))
+    # A profile with an error has defaults where it may be meant to agree with the others.
+    errors.extend(_differing_gang_support(valid_ones))
+    errors.extend(_differing_volume_timeouts(valid_ones))
+    errors.extend(_differing_rules_for_gangs(valid_ones))
     return tuple(read_ones.values())
 
 
@@ -165,15 +170,22 @@ def _refused_extenders(extenders: list[object]) -> Iterator[ConfigError]:
         yield ConfigError(path=f"extenders[{i}]", message=message)
 
 
-def _contradictions(settings: GlobalSettings) -> Iterator[ConfigError]:
+def _contradictions(settings: GlobalSettings, wrong: set[str]) -> Iterator[ConfigError]:
+    """Rules between two fields. ``wrong``: the paths of fields that have a default in place of an error."""
     initial, most = settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds
-    if most < initial:
+    if most < initial and not wrong & {"podInitialBackoffSeconds", "podMaxBackoffSeconds"}:
         message = f"expected at least podInitialBackoffSeconds ({initial}), got {most}"
         yield ConfigError(path="podMaxBackoffSeconds", message=message)
-    election = settings.leader_election
-    if int(election.lease_duration) <= election.renew_deadline:  # a Lease has it in whole seconds
+    election, lease, renew = (
+        settings.leader_election,
+        "leaderElection.leaseDuration",
+        "leaderElection.renewDeadline",
+    )
+    shortest = int(election.lease_duration)  # a Lease has it in whole seconds
+    if shortest <= election.renew_deadline and not wrong & {lease, renew}:
         message = f"expected more than renewDeadline ({election.renew_deadline:g}s), in whole seconds"
-        yield ConfigError(path="leaderElection.leaseDuration", message=message)
-    if election.renew_deadline <= election.retry_period * RETRY_JITTER:
+        yield ConfigError(path=lease, message=message)
+    too_late = election.renew_deadline <= election.retry_period * RETRY_JITTER
+    if too_late and not wrong & {renew, "leaderElection.retryPeriod"}:
         message = f"expected more than {RETRY_JITTER} times retryPeriod"
-        yield ConfigError(path="leaderElection.renewDeadline", message=message)
+        yield ConfigError(path=renew, message=message)

@@ -57,10 +57,27 @@ class Seconds(float):
 
 
 def read(kind: type[R], document: object, path: str, errors: list[ConfigError]) -> R | None:
-    """The record; None if there are errors, which are added to ``errors``."""
-    found = list(_misfits(inspect.type_info(kind), document, path))
-    errors.extend(found)
-    return None if found else msgspec.convert(_present(document), kind, dec_hook=_custom)
+    """The record, with every error in the document added to ``errors``.
+
+    A field with an error has its default in the record, so that one error does not hide those that rules
+    between other fields find; see ``newly_wrong``. None if a required field has an error.
+    """
+    errors.extend(_misfits(inspect.type_info(kind), document, path))
+    return sound(kind, document)
+
+
+def sound(kind: type[R], document: object) -> R | None:
+    """The record of those fields of a document that have no error. None if a required field has one."""
+    kept = _sound(inspect.type_info(kind), document)
+    return None if kept is _UNSOUND else msgspec.convert(_present(kept), kind, dec_hook=_custom)
+
+
+def newly_wrong(found: Iterable[ConfigError], known: Sequence[ConfigError]) -> list[ConfigError]:
+    """The errors of rules between fields, except where a known error lies at, in or around the same field.
+
+    There the rule has seen a default in place of what the file says.
+    """
+    return [error for error in found if not any(_overlap(error.path, one.path) for one in known)]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -129,6 +146,39 @@ def _misfits_of_fields(
         if field.required and value.get(key) is None:
             message = f"required: expected {_wanted(field.type)}"
             yield ConfigError(path=_member(path, key), message=message)
+
+
+_UNSOUND = object()  # in place of a value that cannot be used
+
+
+def _sound(kind: inspect.Type, value: object) -> object:
+    """The part of a value that can be used; a list is used whole or not at all, because indices count."""
+    match kind, value:
+        case inspect.UnionType(), _:
+            return _sound(_without_none(kind), value)
+        case inspect.StructType(), Mapping():
+            return _sound_fields(kind, value)
+        case inspect.VarTupleType(), Sequence() if not isinstance(value, str):
+            items = [_sound(kind.item_type, item) for item in value]
+            return _UNSOUND if _UNSOUND in items else items
+    return value if next(_misfits(kind, value, ""), None) is None else _UNSOUND
+
+
+def _sound_fields(kind: inspect.StructType, value: Mapping[Any, object]) -> object:
+    kept = {
+        field.encode_name: item
+        for field in kind.fields
+        if (given := value.get(field.encode_name)) is not None
+        and (item := _sound(field.type, given)) is not _UNSOUND
+    }
+    missing = any(field.required and field.encode_name not in kept for field in kind.fields)
+    return _UNSOUND if missing else kept
+
+
+def _overlap(path: str, other: str) -> bool:
+    """Whether two paths name the same value, or one names a part of the other."""
+    short, long = sorted((path, other), key=len)
+    return not short or long == short or long.startswith((f"{short}.", f"{short}["))
 
 
 def _member(path: str, key: object) -> str:

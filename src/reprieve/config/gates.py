@@ -9,6 +9,10 @@ from reprieve.config.other_component_gates import OTHER_COMPONENT_GATES
 from reprieve.model.objects import Record
 
 
+class InvalidFeatureGatesError(InvalidConfigurationError):
+    """Invalid feature gates, with all their errors."""
+
+
 class Gates(Record, frozen=True, rename="pascal"):
     generic_workload: bool = True
     gang_scheduling: bool = True
@@ -81,7 +85,7 @@ def parse_feature_gates(text: str, unless_named: Gates | None = None) -> Gates:
         if gates[name] and missing:
             errors.append(_error(name, f"needs {' and '.join(missing)} to be enabled"))
     if errors:
-        raise InvalidConfigurationError(errors)
+        raise InvalidFeatureGatesError(errors)
     return msgspec.convert(gates, Gates)
 
 

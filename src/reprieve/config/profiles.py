@@ -14,6 +14,7 @@ from reprieve.config.decoding import (
     NonEmpty,
     Percentage,
     did_you_mean,
+    newly_wrong,
     read,
     shown,
 )
@@ -94,7 +95,8 @@ class ProfileDocument(Record, frozen=True):
     scheduler_name: NonEmpty | None = None
     percentage_of_nodes_to_score: Percentage | None = None
     plugins: Plugins = Plugins()
-    plugin_config: tuple[PluginConfig, ...] = ()
+    plugin_config: tuple[Any, ...] = ()
+    """Decoded one by one, so that an error in one entry hides none in another."""
 
 
 def read_profile(
@@ -104,7 +106,7 @@ def read_profile(
     written = read(ProfileDocument, document, path, errors)
     if written is None:
         return None
-    errors.extend(plugin_errors(written.plugins, f"{path}.plugins"))
+    errors.extend(newly_wrong(plugin_errors(written.plugins, f"{path}.plugins"), errors))
     warnings.extend(plugin_warnings(written.plugins, f"{path}.plugins"))
     return KubeSchedulerProfile(
         scheduler_name=written.scheduler_name or "",
@@ -117,7 +119,10 @@ def _read_args(profile: ProfileDocument, path: str, errors: list[ConfigError]) -
     found: dict[str, Any] = {}
     ignored = unknown_scorers(profile.plugins)
     seen: set[str] = set()
-    for i, entry in enumerate(profile.plugin_config):
+    for i, document in enumerate(profile.plugin_config):
+        entry = read(PluginConfig, document, f"{path}[{i}]", errors)
+        if entry is None:
+            continue
         if entry.name in seen:
             message = f"{entry.name} is configured twice"
             errors.append(ConfigError(path=f"{path}[{i}].name", message=message))
@@ -140,7 +145,8 @@ def _read_plugin_args(
         return read_reprieve_args(fields, path, errors)
     result = read(kind, fields, path, errors)
     if result is not None:
-        errors.extend(ConfigError(path=f"{path}.{p}", message=m) for p, m in result.errors())
+        broken_rules = (ConfigError(path=f"{path}.{p}", message=m) for p, m in result.errors())
+        errors.extend(newly_wrong(broken_rules, errors))
     return result
 
 

@@ -14,6 +14,7 @@ from reprieve.config.decoding import (
     NonNegative,
     Positive,
     did_you_mean,
+    newly_wrong,
     read,
     shown,
 )
@@ -147,7 +148,27 @@ def read_reprieve_args(document: object, path: str, errors: list[ConfigError]) -
     preset = msgspec.to_builtins(UPSTREAM) if given.get("policy") == Preset.UPSTREAM else {}
     sound = {key: value for key, value in given.items() if key not in wrong}
     args = read(ReprieveArgs, {**preset, **sound}, path, errors)
-    return None if wrong else args
+    errors.extend(newly_wrong(_reserved(args, path), errors) if args is not None else ())
+    return args
+
+
+# --- keys without a meaning yet ------------------------------------------------------------------
+
+# Each of them accepts its default only: otherwise the user would not notice that the key does nothing.
+_RESERVED = {
+    "placementsTried": "expected 1: one placement of a group is tried for each set of victims",
+    "disturbance": "expected nothing: it is for search: LeastDisturbance, which is not available yet",
+    "preemptionPriorityClasses": "expected nothing: a workload cannot name a class for preemption yet",
+}
+
+
+def _reserved(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:
+    if args.search is SearchAlgorithm.LEAST_DISTURBANCE:
+        message = "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream"
+        yield ConfigError(path=f"{path}.search", message=message)
+    for field in msgspec.structs.fields(args):
+        if field.encode_name in _RESERVED and getattr(args, field.name) != field.default:
+            yield ConfigError(path=f"{path}.{field.encode_name}", message=_RESERVED[field.encode_name])
 
 
 # --- lists of criteria ---------------------------------------------------------------------------

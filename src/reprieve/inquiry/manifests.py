@@ -5,18 +5,12 @@ Templates are expanded into pods. Whatever is refused is a problem: a sentence t
 document and the field. This module must not know how pods are scheduled.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from reprieve.cluster.api.codec import Decoded
-from reprieve.cluster.api.templates import (
-    claim_name,
-    daemon_pod,
-    groups_of,
-    owner_in,
-    pods_of,
-)
+from reprieve.cluster.api.templates import daemon_pod, groups_of, owner_in, pods_of
 from reprieve.cluster.api.values import items, name_of, part, text_in, without_nulls
 from reprieve.cluster.apiserver.admission import (
     AdmissionRefusal,
@@ -26,18 +20,19 @@ from reprieve.cluster.apiserver.admission import (
 )
 from reprieve.cluster.apiserver.features import ALL_FEATURES, Features
 from reprieve.cluster.apiserver.quotas import UsageChange, applies, charged
+from reprieve.inquiry.controller_objects import (
+    claims_of_set,
+    daemon_pods,
+    ephemeral_claims,
+    namespace_in,
+    next_job_of,
+    provisioned,
+    replica_set_of,
+)
 from reprieve.inquiry.decoded_cluster import DecodedCluster, ObjectsByName, decoded_bodies, uid_for
 from reprieve.model.formatting import counted, listed
 from reprieve.model.json import Json
-from reprieve.model.objects import KubernetesObject, Node, Pod, Ref, ReplicaSet
-from reprieve.model.resources import Problems
-from reprieve.model.selectors import (
-    NodeQuery,
-    Operator,
-    Requirement,
-    compile_node_selector,
-    first_untolerated,
-)
+from reprieve.model.objects import KubernetesObject, Node, Pod, ReplicaSet
 
 # What other manifests need is created first, whatever the order of the files.
 _FIRST = (
@@ -99,7 +94,16 @@ _WITHOUT_PODS = frozenset(
         "ValidatingWebhookConfiguration",
     }
 )
-_HASH = "new"  # of the pod template of a Deployment
+# Metadata that a server sets: manifests that were exported from a cluster have it.
+_OF_THE_SERVER = (
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "managedFields",
+)
 _QUOTA_NAMES = {
     "Pod": "pods",
     "PersistentVolumeClaim": "persistentvolumeclaims",
@@ -217,13 +221,15 @@ class _Creating:
             (pod,) = self._created_pod(sent)
             self.asked.append(AskedObject("Pod", pod.metadata.namespace, pod.metadata.name, (pod,)))
             return
-        body = self._stored(sent, self.namespace)
-        self._add(body)
+        if sent["kind"] == "PersistentVolumeClaim":
+            self._create_claim(sent)
+            return
+        body = self._created(sent)
         match body["kind"]:
             case "Workload":
                 self._ask(body, ())
                 for group in groups_of(body):
-                    self._add(self._stored(group, self.namespace))
+                    self._created(group)
             case "PodGroup" | "CompositePodGroup":
                 self._ask(body, ())
             case kind if kind in _OWNERS:
@@ -235,14 +241,14 @@ class _Creating:
 
     # --- one object ---
 
-    def _stored(self, sent: Json, namespace: str) -> Json:
+    def _stored(self, sent: Json) -> Json:
         kind, api_version = text_in(sent, "kind"), text_in(sent, "apiVersion")
-        meta = dict(part(sent, "metadata"))
+        meta = {k: v for k, v in part(sent, "metadata").items() if k not in _OF_THE_SERVER}
         name = text_in(meta, "name") or (f"{g}new" if (g := text_in(meta, "generateName")) else "")
-        if not isinstance(sent.get("metadata", {}), dict) or not name:
+        if not name:
             raise _RefusedError(f"{kind}: metadata.name: expected a name, got nothing")
-        meta["name"] = name
-        meta.setdefault("uid", uid_for(kind, text_in(meta, "namespace") or namespace, name))
+        namespace = text_in(meta, "namespace") or self.namespace
+        meta |= {"name": name, "uid": uid_for(kind, namespace, name)}
         group, _, version = api_version.rpartition("/")
         request = AdmissionRequest(
             Operation.CREATE,
@@ -250,7 +256,7 @@ class _Creating:
             version,
             kind,
             {**without_nulls(sent), "metadata": meta},
-            namespace=text_in(meta, "namespace") or namespace,
+            namespace=namespace,
             features=self.features,
         )
         answer = admit(request, self.lookup)
@@ -276,7 +282,7 @@ class _Creating:
             return
         namespace = text_in(part(body, "metadata"), "namespace")
         change = UsageChange(resource, body, {})
-        for quota in [q for q in self.lookup.all("ResourceQuota") if _namespace(q) == namespace]:
+        for quota in [q for q in self.lookup.all("ResourceQuota") if namespace_in(q) == namespace]:
             if not applies(quota, resource, body):
                 continue
             if not part(quota, "status", "hard"):
@@ -300,7 +306,7 @@ class _Creating:
     def _pods(self, body: Json) -> Iterator[Pod]:
         """A pod that exists already is not created again."""
         owner, there = owner_in(body), self._existing(body)
-        fresh = [*self._fresh(body, len(there), {pod.metadata.name for pod in there})]
+        fresh = [*self._fresh(body, there)]
         if there:
             what = f"{owner.kind} {owner.namespace}/{owner.name}"
             more = counted(len(fresh), "more pod")
@@ -309,98 +315,85 @@ class _Creating:
             yield from self._created_pod(pod)
 
     def _created_pod(self, body: Json) -> Iterator[Pod]:
-        name, namespace = name_of(body), text_in(part(body, "metadata"), "namespace") or self.namespace
-        known = self.cluster.by_name.find("Pod", namespace, name)
-        if known is not None:
-            node = text_in(part(known, "spec"), "nodeName")
-            state = f"and runs on {node}" if node else f"and waits: ask about pod/{name}"
-            raise _RefusedError(f"Pod {namespace}/{name} exists already {state}")
-        for found in self._add(self._stored(body, self.namespace)):
+        stored = self._stored(body)
+        namespace, name = namespace_in(stored), name_of(stored)
+        if (known := self.lookup.find("Pod", namespace, name)) is not None:
+            raise _RefusedError(f"Pod {namespace}/{name} {self._state_of(known)}")
+        if node := text_in(part(stored, "spec"), "nodeName"):
+            raise _RefusedError(f"Pod {name}: spec.nodeName is {node}: then no scheduler decides about it")
+        for claim in ephemeral_claims(stored):
+            self._create_claim(claim)
+        for found in self._add(stored):
             if isinstance(found.object, Pod):
                 yield found.object
 
-    def _fresh(self, body: Json, there: int, names: set[str]) -> Iterator[Json]:
+    def _state_of(self, pod: Json) -> str:
+        if self.cluster.by_name.find("Pod", namespace_in(pod), name_of(pod)) is None:
+            return "is given twice"
+        node = text_in(part(pod, "spec"), "nodeName")
+        return (
+            f"exists already and runs on {node}"
+            if node
+            else f"exists already and waits: ask about pod/{name_of(pod)}"
+        )
+
+    def _fresh(self, body: Json, there: Sequence[Pod]) -> Iterator[Json]:
         match body["kind"]:
             case "DaemonSet":
-                yield from self._daemons(body)
+                yield from self._daemons(body, {pod.spec.node_name for pod in there})
             case "StatefulSet":
-                for pod in pods_of(body):
-                    if name_of(pod) not in names:
-                        self._claims(body, name_of(pod))
-                        yield pod
+                known = {pod.metadata.name for pod in there}
+                for pod in [pod for pod in pods_of(body) if name_of(pod) not in known]:
+                    for claim in claims_of_set(body, name_of(pod)):
+                        self._create_claim(claim)
+                    yield pod
             case "CronJob":
-                yield from pods_of(self._next_job(body))
+                yield from pods_of(self._created(next_job_of(body)))
             case "Deployment":
-                pods = [*pods_of(self._replica_set(body))]
-                for number, pod in enumerate(pods[there:], there):
+                pods = [*pods_of(self._created(replica_set_of(body)))]
+                for number, pod in enumerate(pods[len(there) :], len(there)):
                     yield self._renamed(pod, f"{name_of(body)}-{number}")
             case _:
-                for pod in [*pods_of(body)][there:]:
+                for pod in [*pods_of(body)][len(there) :]:
                     yield self._renamed(pod, name_of(pod))
 
-    def _next_job(self, body: Json) -> Json:
-        """The Job that a CronJob creates at its next time."""
-        template, meta = part(body, "spec", "jobTemplate"), part(body, "metadata")
-        named = {**part(template, "metadata"), "name": name_of(body), "namespace": text_in(meta, "namespace")}
-        head = {"apiVersion": "batch/v1", "kind": "Job"}
-        made = self._stored({**head, "metadata": named, "spec": part(template, "spec")}, self.namespace)
-        self._add(made)
-        return made
-
-    def _replica_set(self, body: Json) -> Json:
-        """The ReplicaSet through which a Deployment owns its pods, which are spread by its selector."""
-        meta, spec = part(body, "metadata"), part(body, "spec")
-        name = f"{name_of(body)}-{_HASH}"
-        mark = {"pod-template-hash": _HASH}
-        template, selector = part(spec, "template"), part(spec, "selector")
-        labels = {**part(template, "metadata", "labels"), **mark}
-        marked = {**template, "metadata": {**part(template, "metadata"), "labels": labels}}
-        matching = {**selector, "matchLabels": {**part(selector, "matchLabels"), **mark}}
-        sent = {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {
-                "name": name,
-                "namespace": text_in(meta, "namespace"),
-                "labels": labels,
-                "ownerReferences": [owner_in(body).reference()],
-            },
-            "spec": {"replicas": spec.get("replicas"), "selector": matching, "template": marked},
-        }
-        made = self._stored(sent, self.namespace)
-        self._add(made)
-        return made
+    def _created(self, sent: Json) -> Json:
+        body = self._stored(sent)
+        self._add(body)
+        return body
 
     def _renamed(self, pod: Json, name: str) -> Json:
         """The names of pods are ours: one that is taken is not used."""
         meta = part(pod, "metadata")
-        namespace = text_in(meta, "namespace")
-        while self.lookup.find("Pod", namespace, name) is not None:
+        while self.lookup.find("Pod", text_in(meta, "namespace"), name) is not None:
             name = f"{name}-new"
         return {**pod, "metadata": {**meta, "name": name}}
 
-    def _claims(self, body: Json, pod: str) -> None:
-        """The claims that a StatefulSet makes for one of its pods."""
-        namespace = text_in(part(body, "metadata"), "namespace")
-        for template in items(part(body, "spec"), "volumeClaimTemplates"):
-            name = claim_name(text_in(part(template, "metadata"), "name"), pod)
-            if self.lookup.find("PersistentVolumeClaim", namespace, name) is None:
-                meta = {**part(template, "metadata"), "name": name, "namespace": namespace}
-                claim = {**template, "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta}
-                self._add(self._stored(claim, namespace))
+    def _create_claim(self, sent: Json) -> None:
+        """A volume that need not wait for a pod is provisioned, and its claim bound first."""
+        if self.lookup.find("PersistentVolumeClaim", namespace_in(sent), name_of(sent)) is not None:
+            return
+        claim = self._stored(sent)
+        name = text_in(part(claim, "spec"), "storageClassName")
+        storage_class = self.lookup.find("StorageClass", "", name)
+        waits = text_in(storage_class or {}, "volumeBindingMode") == "WaitForFirstConsumer"
+        known = storage_class is not None or self.lookup.objects.has_kind("StorageClass")
+        if waits or (known and not text_in(storage_class or {}, "provisioner")):
+            self._add(claim)
+            return
+        which = f" of class {name}" if name else ""
+        self.notes.append(f"New volumes{which} are assumed to be provisioned where every node reaches them.")
+        for body in provisioned(claim):
+            self._add(body)
 
-    def _daemons(self, body: Json) -> Iterator[Json]:
-        owner, template = owner_in(body), part(body, "spec", "template")
-        has = {pod.spec.node_name for pod in self._existing(body)}
-        trial = {**daemon_pod(template, owner, ""), "metadata": {"name": owner.name}}
+    def _daemons(self, body: Json, has: set[str]) -> Iterator[Json]:
+        trial = {
+            **daemon_pod(part(body, "spec", "template"), owner_in(body), ""),
+            "metadata": {"name": "trial"},
+        }
         (place,) = [one.object for one in decoded_bodies([trial]) if isinstance(one.object, Pod)]
-        nodes = (one.object for one in (*self.cluster.seen, *self.created) if isinstance(one.object, Node))
-        for node in sorted(nodes, key=lambda node: node.metadata.name):
-            name = node.metadata.name
-            if name not in has and _is_daemon_node(place, node):
-                pod = daemon_pod(template, owner, name)
-                meta = {k: v for k, v in pod["metadata"].items() if k != "generateName"}
-                yield {**pod, "metadata": {**meta, "name": f"{owner.name}-{name}"}}
+        nodes = [one.object for one in (*self.cluster.seen, *self.created) if isinstance(one.object, Node)]
+        return daemon_pods(body, place, [node for node in nodes if node.metadata.name not in has])
 
     def _existing(self, body: Json) -> list[Pod]:
         """The pods of the cluster that the object's controller owns, if the object exists."""
@@ -424,17 +417,6 @@ def _is_owned(thing: KubernetesObject, *, namespace: str, kind: str, names: set[
     return meta.namespace == namespace and any(
         ref.controller and ref.kind == kind and ref.name in names for ref in meta.owner_references
     )
-
-
-def _is_daemon_node(pod: Pod, node: Node) -> bool:
-    """As the controller decides: node selector, affinity and taints; a cordon does not matter."""
-    name, spec = node.metadata.name, pod.spec
-    labels = (Requirement(k, Operator.IN, frozenset({v})) for k, v in sorted(spec.node_selector.items()))
-    required = spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
-    unreported = Problems(Ref(kind="", namespace="", name=""))
-    query = NodeQuery(tuple(labels), compile_node_selector(required, "", unreported))
-    fits = spec.node_name in ("", name) and query.matches(node.metadata.labels, name)
-    return fits and first_untolerated(node.spec.taints, spec.tolerations) is None
 
 
 # --- what admission reads of the cluster ---------------------------------------------------------
@@ -462,10 +444,6 @@ class _Lookup:
 
 def _known_namespaces(cluster: DecodedCluster) -> dict[str, Json]:
     return {one.object.metadata.namespace: {} for one in cluster.seen if one.object.metadata.namespace}
-
-
-def _namespace(body: Json) -> str:
-    return text_in(part(body, "metadata"), "namespace")
 
 
 # --- another priority class ----------------------------------------------------------------------

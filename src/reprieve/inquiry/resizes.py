@@ -16,11 +16,8 @@ from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded_bodies
 from reprieve.inquiry.world_changes import ObjectName
 from reprieve.model.json import Json
-from reprieve.model.objects import KubernetesObject, Node, Pod
+from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.model.resizing import DEFERRED, PENDING
-from reprieve.model.snapshot import Snapshot
-from reprieve.placement.demand import Demand
-from reprieve.preemption.resize import Accounting, DeferredResizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,25 +137,3 @@ def _as_known(found: Decoded[KubernetesObject], cluster: DecodedCluster) -> Deco
                 object=msgspec.structs.replace(resized, spec=spec, metadata=meta), unserved=found.unserved
             )
     return found
-
-
-_RULE = DeferredResizes(Accounting.KUBELET)
-
-
-@dataclass(frozen=True, slots=True)
-class KubeletResizes:
-    """Whether a resize fits, where the scheduler itself does nothing for resizes."""
-
-    because: str
-
-    def is_waiting(self, pod: Pod) -> bool:
-        return _RULE.is_waiting(pod)
-
-    def is_hopeless(self, pod: Pod) -> bool:
-        return _RULE.is_hopeless(pod)
-
-    def forbidden(self, pod: Pod, node: Node) -> str:
-        return self.because
-
-    def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
-        return _RULE.demand(view, row, now)

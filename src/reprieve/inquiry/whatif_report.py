@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from reprieve.inquiry.whatif import (
     NodeVerdict,
-    SnapshotSummary,
+    SnapshotFacts,
     WhatIfAnswer,
     WhatIfOutcome,
     WhatIfReport,
@@ -18,6 +18,7 @@ from reprieve.model.json import Json
 from reprieve.scheduler.decision import Because, Exceeded, Miss, Spared, Victim
 
 API_VERSION = "reprieve.dev/v1alpha1"
+MOST_NODES = 200  # of those that were not chosen; the others are only counted
 FITS, PREEMPTS, BREAKS_BUDGET, CANNOT_FIT = 0, 10, 11, 20
 
 
@@ -70,7 +71,8 @@ def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
         "victims": [_victim_json(victim, controllers.get(victim.pod)) for victim in report.victims],
         "budgets": [_budget_json(budget) for budget in report.exceeded],
         "spared": [_spared_json(spared) for spared in report.spared],
-        "nodes": [_node_json(node) for node in report.nodes],
+        "nodes": [_node_json(node) for node in report.nodes[:MOST_NODES]],
+        "nodesLeftOut": max(0, len(report.nodes) - MOST_NODES),
         "decidedBy": _because_json(report.decided_by),
         "refusedBy": _because_json(report.refusal),
         "nearestMiss": _miss_json(report.miss),
@@ -108,7 +110,8 @@ def _node_json(node: NodeVerdict) -> Json:
     if node.excluded_by is not None:
         code = str(node.excluded_by.code)
         return {"name": node.name, "excludedBy": code, "because": _because_json(node.excluded_by)}
-    plan = {"victims": node.pods, "highestPriority": node.highest, "beyondBudgets": node.broken}
+    plan: Json = {"victims": node.pods, "highestPriority": node.highest, "beyondBudgets": node.broken}
+    plan["units"] = list(node.units)
     lost_by = node.lost_by.text if node.lost_by is not None else ""
     return {"name": node.name, "plan": plan, "lostBy": lost_by, "because": _because_json(node.lost_by)}
 
@@ -132,7 +135,7 @@ def _because_json(because: Because | None) -> Json | None:
     return None if because is None else {"code": str(because.code), "text": because.text}
 
 
-def _snapshot_json(snapshot: SnapshotSummary) -> Json:
+def _snapshot_json(snapshot: SnapshotFacts) -> Json:
     return {
         "resourceVersion": snapshot.resource_version,
         "nodes": snapshot.nodes,

@@ -15,6 +15,7 @@ from reprieve.report.text_layout import BLANK, LineStyle, TextLine, table
 from reprieve.scheduler.decision import Exceeded, Miss, Outcome, Spared, Victim
 
 _MOST_ROWS = 20  # of a table
+_UNITS_NAMED = 3  # of a plan that lost
 _NODES_NAMED = 4  # in a sentence or a cell
 
 
@@ -317,7 +318,7 @@ def _not_chosen(report: WhatIfReport, alternatives: int) -> Iterator[Block]:
     if losers:
         rows = [_loser_row(node) for node in losers]
         yield Table(
-            ["NOT CHOSEN", "VICTIMS", "HIGHEST PRIORITY", "BEYOND BUDGETS", "LOST BY"],
+            ["NOT CHOSEN", "VICTIMS", "HIGHEST PRIORITY", "BEYOND BUDGETS", "LOST BY", "WOULD EVICT"],
             rows,
             frozenset({1, 2, 3}),
         )
@@ -329,7 +330,8 @@ def _not_chosen(report: WhatIfReport, alternatives: int) -> Iterator[Block]:
 def _loser_row(node: NodeVerdict) -> list[str]:
     highest = "-" if node.highest is None else str(node.highest)
     lost_by = node.lost_by.text if node.lost_by is not None else ""
-    return [node.name, str(node.pods), highest, str(node.broken), lost_by]
+    units = [unit.removeprefix("Pod/") for unit in node.units]
+    return [node.name, str(node.pods), highest, str(node.broken), lost_by, listed(units, _UNITS_NAMED)]
 
 
 def _excluded_rows(nodes: Iterable[NodeVerdict]) -> Iterator[list[str]]:

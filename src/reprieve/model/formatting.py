@@ -33,6 +33,11 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def quoted(text: str) -> str:
+    """A value that a user wrote, within a sentence."""
+    return f'"{visible(text)}"'
+
+
 def clock_time(moment: float, now: float) -> str:
     """A future moment, rounded up to seconds; with its date if that is not today's."""
     when, today = datetime.fromtimestamp(math.ceil(writable(moment)), UTC), datetime.fromtimestamp(now, UTC)

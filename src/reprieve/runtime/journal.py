@@ -192,13 +192,11 @@ def results(directory: Path) -> Iterator[Asked | Recorded]:
 
 def _found(directory: Path) -> list[Path]:
     if not directory.is_dir():
-        wrong = "is not a directory" if directory.exists() else "does not exist"
-        raise JournalError(f"{directory} {wrong}: expected a directory with a journal")
+        wrong = "a file" if directory.exists() else "nothing"
+        raise JournalError(f"{directory}: expected a directory with a journal, got {wrong}")
     found = _files(directory)
     if not found:
-        raise JournalError(
-            f"{directory}: there is no journal in it; `reprieve up --data-dir D` writes to D/journal"
-        )
+        raise JournalError(f"{directory}: expected a journal; `reprieve up --data-dir D` writes to D/journal")
     for before, after in pairwise(found):
         if _number(after) != _number(before) + 1:
             raise JournalError(f"{directory}: the files between {before.name} and {after.name} are missing")

@@ -20,6 +20,7 @@ MOST_REASONS = 20
 MOST_PLANS = 20
 MOST_SPARED = 20
 MOST_VICTIMS = 100
+MOST_UNITS = 5  # of a plan that lost
 _NODES_NAMED = 5  # in a sentence; more are counted
 
 
@@ -90,6 +91,7 @@ class Loser:
     highest: int | None  # priority among its victims
     broken: int
     lost_by: Because
+    units: tuple[str, ...] = ()  # the most important that it would have evicted; the rest is only counted
 
 
 @dataclass(frozen=True, slots=True)

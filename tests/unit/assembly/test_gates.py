@@ -292,33 +292,6 @@ def test_every_criterion_that_plans_can_be_ranked_by_exists() -> None:
     assert set(RANKING) == set(CRITERIA)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "text"),
-    [
-        (
-            "search",
-            "LeastDisturbance",
-            "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream",
-        ),
-        ("placementsTried", 4, "expected 1: one placement of a group is tried for each set of victims"),
-        (
-            "disturbance",
-            ["Cascade"],
-            "expected nothing: it is for search: LeastDisturbance, which is not available yet",
-        ),
-        (
-            "preemptionPriorityClasses",
-            ["x"],
-            "expected nothing: a workload cannot name a class for preemption yet",
-        ),
-    ],
-)
-def test_what_would_change_nothing_is_refused_with_a_sentence(key: str, value: object, text: str) -> None:
-    assert complaints(lambda: settings_of(configured(**{key: value}))) == [
-        f"profiles[0]: {key} in the arguments of Reprieve: {text}"
-    ]
-
-
 @pytest.mark.parametrize(("key", "value"), [("gangPreemption", "All"), ("divergence", "Report")])
 def test_profiles_have_one_rule_for_gangs(key: str, value: str) -> None:
     profiles = [

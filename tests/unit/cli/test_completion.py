@@ -2,14 +2,14 @@
 
 import subprocess
 import sys
-from pathlib import Path
+import tomllib
+from pkgutil import resolve_name
 
 import pytest
 
 from reprieve.cli.kubectl_completion import completion_lines
 from reprieve.cli.main import COMMANDS
-
-REPRIEVE = Path(sys.executable).with_name("reprieve")
+from tests.architecture.source import ROOT
 
 
 def completed_by_bash(*words: str) -> list[str]:
@@ -67,3 +67,9 @@ def test_kubectl_gets_a_choice() -> None:
 
 def test_kubectl_completes_files_by_itself() -> None:
     assert completion_lines(["exposure", "--from", "clus"]) == [":0"]
+
+
+def test_the_wheel_installs_what_kubectl_looks_for() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert {"reprieve", "kubectl-reprieve", "kubectl_complete-reprieve"} == scripts.keys()
+    assert all(callable(resolve_name(target)) for target in scripts.values())

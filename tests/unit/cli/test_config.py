@@ -57,3 +57,11 @@ def test_a_key_that_stands_twice_is_a_mistake() -> None:
     assert code == 2
     for path in ("parallelism", "profiles[0].schedulerName"):
         assert f"-: {path}: duplicate key" in told
+
+
+def test_a_duplicate_key_hides_no_other_error() -> None:
+    args = "{name: Reprieve, args: {search: LeastDisturbance, placementsTried: 2}}"
+    code, _, told = validated(f"parallelism: 3\nparallelism: 4\nprofiles: [{{pluginConfig: [{args}]}}]\n")
+    assert code == 2
+    for path in ("parallelism", "profiles[0].pluginConfig[0].args.search"):
+        assert f"-: {path}: " in told

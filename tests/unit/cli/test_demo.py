@@ -125,7 +125,10 @@ def test_a_list_as_kubectl_prints_it(files: Path) -> None:
             BAD_POD,
             "pods.yaml: Pod default/bad: documents[0].spec.containers: expected a list, got an integer",
         ),
-        (BAD_QUANTITY, "Pod default/odd: spec.containers[0].resources.requests.cpu: expected a quantity"),
+        (
+            BAD_QUANTITY,
+            "pods.yaml: Pod default/odd: spec.containers[0].resources.requests.cpu: expected a quantity",
+        ),
         (
             "apiVersion: apps/v1\nkind: Deployment\n",
             "pods.yaml: Deployment: documents[0].kind: expected a kind",
@@ -140,7 +143,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(files: Path, broken: 
     write(files, "more.yaml", pod("good"))
     result = run("--cluster", "cluster.yaml", "-f", "pods.yaml", "-f", "more.yaml")
     assert result.exit_code == 1
-    assert result.stderr.startswith(sentence)
+    assert result.stderr.startswith(f"Error: {sentence}")
     assert result.stderr.count("\n") == 1
     assert headings(result) == ["default/good"]
     assert "1 of 1 pod placed." in result.stdout
@@ -156,7 +159,7 @@ def test_other_kinds_in_a_cluster_do_not_matter(files: Path) -> None:
 def test_a_file_that_is_not_there(files: Path) -> None:
     result = run("-f", "none.yaml")
     assert result.exit_code == 1
-    assert result.stderr == "Error: cannot read none.yaml: no such file or directory\n"
+    assert result.stderr == "Error: none.yaml: cannot be read: no such file or directory\n"
 
 
 def test_a_file_that_is_no_text(files: Path) -> None:
@@ -204,3 +207,35 @@ def test_a_pod_that_may_not_be_placed(files: Path, extra: str, why: str) -> None
     result = run("-f", "pods.yaml")
     assert result.exit_code == 20
     assert f"It has to wait: {why}." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("metadata", "spec", "complaint"),
+    [
+        ("{}", "{containers: [{name: c}]}", "Pod: documents[1].metadata.name: expected a non-empty string"),
+        ("", "{containers: [{name: c}]}", "Pod: documents[1].metadata.name: expected a non-empty string"),
+        ("{name: a}", "{}", "Pod default/a: documents[1].spec.containers: expected at least one container"),
+        (
+            "{name: a}",
+            "{containers: []}",
+            "Pod default/a: documents[1].spec.containers: expected at least one container",
+        ),
+    ],
+)
+def test_a_pod_without_a_name_or_containers_is_refused(
+    files: Path, metadata: str, spec: str, complaint: str
+) -> None:
+    bad = f"apiVersion: v1\nkind: Pod\nmetadata: {metadata}\nspec: {spec}\n"
+    write(files, "cluster.yaml", node("a"))
+    write(files, "pods.yaml", pod("fine"), bad)
+    result = run("--cluster", "cluster.yaml", "-f", "pods.yaml")
+    assert f"pods.yaml: {complaint}" in result.stderr
+    assert headings(result) == ["default/fine"]
+    assert result.exit_code == 1
+
+
+def test_a_file_whose_only_pod_is_refused_gives_one_sentence(files: Path) -> None:
+    write(files, "pods.yaml", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: c}]}\n")
+    result = run("-f", "pods.yaml")
+    said = "Error: pods.yaml: Pod: documents[0].metadata.name: expected a non-empty string\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", said)

@@ -79,7 +79,7 @@ def test_an_unknown_command_is_wrong_usage() -> None:
 def test_a_mistyped_command_gets_a_suggestion() -> None:
     done = call("reprieve", "stauts")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "No such command 'stauts'. Did you mean 'status'?" in done.stderr
+    assert 'Error: stauts: no such command (did you mean "status"?)' in done.stderr
 
 
 @pytest.mark.parametrize("lines", [1, 12], ids=["at once", "in the middle of a scene"])

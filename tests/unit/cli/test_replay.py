@@ -84,7 +84,7 @@ def test_what_cannot_be_read_is_said_in_a_sentence(tmp_path: Path) -> None:
     done = replay(tmp_path)
     assert (
         done.output
-        == f"Error: {tmp_path}: there is no journal in it; `reprieve up --data-dir D` writes to D/journal.\n"
+        == f"Error: {tmp_path}: expected a journal; `reprieve up --data-dir D` writes to D/journal\n"
     )
     assert done.exit_code == 1
 
@@ -93,6 +93,4 @@ def test_a_configuration_that_cannot_be_read(tmp_path: Path) -> None:
     with closing(Journal(tmp_path, {"gates": {}}, print)) as journal:
         play(journal, 1)
     done = replay(tmp_path)
-    assert done.output == (
-        "Error: the configuration of a run cannot be read: Expected `object`, got `null`.\n"
-    )
+    assert done.output == ("Error: the configuration of a run cannot be read: expected an object, got null\n")

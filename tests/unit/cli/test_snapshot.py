@@ -98,7 +98,7 @@ def test_a_directory_is_all_its_files(tmp_path: Path) -> None:
             "Error: FILE: it is a ClusterSnapshot",
         ),
         (b'{"apiVersion": "v1", "kind": "Po', "Error: FILE: the file is truncated: "),
-        (gzip.compress(b"{}")[:-9], "Error: FILE: the file is truncated: "),
+        (gzip.compress(b"{}", mtime=0)[:-9], "Error: FILE: the file is truncated: "),
         (b"", "Error: FILE: expected Kubernetes objects, got none"),
     ],
 )
@@ -123,11 +123,14 @@ def test_what_cannot_be_reached_is_one_sentence(tmp_path: Path) -> None:
     for arguments, sentence in (
         (
             ("show", str(tmp_path / "none")),
-            f"Error: cannot read {tmp_path / 'none'}: no such file or directory",
+            f"Error: {tmp_path / 'none'}: cannot be read: no such file or directory",
         ),
         (("save", file, "--kubeconfig", str(tmp_path / "none")), "Error: "),
         (("save", file, "--kubeconfig", str(kubeconfig)), "Error: the cluster cannot be read: "),
-        (("save", str(tmp_path / "no" / "s"), "--from", dump(tmp_path, NODE)), "Error: cannot write "),
+        (
+            ("save", str(tmp_path / "no" / "s"), "--from", dump(tmp_path, NODE)),
+            f"Error: {tmp_path / 'no' / 's'}: cannot be written: ",
+        ),
     ):
         done = call(*arguments)
         assert done.exit_code == 1, done.output

@@ -16,8 +16,9 @@ def test_a_gate_that_does_not_exist_is_refused() -> None:
 
 def test_each_reason_has_its_sentence() -> None:
     taken, unknown = OSError(errno.EADDRINUSE, "in use"), socket.gaierror(-2, "Name or service not known")
-    assert unavailable(taken, "h", 7) == "port 7 on h is in use: choose another with --port."
-    assert unavailable(unknown, "h", 7) == "--host: h cannot be resolved: name or service not known."
+    assert unavailable(taken, "h", 7) == "--port: 7 of h is in use: choose another"
+    assert unavailable(unknown, "h", 7) == "--host: h cannot be resolved: name or service not known"
     assert (
-        unavailable(OSError(errno.EACCES, "no"), "h", 7) == "cannot listen on port 7 of h: permission denied."
+        unavailable(OSError(errno.EACCES, "no"), "h", 7)
+        == "--port: cannot listen on 7 of h: permission denied"
     )

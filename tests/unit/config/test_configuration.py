@@ -129,6 +129,79 @@ def test_errors_in_all_parts_are_reported_at_once() -> None:
     ]
 
 
+def test_an_error_hides_no_error_in_other_fields() -> None:
+    """Each layer of the document has one error of type here, and beside it one that only a rule finds."""
+    args = {"name": "Reprieve", "args": {"search": "LeastDisturbance"}}
+    spread = {
+        "name": "PodTopologySpread",
+        "args": {"defaultingType": 3, "defaultConstraints": [{"maxSkew": 0}]},
+    }
+    fit = {"name": "NodeResourcesFit", "args": {"ignoredResourceGroups": ["a/b"], "ignoredResources": "x"}}
+    said = complaints(
+        lambda: parse_configuration(
+            {
+                "apiVersion": "v1",
+                "podInitialBackoffSeconds": 20,
+                "leaderElection": {"leaseDuration": "5s", "retryPeriod": 2},
+                "profiles": [
+                    {
+                        "schedulerNmae": "a",
+                        "plugins": {"filter": {"enabled": [{"name": "Mine", "weight": "1"}]}},
+                        "pluginConfig": [{"args": {}}, args, spread, fit],
+                    },
+                    {"schedulerName": 3, "pluginConfig": [args]},
+                ],
+            }
+        )
+    )
+    assert [complaint.partition(": ")[0] for complaint in said] == [
+        "apiVersion",
+        "leaderElection.retryPeriod",
+        "kind",
+        "podMaxBackoffSeconds",
+        "leaderElection.leaseDuration",
+        "profiles[0].schedulerNmae",
+        "profiles[0].plugins.filter.enabled[0].weight",
+        "profiles[0].plugins.filter.enabled[0].name",
+        "profiles[0].pluginConfig[0].name",
+        "profiles[0].pluginConfig[1].args.search",
+        "profiles[0].pluginConfig[2].args.defaultingType",
+        "profiles[0].pluginConfig[2].args.defaultConstraints[0].maxSkew",
+        "profiles[0].pluginConfig[2].args.defaultConstraints[0].topologyKey",
+        "profiles[0].pluginConfig[3].args.ignoredResources",
+        "profiles[0].pluginConfig[3].args.ignoredResourceGroups[0]",
+        "profiles[1].schedulerName",
+        "profiles[1].pluginConfig[0].args.search",
+        "profiles[0].schedulerName",
+    ]
+
+
+def test_a_rule_is_not_applied_to_the_default_of_a_field_with_an_error() -> None:
+    ratio = {"type": "RequestedToCapacityRatio", "requestedToCapacityRatio": {"shape": [{"score": 11}]}}
+    fit = {"name": "NodeResourcesFit", "args": {"scoringStrategy": ratio}}
+    said = complaints(
+        lambda: configuration(
+            podInitialBackoffSeconds=20,
+            podMaxBackoffSeconds="30",
+            leaderElection={"leaseDuration": "8s", "renewDeadline": 5},
+            profiles=[
+                {"schedulerName": "a", "pluginConfig": [fit]},
+                {
+                    "schedulerName": "b",
+                    "pluginConfig": [{"name": "Reprieve", "args": {"divergence": "Report"}}],
+                },
+            ],
+        )
+    )
+    shape = "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio.shape[0]"
+    assert [complaint.partition(": ")[0] for complaint in said] == [
+        "podMaxBackoffSeconds",
+        "leaderElection.renewDeadline",
+        f"{shape}.score",
+        f"{shape}.utilization",
+    ]
+
+
 def test_several_profiles_need_names_of_their_own() -> None:
     two = configuration(profiles=[{"schedulerName": "a"}, {"schedulerName": "b"}])
     assert [p.scheduler_name for p in two.profiles] == ["a", "b"]

@@ -69,18 +69,60 @@ def test_every_key_is_read() -> None:
         apiVersion="reprieve.dev/v1alpha1",
         kind="ReprieveArgs",
         respectBudgets="Always",
-        placementsTried=4,
+        placementsTried=1,
         ranking=["Pods", "BudgetsBroken"],
-        disturbance=["BudgetsBroken", "Cascade", "LostWork"],
+        disturbance=[],
         planningEffort=50,
         stuckVictimSeconds=60,
-        preemptionPriorityClasses=["urgent"],
+        preemptionPriorityClasses=[],
     ).args.reprieve
-    assert (args.respect_budgets, args.placements_tried) == ("Always", 4)
+    assert (args.respect_budgets, args.placements_tried) == ("Always", 1)
     assert args.ranking == ("Pods", "BudgetsBroken")
-    assert args.disturbance == ("BudgetsBroken", "Cascade", "LostWork")
+    assert args.disturbance == ()
     assert (args.planning_effort, args.stuck_victim_seconds) == (50, 60)
-    assert args.preemption_priority_classes == ("urgent",)
+    assert args.preemption_priority_classes == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        (
+            "search",
+            "LeastDisturbance",
+            "LeastDisturbance is not available yet: expected PriorityCeiling or Upstream",
+        ),
+        ("placementsTried", 4, "expected 1: one placement of a group is tried for each set of victims"),
+        (
+            "disturbance",
+            ["Cascade"],
+            "expected nothing: it is for search: LeastDisturbance, which is not available yet",
+        ),
+        (
+            "preemptionPriorityClasses",
+            ["x"],
+            "expected nothing: a workload cannot name a class for preemption yet",
+        ),
+    ],
+)
+def test_a_key_without_a_meaning_yet_accepts_only_its_default(key: str, value: object, text: str) -> None:
+    path = "profiles[0].pluginConfig[0].args"
+    assert complaints(lambda: with_args("Reprieve", **{key: value})) == [f"{path}.{key}: {text}"]
+
+
+def test_keys_without_a_meaning_hide_no_other_errors() -> None:
+    args = {
+        "search": "LeastDisturbance",
+        "disturbance": ["Cascade", "Luck"],
+        "budgets": "All",
+        "planningPatience": 3,
+    }
+    path = "profiles[0].pluginConfig[0].args"
+    assert [said.partition(": ")[0] for said in complaints(lambda: with_args("Reprieve", **args))] == [
+        f"{path}.disturbance[1]",
+        f"{path}.budgets",
+        f"{path}.planningPatience",
+        f"{path}.search",
+    ]
 
 
 @pytest.mark.parametrize(

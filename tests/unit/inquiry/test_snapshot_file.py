@@ -10,8 +10,8 @@ from reprieve.cluster.api.codec import Decoded, decode
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
 from reprieve.inquiry.joined_files import cluster_in
 from reprieve.inquiry.object_files import parse_objects
+from reprieve.inquiry.snapshot_contents import contents_document, contents_lines, contents_of
 from reprieve.inquiry.snapshot_file import pruned, snapshot_lines
-from reprieve.inquiry.snapshot_summary import summary_document, summary_lines, summary_of
 from reprieve.model.json import Json
 from tests.architecture.source import ROOT
 
@@ -175,9 +175,9 @@ def test_what_is_decoded_stays_the_same(part: int) -> None:
     assert seen
 
 
-def test_the_summary_counts_kinds() -> None:
-    summary = summary_of(cluster(POD, VOLUME, CLASS, {**VOLUME, "metadata": {"name": "other"}}))
-    assert [line.text for line in summary_lines(summary)] == [
+def test_contents_are_counted_by_kind() -> None:
+    contents = contents_of(cluster(POD, VOLUME, CLASS, {**VOLUME, "metadata": {"name": "other"}}))
+    assert [line.text for line in contents_lines(contents)] == [
         "Taken at 2027-01-15T08:00:00Z, resource version 41.",
         "",
         "KIND              OBJECTS",
@@ -188,4 +188,4 @@ def test_the_summary_counts_kinds() -> None:
         "",
         "It has the configuration of the scheduler of default-scheduler.",
     ]
-    assert summary_document(summary)["objects"] == {"PersistentVolume": 2, "Pod": 1, "StorageClass": 1}
+    assert contents_document(contents)["objects"] == {"PersistentVolume": 2, "Pod": 1, "StorageClass": 1}

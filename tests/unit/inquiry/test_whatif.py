@@ -54,7 +54,12 @@ def test_a_plan_that_lost_says_by_which_rule(tmp_path: Path) -> None:
     found = report(tmp_path, full, [pod("new", 4, level="urgent")])
     (lost,) = found["nodes"]
     assert lost["name"] == "n2"
-    assert lost["plan"] == {"victims": 1, "highestPriority": 100, "beyondBudgets": 0}
+    assert lost["plan"] == {
+        "victims": 1,
+        "highestPriority": 100,
+        "beyondBudgets": 0,
+        "units": ["Pod/default/b"],
+    }
     assert lost["lostBy"] == found["decidedBy"]["text"] == "lowest highest victim priority"
 
 
@@ -137,6 +142,36 @@ def test_templates_become_pods(manifest: Any, pods: set[str], tmp_path: Path) ->
     found = report(tmp_path, NODES, [manifest])
     assert (found["demand"]["kind"], found["demand"]["name"]) == (manifest["kind"], "new")
     assert found["placements"].keys() == {f"default/{name}" for name in pods}
+
+
+def claim_template(name: str, storage_class: str) -> Any:
+    requests = {"requests": {"storage": "1Gi"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": storage_class, "resources": requests}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+@pytest.mark.parametrize("mode", ["Immediate", "WaitForFirstConsumer"])
+def test_claims_of_new_pods_are_created_with_them(mode: str, tmp_path: Path) -> None:
+    head = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "fast"}}
+    fast = {**head, "provisioner": "disks.example", "volumeBindingMode": mode}
+    claimed = controller("StatefulSet", replicas=2, serviceName="new", **_SELECTED)
+    claimed["spec"]["volumeClaimTemplates"] = [claim_template("data", "fast")]
+    own = pod("alone")
+    own["spec"]["volumes"] = [
+        {
+            "name": "scratch",
+            "ephemeral": {"volumeClaimTemplate": {"spec": claim_template("x", "fast")["spec"]}},
+        }
+    ]
+    result = ask(tmp_path, [*NODES, fast], [claimed, own], "-o", "json")
+    assert [found["outcome"] for found in reports(result)] == ["Fits", "Fits"]
+    assert ("are assumed to be provisioned" in result.stderr) == (mode == "Immediate")
+
+
+def test_manifests_that_were_exported_from_a_cluster(tmp_path: Path) -> None:
+    exported = pod("new")
+    exported["metadata"] |= {"uid": "u", "resourceVersion": "5", "creationTimestamp": TAKEN_AT}
+    assert report(tmp_path, NODES, [exported])["outcome"] == "Fits"
 
 
 def test_a_daemon_set_leaves_out_nodes_that_it_does_not_tolerate(tmp_path: Path) -> None:

@@ -63,6 +63,10 @@ NEW = pod("new")
         ),
         (pod("a"), "new.yaml: Pod default/a exists already and runs on n1."),
         (pod("w"), "new.yaml: Pod default/w exists already and waits: ask about pod/w."),
+        (
+            changed(NEW, "spec", "nodeName", value="n1"),
+            "new.yaml: Pod new: spec.nodeName is n1: then no scheduler decides about it.",
+        ),
         (group("g", 2), "There is nothing to ask about: PodGroup default/g without pods."),
         (
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}},
@@ -77,6 +81,11 @@ def test_manifests_that_the_server_would_refuse(manifest: Any, sentence: str, tm
 def test_a_problem_names_its_document(tmp_path: Path) -> None:
     wrong = changed(NEW, "spec", "containers", value=[])
     assert refusal(tmp_path, CLUSTER, [pod("fine"), wrong]).startswith("new.yaml, document 2: Pod new: ")
+
+
+def test_a_pod_that_is_given_twice(tmp_path: Path) -> None:
+    told = refusal(tmp_path, CLUSTER, [pod("new"), pod("new")])
+    assert told == "new.yaml, document 2: Pod default/new is given twice."
 
 
 def test_an_unknown_kind_beside_others_is_left_out_and_told(tmp_path: Path) -> None:

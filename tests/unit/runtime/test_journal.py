@@ -292,10 +292,10 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_where_there_is_no_journal(tmp_path: Path) -> None:
     assert (
         complaint(tmp_path)
-        == f"{tmp_path}: there is no journal in it; `reprieve up --data-dir D` writes to D/journal"
+        == f"{tmp_path}: expected a journal; `reprieve up --data-dir D` writes to D/journal"
     )
     assert (
-        complaint(tmp_path / "no") == f"{tmp_path / 'no'} does not exist: expected a directory with a journal"
+        complaint(tmp_path / "no") == f"{tmp_path / 'no'}: expected a directory with a journal, got nothing"
     )
 
 

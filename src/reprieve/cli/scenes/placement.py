@@ -5,13 +5,13 @@ The cluster comes with the package, or from the user. Nothing is decided here.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib import resources
 
 from reprieve.cli.manifests import latest, read_manifest
 from reprieve.cli.scenes import ScenePacing
 from reprieve.cli.terminal import show
 from reprieve.cluster.api.pod_fields import unserved_fields
-from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.model.objects import KubernetesObject, Pod, ref_of
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
@@ -22,7 +22,7 @@ from reprieve.report.nodes import node_table
 from reprieve.report.placement import fits, fits_nowhere, held_back, pod_heading
 from reprieve.report.text_layout import BLANK, TextLine, counted, indented
 
-BUILT_IN = str(files("reprieve") / "demo" / "cluster.yaml")
+BUILT_IN = str(resources.files("reprieve") / "demo" / "cluster.yaml")
 
 
 def play(pace: ScenePacing, command: str) -> None:
@@ -41,16 +41,16 @@ class PlacementScene:
 
 
 def set_scene(cluster: str | None, filenames: Sequence[str]) -> PlacementScene:
-    base = read_manifest(cluster or BUILT_IN)
-    more = [read_manifest(name) for name in filenames]
+    base, *more = manifests = [read_manifest(name) for name in (cluster or BUILT_IN, *filenames)]
     added = [thing for one in more for thing in one.objects]
     built = build(latest([*base.objects, *added]))
     # A dump of a cluster may have any kinds of objects; a file of pods to place should not.
     malformed = [*base.malformed, *(s for one in more for s in (*one.malformed, *one.unknown))]
+    files = {ref_of(thing): one.filename for one in manifests for thing in one.objects}
     return PlacementScene(
         view=built.snapshot,
         pending=pending(built.snapshot, added if filenames else base.objects),
-        errors=(*malformed, *map(str, built.problems)),
+        errors=(*malformed, *(f"{files[problem.ref]}: {problem}" for problem in built.problems)),
     )
 
 

@@ -301,27 +301,43 @@ def _as_it_is(body: object) -> object:
     return body
 
 
-def decode_documents(text: str, fill: Callable[[object], object] = _as_it_is) -> tuple[DecodeResult, ...]:
+def _complete(thing: KubernetesObject) -> None:
+    return None
+
+
+def decode_documents(
+    text: str,
+    fill: Callable[[object], object] = _as_it_is,
+    missing: Callable[[KubernetesObject], Problem | None] = _complete,
+) -> tuple[DecodeResult, ...]:
     """All objects of a YAML or JSON text, those in lists too; a problem's path begins with its document.
 
-    ``fill`` adds defaults to an object before it is decoded.
+    ``fill`` adds defaults to an object before it is decoded; ``missing`` says what an object lacks.
     """
+
+    def decode_one(body: object) -> DecodeResult:
+        result = decode_value(fill(body))
+        problem = missing(result.object) if isinstance(result, Decoded) else None
+        return result if problem is None else Unreadable(problem=problem)
+
     return tuple(
         result
         for i, document in enumerate(documents(text))
-        for result in _in_document(document, f"documents[{i}]", fill)
+        for result in _in_document(document, f"documents[{i}]", decode_one)
     )
 
 
-def _in_document(document: object, path: str, fill: Callable[[object], object]) -> Iterator[DecodeResult]:
+def _in_document(
+    document: object, path: str, decode_one: Callable[[object], DecodeResult]
+) -> Iterator[DecodeResult]:
     match document:
         case Unparsed(expected):
             yield _unreadable(UNNAMED, path, expected)
         case {"kind": str(kind), "items": list(items), **rest} if kind.endswith("List"):
             for i, item in enumerate(_with_kind(items, kind, rest.get("apiVersion"))):
-                yield _under(decode_value(fill(item)), f"{path}.items[{i}]")
+                yield _under(decode_one(item), f"{path}.items[{i}]")
         case _:
-            yield _under(decode_value(fill(document)), path)
+            yield _under(decode_one(document), path)
 
 
 def _with_kind(items: list[object], list_kind: str, api_version: object) -> Iterator[object]:

@@ -116,7 +116,7 @@ def _check_size(text: str, largest: int, most: int) -> None:
                 sizes[-1] += size
                 known[anchors.pop() or ""] = size
             case yaml.AliasEvent() if event.anchor in anchors:
-                raise _TooLargeError(f"*{event.anchor} stands within itself")
+                raise _TooLargeError(f"*{event.anchor} contains itself")
             case yaml.AliasEvent():
                 sizes[-1] += known.get(event.anchor or "", 1)
             case yaml.ScalarEvent():

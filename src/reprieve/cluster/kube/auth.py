@@ -193,7 +193,7 @@ def _token(user: KubeconfigUser, credential: Credential, *, is_first: bool) -> s
             return user.token
         raise
     if not token and not user.token:
-        raise AccessError(f"tokenFile: {user.token_file} is empty")
+        raise AccessError(f"tokenFile: {user.token_file}: expected a token, got an empty file")
     return token or user.token
 
 

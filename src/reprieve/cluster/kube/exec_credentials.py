@@ -12,6 +12,7 @@ from datetime import datetime
 import msgspec
 
 from reprieve.cluster.kube.kubeconfig import AccessError, ExecPlugin, KubeconfigCluster, authority_of
+from reprieve.model.formatting import quoted
 
 _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _TIMEOUT_SECONDS = 60.0  # plugins call remote services, and some prompt a person
@@ -56,11 +57,10 @@ async def run_plugin(
 def _check(plugin: ExecPlugin) -> None:
     if plugin.api_version not in _VERSIONS:
         expected = " or ".join(_VERSIONS)
-        raise AccessError(f"exec: apiVersion: expected {expected}, got {plugin.api_version!r}")
+        raise AccessError(f"exec: apiVersion: expected {expected}, got {quoted(plugin.api_version)}")
     if plugin.interactive_mode not in ("Never", "IfAvailable", "Always"):
-        raise AccessError(
-            f"exec: interactiveMode: expected Never, IfAvailable or Always, got {plugin.interactive_mode!r}"
-        )
+        got = quoted(plugin.interactive_mode)
+        raise AccessError(f"exec: interactiveMode: expected Never, IfAvailable or Always, got {got}")
     if plugin.interactive_mode == "Always" and not _has_terminal():
         raise AccessError(f"exec: {plugin.command} has interactiveMode Always, and there is no terminal")
 

@@ -15,6 +15,9 @@ from urllib.parse import urlsplit
 import msgspec
 import yaml
 
+from reprieve.cluster.api.decode_errors import fault_of
+from reprieve.model.formatting import quoted
+
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 _replace = msgspec.structs.replace
@@ -128,16 +131,17 @@ def find_login(explicit: str, context: str, environ: Mapping[str, str], server: 
     ``server``: overrides the one of a file that a flag names; without such a file, no kubeconfig is read.
     """
     if server and not _is_address(server):
-        raise AccessError(f"--master: expected an http or https URL, got {server!r}")
+        raise AccessError(f"--master: expected an http or https URL, got {quoted(server)}")
     if server and not explicit:
         return Login(KubeconfigCluster(server=server), KubeconfigUser())
     files = [Path(explicit)] if explicit else _usual_files(environ)
     read = [_read(file, needed=bool(explicit)) for file in files]
     merged = _merged([file for file in read if file is not None])
     if merged.current_context or context:
-        return _login(merged, context or merged.current_context, server)
+        where = ", ".join(str(path) for path, file in zip(files, read, strict=True) if file is not None)
+        return _login(merged, context or merged.current_context, server, where)
     if explicit:
-        raise AccessError(f"{explicit}: current-context is not set; set it or name a context")
+        raise AccessError(f"{explicit}: current-context: required, unless --context names a context")
     inside = in_cluster(environ)
     if inside is None:
         looked = ", ".join(map(str, files))
@@ -174,21 +178,23 @@ def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Lo
 
 def _read(path: Path, *, needed: bool) -> _File | None:
     """None if the file is optional and does not exist."""
+    found: object = None
     try:
         found = yaml.load(path.read_text(), Loader=_LOADER)
         file = msgspec.convert(_without_nulls(found) or {}, _File)
     except FileNotFoundError as error:
         if needed:
-            raise AccessError(f"{path} cannot be read: {error.strerror}") from error
+            raise AccessError(f"{path}: cannot be read: {str(error.strerror).lower()}") from error
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise AccessError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        reason = str(getattr(error, "strerror", None) or error).lower()
+        raise AccessError(f"{path}: cannot be read: {reason}") from error
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 1}" if where is not None else ""
-        raise AccessError(f"{path}{line}: expected YAML") from error
+        line = f" (line {where.line + 1})" if where is not None else ""
+        raise AccessError(f"{path}: expected YAML{line}") from error
     except msgspec.ValidationError as error:
-        raise AccessError(f"{path}: {_sentence(error)}") from error
+        raise AccessError(f"{path}: {_sentence(error, found)}") from error
     return _File(
         clusters=tuple(_replace(c, cluster=_absolute(c.cluster, path)) for c in file.clusters or ()),
         users=tuple(_replace(u, user=_with_command(_absolute(u.user, path), path)) for u in file.users or ()),
@@ -208,12 +214,9 @@ def _without_nulls(value: object) -> object:
             return value
 
 
-def _sentence(error: msgspec.ValidationError) -> str:
-    """msgspec names the expected type first and the path last; a reader looks for the path first."""
-    expected, _, path = str(error).partition(" - at `")
-    where = path.rstrip("`").removeprefix("$.").removeprefix("$")
-    sentence = expected[:1].lower() + expected[1:]
-    return f"{where}: {sentence}" if where else "expected a kubeconfig, which is a mapping"
+def _sentence(error: msgspec.ValidationError, found: object) -> str:
+    where, expected = fault_of(error, found)
+    return f"{where}: {expected}" if where else "expected a kubeconfig, which is a mapping"
 
 
 _EntryT = TypeVar("_EntryT", KubeconfigCluster, KubeconfigUser)
@@ -243,20 +246,23 @@ def _merged(files: Sequence[_File]) -> _File:
     )
 
 
-def _login(config: _File, name: str, server: str) -> Login:
+def _login(config: _File, name: str, server: str, files: str) -> Login:
+    """``files``: where the configuration was read, for errors."""
     context = next((c.context for c in config.contexts or () if c.name == name), None)
     if context is None:
-        known = ", ".join(c.name for c in config.contexts or ()) or "none"
-        raise AccessError(f"there is no context {name!r} in the kubeconfig; its contexts: {known}")
+        known = ", ".join(dict.fromkeys(c.name for c in config.contexts or ()))
+        expected = f"expected one of {known}" if known else "expected a file with contexts"
+        raise AccessError(f"{files}: context: {expected}, got {quoted(name)}")
+    where = f"{files}: context {quoted(name)}"
     cluster = next((c.cluster for c in config.clusters or () if c.name == context.cluster), None)
     if cluster is None:
-        raise AccessError(f"context {name!r}: there is no cluster {context.cluster!r} in the kubeconfig")
+        raise AccessError(f"{where}: cluster: there is no cluster {quoted(context.cluster)}")
     if server:
         cluster = _replace(cluster, server=server, tls_server_name="")
     user = next((u.user for u in config.users or () if u.name == context.user), None)
     if user is None and context.user:
-        raise AccessError(f"context {name!r}: there is no user {context.user!r} in the kubeconfig")
-    _check(cluster, user or KubeconfigUser(), name)
+        raise AccessError(f"{where}: user: there is no user {quoted(context.user)}")
+    _check(cluster, user or KubeconfigUser(), where)
     login = Login(cluster, user or KubeconfigUser(), context.namespace or "default")
     return login if cluster.server.startswith("https://") else _without_secrets(login)
 
@@ -273,15 +279,14 @@ def _without_secrets(login: Login) -> Login:
     return replace(login, user=impersonating)
 
 
-def _check(cluster: KubeconfigCluster, user: KubeconfigUser, context: str) -> None:
-    where = f"context {context!r}"
+def _check(cluster: KubeconfigCluster, user: KubeconfigUser, where: str) -> None:
     if not _is_address(cluster.server):
-        raise AccessError(f"{where}: server: expected an http or https URL, got {cluster.server!r}")
+        raise AccessError(f"{where}: server: expected an http or https URL, got {quoted(cluster.server)}")
     authority = cluster.certificate_authority or cluster.certificate_authority_data
     if cluster.insecure_skip_tls_verify and authority:
         raise AccessError(f"{where}: insecure-skip-tls-verify and certificate-authority exclude each other")
     if user.auth_provider is not None:
-        raise AccessError(f"{where}: auth-provider is not supported: use an exec plugin instead")
+        raise AccessError(f"{where}: auth-provider: not supported: use an exec plugin instead")
     if user.token and (user.username or user.password):
         raise AccessError(f"{where}: token and username/password exclude each other")
     if not user.impersonate and (user.as_uid or user.as_groups or user.as_user_extra):
@@ -315,7 +320,7 @@ def content(path: str, field: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise AccessError(f"{field}: {path} cannot be read: {error.strerror}") from error
+        raise AccessError(f"{field}: {path}: cannot be read: {str(error.strerror).lower()}") from error
 
 
 def _decoded(data: str, field: str) -> bytes:

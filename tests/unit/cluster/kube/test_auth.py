@@ -63,7 +63,7 @@ def test_a_token_file_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_token_file_that_was_never_there() -> None:
-    with pytest.raises(AccessError, match="tokenFile: /nowhere cannot be read"):
+    with pytest.raises(AccessError, match="tokenFile: /nowhere: cannot be read"):
         headers(Access(Login(PLAIN, KubeconfigUser(token_file="/nowhere"))))
 
 
@@ -197,7 +197,11 @@ def test_the_same_certificates_give_the_same_context_and_others_another(tmp_path
             {},
             "certificate-authority: expected certificates as PEM",
         ),
-        ({"certificate_authority": "/nowhere"}, {}, "certificate-authority: /nowhere cannot be read"),
+        (
+            {"certificate_authority": "/nowhere"},
+            {},
+            "certificate-authority: /nowhere: cannot be read: no such file",
+        ),
         ({}, {"client_certificate_data": data(OURS.certificate)}, "expected both or none"),
         (
             {},

@@ -1,0 +1,53 @@
+"""Every error of the command line has one form: where, and what was expected there."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from reprieve.cli.main import reprieve
+
+
+def said(*arguments: str) -> str:
+    """The last line, after the usage."""
+    done = CliRunner().invoke(reprieve, arguments, prog_name="reprieve")
+    assert done.exit_code in (1, 2)
+    return done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("--foo", "--foo: no such option"),
+        ("dmo", 'dmo: no such command (did you mean "demo"?)'),
+        ("config validat x", 'validat: no such command (did you mean "validate"?)'),
+        ("demo --sped 1", '--sped: no such option (did you mean "--speed"?)'),
+        ("demo --speed x", '--speed: expected a number, got "x"'),
+        ("demo --speed -1", "--speed: expected a number in the range x>0, got -1.0"),
+        ("demo --scene resize -f x", "--scene: expected placement, the only scene for -f and --cluster"),
+        ("up --port x", '--port: expected a whole number, got "x"'),
+        ("check -o x", '-o, --output: expected one of text, json, got "x"'),
+        ("scheduler --leader-elect=x", '--leader-elect: expected true or false, got "x"'),
+        ("scheduler --bind-address=x", '--bind-address: expected an IP address, got "x"'),
+        ("replay", "DIR: required"),
+        ("demo x", "got unexpected extra argument (x)"),
+        ("demo -f /nowhere", "/nowhere: cannot be read: no such file or directory"),
+    ],
+)
+def test_an_error_says_where_and_what_was_expected(arguments: str, sentence: str) -> None:
+    assert said(*arguments.split()) == f"Error: {sentence}"
+
+
+def test_every_error_of_a_file_has_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("parallelism: 0\n")
+    done = CliRunner().invoke(reprieve, ["config", "validate", str(file)])
+    assert [line.split(": ")[:3] for line in done.stderr.splitlines()] == [
+        ["Error", str(file), path] for path in ("parallelism", "apiVersion", "kind")
+    ]
+
+
+def test_a_group_without_a_command_prints_its_help() -> None:
+    done = CliRunner().invoke(reprieve, ["config"], prog_name="reprieve")
+    assert done.output.startswith("Usage: reprieve config")
+    assert "Error" not in done.output
