@@ -19,12 +19,13 @@ from reprieve.assembly.cluster_reading import (
 )
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.rest.api_status import refusal
-from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, answer
 from reprieve.inquiry.cluster_objects import ClusterObjects
 from reprieve.model.json import Json
 from tests.contract.http import TOKEN, MiniOperator, WatchfulFront, living, served
 
 PODS = 7
+DECISION = {"apiVersion": "reprieve.dev/v1alpha1", "kind": "Decision", "id": "d-1"}
 
 
 def objects() -> Iterable[Json]:
@@ -144,6 +145,15 @@ class _Failing(_Refusing):
     status, reason = 500, "InternalError"
 
 
+class _Telling(WatchfulFront):
+    """Shows its decisions, as the server of `reprieve up` does."""
+
+    def answer(self, request: ApiRequest) -> Answer:
+        if request.path == "/debug/decisions":
+            return answer({"kind": "DecisionList", "items": [DECISION, {"kind": "Other"}]})
+        return super().answer(request)
+
+
 class _Closed(WatchfulFront):
     def answer(self, request: ApiRequest) -> Answer:
         is_list = request.path.count("/") > (3 if request.path.startswith("/apis/") else 2)
@@ -157,6 +167,10 @@ def test_a_kind_that_may_not_be_listed_is_a_note() -> None:
     assert names(found, "Node") == ["n"]
     assert names(found, "Pod") == []
     assert found.notes == ("Pod objects cannot be listed and are left out: no pods for you",)
+
+
+def test_recent_decisions_are_read_too() -> None:
+    assert read(_Telling).decisions == (DECISION,)
 
 
 def test_a_list_that_expires_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:

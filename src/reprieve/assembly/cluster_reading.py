@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from reprieve.assembly.decision_pages import DECISIONS_PATH
+from reprieve.cluster.api import snapshot_header
 from reprieve.cluster.kube import client
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import ClientLimits, Connection, NoAnswerError, RefusedError
@@ -24,6 +26,7 @@ from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
 from reprieve.inquiry.joined_files import consistent
 from reprieve.inquiry.readable_kinds import SUPPORTING_KINDS
 from reprieve.model.formatting import listed
+from reprieve.model.json import Json
 
 # As kubectl's: one run of many requests, and then silence.
 _LIMITS = ClientLimits(rate=50.0, burst=300)
@@ -79,7 +82,9 @@ async def read_from(
 ) -> ClusterObjects:
     taken_at = clock()
     async with client.connected(access, _LIMITS) as connection:
-        lists = await _Reader(connection, progress, namespace).read_all()
+        reader = _Reader(connection, progress, namespace)
+        lists = await reader.read_all()
+        decisions = await reader.read_decisions()
     if all(found.refusal for found in lists):
         why = lists[0].refusal if lists else "it has none of the kinds that Reprieve reads"
         raise ClusterReadingError(f"nothing of {access.server} can be read: {why}")
@@ -87,6 +92,7 @@ async def read_from(
         ClusterObjects(
             objects=tuple(thing for found in lists for thing in found.objects),
             taken_at=taken_at,
+            decisions=decisions,
             resource_version=next((f.resource_version for f in lists if f.kind == "Pod"), ""),
             notes=tuple(_notes(lists)),
         )
@@ -150,6 +156,21 @@ class _Reader:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def read_decisions(self) -> tuple[Json, ...]:
+        """The oldest first; none if the server shows us none. Only that of `reprieve up` has any."""
+        try:
+            response = await self._connection.send(KubeRequest("GET", DECISIONS_PATH))
+        except NoAnswerError:
+            return ()
+        items = response.object.get("items") if response.is_success else None
+        return tuple(
+            item
+            for item in (items if isinstance(items, list) else ())
+            if isinstance(item, dict)
+            and (item.get("apiVersion"), item.get("kind"))
+            == (snapshot_header.API_VERSION, snapshot_header.DECISION)
+        )
 
     async def _read_kind(self, kind: str) -> _KindList | None:
         """None if the server does not have the kind."""

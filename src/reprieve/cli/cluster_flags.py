@@ -4,7 +4,6 @@ The flags that all such commands share, and the cluster that they name. A cluste
 command with a sentence.
 """
 
-import asyncio
 import gc
 import time
 from collections.abc import Callable, Iterator
@@ -143,6 +142,8 @@ def namespace_of(flags: ClusterFlags) -> str:
 
 
 def _live(flags: ClusterFlags) -> "ClusterObjects":
+    import asyncio
+
     from reprieve.assembly.cluster_reading import ClusterReadingError, read_cluster
 
     try:
