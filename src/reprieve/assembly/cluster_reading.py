@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from reprieve.assembly.decision_pages import DECISIONS_PATH
 from reprieve.cluster.api import snapshot_header
 from reprieve.cluster.kube import client
 from reprieve.cluster.kube.auth import Access, find_access
@@ -29,7 +30,6 @@ from reprieve.model.json import Json
 
 # As kubectl's: one run of many requests, and then silence.
 _LIMITS = ClientLimits(rate=50.0, burst=300)
-_DECISIONS = "/debug/decisions"
 _ATTEMPTS = 3  # of a request that the server is too busy for
 _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
@@ -160,7 +160,7 @@ class _Reader:
     async def read_decisions(self) -> tuple[Json, ...]:
         """The oldest first; none if the server shows us none. Only that of `reprieve up` has any."""
         try:
-            response = await self._connection.send(KubeRequest("GET", _DECISIONS))
+            response = await self._connection.send(KubeRequest("GET", DECISIONS_PATH))
         except NoAnswerError:
             return ()
         items = response.object.get("items") if response.is_success else None

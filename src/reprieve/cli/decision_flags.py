@@ -41,13 +41,11 @@ def decision_flags(cluster: ClusterFlags, flags: Mapping[str, Any]) -> DecisionF
 
 
 def documents_of(flags: DecisionFlags) -> tuple[Json, ...]:
-    """Recent decisions as a snapshot has them, the oldest first; none where no scheduler serves them."""
+    """Recent decisions as a snapshot has them, the oldest first."""
     try:
         found = sorted(decisions_of(flags).decisions, key=lambda kept: kept.decision.at)
     except DecisionSourceError as error:
-        if not error.absent or flags.journal is not None or flags.server.server:
-            note(f"Note: no recent decisions are read: {error}.")
-        return ()
+        raise cannot_read(error) from error
     return tuple(kept_document(kept) for kept in found)
 
 

@@ -97,8 +97,8 @@ def _configured(cluster: "ClusterObjects", config_file: str | None) -> "ClusterO
 
 
 def _decided(found: "ClusterObjects", cluster: ClusterFlags, source: dict[str, Any]) -> "ClusterObjects":
-    """With the recent decisions of its scheduler; those of a file stay unless a flag names another source."""
-    if cluster.files and not (source["journal"] or source["server"]):
+    """With the recent decisions of the source that a flag names, instead of those that came with it."""
+    if not (source["journal"] or source["server"]):
         return found
     from dataclasses import replace
 

@@ -12,6 +12,7 @@ import click
 
 from reprieve.cli.cluster_flags import ClusterFlags, cluster_flags, cluster_of, namespace_of
 from reprieve.cli.decision_source_flags import scheduler_flags
+from reprieve.cli.progress import progress_bar
 from reprieve.cli.terminal import note, say, show
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ def _answer(asked: str, cluster: ClusterFlags, source: "DecisionFlags") -> "WhyR
         note(f"Note: {sentence}")
     evidence = Evidence(known, _decisions(source, cluster, read, needed=False), read.taken_at or time.time())
     chosen = chosen_settings(policy_choice(cluster.policy, cluster.feature_gates), known)
-    return why_object(name, evidence, Asking(chosen.settings, chosen.policy))
+    with progress_bar("trying what would help"):
+        return why_object(name, evidence, Asking(chosen.settings, chosen.policy))
 
 
 def _cluster(flags: ClusterFlags, source: "DecisionFlags") -> "ClusterObjects":

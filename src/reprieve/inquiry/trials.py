@@ -1,6 +1,6 @@
 """What would become of a pod that waits if the cluster, the pod or the time were another? A what-if each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -114,13 +114,33 @@ class Trials:
 
     def in_empty_cluster(self) -> WhatIfReport | None:
         """As if no other pod ran."""
+        return self._with_only(lambda thing: not isinstance(thing, Pod))
+
+    def on_node(self, node: str, without: Collection[Target] | None = None) -> WhatIfReport | None:
+        """As if this were the only node, and these pods, or all, did not run there.
+
+        It is fast where there are thousands, but blind for what runs elsewhere.
+        """
+
+        def stays(thing: KubernetesObject) -> bool:
+            match thing:
+                case Node():
+                    return thing.metadata.name == node
+                case Pod():
+                    gone = without is None or pod_target(thing) in without
+                    return thing.spec.node_name == node and not gone
+            return True
+
+        return self._with_only(stays)
+
+    def _with_only(self, stays: Callable[[KubernetesObject], bool]) -> WhatIfReport | None:
+        """Pods that are asked about always stay."""
         cluster = self.evidence.cluster
-        seen = tuple(
-            one
-            for one in cluster.seen
-            if not isinstance(one.object, Pod) or pod_target(one.object) in self._asked
-        )
+        seen = tuple(one for one in cluster.seen if self._is_asked(one.object) or stays(one.object))
         return self._answer(replace(self.question, cluster=replace(cluster, seen=seen)), self.evidence.now)
+
+    def _is_asked(self, thing: KubernetesObject) -> bool:
+        return isinstance(thing, Pod) and pod_target(thing) in self._asked
 
     def _in_cluster(
         self, changed: Callable[[Decoded[KubernetesObject]], Decoded[KubernetesObject]]

@@ -19,8 +19,9 @@ from reprieve.model.objects import Affinity, Container, Node, Pod, PriorityClass
 from reprieve.model.resources import Problems, milli, node_capacity, rounded
 from reprieve.placement.reasons import Code
 from reprieve.scheduler.decision import Decision, Miss, Outcome
+from reprieve.scheduler.targets import pod_target
 
-_MOST_REMOVED = 3  # pods for which it is tried whether it fits without them
+_MOST_REMOVED = 10  # pods for which it is tried whether it fits without them
 _MOST_TAINTS = 3
 NO_WAYS = ("NoPriority", "TooLarge")  # that there is no way of this kind
 _ENDED = ("Succeeded", "Failed")
@@ -160,26 +161,36 @@ def _quantity(resource: str, number: int) -> str:
 
 
 def _by_freeing(trials: Trials, miss: Miss) -> Iterator[Remedy]:
-    """Not where the node is too small even when it is empty."""
-    running = _running_on(trials, (miss.node,))
-    if sum(_uses(pod, miss.resource) for pod in running) < miss.short:
-        return
-    if len(trials.waiting) > 1 and not _works(trials.in_empty_cluster()):
+    """Not where it would not fit even if no other pod ran."""
+    many = len(trials.waiting) > 1
+    if many and not _works(trials.in_empty_cluster()):
         text = "It is too large: there would be no room for it if no other pod ran."
         yield Remedy("TooLarge", text)
         return
+    if not many and not _works(trials.on_node(miss.node)):
+        return
     text = f"Free {amount(miss.resource, miss.short)} {miss.resource} on {miss.node}"
-    for pod in _candidates(running, miss)[:_MOST_REMOVED]:
-        meta = pod.metadata
-        if _works(trials.with_changes(Remove(ObjectName(meta.namespace, meta.name, "Pod")))):
-            text += f": without Pod {meta.namespace}/{meta.name} (priority {pod.spec.priority or 0}),"
-            text += " for example, there is room"
-            break
-    else:
-        if len(trials.waiting) > 1:
-            text += f" for pod {miss.pod.name}; the group may need more elsewhere"
+    pod = _removable(trials, miss) if not many else None
+    if many:
+        text += f" for pod {miss.pod.name}; the group may need more elsewhere"
+    elif pod is not None:
+        text += (
+            f": without Pod {pod.metadata.namespace}/{pod.metadata.name} (priority {pod.spec.priority or 0}),"
+        )
+        text += " for example, there is room"
     how = f"kubectl get pods -A --field-selector spec.nodeName={miss.node}"
     yield Remedy("FreeRoom", f"{text}.", how)
+
+
+def _removable(trials: Trials, miss: Miss) -> Pod | None:
+    """A pod without which it fits; found on that node alone, and then tried in the whole cluster."""
+    for pod in _candidates(_running_on(trials, (miss.node,)), miss)[:_MOST_REMOVED]:
+        name = ObjectName(pod.metadata.namespace, pod.metadata.name, "Pod")
+        if _works(trials.on_node(miss.node, (pod_target(pod),))) and _works(
+            trials.with_changes(Remove(name))
+        ):
+            return pod
+    return None
 
 
 def _running_on(trials: Trials, nodes: Collection[str]) -> list[Pod]:
@@ -310,7 +321,13 @@ def _by_a_node(trials: Trials, miss: Miss | None) -> Iterator[Remedy]:
     """As few nodes as will do: one more never hurts, so their number is bisected."""
     template = trials.evidence.cluster.by_name.find("Node", "", miss.node) if miss is not None else None
     most = len(trials.waiting)
-    if template is None or miss is None or not _works(trials.with_changes(AddNodes(template, most))):
+    if template is None or miss is None:
+        return
+    # An empty node of a cluster with no other: a large cluster is not played through once more for nothing.
+    if most == 1 and not _works(trials.on_node(miss.node)):
+        return
+    matters = most > 1 or _is_tied(trials.waiting[0])
+    if matters and not _works(trials.with_changes(AddNodes(template, most))):
         return
     low, high = 1, most
     while low < high:
@@ -320,6 +337,14 @@ def _by_a_node(trials: Trials, miss: Miss | None) -> Iterator[Remedy]:
         )
     nodes = "a node" if high == 1 else counted(high, "node")
     yield Remedy("AddNode", f"Add {nodes} like {miss.node}.", "an administrator, or a cluster autoscaler")
+
+
+def _is_tied(pod: Pod) -> bool:
+    """Whether what runs on other nodes matters for it."""
+    affinity = pod.spec.affinity
+    return bool(pod.spec.topology_spread_constraints) or affinity != Affinity(
+        node_affinity=affinity.node_affinity
+    )
 
 
 # --- words ---------------------------------------------------------------------------------------

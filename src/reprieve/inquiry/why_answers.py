@@ -21,7 +21,7 @@ from reprieve.inquiry.world_changes import ObjectName
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted
 from reprieve.model.groups import group_key
-from reprieve.model.objects import Pod
+from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.resizing import is_deferred
 from reprieve.report.decisions import shown
 from reprieve.runtime.recent_decisions import KeptDecision
@@ -49,9 +49,7 @@ def why_object(name: ObjectName, evidence: Evidence, asking: Asking) -> WhyRepor
         return _why_pod(pod, evidence, asking)
     group = evidence.group(name.namespace, name.name) if name.kind in ("PodGroup", "") else None
     if group is not None:
-        key = (group.metadata.namespace, group.metadata.name)
-        members = [pod for pod in evidence.cluster.pods() if group_key(pod) == key]
-        return _why_group(group_target(group), members, evidence, asking)
+        return _why_group(group_target(group), _members(group, evidence), evidence, asking)
     for kind in (name.kind,) if name.kind else ("Pod", "PodGroup"):
         found = _why_gone(Target(kind, name.namespace, name.name, ""), evidence)
         if found is not None:
@@ -72,6 +70,10 @@ def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
         return _why_gone(by_name, evidence) or _running(
             target, f"{pod.status.phase}", evidence, WhyState.ENDED
         )
+    key = group_key(pod)
+    group = evidence.group(*key) if key is not None else None
+    if not pod.spec.node_name and group is not None:
+        return _why_group(group_target(group), _members(group, evidence), evidence, asking, of=target)
     if not pod.spec.node_name:
         return why_pending(target, (pod,), evidence, asking, before=_earlier(target, evidence))
     if is_deferred(pod):
@@ -81,10 +83,26 @@ def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
     )
 
 
-def _why_group(target: Target, members: Sequence[Pod], evidence: Evidence, asking: Asking) -> WhyReport:
+def _members(group: PodGroup, evidence: Evidence) -> list[Pod]:
+    key = (group.metadata.namespace, group.metadata.name)
+    return [pod for pod in evidence.cluster.pods() if group_key(pod) == key]
+
+
+def _why_group(
+    target: Target,
+    members: Sequence[Pod],
+    evidence: Evidence,
+    asking: Asking,
+    of: Target | None = None,
+) -> WhyReport:
+    """``of``: the pod that was asked about; pods of a group are scheduled with it."""
     waiting = [pod for pod in members if not pod.spec.node_name and pod.status.phase not in _ENDED]
     if waiting:
-        return why_pending(target, waiting, evidence, asking, before=_earlier(target, evidence))
+        part = f"{shown(of)} is scheduled with its group." if of is not None else ""
+        told = (Statement("Group", "PartOfGroup", part, Source.OBJECT),) if part else ()
+        return why_pending(
+            target, waiting, evidence, asking, before=(*told, *_earlier(of or target, evidence))
+        )
     found = _why_gone(Target(target.kind, target.namespace, target.name, ""), evidence)
     text = f"running with {counted(len(members), 'pod')}" if members else "without pods"
     return found or _running(target, text, evidence, WhyState.RUNNING)

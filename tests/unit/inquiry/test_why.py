@@ -283,6 +283,14 @@ def test_a_gang_may_need_a_higher_class() -> None:
     assert "PriorityClass" in codes(report)
 
 
+def test_a_pod_of_a_gang_waits_with_its_group() -> None:
+    world = waiting(**{f"g-{i}": PodLine(cpu=3, priority=10, group="gang", start=None) for i in range(3)})
+    groups = {**world.groups, "gang": GroupLine(priority=10, min=3)}
+    report = why("pod/g-1", msgspec.structs.replace(world, groups=groups))
+    assert report.subject.kind == "PodGroup"
+    assert "Pod default/g-1 is scheduled with its group." in [s.text for s in report.statements]
+
+
 def test_a_pod_that_fits_or_preempts_only_has_to_wait() -> None:
     fits = why("pod/etl", waiting(etl=PodLine(cpu=0, class_name="batch", start=None)))
     assert codes(fits) == ["WaitForScheduler"]
