@@ -172,14 +172,15 @@ class AskedDemands:
             thing = one.object
             if not isinstance(thing, Pod):
                 yield one
-                continue
-            target, key = pod_target(thing), (thing.metadata.namespace, thing.metadata.name)
-            if (resized := self.resized.get(key)) is not None and resized.found is not None:
-                yield resized.found
-            elif target in self.classed:
-                yield Decoded(object=self.classed[target], unserved=one.unserved)
-            elif not _waits(thing) or target in asked or self._counts(thing):
-                yield one
+            elif _waits(thing):
+                target = pod_target(thing)
+                if target in self.classed:
+                    yield Decoded(object=self.classed[target], unserved=one.unserved)
+                elif target in asked or self._counts(thing):
+                    yield one
+            else:
+                resized = self.resized.get((thing.metadata.namespace, thing.metadata.name))
+                yield one if resized is None or resized.found is None else resized.found
         yield from self.created.created
 
     def _counts(self, pod: Pod) -> bool:

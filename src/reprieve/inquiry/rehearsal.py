@@ -37,7 +37,7 @@ class Rehearsed:
 def rehearse(settings: Settings, seen: Iterable[Decoded[KubernetesObject]], now: float) -> Rehearsed:
     things = list(seen)
     stage = _Stage(Scheduler(settings), now)
-    stage.pods = {_target(one.object): one.object for one in things if isinstance(one.object, Pod)}
+    stage.pods = {_name(one.object): one.object for one in things if isinstance(one.object, Pod)}
     stage.play([*(Seen(one.object, one.unserved) for one in things), Synced()])
     stage.decide()
     while (moment := stage.next_time()) is not None:
@@ -51,7 +51,7 @@ def rehearse(settings: Settings, seen: Iterable[Decoded[KubernetesObject]], now:
 class _Stage:
     scheduler: Scheduler
     now: float
-    pods: dict[Target, Pod] = field(default_factory=dict)
+    pods: dict[tuple[str, str], Pod] = field(default_factory=dict)
     decided: list[Decided] = field(default_factory=list)
     evicted: dict[Target, Pod] = field(default_factory=dict)
     leaving: dict[Target, float] = field(default_factory=dict)  # when each victim is gone
@@ -101,24 +101,27 @@ class _Stage:
         yield Done(effect)
         match effect:
             case Bind(target, node):
-                yield Seen(self._changed(target, _bound(self.pods[target], node)))
+                yield Seen(self._changed(_bound(self._pod(target), node)))
             case Evict(target):
-                pod = self.pods[target]
+                pod = self._pod(target)
                 self.evicted[target] = pod
                 self.leaving[target] = self.now + max(1, grace_of(pod))
-                yield Seen(self._changed(target, _terminating(pod, self.now)))
+                yield Seen(self._changed(_terminating(pod, self.now)))
             case SetCondition(target, type="PodScheduled", message=message):
                 self.messages[target] = message
             case _:
                 pass
 
-    def _changed(self, target: Target, pod: Pod) -> Pod:
-        self.pods[target] = pod
+    def _pod(self, target: Target) -> Pod:
+        return self.pods[target.namespace, target.name]
+
+    def _changed(self, pod: Pod) -> Pod:
+        self.pods[_name(pod)] = pod
         return pod
 
 
-def _target(pod: Pod) -> Target:
-    return Target("Pod", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+def _name(pod: Pod) -> tuple[str, str]:
+    return pod.metadata.namespace, pod.metadata.name
 
 
 def _bound(pod: Pod, node: str) -> Pod:
