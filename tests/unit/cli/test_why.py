@@ -96,7 +96,7 @@ def test_a_journal_is_enough_for_a_victim(
         (("pod/x", "--journal", "a", "--server", "b"), 2, "exclude each other"),
         (("pod/x", "--from", "SNAPSHOT", "--policy", "Best"), 2, "'Best' is neither a policy"),
         (("pod/x",), 1, "127.0.0.1:9"),
-        ((), 2, "Missing argument"),
+        ((), 2, "DECISION-ID: required"),
     ],
 )
 @pytest.mark.usefixtures("unreachable")
