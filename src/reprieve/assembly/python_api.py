@@ -60,7 +60,7 @@ class Cluster:
         try:
             return cls(asyncio.run(read_cluster(kubeconfig, context, namespace=namespace)))
         except ClusterReadingError as error:
-            raise InquiryError(f"{error}.") from error
+            raise InquiryError(str(error)) from error
 
     @property
     def taken_at(self) -> float:
@@ -156,7 +156,7 @@ def _read_file(path: FilePath) -> ObjectFile:
     try:
         found = parse_objects(Path(path).read_bytes(), os.fspath(path))
     except OSError as error:
-        raise InquiryError(f"{os.fspath(path)} cannot be read: {error.strerror}.") from error
+        raise InquiryError(f"{os.fspath(path)}: cannot be read: {error.strerror}") from error
     if found.problems:
         raise InquiryError("\n".join(found.problems))
     return found
@@ -172,5 +172,5 @@ def _copied(thing: Mapping[str, Any]) -> Json:
     try:
         copy: Json = msgspec.json.decode(msgspec.json.encode(dict(thing)))
     except (TypeError, msgspec.MsgspecError) as error:
-        raise InquiryError(f"an object cannot be written as JSON: {error}.") from error
+        raise InquiryError(f"an object cannot be written as JSON: {error}") from error
     return copy

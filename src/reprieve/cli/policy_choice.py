@@ -17,7 +17,7 @@ def policy_choice(policy: str, feature_gates: str, search: str = "", budgets: st
     if policy and policy not in POLICIES:
         if not Path(policy).exists():
             known = ", ".join(POLICIES)
-            raise InvalidConfigFileError(f"--policy: {policy!r} is neither a policy ({known}) nor a file")
+            raise InvalidConfigFileError(f'--policy: expected one of {known}, or a file, got "{policy}"')
         document = document_in(policy)
     return PolicyChoice(policy, document, search, budgets, feature_gates)
 

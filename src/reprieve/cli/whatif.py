@@ -247,7 +247,7 @@ def _templates(shape: str, known: "DecodedCluster") -> Iterable["Json"]:
     if shape.startswith("node/"):
         found = known.by_name.find("Node", "", shape.removeprefix("node/"))
         if found is None:
-            raise click.ClickException(f"--add-node {shape}: there is no such node.")
+            raise click.ClickException(f"--add-node {shape}: there is no such node")
         return [found]
     try:
         return node_templates(shape)

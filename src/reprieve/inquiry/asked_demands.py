@@ -64,7 +64,7 @@ class AskedDemands:
         if not self.demands and not (self.problems or self.created.problems or self.world.problems):
             empty = [f"{a.kind} {a.namespace}/{a.name}" for a in self.created.asked]
             what = f"{', '.join(empty)} without pods" if empty else "no pod, group or resize"
-            self.problems.append(f"There is nothing to ask about: {what}.")
+            self.problems.append(f"there is nothing to ask about: {what}")
         self._count_gangs()
 
     def _demand(self, kind: str, namespace: str, name: str, *, resize: bool = False) -> AskedDemand:
@@ -89,7 +89,7 @@ class AskedDemands:
     def _ask_existing(self, name: ObjectName) -> None:
         found = pods_of_name(self.world.seen, name)
         if found is None:
-            self.problems.append(f"There is no {name}.")
+            self.problems.append(f"there is no {name}")
             return
         waiting = [pod for pod in found if not pod.spec.node_name and pod.status.phase not in ENDED]
         if not waiting:
@@ -106,7 +106,7 @@ class AskedDemands:
         }
         found = classes.get(wanted) or SYSTEM_CLASSES.get(wanted)
         if found is None:
-            self.problems.append(f"--set-priority: there is no PriorityClass with the name {wanted}.")
+            self.problems.append(f"--set-priority: there is no PriorityClass with the name {wanted}")
             return pod
         spec = msgspec.structs.replace(
             pod.spec,
@@ -122,7 +122,7 @@ class AskedDemands:
         try:
             found = deferred(resize, self.question.cluster, now)
         except ResizeError as error:
-            self.problems.append(f"{error}.")
+            self.problems.append(f"{error}")
             return
         demand = self._demand("Pod", *key, resize=True)
         demand.impossible = found.impossible
@@ -199,5 +199,5 @@ def _waits(pod: Pod) -> bool:
 def _why_not_waiting(name: ObjectName, pods: Sequence[Pod]) -> str:
     if len(pods) == 1 and pods[0].spec.node_name:
         where = f"{pods[0].metadata.namespace}/{pods[0].metadata.name} runs on {pods[0].spec.node_name}"
-        return f"Pod {where}: a what-if is for pods that wait. For more resources, use --resize."
-    return f"{name} has no pod that waits for a node."
+        return f"Pod {where}: a what-if is for pods that wait; for more resources, use --resize"
+    return f"{name} has no pod that waits for a node"

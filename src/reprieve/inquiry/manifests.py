@@ -11,7 +11,7 @@ from functools import partial
 
 from reprieve.cluster.api.codec import Decoded
 from reprieve.cluster.api.templates import daemon_pod, groups_of, owner_in, pods_of
-from reprieve.cluster.api.values import items, name_of, part, text_in, without_nulls
+from reprieve.cluster.api.values import name_of, part, text_in, without_nulls
 from reprieve.cluster.apiserver.admission import (
     AdmissionRefusal,
     AdmissionRequest,
@@ -20,6 +20,7 @@ from reprieve.cluster.apiserver.admission import (
 )
 from reprieve.cluster.apiserver.features import ALL_FEATURES, Features
 from reprieve.cluster.apiserver.quotas import UsageChange, applies, charged
+from reprieve.inquiry.class_override import with_class
 from reprieve.inquiry.controller_objects import (
     claims_of_set,
     daemon_pods,
@@ -188,7 +189,7 @@ class _Creating:
         if self.unknown and not self.asked and not self.problems:
             self.problems.extend(self.unknown)
         if self.unknown and self.asked:
-            self.notes.extend(f"{sentence} The answer leaves it out." for sentence in self.unknown)
+            self.notes.extend(f"{sentence}: the answer leaves it out." for sentence in self.unknown)
         return AdmittedManifests(
             tuple(self.created), tuple(self.asked), tuple(dict.fromkeys(self.notes)), tuple(self.problems)
         )
@@ -199,24 +200,24 @@ class _Creating:
         kind, api_version = text_in(body, "kind"), text_in(body, "apiVersion")
         if not kind or not api_version:
             missing = "kind" if not kind else "apiVersion"
-            self.problems.append(f"{where}{missing}: expected a string, got nothing.")
+            self.problems.append(f"{where}{missing}: expected a string, got nothing")
             return
         if kind in _WITHOUT_PODS:
             return
         if kind not in (*_FIRST, *_OWNERS):
-            self.unknown.append(f"{where}kind: {kind} of {api_version} is not known.")
+            self.unknown.append(f"{where}kind: {kind} of {api_version} is not known")
             return
         if api_version not in _VERSIONS.get(kind, (api_version,)):
             (expected,) = _VERSIONS[kind]
-            self.problems.append(f"{where}apiVersion: expected {expected} for {kind}, got {api_version}.")
+            self.problems.append(f"{where}apiVersion: expected {expected} for {kind}, got {api_version}")
             return
         try:
             self._create(body)
         except _RefusedError as refusal:
-            self.problems.append(f"{where}{refusal}.")
+            self.problems.append(f"{where}{refusal}")
 
     def _create(self, sent: Json) -> None:
-        sent = _with_class(sent, self.priority_class)
+        sent = with_class(sent, self.priority_class)
         if sent["kind"] == "Pod":
             (pod,) = self._created_pod(sent)
             self.asked.append(AskedObject("Pod", pod.metadata.namespace, pod.metadata.name, (pod,)))
@@ -444,42 +445,3 @@ class _Lookup:
 
 def _known_namespaces(cluster: DecodedCluster) -> dict[str, Json]:
     return {one.object.metadata.namespace: {} for one in cluster.seen if one.object.metadata.namespace}
-
-
-# --- another priority class ----------------------------------------------------------------------
-
-_TEMPLATES = {
-    "Pod": ("spec",),
-    "PodGroup": ("spec",),
-    "CompositePodGroup": ("spec",),
-    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
-}
-
-
-def _with_class(body: Json, priority_class: str) -> Json:
-    kind = text_in(body, "kind")
-    if not priority_class or kind not in (*_OWNERS, "PodGroup", "CompositePodGroup", "Workload"):
-        return body
-    if kind == "Workload":
-        return {**body, "spec": _classed_templates(part(body, "spec"), priority_class)}
-    return _classed(body, _TEMPLATES.get(kind, ("spec", "template", "spec")), priority_class)
-
-
-def _classed(body: Json, path: tuple[str, ...], priority_class: str) -> Json:
-    if not path:
-        kept = {k: v for k, v in body.items() if k not in ("priority", "preemptionPolicy")}
-        return {**kept, "priorityClassName": priority_class}
-    return {**body, path[0]: _classed(part(body, path[0]), path[1:], priority_class)}
-
-
-def _classed_templates(spec: Json, priority_class: str) -> Json:
-    fields = ("podGroupTemplates", "compositePodGroupTemplates")
-    changed = {
-        name: [
-            _classed_templates(_classed(template, (), priority_class), priority_class)
-            for template in items(spec, name)
-        ]
-        for name in fields
-        if name in spec
-    }
-    return {**spec, **changed}

@@ -347,19 +347,17 @@ def _excluded_rows(nodes: Iterable[NodeVerdict]) -> Iterator[list[str]]:
 
 
 def _cannot_fit(report: WhatIfReport, answer: WhatIfAnswer) -> Iterator[Block]:
-    where = _nowhere(report, answer)
-    verb = "is not possible" if report.resize else "cannot run"
-    yield Sentence(f"{_subject(report)} {verb}: {where}.", LineStyle.BAD)
+    yield Sentence(f"{_subject(report)} {_nowhere(report)}.", LineStyle.BAD)
     if report.placements:
-        placed = f"{len(report.placements)} of its {report.demand.pods} pods"
-        yield Sentence(f"{placed} would run on {_nodes_text(report.placements)}; the others would wait.")
+        rest = counted(len(report.waiting), "pod")
+        yield Sentence(f"{_placed_part(report)}; {rest} would wait.")
+    if not all(decision.considered for decision in report.decisions):
+        return  # there is no node, and no more to say
     if report.miss is not None:
         yield Sentence(f"Nearest miss: {_miss_text(report.miss)}.")
     if report.refusal is not None and report.decisions:
         yet = " yet" if report.retry_at is not None else ""
         yield Sentence(f"Preemption cannot help{yet}: {report.refusal.text}.")
-    if report.at_best is not None and report.demand.pods > 1:
-        yield Sentence(f"Even without all pods that may be evicted for it: {_miss_text(report.at_best)}.")
     if report.retry_at is not None:
         moment = clock_time(report.retry_at, answer.snapshot.taken_at)
         yield Sentence(f"The scheduler tries again at {moment}, when more pods may be evicted.")
@@ -368,27 +366,43 @@ def _cannot_fit(report: WhatIfReport, answer: WhatIfAnswer) -> Iterator[Block]:
         yield Sentence(f"It may fit all the same: {unproved.text}.")
 
 
-def _nowhere(report: WhatIfReport, answer: WhatIfAnswer) -> str:
-    if not report.decisions and report.refusal is not None:
-        return report.refusal.text
+def _placed_part(report: WhatIfReport) -> str:
+    after = f" after {counted(len(report.victims), 'eviction')}" if report.victims else ""
+    part = f"{len(report.placements)} of its {report.demand.pods} pods would run"
+    return f"{part} on {_nodes_text(report.placements)}{after}"
+
+
+def _nowhere(report: WhatIfReport) -> str:
+    """What follows the subject of the first sentence."""
     refused = [d for d in report.decisions if d.outcome is Outcome.UNSCHEDULABLE]
+    because = report.refusal.text if report.refusal is not None else "the scheduler failed on it"
+    if report.resize:
+        room = f"{refused[-1].growth.node} has too little room" if refused and refused[-1].growth else because
+        return f"is not possible: {room}"
     if not refused:
-        return report.refusal.text if report.refusal is not None else "the scheduler failed on it"
-    if report.resize and refused[-1].growth is not None:
-        return f"{refused[-1].growth.node} has too little room"
-    nodes = answer.snapshot.nodes
+        return f"cannot run: {because}"
+    if report.placements:
+        return "fits only in part"
+    nodes = refused[-1].considered
     if not nodes:
-        return "there is no node"
-    one = "it fits" if report.demand.kind == "Pod" else "its pods do not all fit"
+        return "cannot run: there is no node"
     if report.demand.kind == "Pod":
-        return "it does not fit on the only node" if nodes == 1 else f"{one} on none of {nodes} nodes"
-    return f"{one} on {counted(nodes, 'node')}"
+        where = "it does not fit on the only node" if nodes == 1 else f"it fits on none of {nodes} nodes"
+        return f"cannot run: {where}"
+    if report.demand.kind == "Node":
+        return "leaves pods without a node"
+    if report.demand.kind == "PodGroup":
+        return (
+            f"cannot run: its pods start together or not at all, and do not fit on {counted(nodes, 'node')}"
+        )
+    return f"cannot run: none of its pods fits on {counted(nodes, 'node')}"
 
 
 def _miss_text(miss: Miss) -> str:
     who = f"pod {miss.pod.name}"
     if miss.placed:
-        start = f"{miss.placed} of the {miss.needed} pods that must start together find a node"
+        verb = "finds" if miss.placed == 1 else "find"
+        start = f"{miss.placed} of the {miss.needed} pods that must start together {verb} a node"
         who = f"{start}, and {who} does not: it"
     if not miss.resource:
         return f"{who} fits on no node: {miss.because.text}"

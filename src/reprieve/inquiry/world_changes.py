@@ -100,7 +100,7 @@ def _cordon(world: ChangedWorld, name: str, flag: str) -> bool:
         cordoned.append(one)
     world.seen = cordoned
     if not found:
-        world.problems.append(f"{flag} {name}: there is no such node.")
+        world.problems.append(f"{flag} {name}: there is no such node")
     return found
 
 
@@ -154,7 +154,7 @@ def _add_nodes(world: ChangedWorld, template: Json, count: int) -> None:
     bodies = [_node(template, next(names)) for _ in range(count)]
     found = [*decoded_bodies(bodies)]
     if len(found) < count or not all(isinstance(one.object, Node) for one in found):
-        world.problems.append(f"--add-node {base}: expected the template of a Node.")
+        world.problems.append(f"--add-node {base}: expected the template of a Node")
         return
     world.seen = [*world.seen, *found]
 
@@ -189,7 +189,7 @@ def _node(template: Json, name: str) -> Json:
 def _remove(world: ChangedWorld, name: ObjectName) -> None:
     pods = pods_of_name(world.seen, name)
     if pods is None:
-        world.problems.append(f"--remove: there is no {name}.")
+        world.problems.append(f"--remove: there is no {name}")
         return
     _without(world, pods)
 

@@ -97,7 +97,7 @@ def test_policies(policy: str) -> None:
     if policy == "Upstream":
         assert whatif(example(), a_pod("new"), policy=policy).policy == "Upstream"
     else:
-        with pytest.raises(InquiryError, match=r"missing.yaml cannot be read: No such file"):
+        with pytest.raises(InquiryError, match=r"missing.yaml: cannot be read: No such file"):
             whatif(example(), a_pod("new"), policy=policy)
 
 
@@ -106,7 +106,7 @@ def test_policies(policy: str) -> None:
     [
         ({"kind": "Pod"}, "manifest 1"),
         (a_pod("p", priorityClassName="nope"), "nope"),
-        (str(EXAMPLES / "nothing.yaml"), "nothing.yaml cannot be read"),
+        (str(EXAMPLES / "nothing.yaml"), "nothing.yaml: cannot be read"),
         ({"kind": object()}, "an object cannot be written as JSON"),
     ],
 )
