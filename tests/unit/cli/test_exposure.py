@@ -97,7 +97,10 @@ def test_kube_scheduler_knows_no_tolerations() -> None:
         (["--at-priority", "srevice"], 'there is no PriorityClass srevice (did you mean "service"?)'),
         (["--at-priority", "5000000000"], "--at-priority: expected a priority of 32 bits"),
         (["-l", "a b"], "-l: unable to parse the label selector 'a b'"),
-        (["--policy", "Downstream"], '--policy: expected one of Reprieve, Upstream, or a file, got "Downstream"'),
+        (
+            ["--policy", "Downstream"],
+            '--policy: expected one of Reprieve, Upstream, or a file, got "Downstream"',
+        ),
     ],
 )
 def test_wrong_usage(flags: list[str], message: str) -> None:
