@@ -128,6 +128,6 @@ def test_a_query_asks_for_less_and_a_malformed_one_is_refused() -> None:
         version = document["metadata"]["resourceVersion"]
         assert (await read(one, TOKEN, f"?after={version}"))["items"] == []
         assert (await read(one, TOKEN, "?limit=0"))["items"] == []
-        assert await one.get(f"{PATH}?after=now", TOKEN) == (400, "after: expected a number, got 'now'\n")
+        assert await one.get(f"{PATH}?after=now", TOKEN) == (400, 'after: expected a number, got "now"\n')
 
     visited(visit)

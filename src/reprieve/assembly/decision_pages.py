@@ -34,5 +34,5 @@ def asked_for(recent: RecentDecisions, query: Mapping[str, str]) -> list[KeptDec
 def _number(query: Mapping[str, str], name: str, usual: int) -> int:
     text = query.get(name, "") or str(usual)
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise ValueError(f"{name}: expected a number, got {text!r}")
+        raise ValueError(f'{name}: expected a number, got "{text}"')
     return int(text)

@@ -86,7 +86,7 @@ def access_to(source: DecisionServer) -> Access:
     if not source.server:
         return Access(login, os.environ)
     if not source.server.startswith("https://"):
-        raise AccessError(f"--server: expected an https URL, got {source.server!r}")
+        raise AccessError(f'--server: expected an https URL, got "{source.server}"')
     cluster = KubeconfigCluster(
         server=source.server,
         certificate_authority=source.authority,

@@ -64,4 +64,4 @@ def note_unreadable(number: int) -> None:
 
 
 def cannot_read(error: DecisionSourceError) -> click.ClickException:
-    return click.ClickException(f"{error}.")
+    return click.ClickException(str(error))

@@ -52,7 +52,7 @@ def why(
     try:
         found = _answer(asked, cluster, source)
     except UnknownObjectError as error:
-        raise click.ClickException(f"{error}.") from error
+        raise click.ClickException(str(error)) from error
     _print(found, output)
 
 
@@ -107,7 +107,7 @@ def _decisions(
         return tuple(sorted(decisions_of(source).decisions, key=lambda kept: kept.decision.at))
     except DecisionSourceError as error:
         if needed or not error.absent:
-            raise click.ClickException(f"{error}.") from error
+            raise click.ClickException(str(error)) from error
         note(f"Note: no decisions are known, and events must do: {error}.")
         return ()
 

@@ -196,7 +196,9 @@ def _row(kept: KeptDecision) -> list[str]:
 
 def outcome_text(kept: KeptDecision) -> str:
     """What was decided, and of a plan, how far it got."""
-    text = _OUTCOMES[kept.decision.outcome]
+    room = kept.decision.preemption
+    needs_no_victim = kept.decision.outcome is Outcome.PREEMPTS and (room is None or not room.pods)
+    text = _OUTCOMES[Outcome.WAITING if needs_no_victim else kept.decision.outcome]
     if kept.plan is not None:
         return f"{text} ({kept.plan.end.value if kept.plan.end is not None else kept.plan.stage})"
     return f"{text} ({kept.attempts} times)" if kept.attempts > 1 else text

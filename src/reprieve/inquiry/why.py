@@ -1,7 +1,7 @@
 """Why was this pod or group preempted, or why does it still wait? The records of an answer.
 
 Every statement says where it comes from: a decision of the scheduler, an event or a condition in the cluster,
-objects as they are now, the rules of preemption, or a what-if on the cluster as it is.
+objects as they are now, or a what-if on the cluster as it is.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,6 @@ class Source(StrEnum):
     EVENT = "Event"
     CONDITION = "Condition"
     OBJECT = "Object"  # as it is now
-    RULE = "Rule"
     WHAT_IF = "WhatIf"
 
 

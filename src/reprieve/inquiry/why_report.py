@@ -15,7 +15,6 @@ _SOURCES = {
     Source.EVENT: "event",
     Source.CONDITION: "condition",
     Source.OBJECT: "cluster now",
-    Source.RULE: "rules",
     Source.WHAT_IF: "what-if now",
 }
 _TITLES = {

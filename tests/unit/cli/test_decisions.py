@@ -107,15 +107,15 @@ def test_a_snapshot_has_decisions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "flags, code, sentence",
     [
-        (("--journal", "/nowhere"), 1, "/nowhere does not exist"),
-        (("--from", "/nowhere"), 1, "cannot read /nowhere: no such file or directory"),
+        (("--journal", "/nowhere"), 1, "/nowhere: expected a directory with a journal"),
+        (("--from", "/nowhere"), 1, "/nowhere: cannot be read: no such file or directory"),
         (("--from", "x", "--journal", "y"), 2, "exclude each other"),
         (("--from", "x", "-w"), 2, "--watch needs a scheduler or a journal"),
         (("--since", "soon"), 2, "expected a duration"),
         (("--server", "http://127.0.0.1:1"), 1, "--server: expected an https URL"),
         (("--server", "https://127.0.0.1:1"), 1, "https://127.0.0.1:1 cannot be reached"),
         ((), 1, "127.0.0.1:9 cannot be reached"),
-        (("--context", "other"), 1, "there is no context 'other' in the kubeconfig"),
+        (("--context", "other"), 1, 'context: expected one of c, got "other"'),
     ],
 )
 def test_what_goes_wrong_is_a_sentence(

@@ -94,9 +94,9 @@ def test_a_journal_is_enough_for_a_victim(
         (("d-99", "--from", "SNAPSHOT"), 1, "decision d-99 is not known"),
         (("pod/a/b/c", "--from", "SNAPSHOT"), 2, "expected pod/NAME"),
         (("pod/x", "--journal", "a", "--server", "b"), 2, "exclude each other"),
-        (("pod/x", "--from", "SNAPSHOT", "--policy", "Best"), 2, "'Best' is neither a policy"),
+        (("pod/x", "--from", "SNAPSHOT", "--policy", "Best"), 2, 'got "Best"'),
         (("pod/x",), 1, "127.0.0.1:9"),
-        ((), 2, "Missing argument"),
+        ((), 2, "DECISION-ID: required"),
     ],
 )
 @pytest.mark.usefixtures("unreachable")
