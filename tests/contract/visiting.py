@@ -74,7 +74,11 @@ def pages(
     operator: MiniOperator, endpoint: ServingEndpoint, readiness: Readiness, judging: Judging = USUALLY
 ) -> AbstractAsyncContextManager[int]:
     judges = Judges(operator.access, operator.access, judging)
-    return served(endpoint, default_configuration(), judges, Telemetry(), readiness)
+
+    async def metrics() -> bytes:
+        return Telemetry().text()
+
+    return served(endpoint, default_configuration(), judges, metrics, readiness)
 
 
 @asynccontextmanager

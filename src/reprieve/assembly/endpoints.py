@@ -1,12 +1,12 @@
 """What does a replica serve over HTTPS, on a port of its own? Probes, metrics, configuration."""
 
-import asyncio
 import errno
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import msgspec
 from aiohttp import web
@@ -28,6 +28,7 @@ from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import Connection, NoAnswerError
 from reprieve.cluster.kube.client_ca import ClientCaUnavailableError, read_client_ca
 from reprieve.config.encoding import as_document
+from reprieve.runtime.heartbeat import report_slow_steps
 from reprieve.runtime.http_endpoints import (
     JSON,
     PROBES,
@@ -41,7 +42,7 @@ from reprieve.runtime.http_endpoints import (
 )
 from reprieve.runtime.metric_definitions import CONTENT_TYPE
 from reprieve.runtime.readiness import Readiness
-from reprieve.runtime.telemetry import Telemetry
+from reprieve.supervision.health import HealthCheck
 from reprieve.supervision.supervisor import Supervisor
 
 _LAST_ANSWERS_SECONDS = 2.0
@@ -64,6 +65,8 @@ class Judging:
 
 
 USUALLY = Judging()
+
+Content = Callable[[], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +95,40 @@ async def served(
     endpoint: ServingEndpoint,
     configured: config.Configuration,
     judges: Judges,
-    telemetry: Telemetry,
+    metrics: Content,
     readiness: Readiness,
 ) -> AsyncIterator[int]:
-    """Serves for as long as the context is open, and yields the port; raises EndpointError if it cannot."""
+    """Serves for as long as the context is open, and yields the port; raises EndpointError if it cannot.
+
+    It may run in another thread than the scheduler: what it shares with that thread are ``metrics``, which
+    are awaited, and ``readiness``.
+    """
+    supervisor = Supervisor()
+
+    def alive() -> Iterator[HealthCheck]:
+        return chain(readiness.alive(), supervisor.checks())
+
+    def ready() -> Iterator[HealthCheck]:
+        return chain(readiness.ready(), supervisor.checks())
+
+    async def configz() -> bytes:
+        return msgspec.json.encode({"componentconfig": as_document(configured)})
+
     endpoints: Endpoints = {
-        "/healthz": ProbeEndpoint(readiness.alive),
-        "/livez": ProbeEndpoint(readiness.alive),
-        "/readyz": ProbeEndpoint(readiness.ready),
-        "/metrics": ContentEndpoint(telemetry.text, CONTENT_TYPE),
-        "/configz": ContentEndpoint(lambda: _configz(configured), JSON),
+        "/healthz": ProbeEndpoint(alive),
+        "/livez": ProbeEndpoint(alive),
+        "/readyz": ProbeEndpoint(ready),
+        "/metrics": ContentEndpoint(metrics, CONTENT_TYPE),
+        "/configz": ContentEndpoint(configz, JSON),
     }
     trust = Trust(endpoint.files, endpoint.manners)
     async with AsyncExitStack() as stack:
         # Connections of its own: authorizing a reader of metrics must not slow down scheduling.
         who = await stack.enter_async_context(client.connected(judges.who))
         may = await stack.enter_async_context(client.connected(judges.may))
-        for task in await _keep_up(trust, endpoint, judges, who, readiness.supervisor):
-            stack.callback(task.cancel)
+        stack.push_async_callback(supervisor.stop)
+        supervisor.start("slow steps", partial(report_slow_steps, readiness.heartbeat))
+        await _keep_up(trust, endpoint, judges, who, supervisor)
         judging = judges.judging
         keeper = DelegatedAuth(who, may, ReviewCacheTimes(judging.known, judging.allowed, judging.refused))
         made = application(endpoints, _authorize(keeper, trust), endpoint.for_all)
@@ -122,7 +141,7 @@ async def served(
 
 async def _keep_up(
     trust: Trust, endpoint: ServingEndpoint, judges: Judges, server: Connection, supervisor: Supervisor
-) -> list["asyncio.Task[None]"]:
+) -> None:
     async def ask() -> bytes:
         try:
             return await server.run(read_client_ca())
@@ -132,10 +151,9 @@ async def _keep_up(
     asks = endpoint.files.clients is None and judges.judging.looks_up
     if asks and judges.judging.must_learn:
         trust.accept(await ask())
-    tasks = [supervisor.start("serving certificate", partial(keep_looking, trust))]
+    supervisor.start("serving certificate", partial(keep_looking, trust))
     if asks:
-        tasks.append(supervisor.start("client authorities", partial(keep_asking, trust, ask)))
-    return tasks
+        supervisor.start("client authorities", partial(keep_asking, trust, ask))
 
 
 def _authorize(keeper: DelegatedAuth, trust: Trust) -> Authorize:
@@ -143,10 +161,6 @@ def _authorize(keeper: DelegatedAuth, trust: Trust) -> Authorize:
         return await keeper.refusal(caller.token, trust.bearer(caller.connection), path)
 
     return denial
-
-
-def _configz(configured: config.Configuration) -> bytes:
-    return msgspec.json.encode({"componentconfig": as_document(configured)})
 
 
 async def _listen(runner: web.AppRunner, endpoint: ServingEndpoint, trust: Trust) -> None:

@@ -3,6 +3,7 @@
 Where it listens, and which clients may read which path, is decided elsewhere.
 """
 
+import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from reprieve.supervision.health import HealthCheck, probe
 
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
+
+_CONTENT_SECONDS = 10.0  # how long Prometheus waits, if not told otherwise
+_BLOCKED = f"scheduling has been blocked for {_CONTENT_SECONDS:g} s: see /readyz\n"
 
 Denial = tuple[int, str]  # an HTTP status, and a sentence
 
@@ -31,7 +35,9 @@ Authorize = Callable[[HttpClient, str], Awaitable[Denial | None]]  # whether a c
 
 @dataclass(frozen=True, slots=True)
 class ContentEndpoint:
-    content: Callable[[], bytes]
+    """``content``: may have to wait for the thread that schedules."""
+
+    content: Callable[[], Awaitable[bytes]]
     content_type: str = TEXT
 
 
@@ -81,7 +87,12 @@ def _authorized(handler: Handler, authorize: Authorize) -> Handler:
 
 def _content(endpoint: ContentEndpoint) -> Handler:
     async def handle(request: web.Request) -> web.Response:
-        return web.Response(body=endpoint.content(), headers={"Content-Type": endpoint.content_type})
+        try:
+            async with asyncio.timeout(_CONTENT_SECONDS):
+                body = await endpoint.content()
+        except TimeoutError:
+            return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=_BLOCKED)
+        return web.Response(body=body, headers={"Content-Type": endpoint.content_type})
 
     return handle
 

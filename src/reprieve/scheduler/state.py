@@ -62,6 +62,9 @@ class State:
         self.preemption_backoff = PreemptionBackoff()
         self.unknown_outcomes: UnknownOutcomes[Effect] = UnknownOutcomes()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
+        # Demands of groups to be enqueued anew when all events of a step are seen, and whether each changed.
+        self.to_enqueue: dict[DemandKey, bool] = {}
+        self.to_complete: dict[DemandKey, None] = {}  # groups of which pods got their node in this step
         self.held_units: frozenset[str] = frozenset()  # whose waiting pods were told to wait
         self.rerun: set[GroupKey] = set()  # groups of which pods were bound or are being deleted since
         self.set_aside = SetAsideEvents()
