@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from reprieve import config
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.values import items, part, text_in
-from reprieve.config.reprieve_args import Preset
+from reprieve.config.reprieve_args import Preset, SearchAlgorithm
 from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.model.json import Json
 from reprieve.model.objects import Node, Pod, PriorityClass
@@ -31,8 +31,8 @@ _SAMPLED_FROM = 100  # nodes; kube-scheduler looks at all nodes of a smaller clu
 class PolicyChoice:
     """``name``: one of POLICIES, or what ``document``, a KubeSchedulerConfiguration, is called.
 
-    Empty: that of the cluster, if it is known; otherwise Reprieve's defaults. ``search`` and ``budgets``
-    override the arguments of the same name.
+    Empty: that of the cluster, if it is known; otherwise Reprieve's defaults. ``search``, ``budgets`` and
+    ``disturbance`` override the arguments of the same name; the latter chooses its search as well.
     """
 
     name: str = ""
@@ -40,6 +40,7 @@ class PolicyChoice:
     search: str = ""
     budgets: str = ""
     feature_gates: str = ""
+    disturbance: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,10 @@ def inquiry_settings(
 
 
 def _document(choice: PolicyChoice, cluster: DecodedCluster) -> tuple[str, object]:
-    overrides = {k: v for k, v in (("search", choice.search), ("budgets", choice.budgets)) if v}
+    overrides: Json = {k: v for k, v in (("search", choice.search), ("budgets", choice.budgets)) if v}
+    if choice.disturbance:
+        overrides = {"search": str(SearchAlgorithm.LEAST_DISTURBANCE), **overrides}
+        overrides["disturbance"] = list(choice.disturbance)
     if choice.document is not None:
         return choice.name, _with_args(choice.document, overrides)
     if not choice.name and cluster.source.configuration is not None:

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from reprieve.inquiry.decoded_cluster import DecodedCluster
 
 
-def policy_choice(policy: str, feature_gates: str, search: str = "", budgets: str = "") -> "PolicyChoice":
+def policy_choice(
+    policy: str, feature_gates: str, search: str = "", budgets: str = "", disturbance: str = ""
+) -> "PolicyChoice":
     from reprieve.assembly.inquiries import POLICIES, PolicyChoice
 
     document = None
@@ -19,7 +21,8 @@ def policy_choice(policy: str, feature_gates: str, search: str = "", budgets: st
             known = ", ".join(POLICIES)
             raise InvalidConfigFileError(f'--policy: expected one of {known}, or a file, got "{policy}"')
         document = document_in(policy)
-    return PolicyChoice(policy, document, search, budgets, feature_gates)
+    criteria = tuple(name.strip() for name in disturbance.split(",")) if disturbance else ()
+    return PolicyChoice(policy, document, search, budgets, feature_gates, criteria)
 
 
 def chosen_settings(choice: "PolicyChoice", cluster: "DecodedCluster") -> "InquirySettings":

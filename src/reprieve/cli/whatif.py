@@ -90,7 +90,16 @@ _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
 )
 @click.option("--with-pending", is_flag=True, help="Other pods that wait are decided, too.")
 @click.option(
-    "--search", default="", metavar="NAME", help="How victims are found: PriorityCeiling or Upstream."
+    "--search",
+    default="",
+    metavar="NAME",
+    help="How victims are found: PriorityCeiling, Upstream or LeastDisturbance.",
+)
+@click.option(
+    "--disturbance",
+    default="",
+    metavar="A,B,…",
+    help="By which criteria a group disturbs least, the most important first; chooses LeastDisturbance.",
 )
 @click.option(
     "--budgets",
@@ -262,4 +271,5 @@ def _choices(
     policies: tuple[str, ...], cluster: ClusterFlags, flags: dict[str, Any]
 ) -> Iterator["PolicyChoice"]:
     for policy in policies:
-        yield policy_choice(policy, cluster.feature_gates, flags["search"], flags["budgets"])
+        named = flags["search"], flags["budgets"], flags["disturbance"]
+        yield policy_choice(policy, cluster.feature_gates, *named)

@@ -38,6 +38,7 @@ def report_of(
         exceeded=_exceeded(decisions),
         nodes=_nodes(decided, set(places.values())),
         decided_by=next(filter(None, map(_decided_by, decisions)), None),
+        quality=next((d.preemption.quality for d in decisions if d.preemption is not None), None),
         resize=demand.resize,
     )
     if not waiting and not demand.impossible:

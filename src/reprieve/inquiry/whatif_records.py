@@ -11,6 +11,7 @@ from reprieve.inquiry.manifests import Manifest
 from reprieve.inquiry.resizes import Resize
 from reprieve.inquiry.world_changes import ObjectName, WorldChange
 from reprieve.model.effects import Target
+from reprieve.preemption.plan import Quality
 from reprieve.scheduler.decision import Because, Decision, Exceeded, Miss, Spared, Victim
 from reprieve.scheduler.settings import Settings
 
@@ -96,6 +97,7 @@ class WhatIfReport:
     exceeded: tuple[Exceeded, ...] = ()  # disruption budgets that are broken
     nodes: tuple[NodeVerdict, ...] = ()
     decided_by: Because | None = None
+    quality: Quality | None = None  # what the plan costs, if the search says so
     miss: Miss | None = None  # the nearest miss of a demand that cannot fit, as things are
     at_best: Miss | None = None  # and if all units were gone that may be evicted
     refusal: Because | None = None  # why preemption does not help it, or why it cannot be decided

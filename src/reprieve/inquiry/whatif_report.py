@@ -15,6 +15,7 @@ from reprieve.inquiry.whatif import (
 )
 from reprieve.model.formatting import amount, writable
 from reprieve.model.json import Json
+from reprieve.report.decisions import quality_json
 from reprieve.scheduler.decision import Because, Exceeded, Miss, Spared, Victim
 
 API_VERSION = "reprieve.dev/v1alpha1"
@@ -74,6 +75,7 @@ def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
         "nodes": [_node_json(node) for node in report.nodes[:MOST_NODES]],
         "nodesLeftOut": max(0, len(report.nodes) - MOST_NODES),
         "decidedBy": _because_json(report.decided_by),
+        **quality_json(report.quality),
         "refusedBy": _because_json(report.refusal),
         "nearestMiss": _miss_json(report.miss),
         "nearestMissAfterPreemption": _miss_json(report.at_best),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from reprieve.inquiry.whatif import NodeVerdict, WhatIfAnswer, WhatIfOutcome, WhatIfReport
 from reprieve.model.effects import Target
 from reprieve.model.formatting import amount, clock_time, counted, listed
+from reprieve.report.decisions import quality_sentences
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, table
 from reprieve.scheduler.decision import Exceeded, Miss, Outcome, Spared, Victim
 
@@ -179,6 +180,7 @@ def _report_blocks(report: WhatIfReport, answer: WhatIfAnswer, alternatives: int
     if report.victims:
         yield from _victim_blocks(report)
     yield from _not_chosen(report, alternatives)
+    yield from _quality_blocks(report)
 
 
 def _name(report: WhatIfReport) -> str:
@@ -305,6 +307,12 @@ def _spared_row(spared: Spared) -> list[str]:
 
 
 # --- what was not chosen -------------------------------------------------------------------------
+
+
+def _quality_blocks(report: WhatIfReport) -> Iterator[Block]:
+    if report.quality is not None:
+        yield PARAGRAPH
+        yield from map(Sentence, quality_sentences(report.quality))
 
 
 def _not_chosen(report: WhatIfReport, alternatives: int) -> Iterator[Block]:

@@ -21,6 +21,7 @@ from reprieve.scheduler.decision import (
     Miss,
     Outcome,
     Preemption,
+    Quality,
     Spared,
     Tolerating,
     Victim,
@@ -128,18 +129,20 @@ def _preemption_lines(room: Preemption) -> Iterator[TextLine]:
 
 
 def _quality_lines(room: Preemption) -> Iterator[TextLine]:
+    if room.quality is not None:
+        yield BLANK
+        yield from map(TextLine, quality_sentences(room.quality))
+
+
+def quality_sentences(quality: Quality) -> Iterator[str]:
     """What the plan costs by each criterion, and what is known to be the least."""
-    quality = room.quality
-    if quality is None:
-        return
-    yield BLANK
-    yield TextLine(f"Disturbance: {_measured(quality.cost)}.")
+    yield f"Disturbance: {_measured(quality.cost)}."
     if quality.proved:
-        yield TextLine("Proved: no plan disturbs less.", LineStyle.GOOD)
+        yield "Proved: no plan disturbs less."
     elif quality.bound:
-        yield TextLine(f"Not proved to be the least; no plan is below {_measured(quality.bound)}.")
+        yield f"Not proved to be the least; no plan is below {_measured(quality.bound)}."
     else:
-        yield TextLine("Not proved to be the least.")
+        yield "Not proved to be the least."
 
 
 def _measured(values: Iterable[tuple[str, float]]) -> str:
@@ -262,14 +265,13 @@ def decision_json(decision: Decision) -> Json:
         "eviction": _eviction_json(decision.eviction),
         "retryAt": _stamp(decision.retry_at) if decision.retry_at is not None else None,
         "unproved": _because_json(decision.unproved),
-        **_quality_json(room),
+        **quality_json(room.quality),
     }
 
 
-def _quality_json(room: Preemption) -> Json:
-    if room.quality is None:
+def quality_json(quality: Quality | None) -> Json:
+    if quality is None:
         return {"cost": None, "bound": None, "proved": None, "effort": None}
-    quality = room.quality
     cost, bound = (_values_json(values) for values in (quality.cost, quality.bound))
     return {"cost": cost, "bound": bound, "proved": quality.proved, "effort": quality.effort}
 

@@ -63,6 +63,22 @@ def test_a_plan_that_lost_says_by_which_rule(tmp_path: Path) -> None:
     assert lost["lostBy"] == found["decidedBy"]["text"] == "lowest highest victim priority"
 
 
+def test_the_criteria_of_disturbance_can_be_named(tmp_path: Path) -> None:
+    """Two cheap pods are in the way on n1, a dear one on n2."""
+    cheap = [pod(f"cheap-{i}", 4, on="n1", level="low") for i in range(2)]
+    full = [*NODES, *cheap, pod("dear", 8, on="n2")]
+    new = [group("g", 1, level="urgent"), pod("g-0", 8, group="g", level="urgent")]
+    found = report(tmp_path, full, new, "--disturbance", "Pods,HighestPriority")
+    assert [victim["name"] for victim in found["victims"]] == ["dear"]
+    cost = {"Pods": 1, "HighestPriority": 100}
+    assert (found["cost"], found["bound"], found["proved"]) == (cost, cost, True)
+    other = report(tmp_path, full, new, "--search", "LeastDisturbance")
+    assert sorted(victim["name"] for victim in other["victims"]) == ["cheap-0", "cheap-1"]
+    text = ask(tmp_path, full, new, "--disturbance", "Pods,HighestPriority").stdout
+    assert "Disturbance: Pods 1, HighestPriority 100.\nProved: no plan disturbs less.\n" in text
+    assert report(tmp_path, full, new)["cost"] is None
+
+
 @pytest.mark.parametrize(
     ("cluster", "level", "code"),
     [
