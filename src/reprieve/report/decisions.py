@@ -20,8 +20,8 @@ from reprieve.scheduler.decision import (
     Loser,
     Miss,
     Outcome,
+    PlanQuality,
     Preemption,
-    Quality,
     Spared,
     Tolerating,
     Victim,
@@ -134,7 +134,7 @@ def _quality_lines(room: Preemption) -> Iterator[TextLine]:
         yield from map(TextLine, quality_sentences(room.quality))
 
 
-def quality_sentences(quality: Quality) -> Iterator[str]:
+def quality_sentences(quality: PlanQuality) -> Iterator[str]:
     """What the plan costs by each criterion, and what is known to be the least."""
     yield f"Disturbance: {_measured(quality.cost)}."
     if quality.proved:
@@ -269,7 +269,7 @@ def decision_json(decision: Decision) -> Json:
     }
 
 
-def quality_json(quality: Quality | None) -> Json:
+def quality_json(quality: PlanQuality | None) -> Json:
     if quality is None:
         return {"cost": None, "bound": None, "proved": None, "effort": None}
     cost, bound = (_values_json(values) for values in (quality.cost, quality.bound))

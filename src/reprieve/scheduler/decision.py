@@ -15,7 +15,9 @@ from reprieve.model.formatting import amount, counted, listed
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Survey, Unplaceable
 from reprieve.placement.reasons import Reason
-from reprieve.preemption.plan import Quality as Quality
+from reprieve.preemption.plan import Quality
+
+PlanQuality = Quality  # for reports, which know decisions and no plans
 
 MOST_REASONS = 20
 MOST_PLANS = 20
