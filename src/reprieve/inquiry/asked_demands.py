@@ -30,7 +30,6 @@ class AskedDemand:
     name: str
     pods: dict[Target, Pod] = field(default_factory=dict)
     needed: int | None = None  # of a gang: how many of its pods must find a node; None: all
-    has: int = 0  # pods of a gang that should exist and do not are missing
     resize: bool = False
     impossible: str = ""
 
