@@ -3,14 +3,23 @@
 import asyncio
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 
-from reprieve.assembly.endpoints import USUALLY, Judges, Judging, Observers, ServingEndpoint, served
+from reprieve.assembly.decision_pages import AskedDecisions, asked_for
+from reprieve.assembly.endpoints import (
+    USUALLY,
+    Judges,
+    Judging,
+    Observers,
+    ServedState,
+    ServingEndpoint,
+    served,
+)
 from reprieve.cluster.certificates import Certificate
 from reprieve.config import default_configuration
 from reprieve.runtime.readiness import Readiness
@@ -75,7 +84,15 @@ def pages(
     operator: MiniOperator, endpoint: ServingEndpoint, observers: Observers, judging: Judging = USUALLY
 ) -> AbstractAsyncContextManager[int]:
     judges = Judges(operator.access, operator.access, judging)
-    return served(endpoint, default_configuration(), judges, observers)
+
+    async def metrics() -> bytes:
+        return observers.telemetry.text()
+
+    async def decisions(query: Mapping[str, str]) -> AskedDecisions:
+        return asked_for(observers.recent, query)
+
+    shown = ServedState(observers.readiness, metrics, decisions)
+    return served(endpoint, default_configuration(), judges, shown)
 
 
 @asynccontextmanager

@@ -10,17 +10,28 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
 from reprieve import config
-from reprieve.assembly.endpoints import USUALLY, Judges, Judging, Observers, ServingEndpoint, served
+from reprieve.assembly.decision_pages import asked_for
+from reprieve.assembly.endpoints import (
+    USUALLY,
+    Judges,
+    Judging,
+    Observers,
+    ServedState,
+    ServingEndpoint,
+    served,
+)
 from reprieve.assembly.journals import journal_in
 from reprieve.assembly.kube_cluster import reached, scheduled, scheduling
 from reprieve.assembly.observed_scheduler import watched
 from reprieve.assembly.scheduler_settings import DEFAULT_GATES
+from reprieve.assembly.serving_thread import from_this_thread, in_own_thread
 from reprieve.cluster.kube import client, lease, permissions
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
@@ -83,7 +94,10 @@ def daemon_of(document: object, wanted: Wanted) -> Daemon:
     try:
         access = find_access(explicit, "", os.environ, wanted.server)
         files = (wanted.who, wanted.may) if wanted.endpoint is not None else ("", "")
-        who, may = (find_access(file, "", os.environ) if file else access for file in files)
+        # Of its own: credentials are renewed in the event loop that uses them.
+        who, may = (
+            find_access(file or explicit, "", os.environ, "" if file else wanted.server) for file in files
+        )
     except AccessError as error:
         raise DaemonError(str(error)) from error
     return Daemon(
@@ -102,11 +116,13 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
     for warning in daemon.configured.warnings:
         _log.warning("%s", warning)
     observers = Observers()
-    daemon.access.observer = observers.telemetry.answered
+    for access in (daemon.access, daemon.judges.who, daemon.judges.may):
+        access.observer = observers.telemetry.answered
     async with AsyncExitStack() as stack:
         if daemon.endpoint is not None:
-            pages = served(daemon.endpoint, daemon.configured, daemon.judges, observers)
-            await stack.enter_async_context(pages)
+            await stack.enter_async_context(in_own_thread(_pages(daemon, daemon.endpoint, observers)))
+            beating = observers.readiness.heartbeat.keep_beating
+            stack.callback(observers.readiness.supervisor.start("heartbeat", beating).cancel)
         work = asyncio.create_task(_work(daemon, clock, observers))
         told = asyncio.create_task(end.wait())
         stuck = asyncio.create_task(observers.readiness.supervisor.until_stuck())
@@ -128,6 +144,18 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
         raise DaemonError("the lease could not be renewed in time: another replica may lead now")
 
 
+def _pages(
+    daemon: Daemon, endpoint: ServingEndpoint, observers: Observers
+) -> Callable[[], AbstractAsyncContextManager[int]]:
+    """Metrics and decisions are read between two steps of the scheduler; probes are answered at any time."""
+    shown = ServedState(
+        observers.readiness,
+        from_this_thread(observers.telemetry.text),
+        from_this_thread(partial(asked_for, observers.recent)),
+    )
+    return partial(served, endpoint, daemon.configured, daemon.judges, shown)
+
+
 async def _work(daemon: Daemon, clock: Callable[[], float], observers: Observers) -> None:
     lease_name = daemon.configured.settings.leader_election.resource_name
     observers.telemetry.leads(lease_name, now=False)
@@ -136,6 +164,7 @@ async def _work(daemon: Daemon, clock: Callable[[], float], observers: Observers
 
         def watch(scheduler: Scheduler) -> Machine:
             observers.readiness.looks()
+            observers.readiness.heartbeat.read_from(scheduler.working_on)
             observers.telemetry.leads(lease_name, now=True)
             others = (observers.readiness, DecisionLog(), observers.recent)
             return watched(scheduler, clock, observers.telemetry, journal, others)

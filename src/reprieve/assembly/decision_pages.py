@@ -5,6 +5,7 @@ N (500 without it).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -17,18 +18,28 @@ DECISIONS_PATH = "/debug/decisions"
 _USUALLY = 500
 
 
+@dataclass(frozen=True, slots=True)
+class AskedDecisions:
+    """Decisions, and the revision of the same moment."""
+
+    decisions: tuple[KeptDecision, ...]
+    revision: int
+
+
 def decisions_for(recent: RecentDecisions, query: Mapping[str, str], may_get: MayGet) -> bytes:
     """Raises ValueError if the query is malformed."""
-    items = [kept_document(kept, may_get) for kept in asked_for(recent, query)]
-    return page_of(items, recent.revision)
+    asked = asked_for(recent, query)
+    return page_of([kept_document(kept, may_get) for kept in asked.decisions], asked.revision)
 
 
 def page_of(items: Sequence[Json], revision: int) -> bytes:
     return msgspec.json.encode(list_document(items, revision))
 
 
-def asked_for(recent: RecentDecisions, query: Mapping[str, str]) -> list[KeptDecision]:
-    return list(recent.after(_number(query, "after", 0), _number(query, "limit", _USUALLY)))
+def asked_for(recent: RecentDecisions, query: Mapping[str, str]) -> AskedDecisions:
+    """Raises ValueError if the query is malformed."""
+    found = recent.after(_number(query, "after", 0), _number(query, "limit", _USUALLY))
+    return AskedDecisions(tuple(found), recent.revision)
 
 
 def _number(query: Mapping[str, str], name: str, usual: int) -> int:

@@ -1,18 +1,18 @@
 """What does a replica serve over HTTPS, on a port of its own? Probes, metrics, configuration, decisions."""
 
-import asyncio
 import errno
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 import msgspec
 from aiohttp import web
 
 from reprieve import config
-from reprieve.assembly.decision_pages import DECISIONS_PATH
+from reprieve.assembly.decision_pages import DECISIONS_PATH, AskedDecisions
 from reprieve.assembly.reviewed_decisions import reviewed_decisions
 from reprieve.assembly.trust import (
     NO_FILES,
@@ -30,6 +30,7 @@ from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import Connection, NoAnswerError
 from reprieve.cluster.kube.client_ca import ClientCaUnavailableError, read_client_ca
 from reprieve.config.encoding import as_document
+from reprieve.runtime.heartbeat import report_slow_steps
 from reprieve.runtime.http_endpoints import (
     JSON,
     PROBES,
@@ -46,6 +47,7 @@ from reprieve.runtime.metric_definitions import CONTENT_TYPE
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.recent_decisions import RecentDecisions
 from reprieve.runtime.telemetry import Telemetry
+from reprieve.supervision.health import HealthCheck
 from reprieve.supervision.supervisor import Supervisor
 
 _LAST_ANSWERS_SECONDS = 2.0
@@ -68,6 +70,8 @@ class Judging:
 
 
 USUALLY = Judging()
+
+Content = Callable[[], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,32 +104,60 @@ class Observers:
     recent: RecentDecisions = field(default_factory=RecentDecisions)
 
 
+ReadDecisions = Callable[[Mapping[str, str]], Awaitable[AskedDecisions]]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedState:
+    """What is served of these. ``metrics`` and ``decisions``, by the parameters of a query, are awaited: they
+    are read by the thread that schedules. ``readiness`` may be read by any."""
+
+    readiness: Readiness
+    metrics: Content
+    decisions: ReadDecisions
+
+
 @asynccontextmanager
 async def served(
     endpoint: ServingEndpoint,
     configured: config.Configuration,
     judges: Judges,
-    shown: Observers,
+    shown: ServedState,
 ) -> AsyncIterator[int]:
-    """Serves for as long as the context is open, and yields the port; raises EndpointError if it cannot."""
-    telemetry, readiness = shown.telemetry, shown.readiness
+    """Serves for as long as the context is open, and yields the port; raises EndpointError if it cannot.
+
+    It may run in another thread than the scheduler: what it shares with that thread is ``shown``.
+    """
+    readiness = shown.readiness
+    supervisor = Supervisor()
+
+    def alive() -> Iterator[HealthCheck]:
+        return chain(readiness.alive(), supervisor.checks())
+
+    def ready() -> Iterator[HealthCheck]:
+        return chain(readiness.ready(), supervisor.checks())
+
+    async def configz() -> bytes:
+        return msgspec.json.encode({"componentconfig": as_document(configured)})
+
     endpoints: Endpoints = {
-        "/healthz": ProbeEndpoint(readiness.alive),
-        "/livez": ProbeEndpoint(readiness.alive),
-        "/readyz": ProbeEndpoint(readiness.ready),
-        "/metrics": ContentEndpoint(telemetry.text, CONTENT_TYPE),
-        "/configz": ContentEndpoint(lambda: _configz(configured), JSON),
+        "/healthz": ProbeEndpoint(alive),
+        "/livez": ProbeEndpoint(alive),
+        "/readyz": ProbeEndpoint(ready),
+        "/metrics": ContentEndpoint(shown.metrics, CONTENT_TYPE),
+        "/configz": ContentEndpoint(configz, JSON),
     }
     trust = Trust(endpoint.files, endpoint.manners)
     async with AsyncExitStack() as stack:
         # Connections of its own: authorizing a reader of metrics must not slow down scheduling.
         who = await stack.enter_async_context(client.connected(judges.who))
         may = await stack.enter_async_context(client.connected(judges.may))
-        for task in await _keep_up(trust, endpoint, judges, who, readiness.supervisor):
-            stack.callback(task.cancel)
+        stack.push_async_callback(supervisor.stop)
+        supervisor.start("slow steps", partial(report_slow_steps, readiness.heartbeat))
+        await _keep_up(trust, endpoint, judges, who, supervisor)
         judging = judges.judging
         keeper = DelegatedAuth(who, may, ReviewCacheTimes(judging.known, judging.allowed, judging.refused))
-        endpoints = {**endpoints, DECISIONS_PATH: ReaderEndpoint(_decisions(keeper, trust, shown.recent))}
+        endpoints = {**endpoints, DECISIONS_PATH: ReaderEndpoint(_decisions(keeper, trust, shown.decisions))}
         made = application(endpoints, _authorize(keeper, trust), endpoint.for_all)
         runner = web.AppRunner(made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
         await runner.setup()
@@ -136,7 +168,7 @@ async def served(
 
 async def _keep_up(
     trust: Trust, endpoint: ServingEndpoint, judges: Judges, server: Connection, supervisor: Supervisor
-) -> list["asyncio.Task[None]"]:
+) -> None:
     async def ask() -> bytes:
         try:
             return await server.run(read_client_ca())
@@ -146,10 +178,9 @@ async def _keep_up(
     asks = endpoint.files.clients is None and judges.judging.looks_up
     if asks and judges.judging.must_learn:
         trust.accept(await ask())
-    tasks = [supervisor.start("serving certificate", partial(keep_looking, trust))]
+    supervisor.start("serving certificate", partial(keep_looking, trust))
     if asks:
-        tasks.append(supervisor.start("client authorities", partial(keep_asking, trust, ask)))
-    return tasks
+        supervisor.start("client authorities", partial(keep_asking, trust, ask))
 
 
 def _authorize(keeper: DelegatedAuth, trust: Trust) -> Authorize:
@@ -160,19 +191,15 @@ def _authorize(keeper: DelegatedAuth, trust: Trust) -> Authorize:
 
 
 def _decisions(
-    keeper: DelegatedAuth, trust: Trust, recent: RecentDecisions
+    keeper: DelegatedAuth, trust: Trust, decisions: ReadDecisions
 ) -> Callable[[HttpClient, Mapping[str, str]], Awaitable[bytes]]:
     async def content(caller: HttpClient, query: Mapping[str, str]) -> bytes:
         async def allowed(kinds: Collection[NamespacedKind]) -> frozenset[NamespacedKind]:
             return await keeper.may_get(caller.token, trust.bearer(caller.connection), kinds)
 
-        return await reviewed_decisions(recent, query, allowed)
+        return await reviewed_decisions(await decisions(query), allowed)
 
     return content
-
-
-def _configz(configured: config.Configuration) -> bytes:
-    return msgspec.json.encode({"componentconfig": as_document(configured)})
 
 
 async def _listen(runner: web.AppRunner, endpoint: ServingEndpoint, trust: Trust) -> None:

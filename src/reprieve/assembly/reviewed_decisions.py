@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
-from reprieve.assembly.decision_pages import asked_for, page_of
+from reprieve.assembly.decision_pages import AskedDecisions, page_of
 from reprieve.cluster.kube.access_reviews import NamespacedKind
 from reprieve.inquiry.decision_list import kept_document
 from reprieve.report.hidden_names import named_in
-from reprieve.runtime.recent_decisions import RecentDecisions
 
-_AT_A_TIME = 20  # decisions, between which the event loop may schedule
+_AT_A_TIME = 20  # decisions, between which the event loop may answer probes
 # PodGroups are served by Kubernetes, or by a definition of ours: never by both.
 _RESOURCES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "Pod": (("", "pods"),),
@@ -21,21 +20,20 @@ _RESOURCES: Mapping[str, tuple[tuple[str, str], ...]] = {
 Allowed = Callable[[Collection[NamespacedKind]], Awaitable[frozenset[NamespacedKind]]]
 
 
-async def reviewed_decisions(recent: RecentDecisions, query: Mapping[str, str], allowed: Allowed) -> bytes:
-    """Raises ValueError if the query is malformed. Each right is asked for once for each request."""
-    asked, revision = asked_for(recent, query), recent.revision  # both of one moment
-    wanted = {kind for kept in asked for name in named_in(kept.decision) for kind in _kinds(*name)}
+async def reviewed_decisions(asked: AskedDecisions, allowed: Allowed) -> bytes:
+    """Each right is asked for once for each request."""
+    wanted = {kind for kept in asked.decisions for name in named_in(kept.decision) for kind in _kinds(*name)}
     granted = await allowed(wanted)
 
     def may_get(kind: str, namespace: str) -> bool:
         return any(one in granted for one in _kinds(kind, namespace))
 
     items = []
-    for number, kept in enumerate(asked):
+    for number, kept in enumerate(asked.decisions):
         items.append(kept_document(kept, may_get))
         if number % _AT_A_TIME == 0:
             await asyncio.sleep(0)
-    return page_of(items, revision)
+    return page_of(items, asked.revision)
 
 
 def _kinds(kind: str, namespace: str) -> list[NamespacedKind]:

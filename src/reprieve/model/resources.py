@@ -7,9 +7,9 @@ rounds quantities; only the result is rounded up: cpu to millicores, everything 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from reprieve.model.objects import Node, Problem, Quantity, Ref
+from reprieve.model.sized_cache import cached_by_text
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 STANDARD = (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)
@@ -30,12 +30,16 @@ _LONGEST = 1000  # characters; Python refuses to parse much longer numbers
 Amounts = dict[str, int]
 
 
-@lru_cache(maxsize=65536)
 def milli(quantity: Quantity) -> int | None:
     """The quantity in thousandths, rounded up; None if it is malformed."""
     text = str(quantity)
+    return _milli(text) if len(text) <= _LONGEST else None
+
+
+@cached_by_text(entries=1 << 16, size=1 << 20)
+def _milli(text: str) -> int | None:
     match = _QUANTITY.fullmatch(text)
-    if match is None or len(text) > _LONGEST:
+    if match is None:
         return None
     sign, digits, exponent, suffix = match.groups()
     whole, _, fraction = digits.partition(".")

@@ -3,36 +3,20 @@
 A cluster has few templates for its many pods.
 """
 
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from msgspec.msgpack import Encoder
 from msgspec.structs import replace
 
 from reprieve.model.objects import Pod
-
-MOST_REMEMBERED = 4096  # templates; beyond that the cache starts over
-MOST_BYTES = 1 << 26  # of encoded templates; one may be as large as an object may be
+from reprieve.model.sized_cache import SizedCache
 
 _encode = Encoder().encode
 T = TypeVar("T")
 
 
-class Templates(Generic[T]):
-    """What is known of each template, by its key. It starts over before it outgrows its bounds."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, T] = {}
-        self._bytes = 0
-
-    def get(self, template: bytes) -> T | None:
-        return self._known.get(template)
-
-    def put(self, template: bytes, thing: T) -> None:
-        if len(self._known) >= MOST_REMEMBERED or self._bytes + len(template) > MOST_BYTES:
-            self._known.clear()
-            self._bytes = 0
-        self._known[template] = thing
-        self._bytes += len(template)
+class Templates(SizedCache[bytes, T]):
+    """What is known of each template, by its key."""
 
 
 _remembered: Templates[Pod] = Templates()

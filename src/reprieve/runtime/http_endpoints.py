@@ -3,6 +3,7 @@
 Where it listens, and which clients may read which path, is decided elsewhere.
 """
 
+import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from reprieve.supervision.health import HealthCheck, probe
 
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
+
+_CONTENT_SECONDS = 10.0  # how long Prometheus waits, if not told otherwise
+_BLOCKED = f"scheduling has been blocked for {_CONTENT_SECONDS:g} s: see /readyz\n"
 
 Denial = tuple[int, str]  # an HTTP status, and a sentence
 
@@ -31,13 +35,17 @@ Authorize = Callable[[HttpClient, str], Awaitable[Denial | None]]  # whether a c
 
 @dataclass(frozen=True, slots=True)
 class ContentEndpoint:
-    content: Callable[[], bytes]
+    """``content``: may have to wait for the thread that schedules."""
+
+    content: Callable[[], Awaitable[bytes]]
     content_type: str = TEXT
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderEndpoint:
-    """Content for one client, by the parameters of its query. A ValueError says what is wrong with those."""
+    """Content for one client, by the parameters of its query. A ValueError says what is wrong with those.
+
+    It may have to wait for the thread that schedules."""
 
     content: Callable[[HttpClient, Mapping[str, str]], Awaitable[bytes]]
     content_type: str = JSON
@@ -100,7 +108,12 @@ def _authorized(handler: Handler, authorize: Authorize) -> Handler:
 
 def _content(endpoint: ContentEndpoint) -> Handler:
     async def handle(request: web.Request) -> web.Response:
-        return web.Response(body=endpoint.content(), headers={"Content-Type": endpoint.content_type})
+        try:
+            async with asyncio.timeout(_CONTENT_SECONDS):
+                body = await endpoint.content()
+        except TimeoutError:
+            return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=_BLOCKED)
+        return web.Response(body=body, headers={"Content-Type": endpoint.content_type})
 
     return handle
 
@@ -108,7 +121,10 @@ def _content(endpoint: ContentEndpoint) -> Handler:
 def _reader(endpoint: ReaderEndpoint) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         try:
-            body = await endpoint.content(_client(request), request.query)
+            async with asyncio.timeout(_CONTENT_SECONDS):
+                body = await endpoint.content(_client(request), request.query)
+        except TimeoutError:
+            return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=_BLOCKED)
         except ValueError as error:
             return web.Response(status=HTTPStatus.BAD_REQUEST, text=f"{error}\n")
         return web.Response(body=body, headers={"Content-Type": endpoint.content_type})

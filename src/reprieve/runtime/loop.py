@@ -15,7 +15,7 @@ from reprieve.supervision.mishaps import log_mishap
 # After so many, or so long, sockets and timers get their turn.
 _EVENTS_IN_A_ROW = 500
 _DECISIONS_IN_A_ROW = 16
-_SECONDS_IN_A_ROW = 0.02  # the lease must be renewed and probes answered while decisions take long
+_SECONDS_IN_A_ROW = 0.02  # the lease must be renewed while decisions take long
 _FAREWELL_SECONDS = 5.0  # for effects in flight when scheduling ends
 
 

@@ -49,6 +49,7 @@ from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.set_aside import SchedulerFailure, target_of
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
+from reprieve.scheduler.status_reporter import is_of_all_pods
 from reprieve.scheduler.targets import pod_target
 
 _RESEND_AFTER = 10.0  # seconds until a bind whose answer was lost is sent again
@@ -57,6 +58,17 @@ _RESEND_AFTER = 10.0  # seconds until a bind whose answer was lost is sent again
 class Scheduler:
     def __init__(self, settings: Settings | None = None) -> None:
         self._state = State(settings or Settings())
+        self._current: Event | DemandKey | None = None
+
+    def working_on(self) -> str:
+        """What the scheduler is deciding or observing at this moment; another thread may ask."""
+        match self._current:
+            case None:
+                return ""
+            case DemandKey() as key:
+                return f"deciding {_target(key)}"
+            case event:
+                return f"observing {target_of(event) or type(event).__name__}"
 
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         state = self._state
@@ -70,6 +82,7 @@ class Scheduler:
         for event in events:
             if not (state.set_aside and state.set_aside.holds(event)):
                 self._attempt(event, effects, now)
+        effects.extend(self._enqueue_groups(now))
         effects.extend(binding.overdue(state, now))
         effects.extend(plan_driver.never_left(state, now))
         for lost in state.unknown_outcomes.taken_up(now):
@@ -78,11 +91,13 @@ class Scheduler:
         effects.extend(plan_driver.swept(state, now))
         effects.extend(enqueueing.holds_changed(state, now))
         effects.extend(enqueueing.late_gangs(state, now))
+        effects.extend(self._enqueue_groups(now))
         effects.extend(enqueueing.groups_looked_at(state, now))
         return list(plan_driver.without_vain_evictions(state, effects))
 
     def _attempt(self, event: Event, effects: list[Effect], now: float) -> None:
         """Effects that came before an exception count: what they follow from has happened."""
+        self._current = event
         try:
             effects.extend(self._observe(event, now))
         except Exception as error:
@@ -90,6 +105,21 @@ class Scheduler:
         else:
             if self._state.set_aside:
                 self._state.set_aside.release(event)
+        finally:
+            self._current = None
+
+    def _enqueue_groups(self, now: float) -> list[Effect]:
+        """An exception in the demand of one group is contained: it is set aside like a failed decision."""
+        state, effects = self._state, list[Effect]()
+        for key in (*state.to_enqueue, *(key for key in state.to_complete if key not in state.to_enqueue)):
+            self._current = key
+            try:
+                effects.extend(enqueueing.enqueue_group(state, key, now))
+            except Exception as error:
+                state.queue.add(key, 0, now)
+                self._fail(key, error, now)
+        self._current = None
+        return effects
 
     def _set_aside(self, event: Event, error: Exception, now: float) -> Iterable[Effect]:
         state, target = self._state, target_of(event)
@@ -224,6 +254,7 @@ class Scheduler:
                 yield from binding.saw_volumes(state, now)
             case "PodGroup":
                 state.group_runs.lost(target)
+                state.refused_reports.end(key)
                 yield from plan_driver.has_left(state, target, now)
                 yield from enqueueing.group_changed(state, target.namespace, target.name, now)
             case "CompositePodGroup":
@@ -238,12 +269,14 @@ class Scheduler:
             return None
         state.notice(now)
         while (key := state.queue.pop(now)) is not None:
+            self._current = key
             found = self._requester(key, now)
-            if isinstance(found, Requester):
-                decided = self._decide(found, now)
+            decided = self._decide(found, now) if isinstance(found, Requester) else None
+            self._current = None
+            if decided is not None:
                 if decided.decision.growth is not None:
                     state.plan_log.considered(decided.decision.demand, decided.decision.growth, now)
-                return decided
+                return replace(decided, effects=(*decided.effects, *self._enqueue_groups(now)))
             if isinstance(found, SchedulerFailure):
                 continue
             # It changed after it was enqueued: it needs nothing any more, or cannot be decided yet.
@@ -255,11 +288,12 @@ class Scheduler:
         try:
             return state.requester(key)
         except Exception as error:
-            kind = "PodGroup" if key.kind is DemandKind.GROUP else "Pod"
-            target = Target(kind, key.namespace, key.name, "")
-            failure = SchedulerFailure(target, error, state.queue.set_aside(key, now))
-            state.failures.append(failure)
-            return failure
+            return self._fail(key, error, now)
+
+    def _fail(self, key: DemandKey, error: Exception, now: float) -> SchedulerFailure:
+        failure = SchedulerFailure(_target(key), error, self._state.queue.set_aside(key, now))
+        self._state.failures.append(failure)
+        return failure
 
     def _decide(self, requester: Requester, now: float) -> Decided:
         state = self._state
@@ -283,6 +317,8 @@ class Scheduler:
             case SelectNode():
                 return binding.saw_volumes(state, now)
             case Nominate() | SetCondition() | Evict():
+                if is_of_all_pods(effect):
+                    state.refused_reports.end((effect.target.namespace, effect.target.name))
                 return plan_driver.went_well(state, effect, now)
             case Announce():
                 return ()
@@ -306,10 +342,15 @@ class Scheduler:
                     for said in binding.give_up(state, a.pod, text, now)
                 ]
             case Nominate() | SetCondition() | Evict():
-                state.reporter.forget(effect.target)
+                self._unreported(effect, now)
                 return plan_driver.went_wrong(state, effect, error, now)
             case Announce():
                 return ()
+
+    def _unreported(self, effect: Effect, now: float) -> None:
+        self._state.reporter.forget(effect.target)
+        if is_of_all_pods(effect):
+            self._state.refused_reports.refused((effect.target.namespace, effect.target.name), now)
 
     def _unknown(self, effect: Effect, now: float) -> Iterable[Effect]:
         """An answer was lost, and the call may have worked: a promise stays until the cluster shows which."""
@@ -326,7 +367,7 @@ class Scheduler:
                 state.unknown_outcomes.end(effect)
                 return ()
             case Nominate() | SetCondition() | Evict():
-                state.reporter.forget(effect.target)
+                self._unreported(effect, now)
                 if state.plans.must_know(effect) or unit_driver.must_know(state, effect):
                     return (effect,)
                 state.unknown_outcomes.end(effect)
@@ -338,3 +379,7 @@ class Scheduler:
                 return ()
             case Announce():
                 return ()
+
+
+def _target(key: DemandKey) -> Target:
+    return Target("PodGroup" if key.kind is DemandKind.GROUP else "Pod", key.namespace, key.name, "")

@@ -40,7 +40,7 @@ from reprieve.scheduler.demands import (
 )
 from reprieve.scheduler.equivalence import RememberedRefusal, equivalence_key_of
 from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of, victim_nodes
-from reprieve.scheduler.handover import Handover, opened
+from reprieve.scheduler.handover import Handover, NodesOfPods, Targets, opened
 from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.plan_driver import call_off, plan_anew
 from reprieve.scheduler.plan_feasibility import awaited, excess_of, still_feasible
@@ -310,10 +310,10 @@ def _opened(
         id=decision.id,
         preemptor=decision.demand,
         places=places,
-        victims=victims,
-        leaving=tuple(anyway),
+        victims=Targets(victims),
+        leaving=Targets(anyway),
         elsewhere=evicted.difference(before),
-        victim_nodes=victim_nodes(plan, view),
+        victim_nodes=NodesOfPods(victim_nodes(plan, view)),
         price=price,
         groups=tuple(_groups_of(state, plan, view)),
         excess=tuple(sorted(excess.items())),

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.objects import Condition, Pod, PodGroup
@@ -59,14 +60,39 @@ LIFE: Mapping[tuple[Stage, Turn], Stage] = {
 }
 
 
+class Targets(tuple[Target, ...]):
+    """Looked up in constant time: a plan may have thousands of victims, and asks for each that leaves."""
+
+    def __contains__(self, target: object) -> bool:
+        return target in self._set
+
+    @cached_property
+    def _set(self) -> frozenset[Target]:
+        return frozenset(self)
+
+
+class NodesOfPods(tuple[tuple[Target, str], ...]):
+    """The same for pairs."""
+
+    def node_of(self, pod: Target) -> str | None:
+        return self._table.get(pod)
+
+    @cached_property
+    def _table(self) -> dict[Target, str]:
+        return dict(self)
+
+
+NO_TARGETS, NO_NODES = Targets(), NodesOfPods()
+
+
 @dataclass(frozen=True, slots=True)
 class Handover:
     id: str  # of the decision
     preemptor: Target
     places: tuple[tuple[Target, str], ...]  # pods of the preemptor, and the nodes they wait for
-    victims: tuple[Target, ...]  # pods that are evicted for it
-    victim_nodes: tuple[tuple[Target, str], ...] = ()  # the victims, and the nodes they run on
-    leaving: tuple[Target, ...] = ()  # pods that leave those nodes anyway
+    victims: Targets  # pods that are evicted for it
+    victim_nodes: NodesOfPods = NO_NODES  # the victims, and the nodes they run on
+    leaving: Targets = NO_TARGETS  # pods that leave those nodes anyway
     elsewhere: frozenset[Target] = frozenset()  # victims that go with their group: their room is not needed
     groups: tuple[tuple[Target, Target], ...] = ()  # victims that go with a whole group, and their PodGroups
     excess: tuple[tuple[str, int], ...] = ()  # budgets that the plan exceeds, and by how many pods
@@ -91,8 +117,8 @@ class Handover:
     @property
     def marks(self) -> tuple[Target, ...]:
         """The groups of which pods are evicted as a part of the whole."""
-        going = set(self.victims) - self.gone
-        return tuple(sorted({group for victim, group in self.groups if victim in going} - self.gone))
+        going = (group for victim, group in self.groups if victim in self.victims and victim not in self.gone)
+        return tuple(sorted(set(going) - self.gone))
 
     @property
     def is_open(self) -> bool:
@@ -107,7 +133,8 @@ class Handover:
         return self.waits_for(pod) or Evict(pod) in self.pending
 
     def concerns(self, target: Target) -> bool:
-        return target in self.victims or target in self.leaving or target in self.marks
+        is_group = target.kind != "Pod"
+        return target in self.marks if is_group else target in self.victims or target in self.leaving
 
 
 Step = tuple[Handover, tuple[Effect, ...]]
@@ -136,8 +163,8 @@ def leaves_by_itself(handover: Handover, victim: Target) -> Handover:
     """A victim is deleted by another client: it need not be evicted, and its room counts."""
     if not handover.evicts_later or victim not in handover.victims:
         return handover
-    victims = tuple(other for other in handover.victims if other != victim)
-    return replace(handover, victims=victims, leaving=(*handover.leaving, victim))
+    victims = Targets(other for other in handover.victims if other != victim)
+    return replace(handover, victims=victims, leaving=Targets((*handover.leaving, victim)))
 
 
 def joined(handover: Handover, pods: Mapping[Target, str], groups: Collection[tuple[Target, Target]]) -> Step:
@@ -151,9 +178,9 @@ def joined(handover: Handover, pods: Mapping[Target, str], groups: Collection[tu
     handover = replace(
         handover,
         stage=Stage.COMMITTING,
-        victims=tuple(dict.fromkeys((*handover.victims, *pods))),
+        victims=Targets(dict.fromkeys((*handover.victims, *pods))),
         gone=handover.gone.difference(pods),  # one that had lost its place may have another
-        victim_nodes=(*handover.victim_nodes, *pods.items()),
+        victim_nodes=NodesOfPods((*handover.victim_nodes, *pods.items())),
         elsewhere=handover.elsewhere.union(along),
         groups=tuple(groups),
     )
@@ -192,7 +219,9 @@ def _turn(handover: Handover) -> Turn | None:
         return None
     if handover.stage is not Stage.DRAINING:
         return Turn.ANSWERED
-    left = {*handover.victims, *handover.leaving} - handover.gone
+    if len(handover.gone) < len(handover.victims) - len(handover.elsewhere):
+        return None  # which saves a look at each of many victims whenever one has left
+    left = (pod for pod in (*handover.victims, *handover.leaving) if pod not in handover.gone)
     return None if any(map(handover.waits_for, left)) else Turn.EMPTIED
 
 
@@ -271,9 +300,11 @@ def _reported(victim: Target, handover: Handover) -> Announce:
 
     The node is the one that the preemptor goes to, or the victim's own if it goes to several.
     """
-    preemptor = handover.preemptor
-    nodes = sorted({node for _, node in handover.places})
-    where = nodes[0] if len(nodes) == 1 else dict(handover.victim_nodes).get(victim, nodes[0])
+    preemptor, first = handover.preemptor, handover.places[0][1]
+    if all(node == first for _, node in handover.places):
+        where = first
+    else:
+        where = handover.victim_nodes.node_of(victim) or min(node for _, node in handover.places)
     note = f"Preempted by {preemptor.kind.lower()} {preemptor.uid} on node {where} (decision {handover.id})"
     return Announce(victim, Tone.NORMAL, "Preempted", "Preempting", note, once=handover.id)
 

@@ -23,7 +23,7 @@ from reprieve.scheduler.current_context import context_of
 from reprieve.scheduler.decision_context import DecisionContext
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import NotYet
-from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.handover import NO_TARGETS, Handover
 from reprieve.scheduler.plan_feasibility import excess_of, still_feasible
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.state import State
@@ -59,7 +59,7 @@ def last_look(state: State, key: DemandKey, handover: Handover, now: float) -> L
     look = _wholes(state, units, numbers, handover)
     if not still_feasible(context, handover, look.joined):
         return LastLook(EndReason.NO_LONGER_FITS)
-    if (handover.leaving or handover.gone) and still_feasible(context, replace(handover, victims=())):
+    if (handover.leaving or handover.gone) and still_feasible(context, replace(handover, victims=NO_TARGETS)):
         return LastLook(EndReason.NO_LONGER_NEEDED)  # pods that leave anyway make the room
     if not eligible(units, context.demand, policy.rules, now).allowed[numbers].all():
         return LastLook(EndReason.VICTIMS_CHANGED)

@@ -51,7 +51,7 @@ def pod_settled(state: State, key: DemandKey, pod: Target, now: float) -> None:
 
 def demand_settled(state: State, key: DemandKey, now: float) -> None:
     """If no pod is left that waits or is to be bound, no evicted pod can be of use any more."""
-    if state.plan_log.remembers(key) and not state.ledger.parts.pods(key):
+    if state.plan_log.remembers(key) and not state.ledger.parts.has(key):
         state.plan_log.lost(key, now)
 
 

@@ -43,10 +43,14 @@ class Supervisor:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def checks(self) -> Iterator[HealthCheck]:
-        """One for each task; it fails if the task failed several times in a row."""
+        """One for each task; it fails if the task failed several times in a row.
+
+        Another thread may ask, from an event loop with the same clock: each attribute is read once.
+        """
         now = asyncio.get_running_loop().time()
-        for name, one in self._tasks.items():
-            steady = one.started is not None and now - one.started >= _STEADY_SECONDS
+        for name, one in list(self._tasks.items()):
+            started = one.started
+            steady = started is not None and now - started >= _STEADY_SECONDS
             stuck = one.failures >= _MOST_FAILURES and not steady
             yield name, f"failed {one.failures} times in a row: {one.last}" if stuck else ""
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from reprieve.model.objects import Pod
-from reprieve.model.template_interning import MOST_REMEMBERED, sharing
+from reprieve.model.sized_cache import MOST_ENTRIES
+from reprieve.model.template_interning import sharing
 from tests.unit.model.things import a_pod, container
 
 
@@ -37,7 +38,7 @@ def test_pods_of_another_template_share_nothing(other: dict[str, Any]) -> None:
 
 def test_only_so_many_templates_are_remembered() -> None:
     first = sharing(a_pod("p", priority=-1))
-    for number in range(MOST_REMEMBERED):
+    for number in range(MOST_ENTRIES):
         sharing(a_pod("p", priority=number))
     assert sharing(again := a_pod("p", priority=-1)) is again
     assert again == first

@@ -6,7 +6,8 @@ Steps are counted and not timed: calls of functions, and bytes allocated at the 
 import math
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -14,16 +15,18 @@ import msgspec
 import pytest
 
 from reprieve.model import bounds, footprint, shape
-from reprieve.model.events import Seen, Synced
+from reprieve.model.effects import Bind, Effect
+from reprieve.model.events import Done, Event, Gone, Seen, Synced
 from reprieve.model.json import Json
-from reprieve.model.objects import KubernetesObject, PriorityClass
+from reprieve.model.objects import KubernetesObject, PodGroup, PriorityClass
 from reprieve.model.template_interning import Templates
 from reprieve.preemption.policy import Policy
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
-from tests.unit.scheduler.making import a_node, a_pod
-from tests.unit.scheduler.stage import notes, stage_with
+from tests.unit.scheduler.making import a_node, a_pod, bound, target
+from tests.unit.scheduler.serving import Served
+from tests.unit.scheduler.stage import Stage, notes, stage_with
 
 Lists = Callable[[int], Json]  # the fields of a pod with so many entries in one of its lists
 
@@ -180,16 +183,20 @@ LISTS: dict[str, tuple[Lists, int]] = {
 # --- counting ------------------------------------------------------------------------------------
 
 
-def decide(things: Iterable[KubernetesObject]) -> None:
+Batches = list[list[Event]]  # events that are observed together
+
+
+def decide(batches: Batches) -> None:
     """From nothing: no template is remembered from before."""
     shape._remembered, footprint._remembered = Templates(), Templates()
     scheduler = Scheduler(Settings(policies={SCHEDULER_NAME: Policy()}))
-    scheduler.observe([*map(Seen, things), Synced()], 0.0)
-    while scheduler.decide(0.0) is not None:
-        pass
+    for events in batches:
+        scheduler.observe(events, 0.0)
+        while scheduler.decide(0.0) is not None:
+            pass
 
 
-def steps(things: list[KubernetesObject]) -> int:
+def steps(batches: Batches) -> int:
     """Calls of functions, of Python's and of C's."""
     count = 0
 
@@ -200,22 +207,26 @@ def steps(things: list[KubernetesObject]) -> int:
     before = sys.getprofile()
     sys.setprofile(called)
     try:
-        decide(things)
+        decide(batches)
     finally:
         sys.setprofile(before)
     return count
 
 
-def peak(things: list[KubernetesObject]) -> int:
+def peak(batches: Batches) -> int:
     tracemalloc.start()
     try:
-        decide(things)
+        decide(batches)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
 
 def assert_in_proportion(world: Callable[[int], list[KubernetesObject]], most: int) -> None:
+    assert_batches_in_proportion(lambda count: [[*map(Seen, world(count)), Synced()]], most)
+
+
+def assert_batches_in_proportion(world: Callable[[int], Batches], most: int) -> None:
     """Four times as much costs no more than n log n allows. (Hash tables grow by that factor at once.)"""
     small = most // 4
     allowed = 4 * math.log(most) / math.log(small)
@@ -239,6 +250,18 @@ def crowd(fields: Json) -> list[KubernetesObject]:
 def test_a_list_of_a_pod_costs_in_proportion(name: str) -> None:
     fields, most = LISTS[name]
     assert_in_proportion(lambda count: crowd(fields(count)), most)
+
+
+def test_labels_of_a_pod_cost_in_proportion() -> None:
+    """Only the size of an object bounds them."""
+
+    def world(count: int) -> list[KubernetesObject]:
+        labels = {f"k{i}": "v" for i in range(count)}
+        affine = {**with_pod_terms("podAntiAffinity")(5), **with_spread("ScheduleAnyway")(5)}
+        other = a_pod("other", cpu="1", **affine, labels={"app": "a1"}, on=NODES[0].metadata.name)
+        return [*crowd({**affine, "labels": labels}), other, a_budget("b", 0, app="a1")]
+
+    assert_in_proportion(world, 20_000)
 
 
 def test_budgets_cost_in_proportion() -> None:
@@ -266,6 +289,80 @@ def test_conditions_of_a_group_cost_in_proportion() -> None:
         return [*crowd({}), a_group("g", 9, min_count=2, conditions=conditions), *members]
 
     assert_in_proportion(world, 1000)
+
+
+# --- members that come, are bound and go together ------------------------------------------------
+
+
+def life_of(group: list[PodGroup], count: int) -> Batches:
+    """Members of a group arrive in one batch, are bound where they fit, and are gone in one batch."""
+    nodes = [a_node(f"n{i}", cpu=str(count), pods=str(count)) for i in range(2)]
+    members = [a_member(f"m{i}", cpu="1") for i in range(count)]
+    batches: Batches = [[*map(Seen, nodes), Synced()], [*map(Seen, group), *map(Seen, members)]]
+    scheduler = Scheduler()
+    for events in batches:
+        scheduler.observe(events, 0.0)
+    decided = scheduler.decide(0.0)
+    binds = [e for e in decided.effects if isinstance(e, Bind)] if decided is not None else []
+    shown = {pod.metadata.name: pod for pod in members}
+    batches += [
+        [*map(Done, binds)],
+        [Seen(bound(shown[bind.target.name], bind.node)) for bind in binds],
+        [Gone(target(pod)) for pod in members],
+    ]
+    assert len(binds) in (0, count)
+    return batches
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param(lambda count: [a_group("g", min_count=count)], id="a gang"),
+        pytest.param(lambda count: [a_group("g", min_count=2)], id="a gang with surplus members"),
+        pytest.param(lambda count: [a_group("g")], id="a basic group"),
+        pytest.param(lambda count: [a_group("g", min_count=count + 1)], id="a gang that is not complete"),
+        pytest.param(lambda count: [], id="a group that does not exist"),
+    ],
+)
+def test_members_that_arrive_together_cost_in_proportion(group: Callable[[int], list[PodGroup]]) -> None:
+    assert_batches_in_proportion(lambda count: life_of(group(count), count), 200)
+
+
+def preemption_of_a_gang(count: int, *, whole: bool) -> Batches:
+    """A gang runs, another one preempts it; all effects of a step are carried out, and seen, in one batch."""
+    served = Served(Stage(Scheduler(Settings(policies={SCHEDULER_NAME: Policy()}))))
+    scheduler, batches = served.stage.scheduler, Batches()
+
+    def observed(*events: Event) -> list[Effect]:
+        batches.append(list(events))
+        effects = scheduler.observe(events, 0.0)
+        while (decided := scheduler.decide(0.0)) is not None:
+            effects += decided.effects
+        return effects
+
+    def carried_out(effects: list[Effect]) -> None:
+        while effects:
+            effects = observed(*(e for effect in effects for e in (Done(effect), *served.applied(effect))))
+            left = [pod for pod, thing in served.objects.items() if thing.metadata.deletion_timestamp]
+            for pod in left:
+                del served.objects[pod]
+            effects += observed(*map(Gone, left))
+
+    nodes = [a_node(f"n{i}", cpu=str(count), pods=str(10 * count)) for i in range(2)]
+    observed(*map(Seen, nodes), Synced())
+    for name, priority in (("old", 0), ("new", 9)):
+        spec = {"disruptedWhole": True} if whole else {}
+        members = [a_member(f"{name}-{i}", name, cpu="2", priority=priority) for i in range(count)]
+        things: list[KubernetesObject] = [a_group(name, priority, min_count=count, **spec), *members]
+        served.objects.update((target(thing), thing) for thing in things)
+        carried_out(observed(*map(Seen, things)))
+    assert {thing.metadata.name[:3] for thing in served.pods() if thing.spec.node_name} == {"new"}
+    return batches
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["pod by pod", "as a whole"])
+def test_a_gang_that_preempts_a_gang_costs_in_proportion(whole: bool) -> None:
+    assert_batches_in_proportion(partial(preemption_of_a_gang, whole=whole), 120)
 
 
 # --- beyond the bounds ---------------------------------------------------------------------------

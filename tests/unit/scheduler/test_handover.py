@@ -13,8 +13,10 @@ from reprieve.scheduler.handover import (
     MARK,
     MARK_REASON,
     Handover,
+    NodesOfPods,
     Stage,
     Step,
+    Targets,
     abandoned,
     acknowledged,
     is_marked,
@@ -34,7 +36,8 @@ PREEMPTOR, OLD, OLDER, GOING = map(pod, ("new", "old", "older", "going"))
 
 
 def plan(*victims: Target, **fields: Any) -> Handover:
-    made = Handover("d-1", PREEMPTOR, ((PREEMPTOR, "n1"),), victims, tuple((v, "n1") for v in victims))
+    nodes = NodesOfPods((v, "n1") for v in victims)
+    made = Handover("d-1", PREEMPTOR, ((PREEMPTOR, "n1"),), Targets(victims), nodes)
     return replace(made, **fields)
 
 

@@ -18,7 +18,7 @@ from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.demands import Requester, demand_of, requester_of
 from reprieve.scheduler.demands.group_rules import DEFAULT_RULES
 from reprieve.scheduler.gang_strategy import ALL_MEMBERS, MIN_COUNT, POD_BY_POD, GangStrategy
-from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.handover import Handover, Targets
 from reprieve.scheduler.ledger.assumed import AssumedPods
 from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.plan_feasibility import awaited, still_feasible
@@ -207,7 +207,7 @@ def test_where_constraints_look_further_all_that_go_are_awaited() -> None:
 
 
 def handover(*victims: KubernetesObject, node: str = "n1", pod: KubernetesObject = NEW) -> Handover:
-    return Handover("d-1", target(NEW), ((target(pod), node),), tuple(map(target, victims)))
+    return Handover("d-1", target(NEW), ((target(pod), node),), Targets(map(target, victims)))
 
 
 def test_a_plan_holds_if_there_is_room_when_the_victims_are_gone() -> None:

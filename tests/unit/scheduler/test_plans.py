@@ -4,7 +4,7 @@ import pytest
 
 from reprieve.model.effects import Evict, Nominate, Target
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.handover import Handover, Stage
+from reprieve.scheduler.handover import Handover, Stage, Targets
 from reprieve.scheduler.ledger.victims import Victims
 from reprieve.scheduler.plans import Plans
 from tests.unit.scheduler.making import a_key, a_pod, target
@@ -16,7 +16,7 @@ EVICTION = Evict(OLD)
 
 def a_plan(key: DemandKey, stage: Stage = Stage.EVICTING, *pending: Evict | Nominate) -> Handover:
     pod = Target("Pod", key.namespace, key.name, f"uid-{key.name}")
-    return Handover("d-1", pod, ((pod, "n1"),), (OLD,), stage=stage, pending=frozenset(pending))
+    return Handover("d-1", pod, ((pod, "n1"),), Targets((OLD,)), stage=stage, pending=frozenset(pending))
 
 
 def plans_of(*plans: Handover, victims: Victims | None = None) -> Plans:

@@ -15,6 +15,8 @@ from reprieve.placement.place import Placement, Unplaceable
 from reprieve.scheduler import binding, deciding
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.state import State
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, later, target
 
@@ -198,3 +200,21 @@ def test_what_was_begun_for_a_gang_is_taken_back(monkeypatch: pytest.MonkeyPatch
     assert len(shown.scheduler._state.ledger.assumed) == 0
     shown.show(at=1.0)
     assert sorted(shown.bound()) == ["m0", "m1", "m2"]
+
+
+def test_a_group_whose_demand_cannot_be_made_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    requester, broken = State.requester, {"bad"}
+
+    def unless_broken(state: State, key: DemandKey) -> Any:
+        if key.name in broken:
+            raise RuntimeError("it broke")
+        return requester(state, key)
+
+    monkeypatch.setattr(State, "requester", unless_broken)
+    groups = [a_group(name, 0, 2) for name in ("bad", "good")]
+    members = [a_member(f"{group}-{n}", group, cpu="1") for group in ("bad", "good") for n in range(2)]
+    shown = Shown().show(Seen(NODE), Synced()).show(*map(Seen, groups), *map(Seen, members))
+    assert shown.bound() == ["good-0", "good-1"]
+    assert shown.errors == ["it broke"]
+    broken.clear()
+    assert shown.show(at=1.0).bound() == ["good-0", "good-1", "bad-0", "bad-1"]

@@ -6,7 +6,6 @@ kube-apiserver, each evaluation of a rule has a cost budget, and so have all eva
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import msgspec
 
@@ -18,6 +17,7 @@ from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.patterns import Patterns
 from reprieve.cluster.apiserver.structural_schemas import KEYS, below
 from reprieve.model.json import Json
+from reprieve.model.sized_cache import cached_by_text
 
 RULES = "x-kubernetes-validations"
 RULE_STEPS = 100_000  # for one evaluation of one rule
@@ -112,7 +112,7 @@ def _place(at: At, rule: Json) -> At:
     return at
 
 
-@lru_cache(maxsize=512)
+@cached_by_text(entries=512, size=1 << 20)
 def parsed_rule(rule: str) -> Eval | UnreadError:
     """The parsed rule, or why it cannot be parsed."""
     try:

@@ -8,11 +8,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import lru_cache
 from zoneinfo import ZoneInfo
+
+from reprieve.model.sized_cache import cached_by_text
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _FAR = 5 * 366 * _DAY  # a time that is not found within this never comes
+_LAST = 253_370_764_800  # the year 9999 begins: beyond its end there are no dates
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 _NAMED = {
@@ -66,9 +68,9 @@ class Crontab:
     zone: tzinfo
 
     def after(self, moment: float) -> float | None:
-        """The first time after a moment, both counted from 1970; None if there is none."""
-        at = (int(moment) // _MINUTE + 1) * _MINUTE
-        end = at + _FAR
+        """The first time after a moment, both counted from 1970 and not before; None if there is none."""
+        at = max((int(moment) // _MINUTE + 1) * _MINUTE, 0)
+        end = min(at + _FAR, _LAST)
         while at < end:
             local = datetime.fromtimestamp(at, self.zone)
             if not self._is_on(local):
@@ -111,9 +113,14 @@ class Crontab:
 Schedule = Every | Crontab
 
 
-@lru_cache(maxsize=1024)
 def schedule_of(text: str, zone: str = "") -> Schedule:
     """Raises ScheduleError if the text cannot be parsed. Without a zone it is in UTC."""
+    return _schedule(f"{zone}\n{text}")
+
+
+@cached_by_text(entries=1024, size=1 << 20)
+def _schedule(zone_and_text: str) -> Schedule:
+    zone, _, text = zone_and_text.partition("\n")
     found = _EVERY.fullmatch(text)
     if found is not None:
         seconds = sum(float(n) * _UNITS[unit] for n, unit in _SPAN.findall(found[1]))

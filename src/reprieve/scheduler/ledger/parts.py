@@ -36,6 +36,10 @@ class Parts:
         """All demands, in the order in which their first pods came."""
         return list(dict.fromkeys(self._demands.values()))
 
+    def has(self, demand: DemandKey) -> bool:
+        """Whether any pod is part of this demand."""
+        return demand in self._pods
+
     def pods(self, demand: DemandKey) -> frozenset[Target]:
         return self._pods.under(demand)
 

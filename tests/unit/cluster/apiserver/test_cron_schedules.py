@@ -54,6 +54,13 @@ def test_never() -> None:
     assert schedule_of("0 0 31 2 *").after(0) is None
 
 
+@pytest.mark.parametrize("zone", ["", "Pacific/Apia", "Pacific/Niue"])
+@pytest.mark.parametrize("moment", [253_402_300_799.0, -62_135_596_800.0])
+def test_at_the_ends_of_all_dates_nothing_fails(moment: float, zone: str) -> None:
+    found = schedule_of("0 0 * * *", zone).after(moment)
+    assert found is None if moment > 0 else found is not None
+
+
 @pytest.mark.parametrize(
     "text",
     [

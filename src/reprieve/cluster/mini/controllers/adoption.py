@@ -1,7 +1,6 @@
 """Adoption by selector: an owner adopts matching objects without a controller, and releases the others."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 
 import msgspec
 
@@ -12,6 +11,7 @@ from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import Selector, compile_selector
+from reprieve.model.sized_cache import cached_by_text
 
 
 def adopt_and_release(
@@ -38,7 +38,7 @@ def matches(selector: Json, labels: Mapping[str, str]) -> bool:
     return wanted is not None and wanted.matches(labels)
 
 
-@lru_cache(maxsize=1024)
+@cached_by_text(entries=1024, size=1 << 24)
 def _compiled(raw: bytes) -> Selector | None:
     """None for a selector that is empty or malformed."""
     problems = Problems(Ref(kind="", namespace="", name=""))

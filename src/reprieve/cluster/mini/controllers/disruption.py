@@ -5,7 +5,6 @@ terminating, or until a timeout shows that its deletion failed.
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 import msgspec
 
@@ -32,6 +31,7 @@ from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import Selector, compile_selector
+from reprieve.model.sized_cache import cached_by_text
 
 DELETION_TIMEOUT = 120.0
 
@@ -53,7 +53,7 @@ def _selector(budget: BudgetFacts) -> Selector:
     return _compiled(msgspec.json.encode(budget.spec.selector))
 
 
-@lru_cache(maxsize=4096)
+@cached_by_text(entries=4096, size=1 << 24)
 def _compiled(selector: bytes) -> Selector:
     """A malformed selector selects nothing; admission and the scheduler report it."""
     unread = Problems(Ref(kind="PodDisruptionBudget", namespace="", name=""))

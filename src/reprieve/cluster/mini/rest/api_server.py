@@ -3,7 +3,7 @@
 Every refusal becomes a Status.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 
 from reprieve.cluster.api.timestamps import Clock
@@ -18,7 +18,7 @@ from reprieve.cluster.mini.rest.api_context import ApiContext
 from reprieve.cluster.mini.rest.api_status import NOTHING, Subject, refusal, subject_of
 from reprieve.cluster.mini.rest.authorization import attributes_of, authorize
 from reprieve.cluster.mini.rest.handlers import handler
-from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, ApiResponse, answer
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, ApiResponse, Batched, answer
 from reprieve.cluster.mini.rest.impersonation import impersonated
 from reprieve.cluster.mini.rest.listing import PagedLists
 from reprieve.cluster.mini.rest.non_resource_paths import (
@@ -88,11 +88,10 @@ class ApiServer:
             if isinstance(place, NonResourcePath):
                 return self._non_resource(place, request)
             authorize(self._api.authorizer, request.user, attributes_of(place, request))
-            return handler(place, request.method)(self._call(place, request))
-        except ApiError as error:
-            return refusal(error, _subject(place, error))
-        except StorageError as error:
-            return refusal(ApiError(507, "InsufficientStorage", f"the change could not be stored: {error}"))
+            found = handler(place, request.method)(self._call(place, request))
+        except (ApiError, StorageError) as error:
+            return _refusal(place, error)
+        return Batched(_refusing(place, found.batches)) if isinstance(found, Batched) else found
 
     def _refresh_kinds(self) -> None:
         """Pick up kinds of new or deleted CustomResourceDefinitions."""
@@ -138,6 +137,21 @@ class ApiServer:
         is_list = not place.name and request.method in ("GET", "DELETE")
         serializer = serializer_of(place, request, query, self._api.clock(), is_list=is_list)
         return ApiCall(self._api, place, request, query, serializer)
+
+
+def _refusing(
+    place: ResourcePath | NonResourcePath, batches: Generator[None, None, ApiResponse]
+) -> Generator[None, None, ApiResponse]:
+    try:
+        return (yield from batches)
+    except (ApiError, StorageError) as error:
+        return _refusal(place, error)
+
+
+def _refusal(place: ResourcePath | NonResourcePath, error: ApiError | StorageError) -> ApiResponse:
+    if isinstance(error, ApiError):
+        return refusal(error, _subject(place, error))
+    return refusal(ApiError(507, "InsufficientStorage", f"the change could not be stored: {error}"))
 
 
 def _subject(place: ResourcePath | NonResourcePath, error: ApiError) -> Subject:

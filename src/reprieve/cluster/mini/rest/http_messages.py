@@ -1,6 +1,6 @@
 """Requests and responses of the API, independent of any HTTP server."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -47,7 +47,28 @@ class Stream:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Answer = ApiResponse | Stream
+@dataclass(frozen=True, slots=True)
+class Batched:
+    """A response to a request with much to do: it is done in batches, and others are served in between."""
+
+    batches: Generator[None, None, ApiResponse]
+
+    def finished(self) -> ApiResponse:
+        """All batches at once."""
+        while (response := self.next()) is None:
+            pass
+        return response
+
+    def next(self) -> ApiResponse | None:
+        """Does a batch; the response after the last one."""
+        try:
+            return next(self.batches)
+        except StopIteration as end:
+            response: ApiResponse = end.value
+            return response
+
+
+Answer = ApiResponse | Stream | Batched
 
 
 def answer(body: Json | bytes, status: int = 200, warnings: tuple[str, ...] = ()) -> ApiResponse:

@@ -22,7 +22,7 @@ from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError, bad_request, too_large
 from reprieve.cluster.mini.rest.api_server import ApiServer
 from reprieve.cluster.mini.rest.api_status import refusal
-from reprieve.cluster.mini.rest.http_messages import JSON, Answer, ApiRequest, ApiResponse, Stream
+from reprieve.cluster.mini.rest.http_messages import JSON, ApiRequest, ApiResponse, Batched, Stream
 from reprieve.cluster.mini.rest.non_resource_paths import NO_PAGES, OwnPages, Pages
 from reprieve.cluster.mini.rest.request_bodies import LARGEST
 
@@ -193,7 +193,7 @@ class HttpServer:
             case Stream():
                 return await self._stream(request, answer)
 
-    async def _answer(self, request: web.BaseRequest) -> Answer:
+    async def _answer(self, request: web.BaseRequest) -> ApiResponse | Stream:
         try:
             user = self._api_server.authenticate(
                 request.rel_url.raw_path, request.headers, _certificate(request)
@@ -211,7 +211,8 @@ class HttpServer:
         except web.RequestPayloadError:
             return refusal(bad_request("the body of the request does not match its Content-Encoding"))
         try:
-            return self._api_server.answer(_request_of(request, body, user))
+            answer = self._api_server.answer(_request_of(request, body, user))
+            return await _finished(answer) if isinstance(answer, Batched) else answer
         except Exception:
             # A bug of the server: the client gets a plain 500, and the log the traceback.
             _log.exception("%s %s failed", request.method, request.rel_url.raw_path)
@@ -237,6 +238,13 @@ class HttpServer:
         finally:
             self._streams.discard(task)
         return response
+
+
+async def _finished(batched: Batched) -> ApiResponse:
+    """Other requests have their turn between two batches."""
+    while (response := batched.next()) is None:
+        await asyncio.sleep(0)
+    return response
 
 
 async def _send(request: web.BaseRequest, response: web.Response) -> None:

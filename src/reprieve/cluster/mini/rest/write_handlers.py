@@ -1,5 +1,6 @@
 """Handlers of create, update, patch and delete. They validate everything before they write."""
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 from reprieve.cluster.mini.conversion import normalized, to_storage_version, to_version
@@ -13,7 +14,7 @@ from reprieve.cluster.mini.rest.delete_options import DeleteOptions, delete_opti
 from reprieve.cluster.mini.rest.escalation import check_escalation
 from reprieve.cluster.mini.rest.field_manager import FieldManager
 from reprieve.cluster.mini.rest.field_validation import ValidatedBody, validated, validated_patch
-from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, answer
+from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, Batched, answer
 from reprieve.cluster.mini.rest.patches import Change, change_of
 from reprieve.cluster.mini.rest.query_parameters import Query, forbidden
 from reprieve.cluster.mini.rest.request_bodies import media_type, read_object
@@ -24,6 +25,8 @@ from reprieve.cluster.mini.rest.url_matching import with_namespace, with_type_me
 from reprieve.cluster.mini.store import Part, Store, check_preconditions, parsed, without_status
 from reprieve.cluster.mini.stored_objects import Stored
 from reprieve.model.json import Json
+
+_DELETIONS_IN_A_ROW = 100  # a few milliseconds; then other requests have their turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +141,25 @@ def delete(call: ApiCall) -> ApiResponse:
     return answer(success(subject_of(call.place.kind, old.key.name, old.uid)))
 
 
-def delete_many(call: ApiCall) -> ApiResponse:
+def delete_many(call: ApiCall) -> ApiResponse | Batched:
     options = delete_options_of(call.request, call.query)
     store = call.api.dry_run().store if options.dry_run else call.api.store
     items, extent = call.api.lists.list(call.place, call.query, predicate_of(call.place, call.query))
     for item in items:
         check_preconditions(item, options.uid, options.version)
-    for item in items:
-        remove(store, item, options, call.api.clock())
-    return answer(call.serializer.many(items, extent))
+
+    def delete_in_batches() -> Generator[None, None, ApiResponse]:
+        for number, item in enumerate(items, 1):
+            found = store.find(item.key)
+            # Between two batches another client may have deleted it, and even created another one.
+            if found is not None and found.uid == item.uid:
+                remove(store, item, options, call.api.clock())
+            if number % _DELETIONS_IN_A_ROW == 0:
+                yield
+        return answer(call.serializer.many(items, extent))
+
+    batched = Batched(delete_in_batches())
+    return batched if len(items) > _DELETIONS_IN_A_ROW else batched.finished()
 
 
 def remove(store: Store, old: Stored, options: DeleteOptions, now: float) -> Stored | None:

@@ -6,7 +6,7 @@ from typing import Any
 from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.mini.auth.authentication import ADMIN
 from reprieve.cluster.mini.rest.api_server import ApiServer
-from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, Stream
+from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, Batched, Stream
 from reprieve.cluster.mini.store import Store
 from reprieve.model.json import Json
 from tests.unit.cluster.mini.scene import HandClock
@@ -36,11 +36,14 @@ class ApiClient:
         accept, content_type = more.pop("accept", ""), more.pop("content_type", "")
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         answer = self.front.answer(ApiRequest(method, path, more, accept, content_type, raw, self.user))
+        answer = answer.finished() if isinstance(answer, Batched) else answer
         assert isinstance(answer, ApiResponse)
         return answer
 
     def stream(self, path: str, accept: str = "", **query: str) -> Stream | ApiResponse:
-        return self.front.answer(ApiRequest("GET", path, {"watch": "true", **query}, accept=accept))
+        answer = self.front.answer(ApiRequest("GET", path, {"watch": "true", **query}, accept=accept))
+        assert not isinstance(answer, Batched)
+        return answer
 
     # --- what is expected to work ----------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ import yaml
 from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, new_certificate
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.rest.api_server import ApiServer
-from reprieve.cluster.mini.rest.http_messages import ApiRequest, Stream
+from reprieve.cluster.mini.rest.http_messages import ApiRequest, Batched, Stream
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress, serve
 from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
+from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
-from tests.unit.cluster.mini.rest.api_client import MAPS, config_map
+from tests.unit.cluster.mini.rest.api_client import MAPS, ApiClient, config_map
 
 TOKEN = "secret"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -396,3 +398,59 @@ def test_a_kubeconfig_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert config["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:1"
     assert config["clusters"][0]["cluster"]["certificate-authority-data"]
     assert config["current-context"] == config["contexts"][0]["name"]
+
+
+# --- one request with much to do -----------------------------------------------------------------
+
+
+def test_others_are_served_while_a_collection_is_deleted() -> None:
+    async def main() -> tuple[int, list[int], list[int]]:
+        deleted: list[int] = []
+        seen: list[int] = []
+        async with served() as (server, cluster), calling(server) as session:
+            cluster.apply([with_namespace(config_map(f"m{i}")) for i in range(2000)])
+            at_first = cluster.store.version
+
+            async def look_at_every_turn() -> None:
+                while True:
+                    deleted.append(cluster.store.version - at_first)
+                    await asyncio.sleep(0)
+
+            async def read() -> None:
+                async with session.get(f"{MAPS}/m1999") as response:
+                    seen.append(response.status)
+
+            async def delete() -> int:
+                async with session.delete(MAPS) as response:
+                    return len((await response.json())["items"])
+
+            looking, reading = asyncio.create_task(look_at_every_turn()), asyncio.create_task(delete())
+            while not deleted or not deleted[-1]:
+                await asyncio.sleep(0)
+            await read()
+            count = await reading
+            looking.cancel()
+        return count, deleted, seen
+
+    count, deleted, seen = run(main())
+    assert (count, deleted[-1]) == (2000, 2000)
+    assert max(after - before for before, after in pairwise(deleted)) <= 100
+    assert seen == [200]
+
+
+def test_what_was_made_anew_while_a_collection_is_deleted_stays() -> None:
+    client = ApiClient()
+    for i in range(300):
+        client.post(MAPS, config_map(f"m{i}"))
+    batched = client.front.answer(ApiRequest("DELETE", MAPS))
+    assert isinstance(batched, Batched)
+    assert batched.next() is None
+    client.delete(f"{MAPS}/m298")
+    client.delete(f"{MAPS}/m299")
+    client.post(MAPS, config_map("m299"))
+    assert batched.finished().status == 200
+    assert [item["metadata"]["name"] for item in client.get(MAPS)["items"]] == ["m299"]
+
+
+def with_namespace(body: Json) -> Json:
+    return {"kind": "ConfigMap", **body, "metadata": {**body["metadata"], "namespace": "default"}}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, Stream
+from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, Batched, Stream
 from reprieve.cluster.mini.rest.http_server import serve
 from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
@@ -177,6 +177,8 @@ def answered(client: ApiClient, request: ApiRequest) -> int:
         case Stream():
             assert run(lines(answer)) is not None
             return 200
+        case Batched():
+            return answer.finished().status
 
 
 async def lines(stream: Stream) -> list[Json]:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any
+
+from reprieve.model.sized_cache import cached_by_text
 
 _STEP = re.compile(
     r"\.(?P<field>(?:[^.\[\]\\'\"]|\\.)+)"
@@ -14,7 +15,7 @@ _STEP = re.compile(
 Step = Callable[[Any], Iterator[Any]]
 
 
-@lru_cache(maxsize=256)
+@cached_by_text(entries=256, size=1 << 20)
 def steps_of(path: str) -> tuple[Step, ...] | None:
     """None for a path that is not supported."""
     steps: list[Step] = []

@@ -1,0 +1,35 @@
+"""What is served while the scheduler does not answer."""
+
+import asyncio
+
+import aiohttp
+from aiohttp import web
+
+from reprieve.runtime.http_endpoints import ContentEndpoint, Denial, HttpClient, application
+from reprieve.runtime.virtual_time import run
+
+
+async def all_are_allowed(_: HttpClient, __: str) -> Denial | None:
+    return None
+
+
+async def never() -> bytes:
+    await asyncio.Event().wait()
+    return b""
+
+
+def test_content_that_does_not_come_is_told_after_a_while() -> None:
+    async def main() -> tuple[int, str, float]:
+        runner = web.AppRunner(application({"/metrics": ContentEndpoint(never)}, all_are_allowed))
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
+        async with aiohttp.ClientSession() as session, session.get(url) as response:
+            text = await response.text()
+        seconds = asyncio.get_running_loop().time()
+        await runner.cleanup()
+        return response.status, text, seconds
+
+    status, text, seconds = run(main())
+    assert (status, text) == (503, "scheduling has been blocked for 10 s: see /readyz\n")
+    assert 10.0 <= seconds < 11.0
