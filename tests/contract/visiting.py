@@ -3,23 +3,14 @@
 import asyncio
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 
-from reprieve.assembly.decision_pages import AskedDecisions, asked_for
-from reprieve.assembly.endpoints import (
-    USUALLY,
-    Judges,
-    Judging,
-    Observers,
-    ServedState,
-    ServingEndpoint,
-    served,
-)
+from reprieve.assembly.endpoints import USUALLY, Judges, Judging, Observers, ServingEndpoint, served
 from reprieve.cluster.certificates import Certificate
 from reprieve.config import default_configuration
 from reprieve.runtime.readiness import Readiness
@@ -84,15 +75,7 @@ def pages(
     operator: MiniOperator, endpoint: ServingEndpoint, observers: Observers, judging: Judging = USUALLY
 ) -> AbstractAsyncContextManager[int]:
     judges = Judges(operator.access, operator.access, judging)
-
-    async def metrics() -> bytes:
-        return observers.telemetry.text()
-
-    async def decisions(query: Mapping[str, str]) -> AskedDecisions:
-        return asked_for(observers.recent, query)
-
-    shown = ServedState(observers.readiness, metrics, decisions)
-    return served(endpoint, default_configuration(), judges, shown)
+    return served(endpoint, default_configuration(), judges, observers)
 
 
 @asynccontextmanager

@@ -74,12 +74,18 @@ class UnreliableConnection:
         if clock() < self._up_at:
             return Refused(f"{effect.target}: connection refused", again=True)
         namesake, before = self._namesake(effect), clock()
-        answer = self._protected.answer(effect) or await self._cluster.perform(effect)
+        denied = self._protected.answer(effect) if self._exists(effect) else None
+        answer = denied or await self._cluster.perform(effect)
         if isinstance(effect, Evict) and isinstance(answer, Refused) and not answer.again:
             self.refused.add(effect.target.uid)
         if namesake is not None and clock() == before and self._namesake(effect) != namesake:
             self.mistaken.append(effect)
         return answer
+
+    def _exists(self, effect: Effect | WriteStatus) -> bool:
+        """Nothing is denied about an object that is gone."""
+        found = self._cluster.store.find(key_of_target(effect.target))
+        return found is not None and found.uid == effect.target.uid
 
     def _namesake(self, effect: Effect | WriteStatus) -> Stored | None:
         """Another object of the same name."""

@@ -17,21 +17,12 @@ from http import HTTPStatus
 from pathlib import Path
 
 from reprieve import config
-from reprieve.assembly.decision_pages import asked_for
-from reprieve.assembly.endpoints import (
-    USUALLY,
-    Judges,
-    Judging,
-    Observers,
-    ServedState,
-    ServingEndpoint,
-    served,
-)
+from reprieve.assembly.endpoints import USUALLY, Judges, Judging, Observers, ServingEndpoint, served
 from reprieve.assembly.journals import journal_in
 from reprieve.assembly.kube_cluster import reached, scheduled, scheduling
 from reprieve.assembly.observed_scheduler import watched
 from reprieve.assembly.scheduler_settings import DEFAULT_GATES
-from reprieve.assembly.serving_thread import from_this_thread, in_own_thread
+from reprieve.assembly.serving_thread import BetweenSteps, in_own_thread
 from reprieve.cluster.kube import client, lease, permissions
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
@@ -148,12 +139,7 @@ def _pages(
     daemon: Daemon, endpoint: ServingEndpoint, observers: Observers
 ) -> Callable[[], AbstractAsyncContextManager[int]]:
     """Metrics and decisions are read between two steps of the scheduler; probes are answered at any time."""
-    shown = ServedState(
-        observers.readiness,
-        from_this_thread(observers.telemetry.text),
-        from_this_thread(partial(asked_for, observers.recent)),
-    )
-    return partial(served, endpoint, daemon.configured, daemon.judges, shown)
+    return partial(served, endpoint, daemon.configured, daemon.judges, observers, BetweenSteps())
 
 
 async def _work(daemon: Daemon, clock: Callable[[], float], observers: Observers) -> None:

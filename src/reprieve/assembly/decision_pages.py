@@ -20,16 +20,16 @@ _USUALLY = 500
 
 @dataclass(frozen=True, slots=True)
 class AskedDecisions:
-    """Decisions, and the revision of the same moment."""
+    """What a query asks for, and the revision of the moment."""
 
-    decisions: tuple[KeptDecision, ...]
+    kept: tuple[KeptDecision, ...]
     revision: int
 
 
 def decisions_for(recent: RecentDecisions, query: Mapping[str, str], may_get: MayGet) -> bytes:
     """Raises ValueError if the query is malformed."""
     asked = asked_for(recent, query)
-    return page_of([kept_document(kept, may_get) for kept in asked.decisions], asked.revision)
+    return page_of([kept_document(kept, may_get) for kept in asked.kept], asked.revision)
 
 
 def page_of(items: Sequence[Json], revision: int) -> bytes:
@@ -38,8 +38,8 @@ def page_of(items: Sequence[Json], revision: int) -> bytes:
 
 def asked_for(recent: RecentDecisions, query: Mapping[str, str]) -> AskedDecisions:
     """Raises ValueError if the query is malformed."""
-    found = recent.after(_number(query, "after", 0), _number(query, "limit", _USUALLY))
-    return AskedDecisions(tuple(found), recent.revision)
+    after, limit = _number(query, "after", 0), _number(query, "limit", _USUALLY)
+    return AskedDecisions(tuple(recent.after(after, limit)), recent.revision)
 
 
 def _number(query: Mapping[str, str], name: str, usual: int) -> int:

@@ -12,8 +12,9 @@ import msgspec
 from aiohttp import web
 
 from reprieve import config
-from reprieve.assembly.decision_pages import DECISIONS_PATH, AskedDecisions
+from reprieve.assembly.decision_pages import DECISIONS_PATH, asked_for
 from reprieve.assembly.reviewed_decisions import reviewed_decisions
+from reprieve.assembly.serving_thread import Reading, at_once
 from reprieve.assembly.trust import (
     NO_FILES,
     USUAL_MANNERS,
@@ -104,38 +105,29 @@ class Observers:
     recent: RecentDecisions = field(default_factory=RecentDecisions)
 
 
-ReadDecisions = Callable[[Mapping[str, str]], Awaitable[AskedDecisions]]
-
-
-@dataclass(frozen=True, slots=True)
-class ServedState:
-    """What is served of these. ``metrics`` and ``decisions``, by the parameters of a query, are awaited: they
-    are read by the thread that schedules. ``readiness`` may be read by any."""
-
-    readiness: Readiness
-    metrics: Content
-    decisions: ReadDecisions
-
-
 @asynccontextmanager
 async def served(
     endpoint: ServingEndpoint,
     configured: config.Configuration,
     judges: Judges,
-    shown: ServedState,
+    shown: Observers,
+    read: Reading = at_once,
 ) -> AsyncIterator[int]:
     """Serves for as long as the context is open, and yields the port; raises EndpointError if it cannot.
 
-    It may run in another thread than the scheduler: what it shares with that thread is ``shown``.
+    It may run in another thread than the scheduler: then ``read`` reads what observers have collected in the
+    scheduler's thread. Only ``shown.readiness`` is read directly.
     """
-    readiness = shown.readiness
-    supervisor = Supervisor()
+    supervisor, readiness = Supervisor(), shown.readiness
 
     def alive() -> Iterator[HealthCheck]:
         return chain(readiness.alive(), supervisor.checks())
 
     def ready() -> Iterator[HealthCheck]:
         return chain(readiness.ready(), supervisor.checks())
+
+    async def metrics() -> bytes:
+        return await read(shown.telemetry.text)
 
     async def configz() -> bytes:
         return msgspec.json.encode({"componentconfig": as_document(configured)})
@@ -144,7 +136,7 @@ async def served(
         "/healthz": ProbeEndpoint(alive),
         "/livez": ProbeEndpoint(alive),
         "/readyz": ProbeEndpoint(ready),
-        "/metrics": ContentEndpoint(shown.metrics, CONTENT_TYPE),
+        "/metrics": ContentEndpoint(metrics, CONTENT_TYPE),
         "/configz": ContentEndpoint(configz, JSON),
     }
     trust = Trust(endpoint.files, endpoint.manners)
@@ -157,7 +149,8 @@ async def served(
         await _keep_up(trust, endpoint, judges, who, supervisor)
         judging = judges.judging
         keeper = DelegatedAuth(who, may, ReviewCacheTimes(judging.known, judging.allowed, judging.refused))
-        endpoints = {**endpoints, DECISIONS_PATH: ReaderEndpoint(_decisions(keeper, trust, shown.decisions))}
+        decisions = ReaderEndpoint(_decisions(keeper, trust, shown.recent, read))
+        endpoints = {**endpoints, DECISIONS_PATH: decisions}
         made = application(endpoints, _authorize(keeper, trust), endpoint.for_all)
         runner = web.AppRunner(made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
         await runner.setup()
@@ -191,13 +184,14 @@ def _authorize(keeper: DelegatedAuth, trust: Trust) -> Authorize:
 
 
 def _decisions(
-    keeper: DelegatedAuth, trust: Trust, decisions: ReadDecisions
+    keeper: DelegatedAuth, trust: Trust, recent: RecentDecisions, read: Reading
 ) -> Callable[[HttpClient, Mapping[str, str]], Awaitable[bytes]]:
     async def content(caller: HttpClient, query: Mapping[str, str]) -> bytes:
         async def allowed(kinds: Collection[NamespacedKind]) -> frozenset[NamespacedKind]:
             return await keeper.may_get(caller.token, trust.bearer(caller.connection), kinds)
 
-        return await reviewed_decisions(await decisions(query), allowed)
+        asked = await read(partial(asked_for, recent, query))
+        return await reviewed_decisions(asked, allowed)
 
     return content
 

@@ -8,7 +8,7 @@ from reprieve.cluster.kube.access_reviews import NamespacedKind
 from reprieve.inquiry.decision_list import kept_document
 from reprieve.report.hidden_names import named_in
 
-_AT_A_TIME = 20  # decisions, between which the event loop may answer probes
+_AT_A_TIME = 20  # decisions, between which the event loop may schedule
 # PodGroups are served by Kubernetes, or by a definition of ours: never by both.
 _RESOURCES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "Pod": (("", "pods"),),
@@ -22,14 +22,14 @@ Allowed = Callable[[Collection[NamespacedKind]], Awaitable[frozenset[NamespacedK
 
 async def reviewed_decisions(asked: AskedDecisions, allowed: Allowed) -> bytes:
     """Each right is asked for once for each request."""
-    wanted = {kind for kept in asked.decisions for name in named_in(kept.decision) for kind in _kinds(*name)}
+    wanted = {kind for kept in asked.kept for name in named_in(kept.decision) for kind in _kinds(*name)}
     granted = await allowed(wanted)
 
     def may_get(kind: str, namespace: str) -> bool:
         return any(one in granted for one in _kinds(kind, namespace))
 
     items = []
-    for number, kept in enumerate(asked.decisions):
+    for number, kept in enumerate(asked.kept):
         items.append(kept_document(kept, may_get))
         if number % _AT_A_TIME == 0:
             await asyncio.sleep(0)

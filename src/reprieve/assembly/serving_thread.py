@@ -5,16 +5,15 @@ Threads do not exist in virtual time: there, what is served shares the event loo
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Protocol, TypeVar
 
 from reprieve.supervision.mishaps import log_mishap
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +56,22 @@ async def in_own_thread(serve: Callable[[], AbstractAsyncContextManager[int]]) -
         await asyncio.wrap_future(closed)
 
 
-def from_this_thread(read: Callable[P, T]) -> Callable[P, Awaitable[T]]:
-    """For callers in other threads: ``read`` runs in the event loop of this one, between two steps."""
-    loop = asyncio.get_running_loop()
+class Reading(Protocol):
+    """How is something read that belongs to the thread of the scheduler?"""
 
-    async def value(*args: P.args, **more: P.kwargs) -> T:
-        return read(*args, **more)
+    async def __call__(self, read: Callable[[], T], /) -> T: ...
 
-    async def wait(*args: P.args, **more: P.kwargs) -> T:
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(value(*args, **more), loop))
 
-    return wait
+async def at_once(read: Callable[[], T], /) -> T:
+    """In that thread itself."""
+    return read()
+
+
+class BetweenSteps:
+    """From another thread: the event loop in which this was made reads, between two steps."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    async def __call__(self, read: Callable[[], T], /) -> T:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(at_once(read), self._loop))

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from reprieve.assembly.decision_pages import asked_for
-from reprieve.assembly.endpoints import Judges, Judging, ServedState, ServingEndpoint, served
-from reprieve.assembly.serving_thread import from_this_thread, in_own_thread
+from reprieve.assembly.endpoints import Judges, Judging, Observers, ServingEndpoint, served
+from reprieve.assembly.serving_thread import BetweenSteps, in_own_thread
 from reprieve.assembly.trust import EndpointError
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
@@ -22,9 +21,6 @@ from reprieve.config import default_configuration
 from reprieve.model.events import Seen, Synced
 from reprieve.runtime.heartbeat import Heartbeat, report_slow_steps
 from reprieve.runtime.http_endpoints import PROBES
-from reprieve.runtime.readiness import Readiness
-from reprieve.runtime.recent_decisions import RecentDecisions
-from reprieve.runtime.telemetry import Telemetry
 from reprieve.runtime.virtual_time import run
 from reprieve.scheduler import deciding
 from reprieve.scheduler.core import Scheduler
@@ -50,11 +46,6 @@ def get(port: int, path: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-def state(readiness: Readiness, metrics: Callable[[], bytes]) -> ServedState:
-    decisions = partial(asked_for, RecentDecisions())
-    return ServedState(readiness, from_this_thread(metrics), from_this_thread(decisions))
-
-
 def during_a_decision(
     monkeypatch: pytest.MonkeyPatch, visit: Callable[[Get, list[float]], None]
 ) -> tuple[int, str]:
@@ -68,11 +59,11 @@ def during_a_decision(
         return decide(*args)
 
     async def main() -> tuple[int, str]:
-        readiness, telemetry, scheduler = Readiness(), Telemetry(), Scheduler()
+        observers, scheduler = Observers(), Scheduler()
+        readiness = observers.readiness
         readiness.heartbeat = Heartbeat(lambda: seconds[0])
         readiness.heartbeat.read_from(scheduler.working_on)
-        shown = state(readiness, telemetry.text)
-        pages = partial(served, HERE, default_configuration(), JUDGES, shown)
+        pages = partial(served, HERE, default_configuration(), JUDGES, observers, BetweenSteps())
         async with in_own_thread(pages) as port:
             found: list[tuple[int, str]] = []
 
@@ -122,10 +113,10 @@ def test_probes_are_answered_and_tell_of_a_decision_that_runs_long(monkeypatch: 
 
 def test_why_pages_cannot_be_served_reaches_the_caller() -> None:
     async def main() -> None:
-        pages = partial(served, HERE, default_configuration(), JUDGES, state(Readiness(), bytes))
+        pages = partial(served, HERE, default_configuration(), JUDGES, Observers(), BetweenSteps())
         async with in_own_thread(pages) as port:
             taken = ServingEndpoint("127.0.0.1", port)
-            again = partial(served, taken, default_configuration(), JUDGES, state(Readiness(), bytes))
+            again = partial(served, taken, default_configuration(), JUDGES, Observers(), BetweenSteps())
             with pytest.raises(EndpointError, match="is in use"):
                 async with in_own_thread(again):
                     pass

@@ -1,6 +1,7 @@
 """A condition of a group that could not be written is written later, though nothing changes."""
 
 from reprieve.model.effects import SetCondition
+from reprieve.model.events import Done
 from reprieve.model.scheduled_times import RUN_STARTED
 from reprieve.scheduler.refused_reports import RefusedReports
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -46,6 +47,10 @@ def a_run() -> Served:
     """A whole group runs, and the start of its run is to be written."""
     member = a_member("t0", "train", on="n1")
     cluster = served(a_node("n1"), a_group("train", disruptedWhole=True), member)
+    other = [e for e in cluster.stage.wanted if isinstance(e, SetCondition) and e.type != RUN_STARTED]
+    for effect in other:
+        cluster.stage.wanted.remove(effect)
+        cluster.stage.happens(Done(effect), *cluster.applied(effect))
     assert starts(cluster) == ["train"]
     return cluster
 
