@@ -162,6 +162,18 @@ def _daemon() -> Iterator[Case]:
         yield Case(f"daemon-{what}", about, "daemon", {"what": what}, Compared.MEAN_CPU, beside=True)
 
 
+def _whatif() -> Iterator[Case]:
+    """`reprieve whatif` as a program, from its start to its answer."""
+    world: Arguments = {"world": "H5000", "pods": 32, "millicpu": 8000}
+    for name, live, where in (
+        ("whatif-snapshot", False, "a snapshot in JSON lines; at most 5 s"),
+        ("whatif-live", True, "a live mini cluster; at most 15 s"),
+    ):
+        about = f"`reprieve whatif` for a gang of 32, {_AT_5000} (H5000), from {where}"
+        arguments = {**world, "live": live}
+        yield Case(name, about, "asking", arguments, Compared.MEDIAN_WALL, beside=True, made_world=True)
+
+
 _GROUPS = (
     _preempting,
     _crowded,
@@ -171,6 +183,7 @@ _GROUPS = (
     _meanwhile,
     _mini_cluster,
     _daemon,
+    _whatif,
 )
 CASES: Mapping[str, Case] = {case.name: case for group in _GROUPS for case in group()}
 

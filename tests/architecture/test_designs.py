@@ -11,6 +11,7 @@ from tests.architecture.source import modules
 KNOWN_BY = {
     "resize": {"assembly"},
     "toleration": {
+        "inquiry/protections.py",  # says which class would have protected a victim
         "preemption/eligibility.py",
         "preemption/exposure.py",
         "scheduler/explanation.py",  # names the classes that protect pods, and until when

@@ -9,8 +9,10 @@ import pytest
 
 from tests.architecture.source import ROOT, code_blocks
 
+WHATIF = "reprieve whatif --from docs/examples/cluster.yaml -f docs/examples/inference.yaml"
 # What a target of make does is run here without make: the environment is the one the tests have.
 INSTEAD = {
+    WHATIF: f"{WHATIF}; test $? = 10",  # it preempts
     "make test": "make --dry-run test",
     "make demo": "make --dry-run demo && reprieve demo --no-input",
     ".venv/bin/reprieve up": (
@@ -22,8 +24,11 @@ INSTEAD = {
 
 def commands() -> list[str]:
     """The commands of the README, without prompts and remarks."""
-    lines = "\n".join(code_blocks(ROOT / "README.md", "sh", "console")).splitlines()
-    written = (line.removeprefix("$ ").partition(" #")[0].strip() for line in lines)
+    page = ROOT / "README.md"
+    lines = "\n".join(code_blocks(page, "sh")).splitlines()
+    typed = "\n".join(code_blocks(page, "console")).splitlines()  # among what is printed
+    lines += [line.removeprefix("$ ") for line in typed if line.startswith("$ ")]
+    written = (line.partition(" #")[0].strip() for line in lines)
     return [command for command in written if command]
 
 

@@ -11,6 +11,7 @@ import pytest
 from benchmarks import timing
 from benchmarks.timing import Run
 from benchmarks.workloads import (
+    asking,
     crowded,
     daemon,
     decoding,
@@ -79,6 +80,13 @@ def test_too_many_preemptors_are_an_error() -> None:
 @pytest.mark.parametrize("pods", [1, 3])
 def test_crowded_worlds(pods: int) -> None:
     check(crowded.measure(world="H1000", pods=pods, millicpu=16000, nodes=40), 2)
+
+
+@pytest.mark.skipif(maker() is None, reason="make_world.py is not here")
+@pytest.mark.parametrize("live", [False, True], ids=["snapshot", "live"])
+def test_what_if_is_asked(live: bool) -> None:
+    run = asking.measure(SOURCE, live=live, world="H1000", pods=2, millicpu=16000, nodes=20, calls=1)
+    check(run, 1)
 
 
 @pytest.mark.parametrize("shape", [shape.name for shape in shapes()])

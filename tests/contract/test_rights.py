@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
+from reprieve.assembly.cluster_reading import READ
 from reprieve.assembly.daemon import missing_rights, needed_rights, places, told_missing
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
@@ -61,6 +62,11 @@ def test_the_viewer_reads_what_the_scheduler_reads_and_writes_nothing() -> None:
     assert {right.verb for right in rights} == {"get", "list", "watch"}
     read = {right for right in everywhere() if right.verb in ("list", "watch")}
     assert read <= rights
+    asked = (mapping for found in READ.values() for mapping in found)
+    listed = {Permission("list", m.api_version.rpartition("/")[0], m.plural) for m in asked}
+    assert listed <= rights
+    unused = {right.resource for right in rights} - {right.resource for right in listed}
+    assert unused == set(), "the role must not grant what no question reads"
 
 
 @pytest.mark.parametrize("kind", ["ClusterRole", "Role"])

@@ -8,11 +8,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from reprieve.assembly.endpoints import Judging, ServingEndpoint
+from reprieve.assembly.endpoints import Judging, Observers, ServingEndpoint
 from reprieve.assembly.trust import EndpointError, Files, Manners
 from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, new_certificate
 from reprieve.cluster.mini.bootstrap import known_authorities
-from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import TOKEN, living_cluster
 from tests.contract.test_endpoints import BINDING, ROLE
@@ -275,7 +274,7 @@ def test_a_required_client_ca_lookup_must_succeed(looks_up: bool) -> None:
         judging = Judging(looks_up=looks_up, must_learn=True)
         async with (
             living_cluster(clock) as operator,
-            pages(operator, SOMEWHERE, Readiness(), judging),
+            pages(operator, SOMEWHERE, Observers(), judging),
         ):
             assert not looks_up
 

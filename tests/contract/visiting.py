@@ -10,11 +10,11 @@ from pathlib import Path
 
 import aiohttp
 
-from reprieve.assembly.endpoints import USUALLY, Judges, Judging, ServingEndpoint, served
+from reprieve.assembly.endpoints import USUALLY, Judges, Judging, Observers, ServingEndpoint, served
 from reprieve.cluster.certificates import Certificate
 from reprieve.config import default_configuration
 from reprieve.runtime.readiness import Readiness
-from reprieve.runtime.telemetry import Telemetry
+from reprieve.runtime.recent_decisions import RecentDecisions
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import MiniOperator, living_cluster
 
@@ -28,6 +28,7 @@ class Visitor:
     port: int
     readiness: Readiness
     operator: MiniOperator
+    recent: RecentDecisions
 
     async def get(self, path: str, token: str = "", own: Certificate | None = None) -> tuple[int, str]:
         """Over a connection of its own."""
@@ -71,25 +72,21 @@ def blind(own: Certificate | None) -> ssl.SSLContext:
 
 
 def pages(
-    operator: MiniOperator, endpoint: ServingEndpoint, readiness: Readiness, judging: Judging = USUALLY
+    operator: MiniOperator, endpoint: ServingEndpoint, observers: Observers, judging: Judging = USUALLY
 ) -> AbstractAsyncContextManager[int]:
     judges = Judges(operator.access, operator.access, judging)
-
-    async def metrics() -> bytes:
-        return Telemetry().text()
-
-    return served(endpoint, default_configuration(), judges, metrics, readiness)
+    return served(endpoint, default_configuration(), judges, observers)
 
 
 @asynccontextmanager
 async def visitor(endpoint: ServingEndpoint = SOMEWHERE) -> AsyncIterator[Visitor]:
-    readiness = Readiness()
+    observers = Observers()
     async with (
         living_cluster(clock) as operator,
         aiohttp.ClientSession() as session,
-        pages(operator, endpoint, readiness) as port,
+        pages(operator, endpoint, observers) as port,
     ):
-        yield Visitor(session, port, readiness, operator)
+        yield Visitor(session, port, observers.readiness, operator, observers.recent)
 
 
 def visited(visit: Callable[[Visitor], Awaitable[None]], endpoint: ServingEndpoint = SOMEWHERE) -> None:

@@ -3,6 +3,7 @@
 import re
 import socket
 import ssl
+import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from tests.e2e.daemon import HASTY, daemon, is_running, refused, until
 from tests.e2e.test_deploy import account_kubeconfig, applied
-from tests.e2e.up import Kubectl, cluster_up, pod
+from tests.e2e.up import PATIENCE, REPRIEVE, Kubectl, cluster_up, pod
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,37 @@ def test_prometheus_gets_in_by_the_role_for_it(site: Site) -> None:
     assert site.get("/configz", site.token("prometheus"))[0] == 403
     assert site.get("/metrics")[0] == 403
     assert site.get("/metrics", "forged")[0] == 401
+
+
+def test_decisions_are_read_with_the_role_for_it(site: Site) -> None:
+    """By the command, with the credentials of the kubeconfig; names only where the reader may get pods."""
+    site.owner.apply(pod("low", "9", schedulerName="reprieve"))
+    until(lambda: is_running(site.owner, "low"))
+    site.owner("create", "priorityclass", "above", "--value=1000")
+    site.owner.apply(pod("high", "9", schedulerName="reprieve", priorityClassName="above"))
+    until(lambda: is_running(site.owner, "high"))
+    server = ("--server", f"https://127.0.0.1:{site.port}", "--kubeconfig", str(site.owner.kubeconfig))
+    untrusted = reprieve("decisions", *server)
+    assert untrusted.returncode == 1
+    assert "pass --certificate-authority FILE or --insecure-skip-tls-verify" in untrusted.stderr
+    listed = reprieve("decisions", *server, "--insecure-skip-tls-verify", "--victim", "low")
+    assert listed.returncode == 0, listed.stderr
+    assert "Pod default/high  preempts" in listed.stdout
+    why = reprieve("why", "pod/low", *server, "--insecure-skip-tls-verify")
+    assert "Pod default/high. Its priority is 1000, the victim's is 0. [decision]" in why.stdout
+    site.owner("create", "serviceaccount", "asker")
+    bound = ("--clusterrole", "reprieve-decisions-reader", "--serviceaccount", "default:asker")
+    site.owner("create", "clusterrolebinding", "asker", *bound)
+    status, text = site.get("/debug/decisions", site.token("asker"))
+    assert status == 200
+    assert '"name":"low"' not in text
+    assert '"priority":1000' in text
+
+
+def reprieve(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [REPRIEVE, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
 
 
 def test_a_port_that_is_taken(site: Site) -> None:

@@ -21,6 +21,8 @@ from tests.simulation.scenario import TROUBLED_SECONDS, Scenario
 from tests.simulation.watched import WatchedScheduler
 from tests.simulation.whole_groups import WholeGroups
 
+_ATTEMPT_SECONDS = 60  # more than an attempt to evict takes
+
 
 @dataclass(frozen=True, slots=True)
 class Tally:
@@ -67,6 +69,7 @@ class CrowdedPlay(Play):
                 for at, act in self._scenario.troubles:
                     tasks.create_task(self._act(at, act))
             await self._until(TROUBLED_SECONDS + BOUND_SECONDS)
+            await self._between_attempts()
             self._check_rest()
         finally:
             await self._kill()
@@ -101,20 +104,29 @@ class CrowdedPlay(Play):
             case _:
                 await super()._act(at, act)
 
+    async def _between_attempts(self) -> None:
+        """Evictions that are refused for good are tried again for ever, ever more rarely."""
+        for _ in range(_ATTEMPT_SECONDS if self._connection.refused else 0):
+            if self._watched.is_idle():
+                return
+            await asyncio.sleep(1.0)
+
     def _check_rest(self) -> None:
         """Everything has come to rest, and a scheduler that starts afresh has nothing to do."""
         self._auditor.look()
         hold(not self._connection.mistaken, f"meant for another object: {self._connection.mistaken}")
         check_all_started(self._cluster.store)
         self._watched.check_rest()
-        self._whole.check_rest()
+        self._whole.check_rest(self._connection.refused)
         self._watched.check_no_pod_is_forgotten(pods_in(self._cluster.store))
         fresh = Scheduler(self._settings)
         fresh.observe([*_all_there_is(self._cluster), Synced()], self._clock())
         while (decided := fresh.decide(self._clock())) is not None:
             decision = decided.decision
+            victims = decision.preemption.victims if decision.preemption is not None else ()
             hold(
-                decision.outcome is Outcome.UNSCHEDULABLE,
+                decision.outcome is Outcome.UNSCHEDULABLE
+                or any(victim.pod.uid in self._connection.refused for victim in victims),
                 f"{decision.demand} waits, and could go on: {decision.outcome} {decision.text}",
             )
 

@@ -134,7 +134,7 @@ MUTATIONS = (
         "scheduler/tombstones.py",
         "        return last is not None and",
         "        return False and last is not None and",
-        seeds(3, 4, 15, 27, 29, 31),
+        seeds(19, 63, 64, 87),
     ),
     Mutation(
         "a clock that is put back stops all that waits",
@@ -212,6 +212,64 @@ MUTATIONS = (
         "scheduler/plan_driver.py",
         "    unused = unused - _marks_of_units(state) if unused else unused\n",
         "",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: it is not looked at again before the first delete",
+        "scheduler/plan_driver.py",
+        "    if before.evicts_later and any(isinstance(effect, Evict) for effect in effects):\n",
+        "    if False:\n",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a plan that is called off between its stages takes the group with it",
+        "scheduler/plan_driver.py",
+        "    handover = state.plans.drop(key)\n",
+        "    handover = state.plans.drop(key)\n"
+        "    for one in handover.victims if handover is not None else ():\n"
+        "        state.ledger.unit_evictions.gone(one)\n",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part, and its marks are cleared with the plan",
+        "scheduler/plan_driver.py",
+        "state.plans.needed() | _marks_of_units(state))[1])\n",
+        "state.plans.needed())[1])\n",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a new leader leaves out pods that joined it",
+        "scheduler/unit_driver.py",
+        "        if not shown_mark(pod) and _may_go(state, pod):\n",
+        "        if False:\n",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part, and does not name the pods that the API server keeps",
+        "scheduler/unit_driver.py",
+        "    if refused:\n",
+        "    if False:\n",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a relist shows what is gone before what is there",
+        "cluster/mini/informer.py",
+        "        changes = [*self._new(listing), *self._replaced(listing), *self._vanished(listing)]\n",
+        "        changes = [*self._vanished(listing), *self._replaced(listing), *self._new(listing)]\n",
+        seeds(966, 1340),
+    ),
+    Mutation(
+        "pods of a group start when its deletes are sent, and not when its pods are gone",
+        "scheduler/state.py",
+        "        return self._committing().union(begun)\n",
+        "        return self._committing()\n",
+        WHOLE,
+    ),
+    Mutation(
+        "pods of a group start until its first delete",
+        "scheduler/state.py",
+        "        return self._committing().union(begun)\n",
+        "        return frozenset(begun)\n",
         WHOLE,
     ),
     Mutation(

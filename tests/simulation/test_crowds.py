@@ -14,18 +14,11 @@ from tests.simulation.objects import pod, pod_spec
 
 SEEDS = range(1_000 if settings().derandomize else 50_000)  # as many more as a soak has examples
 
-# Seeds with a defect that is known and not mended yet; strict, so that a mended one is noticed.
-KNOWN_DEFECTS = {
-    966: "a member that another client places just before the first delete of its group survives alone",
-}
-
 NEW = Target("Pod", "default", "new", "uid-new")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_crowd_comes_to_rest(seed: int, request: pytest.FixtureRequest) -> None:
-    if seed in KNOWN_DEFECTS:
-        request.applymarker(pytest.mark.xfail(reason=KNOWN_DEFECTS[seed], raises=BrokenInvariantError))
+def test_a_crowd_comes_to_rest(seed: int) -> None:
     play_crowd(seed)
 
 

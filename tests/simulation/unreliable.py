@@ -1,4 +1,7 @@
-"""A connection to the API server that is worse than the contract allows: it repeats itself, and goes down."""
+"""A connection to the API server that is worse than the contract allows: it repeats itself, and goes down.
+
+In some clusters an admission webhook refuses for good to delete some of the pods.
+"""
 
 import asyncio
 from collections import deque
@@ -10,11 +13,29 @@ from reprieve.cluster.mini.faults import WatchFault
 from reprieve.cluster.mini.scheduler_calls import key_of_target
 from reprieve.cluster.mini.stored_objects import Stored
 from reprieve.cluster.port import Answer, ClusterEvent, Refused
-from reprieve.model.effects import Effect, WriteStatus
+from reprieve.model.effects import Effect, Evict, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced
 from reprieve.runtime.virtual_time import clock
 
 _REMEMBERED = 40  # sights; older news do not come again
+
+
+class Protected:
+    """Pods that an admission webhook protects from deletion, by their names."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self.share = Random(f"protected {seed}").choice((0.0, 0.0, 0.0, 0.3))
+
+    def answer(self, effect: Effect | WriteStatus) -> Answer | None:
+        if not isinstance(effect, Evict) or not self.covers(effect.target.name):
+            return None
+        return Refused(
+            f"an admission webhook denied the request: {effect.target.name} is protected", again=False
+        )
+
+    def covers(self, name: str) -> bool:
+        return bool(self.share) and Random(f"protected {self._seed} {name}").random() < self.share
 
 
 class UnreliableConnection:
@@ -27,6 +48,8 @@ class UnreliableConnection:
         self._seconds = self._rng.choice((0.0, 0.1, 1.0))  # until a request arrives, at most
         self._until = until
         self._up_at = 0.0
+        self._protected = Protected(seed)
+        self.refused: set[str] = set()  # uids of pods whose deletion was refused for good
         self.mistaken: list[Effect | WriteStatus] = []  # effects on a namesake of their target
 
     def restart(self, seconds: float) -> None:
@@ -51,10 +74,18 @@ class UnreliableConnection:
         if clock() < self._up_at:
             return Refused(f"{effect.target}: connection refused", again=True)
         namesake, before = self._namesake(effect), clock()
-        answer = await self._cluster.perform(effect)
+        denied = self._protected.answer(effect) if self._exists(effect) else None
+        answer = denied or await self._cluster.perform(effect)
+        if isinstance(effect, Evict) and isinstance(answer, Refused) and not answer.again:
+            self.refused.add(effect.target.uid)
         if namesake is not None and clock() == before and self._namesake(effect) != namesake:
             self.mistaken.append(effect)
         return answer
+
+    def _exists(self, effect: Effect | WriteStatus) -> bool:
+        """Nothing is denied about an object that is gone."""
+        found = self._cluster.store.find(key_of_target(effect.target))
+        return found is not None and found.uid == effect.target.uid
 
     def _namesake(self, effect: Effect | WriteStatus) -> Stored | None:
         """Another object of the same name."""

@@ -97,7 +97,8 @@ class WatchedScheduler(Scheduler):
         group = group_key(pod.pod) if pod is not None else None
         alone = all(policy.units is pods_alone for policy in self._state.settings.policies.values())
         if pod is not None and group is not None and self._state.unit_of(group) is not None and not alone:
-            self._whole.evicts(victim, group, shown_mark(pod.pod))
+            going = self._state.ledger.unit_evictions.of(victim)
+            self._whole.evicts(victim, group, going.mark if going is not None else shown_mark(pod.pod))
 
     # --- decisions ---
 
@@ -217,6 +218,10 @@ class WatchedScheduler(Scheduler):
             hold(target in plan.victims or stuck or not somewhere, f"{member} stays when its group goes")
 
     # --- at the end ---
+
+    def is_idle(self) -> bool:
+        """No plan is open, and no call is in flight."""
+        return not len(self._state.plans) and not any(self._unended.values())
 
     def check_rest(self) -> None:
         self.plan_audit.check_rest()

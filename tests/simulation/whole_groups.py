@@ -1,5 +1,6 @@
 """Whether groups that go as a whole went as a whole: what their first eviction found is gone at the end."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from reprieve.cluster.mini.kinds import BY_NAME
@@ -14,6 +15,8 @@ from tests.simulation.invariants import hold, pods_in
 
 GROUPS = BY_NAME["PodGroup"].resource
 NODES = BY_NAME["Node"].resource
+EVENTS = BY_NAME["Event"].resource
+INCOMPLETE = "PreemptionIncomplete"
 
 
 @dataclass(slots=True)
@@ -30,14 +33,25 @@ class WholeGroups:
             here = {pod.metadata.uid for pod in self._placed(group) if self._stays(pod)}
             self.begun.setdefault((group, found.uid, decision), here)
 
-    def check_rest(self) -> None:
+    def check_rest(self, refused: Collection[str]) -> None:
+        """``refused``: the uids of pods whose deletion the API server refused for good.
+
+        Only those may be left, if the group names them in its condition and in an event.
+        """
         for (group, uid, decision), pods in self.begun.items():
             found = self.store.find(Key(GROUPS, *group))
             if found is None or found.uid != uid:
                 continue
             left = {p.metadata.name for p in self._placed(group) if p.metadata.uid in pods and self._stays(p)}
-            left -= _named(parsed(found))
+            names = {p.metadata.name for p in self._placed(group) if p.metadata.uid in refused}
+            left -= names & _named(parsed(found)) & self._announced(found.uid)
             hold(not left, f"{group[1]} was evicted as a whole for {decision}, and {sorted(left)} run on")
+
+    def _announced(self, uid: str) -> set[str]:
+        """Those that events on the group name."""
+        events = map(parsed, self.store.list((EVENTS,)).items)
+        told = [e for e in events if e["involvedObject"].get("uid") == uid and e["reason"] == INCOMPLETE]
+        return {word for event in told for word in _words(event["message"])}
 
     def _placed(self, group: GroupKey) -> list[Pod]:
         return [pod for pod in pods_in(self.store) if pod.spec.node_name and group_key(pod) == group]
@@ -51,7 +65,9 @@ class WholeGroups:
 def _named(group: Json) -> set[str]:
     """Those whose eviction was refused for good, as the group says."""
     conditions = group.get("status", {}).get("conditions", ())
-    texts = [
-        c["message"] for c in conditions if c["type"] == "PreemptionIncomplete" and c["status"] == "True"
-    ]
-    return {word.strip(",") for text in texts for word in text.split()}
+    texts = [c["message"] for c in conditions if c["type"] == INCOMPLETE and c["status"] == "True"]
+    return {word for text in texts for word in _words(text)}
+
+
+def _words(text: str) -> set[str]:
+    return {word.strip(",") for word in text.split()}

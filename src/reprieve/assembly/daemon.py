@@ -11,18 +11,18 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
 from reprieve import config
-from reprieve.assembly.endpoints import USUALLY, Judges, Judging, ServingEndpoint, served
+from reprieve.assembly.endpoints import USUALLY, Judges, Judging, Observers, ServingEndpoint, served
 from reprieve.assembly.journals import journal_in
 from reprieve.assembly.kube_cluster import reached, scheduled, scheduling
 from reprieve.assembly.observed_scheduler import watched
 from reprieve.assembly.scheduler_settings import DEFAULT_GATES
-from reprieve.assembly.serving_thread import from_this_thread, in_own_thread
+from reprieve.assembly.serving_thread import BetweenSteps, in_own_thread
 from reprieve.cluster.kube import client, lease, permissions
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection, NoAnswerError, RefusedError
@@ -34,7 +34,6 @@ from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping
 from reprieve.runtime.decision_log import DecisionLog
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.readiness import Readiness
-from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 
 _log = logging.getLogger(__name__)
@@ -103,19 +102,11 @@ def daemon_of(document: object, wanted: Wanted) -> Daemon:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Observers:
-    """Observers that outlive a scheduler."""
-
-    telemetry: Telemetry = field(default_factory=Telemetry)
-    readiness: Readiness = field(default_factory=Readiness)
-
-
 async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[], float] = time.time) -> None:
     """Returns once ``end`` is set and scheduling has stopped; raises DaemonError if it stops before."""
     for warning in daemon.configured.warnings:
         _log.warning("%s", warning)
-    observers = _Observers()
+    observers = Observers()
     for access in (daemon.access, daemon.judges.who, daemon.judges.may):
         access.observer = observers.telemetry.answered
     async with AsyncExitStack() as stack:
@@ -145,14 +136,13 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
 
 
 def _pages(
-    daemon: Daemon, endpoint: ServingEndpoint, observers: _Observers
+    daemon: Daemon, endpoint: ServingEndpoint, observers: Observers
 ) -> Callable[[], AbstractAsyncContextManager[int]]:
-    """Metrics are read between two steps of the scheduler; probes are answered at any time."""
-    metrics = from_this_thread(observers.telemetry.text)
-    return partial(served, endpoint, daemon.configured, daemon.judges, metrics, observers.readiness)
+    """Metrics and decisions are read between two steps of the scheduler; probes are answered at any time."""
+    return partial(served, endpoint, daemon.configured, daemon.judges, observers, BetweenSteps())
 
 
-async def _work(daemon: Daemon, clock: Callable[[], float], observers: _Observers) -> None:
+async def _work(daemon: Daemon, clock: Callable[[], float], observers: Observers) -> None:
     lease_name = daemon.configured.settings.leader_election.resource_name
     observers.telemetry.leads(lease_name, now=False)
     await _enter(daemon)
@@ -162,7 +152,7 @@ async def _work(daemon: Daemon, clock: Callable[[], float], observers: _Observer
             observers.readiness.looks()
             observers.readiness.heartbeat.read_from(scheduler.working_on)
             observers.telemetry.leads(lease_name, now=True)
-            others = (observers.readiness, DecisionLog())
+            others = (observers.readiness, DecisionLog(), observers.recent)
             return watched(scheduler, clock, observers.telemetry, journal, others)
 
         if daemon.configured.settings.leader_election.leader_elect:

@@ -1,10 +1,10 @@
-"""What does a replica serve over HTTPS, on a port of its own? Probes, metrics, configuration."""
+"""What does a replica serve over HTTPS, on a port of its own? Probes, metrics, configuration, decisions."""
 
 import errno
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
@@ -12,6 +12,9 @@ import msgspec
 from aiohttp import web
 
 from reprieve import config
+from reprieve.assembly.decision_pages import DECISIONS_PATH, asked_for
+from reprieve.assembly.reviewed_decisions import reviewed_decisions
+from reprieve.assembly.serving_thread import Reading, at_once
 from reprieve.assembly.trust import (
     NO_FILES,
     USUAL_MANNERS,
@@ -23,7 +26,7 @@ from reprieve.assembly.trust import (
     keep_looking,
 )
 from reprieve.cluster.kube import client
-from reprieve.cluster.kube.access_reviews import DelegatedAuth, ReviewCacheTimes
+from reprieve.cluster.kube.access_reviews import DelegatedAuth, NamespacedKind, ReviewCacheTimes
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import Connection, NoAnswerError
 from reprieve.cluster.kube.client_ca import ClientCaUnavailableError, read_client_ca
@@ -38,10 +41,13 @@ from reprieve.runtime.http_endpoints import (
     Endpoints,
     HttpClient,
     ProbeEndpoint,
+    ReaderEndpoint,
     application,
 )
 from reprieve.runtime.metric_definitions import CONTENT_TYPE
 from reprieve.runtime.readiness import Readiness
+from reprieve.runtime.recent_decisions import RecentDecisions
+from reprieve.runtime.telemetry import Telemetry
 from reprieve.supervision.health import HealthCheck
 from reprieve.supervision.supervisor import Supervisor
 
@@ -90,26 +96,38 @@ class ServingEndpoint:
     shared: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """Observers whose findings are served. They outlive a scheduler."""
+
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    readiness: Readiness = field(default_factory=Readiness)
+    recent: RecentDecisions = field(default_factory=RecentDecisions)
+
+
 @asynccontextmanager
 async def served(
     endpoint: ServingEndpoint,
     configured: config.Configuration,
     judges: Judges,
-    metrics: Content,
-    readiness: Readiness,
+    shown: Observers,
+    read: Reading = at_once,
 ) -> AsyncIterator[int]:
     """Serves for as long as the context is open, and yields the port; raises EndpointError if it cannot.
 
-    It may run in another thread than the scheduler: what it shares with that thread are ``metrics``, which
-    are awaited, and ``readiness``.
+    It may run in another thread than the scheduler: then ``read`` reads what observers have collected in the
+    scheduler's thread. Only ``shown.readiness`` is read directly.
     """
-    supervisor = Supervisor()
+    supervisor, readiness = Supervisor(), shown.readiness
 
     def alive() -> Iterator[HealthCheck]:
         return chain(readiness.alive(), supervisor.checks())
 
     def ready() -> Iterator[HealthCheck]:
         return chain(readiness.ready(), supervisor.checks())
+
+    async def metrics() -> bytes:
+        return await read(shown.telemetry.text)
 
     async def configz() -> bytes:
         return msgspec.json.encode({"componentconfig": as_document(configured)})
@@ -131,6 +149,8 @@ async def served(
         await _keep_up(trust, endpoint, judges, who, supervisor)
         judging = judges.judging
         keeper = DelegatedAuth(who, may, ReviewCacheTimes(judging.known, judging.allowed, judging.refused))
+        decisions = ReaderEndpoint(_decisions(keeper, trust, shown.recent, read))
+        endpoints = {**endpoints, DECISIONS_PATH: decisions}
         made = application(endpoints, _authorize(keeper, trust), endpoint.for_all)
         runner = web.AppRunner(made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
         await runner.setup()
@@ -161,6 +181,19 @@ def _authorize(keeper: DelegatedAuth, trust: Trust) -> Authorize:
         return await keeper.refusal(caller.token, trust.bearer(caller.connection), path)
 
     return denial
+
+
+def _decisions(
+    keeper: DelegatedAuth, trust: Trust, recent: RecentDecisions, read: Reading
+) -> Callable[[HttpClient, Mapping[str, str]], Awaitable[bytes]]:
+    async def content(caller: HttpClient, query: Mapping[str, str]) -> bytes:
+        async def allowed(kinds: Collection[NamespacedKind]) -> frozenset[NamespacedKind]:
+            return await keeper.may_get(caller.token, trust.bearer(caller.connection), kinds)
+
+        asked = await read(partial(asked_for, recent, query))
+        return await reviewed_decisions(asked, allowed)
+
+    return content
 
 
 async def _listen(runner: web.AppRunner, endpoint: ServingEndpoint, trust: Trust) -> None:

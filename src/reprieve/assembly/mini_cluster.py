@@ -10,8 +10,10 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from reprieve import config
+from reprieve.assembly.decision_pages import DECISIONS_PATH, decisions_for
 from reprieve.assembly.journals import JOURNAL, journal_in
 from reprieve.assembly.observed_scheduler import watched
 from reprieve.assembly.scheduler_settings import EVERYTHING, limits_of, settings_of
@@ -28,6 +30,7 @@ from reprieve.cluster.mini.store import Part
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop, ignore
+from reprieve.runtime.recent_decisions import RecentDecisions
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
@@ -116,14 +119,16 @@ async def cluster_up(
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     configured = config.parse_configuration({**head, "profiles": profiles})
     kept = wanted.data_dir / JOURNAL if wanted.data_dir is not None else None
-    async with served(replace(wanted, features=features_of(gates))) as there:
+    recent = RecentDecisions()
+    pages = {DECISIONS_PATH: partial(decisions_for, recent)} if scheduled else {}
+    async with served(replace(wanted, features=features_of(gates)), pages) as there:
         cluster = there.cluster
 
         async def schedule() -> None:
             """With a new scheduler after each failure; in the journal, each is a run of its own."""
             with journal_in(kept, configured, gates, complain) as journal:
                 scheduler = Scheduler(settings_of(configured, gates))
-                machine = watched(scheduler, cluster.clock, journal=journal)
+                machine = watched(scheduler, cluster.clock, journal=journal, others=(recent,))
                 loop = Loop(machine, cluster, cluster.clock, limits=limits_of(gates))
                 async with loop.running():
                     await asyncio.Event().wait()

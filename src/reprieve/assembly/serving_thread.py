@@ -5,11 +5,11 @@ Threads do not exist in virtual time: there, what is served shares the event loo
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from reprieve.supervision.mishaps import log_mishap
 
@@ -56,14 +56,22 @@ async def in_own_thread(serve: Callable[[], AbstractAsyncContextManager[int]]) -
         await asyncio.wrap_future(closed)
 
 
-def from_this_thread(read: Callable[[], T]) -> Callable[[], Awaitable[T]]:
-    """For callers in other threads: ``read`` runs in the event loop of this one, between two steps."""
-    loop = asyncio.get_running_loop()
+class Reading(Protocol):
+    """How is something read that belongs to the thread of the scheduler?"""
 
-    async def value() -> T:
-        return read()
+    async def __call__(self, read: Callable[[], T], /) -> T: ...
 
-    async def wait() -> T:
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(value(), loop))
 
-    return wait
+async def at_once(read: Callable[[], T], /) -> T:
+    """In that thread itself."""
+    return read()
+
+
+class BetweenSteps:
+    """From another thread: the event loop in which this was made reads, between two steps."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    async def __call__(self, read: Callable[[], T], /) -> T:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(at_once(read), self._loop))

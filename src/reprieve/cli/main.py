@@ -15,19 +15,26 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 # Name: the line that `reprieve --help` shows. The command is the function of that name in the module of that
 # name.
 COMMANDS = {
+    "whatif": "Show what would happen if something were submitted. Alias: plan.",
     "demo": "Show what Reprieve does, in a few scenes.",
+    "why": "Explain why a pod was preempted, or why it still waits.",
+    "decisions": "List recent decisions that preempted pods, or left pods waiting.",
     "replay": "Replay a journal and compare the decisions.",
     "up": "Start a local cluster for kubectl, with simulated nodes.",
     "scheduler": "Run the scheduler of a real cluster.",
     "check": "Check whether Reprieve can schedule a cluster.",
+    "snapshot": "Save a cluster in one file, or show such a file.",
     "config": "Print the default configuration, or validate a file.",
+    "exposure": "Show which running pods can be preempted, and what protects them.",
     "status": "List the local clusters that are running.",
     "down": "Stop a local cluster.",
 }
+ALIASES = {"plan": "whatif"}
 
 
 class LazyGroup(click.Group):
@@ -37,6 +44,9 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
+        if cmd_name not in COMMANDS and ctx.resilient_parsing:
+            return None  # a shell completes what is mistyped, and must not see an error
         if cmd_name not in COMMANDS:
             from reprieve.cli.usage_errors import meant
 
@@ -44,6 +54,11 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"{cmd_name}: no such command{near}", ctx)
         command: click.Command = getattr(import_module(f"reprieve.cli.{cmd_name}"), cmd_name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """click would import every command for its help."""
+        commands = [CompletionItem(n, help=line) for n, line in COMMANDS.items() if n.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         with _errors_in_one_form():

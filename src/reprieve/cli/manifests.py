@@ -15,7 +15,7 @@ from reprieve.model.objects import KubernetesObject, Pod, Problem, Ref, ref_of
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class ManifestFile:
     """The objects of one file, and an error for each that is malformed or of an unknown kind."""
 
     filename: str
@@ -24,9 +24,9 @@ class Manifest:
     unknown: tuple[str, ...]
 
 
-def read_manifest(filename: str) -> Manifest:
+def read_manifest(filename: str) -> ManifestFile:
     results = decode_documents(text_of(filename), _filled, _missing)
-    return Manifest(
+    return ManifestFile(
         filename=filename,
         objects=tuple(r.object for r in results if isinstance(r, Decoded)),
         malformed=tuple(f"{filename}: {r.problem}" for r in results if isinstance(r, Unreadable)),

@@ -34,6 +34,11 @@ def prompt(text: str) -> None:
     click.echo(visible(text), nl=False, err=True)
 
 
+def redraw(text: str) -> None:
+    """The last line of a terminal on stderr, anew; without text, the line is erased."""
+    click.echo(f"\r\x1b[K{visible(text)}", nl=False, err=True)
+
+
 def styled(line: TextLine) -> str:
     text = visible(line.text)
     match line.tone:

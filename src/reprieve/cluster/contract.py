@@ -204,6 +204,9 @@ class RecordingWatcher:
     def has_lost(self, target: Target) -> bool:
         return Gone(target) in self._events
 
+    def shows_first(self, one: Target, gone: Target) -> bool:
+        return any(target_of(event) == one for event in self._events[: self._events.index(Gone(gone))])
+
     def picture(self, namespace: str) -> dict[tuple[str, str], KubernetesObject]:
         """The objects of a namespace, according to the events so far."""
         there: dict[tuple[str, str], KubernetesObject] = {}
@@ -261,6 +264,23 @@ async def reports_deletions(fixture: ClusterFixture) -> None:
             seen.index(second) > 0 and seen[-1] == second,
             "the new pod must come after the old one is Gone",
         )
+
+
+async def reports_deletions_after_earlier_changes(fixture: ClusterFixture) -> None:
+    """The scheduler concludes from the deletion of a pod that no earlier change of pods is still to come."""
+    lost, replaced = await fixture.pod("lost"), await fixture.pod("a-replaced")
+    async with RecordingWatcher(fixture) as watcher:
+        await fixture.admin.disconnect()
+        late = await fixture.pod("late")
+        await fixture.remove(replaced)
+        await fixture.pod("a-replaced")
+        await fixture.remove(lost)
+        await watcher.until(
+            lambda: watcher.has_lost(lost) and watcher.has_lost(replaced),
+            f"{lost} and {replaced} must be Gone",
+        )
+        for gone in (lost, replaced):
+            expect(watcher.shows_first(late, gone), f"{late} was created before {gone} was deleted")
 
 
 async def binds_a_pod(fixture: ClusterFixture) -> None:
@@ -500,6 +520,7 @@ CHECKS: tuple[Check, ...] = (
     lists_then_watches,
     delivers_changes_in_order,
     reports_deletions,
+    reports_deletions_after_earlier_changes,
     binds_a_pod,
     binds_a_pod_only_once,
     binds_only_the_pod_with_that_uid,

@@ -41,6 +41,8 @@ class Cluster(Protocol):
         """Every object that exists, then ``Synced``, then every change, until the caller stops iterating.
 
         If the watch history has a gap, the implementation relists and reports deleted objects as Gone.
+        An object is reported as Gone after all earlier changes of its kind, also in a relist: the scheduler
+        concludes from it that no earlier change is still to come.
         """
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:

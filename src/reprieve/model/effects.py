@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 
+import msgspec
 
-@dataclass(frozen=True, slots=True, order=True)
-class Target:
-    """The object of an effect; cluster-scoped objects have an empty namespace."""
+
+class Target(msgspec.Struct, frozen=True, order=True, gc=False):
+    """The object of an effect; cluster-scoped objects have an empty namespace.
+
+    A Struct, since targets are the keys of almost every table, and a Struct is hashed and compared in C.
+    """
 
     kind: str
     namespace: str

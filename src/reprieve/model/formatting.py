@@ -44,6 +44,25 @@ def clock_time(moment: float, now: float) -> str:
     return when.strftime("%H:%M:%S UTC" if when.date() == today.date() else "%Y-%m-%d %H:%M:%S UTC")
 
 
+def moment_text(moment: float) -> str:
+    """A moment with its date, in whole seconds."""
+    return datetime.fromtimestamp(writable(moment), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def lasted(seconds: float) -> str:
+    """A length of time in its two largest units: 45 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    whole = max(0, int(seconds))
+    for unit, larger, smaller, name in (
+        (86_400, "d", 3_600, "h"),
+        (3_600, "h", 60, "min"),
+        (60, "min", 1, "s"),
+    ):
+        if whole >= unit:
+            rest = whole % unit // smaller
+            return f"{whole // unit} {larger}" + (f" {rest} {name}" if rest else "")
+    return f"{whole} s"
+
+
 def writable(moment: float) -> float:
     """The moment, or the last one that has a date, in the year 9999: users may set any number of seconds."""
     return min(moment, _LAST_MOMENT)

@@ -97,6 +97,13 @@ class Reason:
         return f"{nodes} nodes {_PLURALS.get(verb, verb)} {rest}"
 
 
+def reason_of(code: str, text: str) -> Reason:
+    """The reason with this text; raises ValueError if there is no such code."""
+    known = Code(code)
+    before, _, after = _SENTENCES[known].partition("{detail}")
+    return Reason(known, text.removeprefix(before).removesuffix(after) if "{" in _SENTENCES[known] else "")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Rejection:
     """Nodes rejected for one reason. ``curable``: they might be feasible if some pods were gone."""

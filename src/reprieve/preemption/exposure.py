@@ -11,10 +11,11 @@ import numpy as np
 from reprieve.model.columns import Floats
 from reprieve.model.scheduled_times import NEVER
 from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.preemption.budgets import Accounts, accounts
 from reprieve.preemption.eligibility import tolerating
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.toleration import protectors, tolerated_ends, toleration_of
-from reprieve.preemption.units import Units
+from reprieve.preemption.units import Unit, Units
 
 HIGHEST_PRIORITY = (1 << 31) - 1
 
@@ -39,14 +40,33 @@ class LeastPreemptor:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetCharge:
+    """What the eviction of the pod's unit would cost a budget."""
+
+    namespace: str
+    name: str
+    allowed: int  # disruptions
+    charged: int  # pods of the unit that it selects
+
+    @property
+    def is_exceeded(self) -> bool:
+        return self.charged > max(0, self.allowed)
+
+
+@dataclass(frozen=True, slots=True)
 class Exposure:
     pod: int  # row
     unit: str  # the unit that it belongs to
+    unit_pods: int  # how many pods are evicted together
     priority: int  # of the unit
     protections: tuple[Protection, ...]  # the highest minimum first, each later than the one before
+    budgets: tuple[BudgetCharge, ...] = ()  # that select pods of the unit
+    held_by_budget: bool = False  # the policy exceeds no budget, and this eviction would exceed one
 
     def least_preemptors(self, now: float) -> tuple[LeastPreemptor, ...]:
         """The lowest priority that may preempt it now, and after each protection that ends."""
+        if self.held_by_budget:  # until its status changes, which no clock tells
+            return (LeastPreemptor(now, None),)
         ends = sorted({p.until for p in self.protections if now < p.until < NEVER})
         return tuple(LeastPreemptor(moment, self._lowest(moment)) for moment in (now, *ends))
 
@@ -60,13 +80,19 @@ def exposure(view: Snapshot, policy: Policy, now: float) -> Iterator[Exposure]:
     """For each running pod, by the units and the rules of a policy."""
     units = policy.units(view)
     thresholds = _thresholds(units) if tolerating in policy.rules else ()
-    found: dict[int, tuple[Protection, ...]] = {}
-    for pod in np.flatnonzero(units.of_pod != NOWHERE).tolist():
-        number = int(units.of_pod[pod])
-        if number not in found:
-            found[number] = tuple(_protections(units, number, thresholds, now))
-        unit = units.unit(number)
-        yield Exposure(pod, unit.name, unit.priority, found[number])
+    paying = accounts(policy.stocks(view))
+    for unit in units.listed(np.unique(units.of_pod[units.of_pod != NOWHERE])):
+        protections = tuple(_protections(units, unit, thresholds, now))
+        charges = tuple(_charges(paying, unit))
+        held = policy.breaks_no_budget and any(charge.is_exceeded for charge in charges)
+        for pod in unit.pods:
+            yield Exposure(pod, unit.name, len(unit.pods), unit.priority, protections, charges, held)
+
+
+def _charges(paying: Accounts, unit: Unit) -> Iterator[BudgetCharge]:
+    for i, pods in sorted(paying.charged([unit]).items()):
+        budget = paying.stocks[i].budget
+        yield BudgetCharge(budget.namespace, budget.name, budget.allowed, pods)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,18 +112,17 @@ def _thresholds(units: Units) -> Sequence[_Threshold]:
 
 
 def _protections(
-    units: Units, number: int, thresholds: Sequence[_Threshold], now: float
+    units: Units, unit: Unit, thresholds: Sequence[_Threshold], now: float
 ) -> Iterator[Protection]:
     """A lower minimum protects only for as long as a higher one does not."""
     covered = now
     for threshold in thresholds:
-        until = float(threshold.until[number])
-        if until > covered and threshold.minimum > units.priority[number] + 1:
-            yield Protection(threshold.minimum, until, _by(units, number, threshold.minimum, until))
+        until = float(threshold.until[unit.number])
+        if until > covered and threshold.minimum > unit.priority + 1:
+            yield Protection(threshold.minimum, until, _by(units, unit, threshold.minimum, until))
             covered = until
 
 
-def _by(units: Units, number: int, minimum: int, until: float) -> tuple[str, ...]:
-    pods = units.unit(number).pods
-    found = [one for pod in pods for one in protectors(units.view, units.groups, pod, minimum - 1)]
+def _by(units: Units, unit: Unit, minimum: int, until: float) -> tuple[str, ...]:
+    found = [one for pod in unit.pods for one in protectors(units.view, units.groups, pod, minimum - 1)]
     return tuple(sorted({name for name, end in found if end == until}))

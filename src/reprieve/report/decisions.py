@@ -6,6 +6,7 @@ Made from the decision alone, so that it reads the same when the objects it name
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from reprieve.model.effects import Target
 from reprieve.model.formatting import writable
 from reprieve.model.json import Json
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
@@ -28,7 +29,7 @@ from reprieve.scheduler.decision import (
 API_VERSION = "reprieve.dev/v1alpha1"
 
 _PODS_SHOWN = 8
-_OUTCOMES = {
+OUTCOMES = {
     Outcome.PLACED: "Fits",
     Outcome.PREEMPTS: "Preempts",
     Outcome.WAITING: "Waits",
@@ -44,8 +45,23 @@ _OUTCOMES = {
 def decision_lines(decision: Decision) -> list[TextLine]:
     """The outcome; the victims and spared units with reasons; the plans that were not chosen."""
     pods = f", {decision.pods} pods" if decision.pods > 1 else ""
-    heading = f"{decision.demand} (priority {decision.priority}{pods}): decision {decision.id}"
+    heading = f"{shown(decision.demand)} (priority {decision.priority}{pods}): decision {decision.id}"
     return [TextLine(heading, LineStyle.HEADING), *indented(_outcome(decision))]
+
+
+def shown(target: Target) -> str:
+    """An object by its name, or by its UID if the reader may not know the name."""
+    return str(target) if target.name else f"{target.kind} with UID {target.uid}"
+
+
+def shown_unit(unit: str) -> str:
+    """A unit by its name; only its kind if the reader may not know the name."""
+    kind, _, name = unit.partition("/")
+    return unit if name else f"a {kind} of another namespace"
+
+
+def _name(target: Target) -> str:
+    return target.name or f"UID {target.uid}"
 
 
 def _outcome(decision: Decision) -> Iterator[TextLine]:
@@ -76,8 +92,8 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
 
 def _places(decision: Decision) -> str:
     if decision.growth is not None:
-        return f"{decision.demand.name} gets {decision.growth.text} on {decision.growth.node}"
-    placed = [f"{pod.name} goes to {node}" for pod, node in decision.places]
+        return f"{_name(decision.demand)} gets {decision.growth.text} on {decision.growth.node}"
+    placed = [f"{_name(pod)} goes to {node}" for pod, node in decision.places]
     return listed(placed, _PODS_SHOWN)
 
 
@@ -98,7 +114,8 @@ def _preemption_lines(room: Preemption) -> Iterator[TextLine]:
         yield from _more(room.pods - len(room.victims), "pod")
     for budget in room.exceeded:
         allowed = counted(budget.allowed, "eviction")
-        text = f"PodDisruptionBudget {budget.budget} allows {allowed}; this plan has {budget.going}."
+        name = f"PodDisruptionBudget {budget.budget}" if budget.budget else "A PodDisruptionBudget"
+        text = f"{name} allows {allowed}; this plan has {budget.going}."
         yield TextLine(text, LineStyle.BAD)
     if room.spared:
         yield BLANK
@@ -119,12 +136,13 @@ def _competition(room: Preemption) -> Iterator[TextLine]:
 
 def _victim_row(victim: Victim) -> list[str]:
     alone = victim.unit.startswith("Pod/")
-    name = f"{victim.pod.namespace}/{victim.pod.name}"
-    return [name, victim.node, str(victim.priority), "-" if alone else victim.unit, victim.because.text]
+    name = f"{victim.pod.namespace}/{victim.pod.name}" if victim.pod.name else _name(victim.pod)
+    unit = "-" if alone else shown_unit(victim.unit)
+    return [name, victim.node, str(victim.priority), unit, victim.because.text]
 
 
 def _spared_row(spared: Spared) -> list[str]:
-    return [spared.unit, str(spared.pods), str(spared.priority), spared.because.text]
+    return [shown_unit(spared.unit), str(spared.pods), str(spared.priority), spared.because.text]
 
 
 def _loser_row(loser: Loser) -> list[str]:
@@ -159,9 +177,11 @@ def _nowhere(nodes: int) -> str:
 
 
 def _miss_text(miss: Miss, *, one: bool) -> str:
-    subject = "It" if one else f"Pod {miss.pod.name}"
+    subject = "It" if one else f"Pod {_name(miss.pod)}"
     if miss.placed:
-        subject = f"{miss.placed} of the {miss.needed} pods that must start together fit; pod {miss.pod.name}"
+        subject = (
+            f"{miss.placed} of the {miss.needed} pods that must start together fit; pod {_name(miss.pod)}"
+        )
     if not miss.resource:
         return f"{subject} fits on no node: {miss.because.text}."
     lack = f"{amount(miss.resource, miss.short)} {miss.resource}"
@@ -188,28 +208,32 @@ def decision_json(decision: Decision) -> Json:
         "kind": "Decision",
         "id": decision.id,
         "at": _stamp(decision.at),
-        "outcome": _OUTCOMES[decision.outcome],
+        "outcome": OUTCOMES[decision.outcome],
         "demand": {
             "kind": demand.kind,
-            "namespace": demand.namespace,
-            "name": demand.name,
+            "namespace": demand.namespace or None,
+            "name": demand.name or None,
             "uid": demand.uid,
             "priority": decision.priority,
             "pods": decision.pods,
         },
         "growth": _growth_json(decision.growth),
-        "placements": {f"{pod.namespace}/{pod.name}": node for pod, node in decision.places},
+        "placements": {_key(pod): node for pod, node in decision.places},
         "domain": room.domain or None,
         "ceiling": room.ceiling,
         "victims": [_victim_json(victim) for victim in room.victims],
         "victimPods": room.pods,
+        "victimNodes": dict(room.giving_way),
         "leavingPods": room.leaving,
         "budgets": [
-            {"name": b.budget, "disruptionsAllowed": b.allowed, "evictions": b.going} for b in room.exceeded
+            {"name": b.budget or None, "disruptionsAllowed": b.allowed, "evictions": b.going}
+            for b in room.exceeded
         ],
         "spared": [_spared_json(spared) for spared in room.spared],
         "sparedUnits": room.units_spared,
         "nodes": [_loser_json(loser) for loser in room.losers],
+        "plans": room.plans if room.domain else 0,
+        "beyondBudgets": room.broken,
         "decidedBy": _because_json(room.decided_by),
         "considered": decision.considered,
         "refused": [_finding_json(finding) for finding in decision.findings],
@@ -218,6 +242,10 @@ def decision_json(decision: Decision) -> Json:
         "retryAt": _stamp(decision.retry_at) if decision.retry_at is not None else None,
         "unproved": _because_json(decision.unproved),
     }
+
+
+def _key(pod: Target) -> str:
+    return f"{pod.namespace}/{pod.name}" if pod.name else pod.uid
 
 
 def _growth_json(growth: Growth | None) -> Json | None:
@@ -232,12 +260,12 @@ def _growth_json(growth: Growth | None) -> Json | None:
 
 def _victim_json(victim: Victim) -> Json:
     return {
-        "namespace": victim.pod.namespace,
-        "name": victim.pod.name,
+        "namespace": victim.pod.namespace or None,
+        "name": victim.pod.name or None,
         "uid": victim.pod.uid,
         "node": victim.node,
         "priority": victim.priority,
-        "unit": "Pod" if victim.unit.startswith("Pod/") else victim.unit,
+        "unit": "Pod" if victim.unit.startswith("Pod/") else victim.unit.rstrip("/"),
         "breaksBudget": victim.budgets[0] if victim.budgets else None,
         "because": _because_json(victim.because),
     }
@@ -245,7 +273,12 @@ def _victim_json(victim: Victim) -> Json:
 
 def _spared_json(spared: Spared) -> Json:
     because = _because_json(spared.because)
-    return {"unit": spared.unit, "pods": spared.pods, "priority": spared.priority, "because": because}
+    return {
+        "unit": spared.unit.rstrip("/"),
+        "pods": spared.pods,
+        "priority": spared.priority,
+        "because": because,
+    }
 
 
 def _loser_json(loser: Loser) -> Json:
@@ -262,7 +295,7 @@ def _miss_json(miss: Miss | None) -> Json | None:
     if miss is None:
         return None
     return {
-        "pod": f"{miss.pod.namespace}/{miss.pod.name}",
+        "pod": _key(miss.pod),
         "placedBefore": miss.placed,
         "needed": miss.needed,
         "node": miss.node or None,

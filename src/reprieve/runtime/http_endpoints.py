@@ -1,4 +1,4 @@
-"""What a running scheduler serves over HTTP: probes, metrics, its configuration.
+"""What a running scheduler serves over HTTP: probes, metrics, its configuration, its recent decisions.
 
 Where it listens, and which clients may read which path, is decided elsewhere.
 """
@@ -42,11 +42,20 @@ class ContentEndpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class ReaderEndpoint:
+    """Content for one client, by the parameters of its query. A ValueError says what is wrong with those."""
+
+    content: Callable[[HttpClient, Mapping[str, str]], Awaitable[bytes]]
+    content_type: str = JSON
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeEndpoint:
     checks: Callable[[], Iterable[HealthCheck]]
 
 
-Endpoints = Mapping[str, ContentEndpoint | ProbeEndpoint]
+Endpoint = ContentEndpoint | ReaderEndpoint | ProbeEndpoint
+Endpoints = Mapping[str, Endpoint]
 
 
 # The kubelet has no token when it probes.
@@ -59,7 +68,7 @@ def application(
     """``always_allowed``: paths that need no authorization; a star at the end stands for anything."""
     made = web.Application()
     for path, endpoint in endpoints.items():
-        handler = _probe(path, endpoint) if isinstance(endpoint, ProbeEndpoint) else _content(endpoint)
+        handler = _handler(path, endpoint)
         open_to_all = _matches(path, always_allowed)
         made.router.add_get(path, handler if open_to_all else _authorized(handler, authorize))
     return made
@@ -72,6 +81,16 @@ def _matches(path: str, patterns: Sequence[str]) -> bool:
 
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
+
+
+def _handler(path: str, endpoint: Endpoint) -> Handler:
+    match endpoint:
+        case ProbeEndpoint():
+            return _probe(path, endpoint)
+        case ContentEndpoint():
+            return _content(endpoint)
+        case ReaderEndpoint():
+            return _reader(endpoint)
 
 
 def _authorized(handler: Handler, authorize: Authorize) -> Handler:
@@ -92,6 +111,17 @@ def _content(endpoint: ContentEndpoint) -> Handler:
                 body = await endpoint.content()
         except TimeoutError:
             return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=_BLOCKED)
+        return web.Response(body=body, headers={"Content-Type": endpoint.content_type})
+
+    return handle
+
+
+def _reader(endpoint: ReaderEndpoint) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        try:
+            body = await endpoint.content(_client(request), request.query)
+        except ValueError as error:
+            return web.Response(status=HTTPStatus.BAD_REQUEST, text=f"{error}\n")
         return web.Response(body=body, headers={"Content-Type": endpoint.content_type})
 
     return handle

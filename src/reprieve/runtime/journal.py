@@ -176,6 +176,20 @@ def entries(directory: Path) -> Iterator[Entry]:
             yield found
 
 
+def results(directory: Path) -> Iterator[Asked | Recorded]:
+    """What came out of the schedulers, the oldest first: decisions and plan records.
+
+    As ``entries``, but events are not decoded: most of a journal is events.
+    """
+    for path in _found(directory):
+        for number, line in _lines(path):
+            if lines.has_events(line) or not line.endswith(b"\n"):
+                continue
+            found = _entry(path, number, line)
+            if isinstance(found, Asked | Recorded):
+                yield found
+
+
 def _found(directory: Path) -> list[Path]:
     if not directory.is_dir():
         wrong = "a file" if directory.exists() else "nothing"

@@ -3,6 +3,7 @@
 Knows the form of a line, and nothing of files or of what is done with it.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, get_args, get_type_hints
@@ -141,9 +142,15 @@ class _Named(Record, frozen=True):
     kind: str = msgspec.field(name="is")
 
 
+_OBSERVED = re.compile(rb'\{"at":[^,]*,"events":')
 _LINE = msgspec.json.Decoder(_Line)
 _NAMED = msgspec.json.Decoder(_Named)
 _TEXT = msgspec.json.Decoder(str)
+
+
+def has_events(line: bytes) -> bool:
+    """Whether a line is one of ``observed``, judged by its beginning alone."""
+    return _OBSERVED.match(line) is not None
 
 
 def entry(line: bytes) -> Entry:

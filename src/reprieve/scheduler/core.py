@@ -49,6 +49,7 @@ from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.set_aside import SchedulerFailure, target_of
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
+from reprieve.scheduler.status_reporter import is_of_all_pods
 from reprieve.scheduler.targets import pod_target
 
 _RESEND_AFTER = 10.0  # seconds until a bind whose answer was lost is sent again
@@ -253,6 +254,7 @@ class Scheduler:
                 yield from binding.saw_volumes(state, now)
             case "PodGroup":
                 state.group_runs.lost(target)
+                state.refused_reports.end(key)
                 yield from plan_driver.has_left(state, target, now)
                 yield from enqueueing.group_changed(state, target.namespace, target.name, now)
             case "CompositePodGroup":
@@ -315,6 +317,8 @@ class Scheduler:
             case SelectNode():
                 return binding.saw_volumes(state, now)
             case Nominate() | SetCondition() | Evict():
+                if is_of_all_pods(effect):
+                    state.refused_reports.end((effect.target.namespace, effect.target.name))
                 return plan_driver.went_well(state, effect, now)
             case Announce():
                 return ()
@@ -338,10 +342,15 @@ class Scheduler:
                     for said in binding.give_up(state, a.pod, text, now)
                 ]
             case Nominate() | SetCondition() | Evict():
-                state.reporter.forget(effect.target)
+                self._unreported(effect, now)
                 return plan_driver.went_wrong(state, effect, error, now)
             case Announce():
                 return ()
+
+    def _unreported(self, effect: Effect, now: float) -> None:
+        self._state.reporter.forget(effect.target)
+        if is_of_all_pods(effect):
+            self._state.refused_reports.refused((effect.target.namespace, effect.target.name), now)
 
     def _unknown(self, effect: Effect, now: float) -> Iterable[Effect]:
         """An answer was lost, and the call may have worked: a promise stays until the cluster shows which."""
@@ -358,7 +367,7 @@ class Scheduler:
                 state.unknown_outcomes.end(effect)
                 return ()
             case Nominate() | SetCondition() | Evict():
-                state.reporter.forget(effect.target)
+                self._unreported(effect, now)
                 if state.plans.must_know(effect) or unit_driver.must_know(state, effect):
                     return (effect,)
                 state.unknown_outcomes.end(effect)

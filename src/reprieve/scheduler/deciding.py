@@ -68,7 +68,7 @@ def decide(state: State, requester: Requester, now: float) -> Decided:
     if isinstance(found, Placement):
         decided = _fits(state, context, found, now)
     else:
-        decided = _unplaced(state, context, found, now)
+        decided = replace(_unplaced(state, context, found, now), found=found)
     taken = _crowd_out(state, requester, set(decided.decision.nodes), now)
     return replace(decided, effects=(*decided.effects, *taken))
 

@@ -13,13 +13,14 @@ from hashlib import blake2b
 from reprieve.model.effects import Effect, Target
 from reprieve.model.formatting import amount, counted, listed
 from reprieve.placement.effort import Effort
-from reprieve.placement.place import Survey
+from reprieve.placement.place import Survey, Unplaceable
 from reprieve.placement.reasons import Reason
 
 MOST_REASONS = 20
 MOST_PLANS = 20
 MOST_SPARED = 20
 MOST_VICTIMS = 100
+MOST_UNITS = 5  # of a plan that lost
 _NODES_NAMED = 5  # in a sentence; more are counted
 
 
@@ -90,6 +91,7 @@ class Loser:
     highest: int | None  # priority among its victims
     broken: int
     lost_by: Because
+    units: tuple[str, ...] = ()  # the most important that it would have evicted; the rest is only counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +216,15 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A decision and what has to be done for it."""
+    """A decision and what has to be done for it.
+
+    ``found``: which nodes were rejected and why, for a demand that did not fit. It refers to the snapshot, so
+    it is for those that read it at once and must not be kept.
+    """
 
     decision: Decision
     effects: tuple[Effect, ...]
+    found: Unplaceable | None = None
 
 
 def decision_id(demand: Target, kind: str, version: int, now: float) -> str:

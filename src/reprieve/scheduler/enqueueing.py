@@ -29,12 +29,13 @@ from reprieve.scheduler.targets import pod_target
 
 
 def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> Iterable[Effect]:
-    before, was_on = state.world.pod(pod_key(pod)), state.world.node_of(pod_key(pod))
+    target, key = pod_target(pod), pod_key(pod)
+    before, was_on = state.world.pod(key), state.world.node_of(key)
     changes = state.world.see(pod)
     if Change.CLOCKS in changes:
         state.clock_began(scheduled_at(pod))
-    wake_others(state, changes, now, pod_target(pod), {was_on, state.world.node_of(pod_key(pod))})
-    known = state.world.pod(pod_key(pod))
+    wake_others(state, changes, now, target, {was_on, state.world.node_of(key)})
+    known = state.world.pod(key)
     if known is not None and known is before:
         return ()  # an outdated sight, as a relist may bring it
     if before is None or known is None:
@@ -42,7 +43,7 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
     elif _runs(before.pod) != _runs(pod):
         state.rerun.update(filter(None, [group_key(pod)]))
     effects: list[Effect] = []
-    if before is not None and (known is None or pod_target(known.pod) != pod_target(before.pod)):
+    if before is not None and (known is None or known.pod.metadata.uid != before.pod.metadata.uid):
         # It is finished, or a namesake has taken its place and its Gone was never seen. What the ledger keeps
         # is kept by UID: the namesake starts with nothing.
         effects.extend(forget(state, pod_target(before.pod), now))
@@ -59,7 +60,7 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
             effects.extend(unit_driver.joins(state, pod))
         effects.extend(_has_its_node(state, before, known, now))
         return [*effects, *regroup(state, pod, now, changed=before is None)]
-    if pod_target(pod) in state.ledger.assumed:
+    if target in state.ledger.assumed:
         return effects
     return [*effects, *_line_up(state, before, known, unserved, now)]
 
@@ -285,6 +286,7 @@ def groups_looked_at(state: State, now: float) -> Iterator[Effect]:
     """What of groups follows from all of their pods: whether priorities agree, and since when they run."""
     if not state.synced:
         return
+    state.regrouped.update(state.refused_reports.due(now))
     rerun, state.rerun = sorted(state.rerun | state.regrouped), set()
     groups, state.regrouped = sorted(state.regrouped), set()
     for group in filter(None, map(state.world.groups.group, groups)):

@@ -28,6 +28,7 @@ from reprieve.preemption.units import Unit, UnitKind
 from reprieve.scheduler.decision import (
     MOST_PLANS,
     MOST_SPARED,
+    MOST_UNITS,
     MOST_VICTIMS,
     Because,
     Eviction,
@@ -80,7 +81,8 @@ def victim_nodes(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
 
 def _loser(plan: Plan, criterion: Criterion) -> Loser:
     highest = max((unit.priority for unit in plan.victims), default=None)
-    return Loser(plan.domain, pods_disturbed(plan), highest, plan.broken, _criterion(criterion))
+    units = tuple(unit.name for unit in plan.victims[:MOST_UNITS])
+    return Loser(plan.domain, pods_disturbed(plan), highest, plan.broken, _criterion(criterion), units)
 
 
 def _criterion(criterion: Criterion) -> Because:

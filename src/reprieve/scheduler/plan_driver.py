@@ -84,7 +84,8 @@ def went_well(state: State, effect: Effect, now: float) -> tuple[Effect, ...]:
 def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator[Effect]:
     """The plan is called off; the demand is queued again, and its pods are told why.
 
-    A whole unit of which pods are evicted already is finished all the same.
+    A whole unit of which pods are evicted already is finished all the same. The mark of a pod that stays is
+    cleared at once: that it was set is acknowledged, but perhaps not shown yet.
     """
     key = state.plans.answered(effect)
     if isinstance(effect, Evict):
@@ -96,7 +97,7 @@ def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator
         yield from _failed(state, key, _Failure(_REASONS[type(effect)], effect.target, error), now)
         state.queue.retry(key, now)
     if isinstance(effect, Evict):
-        yield from map(unmark, {effect.target} & _unused_marks(state))
+        yield from map(unmark, {effect.target} - state.plans.needed() - _marks_of_units(state))
     elif isinstance(effect, Nominate) and not effect.node:
         state.ledger.nominations.linger(effect.target)
 

@@ -59,6 +59,8 @@ def excess_of(
     ``paid``: pods that were on their way when the plan was made. Those that were chosen since were weighed
     with this plan in mind: they are not held against it.
     """
+    if not context.view.budgets:
+        return {}
     view, in_flight = without(context.view, context.leaving), set(context.charged)
     going = set(rows_of(view, victims))
     counted = {row for row in rows_of(view, paid) if row in going or row in in_flight}

@@ -179,6 +179,8 @@ class Queue:
         self, change: Change, now: float, but: Collection[DemandKey] = (), nodes: Collection[str] = ()
     ) -> None:
         """``nodes`` is where it happened, if that matters."""
+        if not self._entries:
+            return  # as for most objects of the first list
         places = ("", *nodes) if change in LOCAL else ("", *self._waiting)
         for entry in [self._entries[key] for key in self._held.difference(but)]:
             if change not in LOCAL or not entry.only_node or entry.only_node in nodes:

@@ -33,6 +33,7 @@ from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Queue
 from reprieve.scheduler.queueing_hints import Change
+from reprieve.scheduler.refused_reports import RefusedReports
 from reprieve.scheduler.set_aside import SchedulerFailure, SetAsideEvents
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.status_reporter import StatusReporter
@@ -40,6 +41,8 @@ from reprieve.scheduler.targets import group_target, pod_target
 from reprieve.scheduler.tombstones import Tombstones
 from reprieve.scheduler.unknown_outcomes import UnknownOutcomes
 from reprieve.scheduler.world import World
+
+Timed = Queue | Ledger | LateGangReports | RefusedReports | UnknownOutcomes[Effect] | SetAsideEvents
 
 
 class State:
@@ -54,6 +57,7 @@ class State:
         self.reporter = StatusReporter()
         self.late_gangs = LateGangReports()
         self.group_runs = GroupRuns()
+        self.refused_reports = RefusedReports()
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
         self.unknown_outcomes: UnknownOutcomes[Effect] = UnknownOutcomes()
@@ -79,10 +83,9 @@ class State:
         """When something is to be done even if nothing happens."""
         return min((time for one in self._timed() if (time := one.next_time()) is not None), default=None)
 
-    def _timed(
-        self,
-    ) -> tuple[Queue | Ledger | LateGangReports | UnknownOutcomes[Effect] | SetAsideEvents, ...]:
-        return self.queue, self.ledger, self.late_gangs, self.unknown_outcomes, self.set_aside
+    def _timed(self) -> tuple[Timed, ...]:
+        reports = self.late_gangs, self.refused_reports
+        return self.queue, self.ledger, self.unknown_outcomes, self.set_aside, *reports
 
     def requester(self, key: DemandKey) -> Requester | NotYet | None:
         """The demand of this key as things stand; None if it needs nothing any more."""

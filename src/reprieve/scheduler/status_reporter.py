@@ -102,23 +102,29 @@ class StatusReporter:
             agree = "all pods have the priority of the group"
             yield SetCondition(target, _DIVERGES, "False", "PrioritiesAgree", agree)
 
-    def preemption_incomplete(self, group: PodGroup, text: str) -> Iterator[Effect]:
-        """Which pods of a preempted group the API server does not let go; an empty text: none."""
-        target = group_target(group)
+    def preemption_incomplete(self, group: PodGroup, text: str, *, again: bool) -> Iterator[Effect]:
+        """Which pods of a preempted group the API server does not let go; an empty text: none.
+
+        ``again``: an eviction was refused just now, which is an event even if it was refused before.
+        """
+        target, note = group_target(group), text[:_LONGEST_NOTE]
         reported = self._incomplete.get(target, _true_message(group, _INCOMPLETE))
         self._incomplete[target] = text
-        if reported == text:
-            return
-        if text:
-            note = text[:_LONGEST_NOTE]
+        if reported != text and text:
             yield SetCondition(target, _INCOMPLETE, "True", "EvictionRefused", note)
-            yield Announce(target, Tone.WARNING, _INCOMPLETE, "Preempting", note)
-        else:
+        elif reported != text:
             yield SetCondition(target, _INCOMPLETE, "False", "EvictionsAccepted", "no eviction is refused")
+        if text and (again or reported != text):
+            yield Announce(target, Tone.WARNING, _INCOMPLETE, "Preempting", note)
 
     def _is_news(self, target: Target, text: str) -> bool:
         reported, self._reported[target] = self._reported.get(target), text
         return reported != text
+
+
+def is_of_all_pods(effect: Effect) -> bool:
+    """Whether it is a condition of a group that follows from all of its pods."""
+    return isinstance(effect, SetCondition) and effect.type in (RUN_STARTED, _DIVERGES)
 
 
 def _warning(target: Target, text: str) -> Announce:

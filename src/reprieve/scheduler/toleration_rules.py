@@ -10,7 +10,7 @@ from reprieve.model.groups import GroupKey, Groups
 from reprieve.model.objects import PriorityClass
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.toleration import TolerationFault, faults_of
+from reprieve.preemption.toleration import TolerationFault, faults_of, toleration_of
 from reprieve.scheduler.handover import Handover
 
 
@@ -20,6 +20,11 @@ class TolerationRules:
     in_doubt: Callable[[Handover], bool]  # whether a plan is made anew when a class changes
     unprotected: Callable[[Snapshot, Plan], Iterator[tuple[int, str]]]  # victims (rows) whose class is gone
     is_timed: Callable[[Groups, GroupKey], bool]  # whether a group has a clock, which its condition shows
+
+
+def protects_pods(priority_class: PriorityClass) -> bool:
+    """Whether the annotations of the class protect its pods, if tolerations count."""
+    return toleration_of(priority_class).seconds != 0
 
 
 def _may_be_protected_now(handover: Handover) -> bool:

@@ -54,7 +54,7 @@ def refused(state: State, effect: Effect, error: str, now: float) -> Iterator[Ef
     one = state.ledger.unit_evictions.of(effect.target)
     if one is not None and (isinstance(effect, Evict) or _is_its_mark(effect, one)):
         state.ledger.unit_evictions.refused(one.pod, error, now)
-        yield from _named(state, one.group)
+        yield from _named(state, one.group, again=True)
 
 
 def must_know(state: State, effect: Effect) -> bool:
@@ -138,7 +138,7 @@ def gone(state: State, pod: Target) -> Iterator[Effect]:
     yield from _named(state, one.group)
 
 
-def _named(state: State, key: GroupKey) -> Iterator[Effect]:
+def _named(state: State, key: GroupKey, *, again: bool = False) -> Iterator[Effect]:
     """Names the pods on their group that the API server does not let go."""
     group, unit = state.world.groups.group(key), state.unit_of(key)
     if group is None or unit is None:
@@ -149,7 +149,7 @@ def _named(state: State, key: GroupKey) -> Iterator[Effect]:
     if refused:
         names = listed([one.pod.name for one in refused])
         text = f"the eviction of {names} is refused, and tried again: {refused[0].error}"
-    yield from state.reporter.preemption_incomplete(group, text)
+    yield from state.reporter.preemption_incomplete(group, text, again=again)
 
 
 # --- after a restart -----------------------------------------------------------------------------

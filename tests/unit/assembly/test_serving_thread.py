@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from reprieve.assembly.endpoints import Judges, Judging, ServingEndpoint, served
-from reprieve.assembly.serving_thread import from_this_thread, in_own_thread
+from reprieve.assembly.endpoints import Judges, Judging, Observers, ServingEndpoint, served
+from reprieve.assembly.serving_thread import BetweenSteps, in_own_thread
 from reprieve.assembly.trust import EndpointError
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
@@ -21,8 +21,6 @@ from reprieve.config import default_configuration
 from reprieve.model.events import Seen, Synced
 from reprieve.runtime.heartbeat import Heartbeat, report_slow_steps
 from reprieve.runtime.http_endpoints import PROBES
-from reprieve.runtime.readiness import Readiness
-from reprieve.runtime.telemetry import Telemetry
 from reprieve.runtime.virtual_time import run
 from reprieve.scheduler import deciding
 from reprieve.scheduler.core import Scheduler
@@ -61,11 +59,11 @@ def during_a_decision(
         return decide(*args)
 
     async def main() -> tuple[int, str]:
-        readiness, telemetry, scheduler = Readiness(), Telemetry(), Scheduler()
+        observers, scheduler = Observers(), Scheduler()
+        readiness = observers.readiness
         readiness.heartbeat = Heartbeat(lambda: seconds[0])
         readiness.heartbeat.read_from(scheduler.working_on)
-        metrics = from_this_thread(telemetry.text)
-        pages = partial(served, HERE, default_configuration(), JUDGES, metrics, readiness)
+        pages = partial(served, HERE, default_configuration(), JUDGES, observers, BetweenSteps())
         async with in_own_thread(pages) as port:
             found: list[tuple[int, str]] = []
 
@@ -115,10 +113,10 @@ def test_probes_are_answered_and_tell_of_a_decision_that_runs_long(monkeypatch: 
 
 def test_why_pages_cannot_be_served_reaches_the_caller() -> None:
     async def main() -> None:
-        pages = partial(served, HERE, default_configuration(), JUDGES, from_this_thread(bytes), Readiness())
+        pages = partial(served, HERE, default_configuration(), JUDGES, Observers(), BetweenSteps())
         async with in_own_thread(pages) as port:
             taken = ServingEndpoint("127.0.0.1", port)
-            again = partial(served, taken, default_configuration(), JUDGES, pages.args[3], Readiness())
+            again = partial(served, taken, default_configuration(), JUDGES, Observers(), BetweenSteps())
             with pytest.raises(EndpointError, match="is in use"):
                 async with in_own_thread(again):
                     pass

@@ -10,21 +10,32 @@ import pytest
 from reprieve.cli.main import COMMANDS, LazyGroup, called_as, reprieve
 
 BIN = Path(sys.executable).parent
+QUESTIONS = ("whatif", "plan", "why", "decisions", "exposure", "snapshot")
 
 
 def call(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([BIN / arguments[0], *arguments[1:]], capture_output=True, text=True, check=False)
 
 
-def test_help_imports_nothing_heavy() -> None:
+def imported_by_help(*command: str) -> list[str]:
     source = (
         "import sys\n"
         "from reprieve.cli.main import reprieve\n"
-        "reprieve(['--help'], standalone_mode=False)\n"
-        "print([name for name in ('numpy', 'aiohttp', 'msgspec', 'yaml') if name in sys.modules])\n"
+        f"reprieve({[*command, '--help']}, standalone_mode=False)\n"
+        "print(*(name for name in ('numpy', 'aiohttp', 'msgspec', 'yaml') if name in sys.modules))\n"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    return done.stdout.splitlines()[-1].split()
+
+
+def test_help_imports_nothing_heavy() -> None:
+    assert imported_by_help() == []
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name in QUESTIONS])
+def test_the_help_of_a_question_imports_neither_numpy_nor_aiohttp(command: str) -> None:
+    """Their help is read more often than they run, and completion loads them at every key."""
+    assert not {"numpy", "aiohttp"} & set(imported_by_help(command))
 
 
 def test_help_lists_every_command() -> None:

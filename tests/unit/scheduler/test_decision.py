@@ -1,6 +1,6 @@
 """Decisions: an id that says which, and a size that does not grow with the cluster."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from reprieve.model.effects import Target
 from reprieve.model.events import Seen, Synced

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from reprieve.model.effects import Announce, BindVolume, Evict, SelectNode, Target, Tone
@@ -191,7 +192,7 @@ WAYS: dict[str, tuple[Break, str]] = {
         "Pod default/new: its mark is remembered, and it is not known",
     ),
     "a mark of no group": (
-        lambda s: s.ledger.victims.saw(replace(GONE, kind="PodGroup"), marked=True),
+        lambda s: s.ledger.victims.saw(msgspec.structs.replace(GONE, kind="PodGroup"), marked=True),
         "PodGroup default/new: its mark is remembered, and it is not known",
     ),
     "terminating, and gone": (

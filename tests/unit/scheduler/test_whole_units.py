@@ -167,6 +167,15 @@ def test_one_refused_eviction_does_not_save_the_rest() -> None:
     assert cluster.unfinished() == {}
 
 
+def test_another_plan_for_the_rest_of_a_unit_does_not_take_its_marks_along() -> None:
+    cluster = a_plan(stage=Stage.EVICTING).fails(Evict, "t1").does(Evict).gone("new").drained()
+    other = a_pod("other", cpu="2", priority=9, nodeSelector={"host": "n2"})
+    until(cluster.show(other), Stage.COMMITTING).gone("other").does(SetCondition)
+    assert cluster.conditions("t1")[MARK] == "True"
+    cluster.stage.after(1.0)
+    assert names(cluster.comes_true()) == set()
+
+
 def test_an_eviction_that_is_refused_for_good_is_named_on_the_group() -> None:
     cluster = a_plan(stage=Stage.EVICTING).fails(Evict, "t1").does(Evict).drained()
     cluster.stage.after(1.0)
@@ -178,6 +187,10 @@ def test_an_eviction_that_is_refused_for_good_is_named_on_the_group() -> None:
     cluster.stage.after(100.0)
     assert cluster.conditions("train", "PodGroup")[MARK] == "True", "it is not swept"
     assert cluster.wanted(Evict) == ["t1"]
+    cluster.fails(Evict)
+    told = [e for e in cluster.stage.wanted if isinstance(e, Announce) and e.target.kind == "PodGroup"]
+    assert [e.note for e in told] == [text], "the event before may be lost, or expired"
+    cluster.stage.after(100.0)
     cluster.comes_true()
     assert "t1" not in names(cluster)
     assert cluster.conditions("train", "PodGroup")["PreemptionIncomplete"] == "False"

@@ -6,7 +6,7 @@ Answers are cached for a few seconds, as in kube-scheduler: Prometheus scrapes a
 
 import asyncio
 import hashlib
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -18,6 +18,7 @@ from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
 from reprieve.model.json import Json
 
 _MOST_CACHED = 1000  # then the cache starts over
+_AT_ONCE = 4  # reviews for one reader
 _TOKENS = ("authentication.k8s.io/v1", "TokenReview")
 _ACCESS = ("authorization.k8s.io/v1", "SubjectAccessReview")
 
@@ -55,15 +56,31 @@ def token_review(token: str) -> Generator[KubeRequest, KubeResponse, _UserInfo |
 
 
 def subject_access_review(user: _UserInfo, path: str) -> Generator[KubeRequest, KubeResponse, bool]:
-    spec = {
-        "user": user.username,
-        "uid": user.uid,
-        "groups": user.groups,
-        "extra": user.extra,
-        "nonResourceAttributes": {"path": path, "verb": "get"},
-    }
+    spec = {**_subject(user), "nonResourceAttributes": {"path": path, "verb": "get"}}
     status = yield from _review(*_ACCESS, spec)
     return msgspec.convert(status, _AccessStatus).allowed
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class NamespacedKind:
+    """Objects of a resource in a namespace; an empty namespace: in all of them."""
+
+    group: str
+    resource: str
+    namespace: str
+
+
+def resource_access_review(
+    user: _UserInfo, kind: NamespacedKind
+) -> Generator[KubeRequest, KubeResponse, bool]:
+    """Whether a user may get any object of a kind in a namespace."""
+    attributes = {"verb": "get", "group": kind.group, "resource": kind.resource, "namespace": kind.namespace}
+    status = yield from _review(*_ACCESS, {**_subject(user), "resourceAttributes": attributes})
+    return msgspec.convert(status, _AccessStatus).allowed
+
+
+def _subject(user: _UserInfo) -> Json:
+    return {"user": user.username, "uid": user.uid, "groups": user.groups, "extra": user.extra}
 
 
 def _review(api_version: str, kind: str, spec: Json) -> Generator[KubeRequest, KubeResponse, object]:
@@ -121,6 +138,39 @@ class DelegatedAuth:
             self._cache.clear()
         self._cache[key] = _CachedResult(refusal, now + self._cached_for(refusal))
         return refusal
+
+    async def may_get(
+        self, token: str, subject: CertificateSubject | None, kinds: Collection[NamespacedKind]
+    ) -> frozenset[NamespacedKind]:
+        """Those of the kinds that a client may get. Nothing is cached; a review that fails denies.
+
+        A client that may get a kind in all namespaces costs one review for it, however many there are.
+        """
+        try:
+            user = await self._user(token, subject)
+        except (NoAnswerError, UndecidedError, msgspec.ValidationError):
+            return frozenset()
+        if user is None:
+            return frozenset()
+        if _MASTERS in user.groups:
+            return frozenset(kinds)
+        everywhere = {NamespacedKind(kind.group, kind.resource, "") for kind in kinds}
+        allowed = {(kind.group, kind.resource) for kind in await self._allowed(user, everywhere)}
+        known = {kind for kind in kinds if (kind.group, kind.resource) in allowed}
+        return frozenset(known | await self._allowed(user, set(kinds) - known))
+
+    async def _allowed(self, user: _UserInfo, kinds: Collection[NamespacedKind]) -> set[NamespacedKind]:
+        turns = asyncio.Semaphore(_AT_ONCE)
+
+        async def ask(kind: NamespacedKind) -> bool:
+            async with turns:
+                try:
+                    return await self._authorization.run(resource_access_review(user, kind))
+                except (NoAnswerError, UndecidedError, msgspec.ValidationError):
+                    return False
+
+        asked = sorted(kinds)
+        return {kind for kind, may in zip(asked, await asyncio.gather(*map(ask, asked)), strict=True) if may}
 
     def _cached_for(self, refusal: tuple[int, str] | None) -> float:
         times = self._cache_times

@@ -1,6 +1,7 @@
-"""Discovery: which of the scheduler's kinds a server has, and in which version."""
+"""Discovery: which of the kinds that we read a server has, and in which version."""
 
 import asyncio
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import msgspec
@@ -24,8 +25,13 @@ _RESOURCES = msgspec.json.Decoder(_Resources)
 
 
 class Discovery:
-    def __init__(self, connection: Channel) -> None:
+    """``candidates``: by kind, where it may be, preferred first."""
+
+    def __init__(
+        self, connection: Channel, candidates: Mapping[str, tuple[RestMapping, ...]] = CANDIDATES
+    ) -> None:
         self._connection = connection
+        self._candidates = candidates
         self._served: dict[str, frozenset[str]] = {}
         self._found: dict[str, RestMapping] = {}
         self._lock = asyncio.Lock()
@@ -35,7 +41,7 @@ class Discovery:
 
         NoAnswerError or RefusedError if discovery fails.
         """
-        for mapping in CANDIDATES.get(kind, ()) if kind not in self._found else ():
+        for mapping in self._candidates.get(kind, ()) if kind not in self._found else ():
             if mapping.plural in await self._plurals(mapping.api_version):
                 self._found[kind] = mapping
                 break
@@ -44,7 +50,7 @@ class Discovery:
     def forget(self, kind: str) -> None:
         """Makes the next ``find`` query the server: upgrades and CRDs add versions and remove them."""
         self._found.pop(kind, None)
-        for mapping in CANDIDATES[kind]:
+        for mapping in self._candidates[kind]:
             self._served.pop(mapping.api_version, None)
 
     async def _plurals(self, api_version: str) -> frozenset[str]:

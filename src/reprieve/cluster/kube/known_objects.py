@@ -29,6 +29,8 @@ class KnownObjects:
         self._kind = kind
         self._known: dict[tuple[str, str], KnownObject] = {}
         self._missing: set[tuple[str, str]] = set()
+        self._replaced: dict[tuple[str, str], tuple[ObjectMeta, Result]] = {}  # namesakes in the present list
+        self._is_listing = False
 
     def find(self, target: Target) -> KnownObject | None:
         """What is known of an object from its latest event; None if another object has the name now."""
@@ -36,10 +38,16 @@ class KnownObjects:
         return known if known is not None and known.uid == target.uid else None
 
     def begin_list(self) -> None:
-        """From here to ``end_list`` every existing object is shown; the others were deleted meanwhile."""
-        self._missing = set(self._known)
+        """From here to ``end_list`` every existing object is shown; the others were deleted meanwhile.
+
+        Deletions come last, as the port demands.
+        """
+        self._missing, self._replaced, self._is_listing = set(self._known), {}, True
 
     def end_list(self) -> Iterator[ClusterEvent]:
+        replaced, self._replaced, self._is_listing = list(self._replaced.values()), {}, False
+        for meta, result in replaced:
+            yield from self.show(meta, result)
         missing, self._missing = sorted(self._missing), set()
         for key in missing:
             yield self._forgotten(key)
@@ -47,9 +55,13 @@ class KnownObjects:
     def show(self, meta: ObjectMeta, result: Result) -> Iterator[ClusterEvent]:
         """The present state of an object."""
         key = (meta.namespace, meta.name)
-        self._missing.discard(key)
         known = self._known.get(key)
-        if known is not None and known.uid != meta.uid:
+        is_namesake = known is not None and known.uid != meta.uid
+        if is_namesake and self._is_listing:
+            self._replaced[key] = (meta, result)
+            return
+        self._missing.discard(key)
+        if is_namesake:
             yield self._forgotten(key)
         elif known is not None and known.version == meta.resource_version:
             return
@@ -65,6 +77,9 @@ class KnownObjects:
     def remove(self, meta: ObjectMeta) -> Iterator[ClusterEvent]:
         key = (meta.namespace, meta.name)
         known = self._known.get(key)
+        replaced = self._replaced.get(key)
+        if replaced is not None and replaced[0].uid == meta.uid:
+            del self._replaced[key]  # it was never delivered, and the object before it is still missing
         if known is not None and known.uid == meta.uid:
             self._missing.discard(key)
             yield self._forgotten(key, meta.resource_version)

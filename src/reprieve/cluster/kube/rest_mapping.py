@@ -57,14 +57,19 @@ def _plural(kind: str) -> str:
     return f"{name}es" if name.endswith("s") else f"{name}s"
 
 
-def _mapping(kind: str, version: str) -> RestMapping:
-    return RestMapping(kind, _plural(kind), version, namespaced=READERS[version, kind].namespaced)
+def mapping_of(kind: str, version: str, *, namespaced: bool) -> RestMapping:
+    return RestMapping(kind, _plural(kind), version, namespaced)
+
+
+def mappings_of(kind: str) -> tuple[RestMapping, ...]:
+    """Of a kind that can be decoded, the preferred version first."""
+    return tuple(
+        mapping_of(kind, version, namespaced=READERS[version, kind].namespaced) for version in _spoken(kind)
+    )
 
 
 # The kinds that the scheduler watches. Not Workload: a PodGroup repeats what it needs from its Workload.
 CANDIDATES: Mapping[str, tuple[RestMapping, ...]] = {
-    kind.__name__: tuple(_mapping(kind.__name__, version) for version in _spoken(kind.__name__))
-    for kind in get_args(KubernetesObject)
-    if kind is not Workload
+    kind.__name__: mappings_of(kind.__name__) for kind in get_args(KubernetesObject) if kind is not Workload
 }
 EVENT = RestMapping("Event", "events", EVENTS)

@@ -20,6 +20,7 @@ from reprieve.cluster.kube.client import Channel, NoAnswerError, RefusedError
 from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.flow_control import RetryBackoff, spread
 from reprieve.cluster.kube.known_objects import KnownObjects, Result
+from reprieve.cluster.kube.paged_lists import PAGE_SIZE, ListPage, list_request, page_of, selection_of
 from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
 from reprieve.cluster.kube.rest_mapping import RestMapping
 from reprieve.cluster.port import ClusterEvent
@@ -28,13 +29,10 @@ from reprieve.supervision.mishaps import log_mishap
 
 _log = logging.getLogger(__name__)
 
-_PAGE_SIZE = 500  # objects in one response to a paged list
 _WATCH_SECONDS = 300.0  # after which the server ends the watch; it is resumed
 _LIST_SILENCE_SECONDS = 20.0  # without a line in the middle of a list; scheduling waits for the list to end
 _TRIAL_SECONDS = 10  # after which the server ends the watch that shows whether it streams lists
 _LOOK_AGAIN_SECONDS = 60.0  # between discoveries of a kind that the server does not have
-# Pods that have ended need no resources, and finished Jobs may leave a great many.
-_NOT_ENDED = (("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed"),)
 _STREAMED = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
 _END_OF_LIST = "k8s.io/initial-events-end"
 # Kubernetes before 1.32 rejects the parameters of a streamed list; another server may reject the verb.
@@ -77,20 +75,9 @@ class _Status(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class _PageMeta(Record, frozen=True):
-    resource_version: str = ""
-    continue_: str = msgspec.field(name="continue", default="")
-
-
-class _Page(Record, frozen=True):
-    metadata: _PageMeta = _PageMeta()
-    items: tuple[msgspec.Raw, ...] | None = None
-
-
 _LINE = msgspec.json.Decoder(_Line)
 _HEADED = msgspec.json.Decoder(_Headed)
 _STATUS = msgspec.json.Decoder(_Status)
-_PAGE = msgspec.json.Decoder(_Page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +212,9 @@ class Reflector:
         """In pages. If the continue token expires on the way, once more without a limit, as client-go does:
         on a busy server every paged attempt could expire."""
         self.known.begin_list()
-        token, limit = "", _PAGE_SIZE
+        token, limit = "", PAGE_SIZE
         while True:
-            response = await self._connection.send(_list_request(mapping, token, limit))
+            response = await self._connection.send(list_request(mapping, token, limit))
             if response.status == HTTPStatus.GONE and token:
                 self.known.begin_list()
                 token, limit = "", 0
@@ -396,28 +383,16 @@ def _metadata_in(raw: msgspec.Raw) -> ObjectMeta | None:
 # --- requests and errors -------------------------------------------------------------------------
 
 
-def _selection(mapping: RestMapping) -> tuple[tuple[str, str], ...]:
-    return _NOT_ENDED if mapping.kind == "Pod" else ()
-
-
 def _watch_request(mapping: RestMapping, start: tuple[tuple[str, str], ...], seconds: int) -> KubeRequest:
     query = (("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds)))
-    return KubeRequest("GET", mapping.path(), (*query, *_selection(mapping), *start))
+    return KubeRequest("GET", mapping.path(), (*query, *selection_of(mapping), *start))
 
 
-def _list_request(mapping: RestMapping, token: str, limit: int) -> KubeRequest:
-    paging = {"limit": str(limit) if limit else "", "continue": token}
-    query = (pair for pair in paging.items() if pair[1])
-    return KubeRequest("GET", mapping.path(), (*_selection(mapping), *query))
-
-
-def _page(response: KubeResponse) -> _Page:
-    if not response.is_success:
-        raise _specific(RefusedError(response))
+def _page(response: KubeResponse) -> ListPage:
     try:
-        return _PAGE.decode(response.body)
-    except UNDECODABLE as error:
-        raise NoAnswerError("the server's response is not a list") from error
+        return page_of(response)
+    except RefusedError as error:
+        raise _specific(error) from error
 
 
 def _specific(error: RefusedError | ErrorEventError) -> Exception:

@@ -1,40 +1,51 @@
 """A watch with injected faults: late changes, broken connections, stale lists.
 
 Whatever the faults, the changes of each object arrive in order, none is older than one that arrived before,
-and the last state of each object arrives in the end.
+and the last state of each object arrives in the end. A deletion arrives after all earlier changes of
+its kind.
 """
 
 import asyncio
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault
 from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.store import Store
 from reprieve.cluster.mini.stored_objects import Key
-from reprieve.cluster.mini.watch_cache import WatchEvent
+from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 
 _STALE_BY = 50  # versions by which a stale list is behind
 
 
 class DelayedEvents:
-    """Changes that are delivered late. Later changes of the same object wait behind them, in order."""
+    """Changes that are delivered late. Later changes of the same object wait behind them, in order.
+
+    So do later deletions of the same kind.
+    """
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, WatchEvent]] = []
         self._last: dict[Key, tuple[float, int]] = {}
         self._entered = 0
 
-    def holds(self, key: Key) -> bool:
-        return key in self._last
+    def holds_up(self, change: WatchEvent) -> bool:
+        return next(self._before(change), None) is not None
 
     def hold(self, change: WatchEvent, until: float) -> None:
         key = change.object.key
         self._entered += 1
-        at = max(until, self._last.get(key, (until, 0))[0])
+        at = max([until, *self._before(change)])
         self._last[key] = (at, self._entered)
         heapq.heappush(self._heap, (at, self._entered, change))
+
+    def _before(self, change: WatchEvent) -> Iterator[float]:
+        """When the changes arrive behind which this one waits."""
+        deleted, own = change.type is EventType.DELETED, change.object.key
+        for key, (at, _) in self._last.items():
+            if key == own or (deleted and key.resource == own.resource):
+                yield at
 
     def due(self, now: float) -> list[WatchEvent]:
         found = []
@@ -106,7 +117,7 @@ class FaultyWatch:
         late = self._plan.lateness(self._arrivals) if fault is WatchFault.LATE else 0.0
         if fault is not None and fault is not WatchFault.LATE and self._broken is None:
             self.break_off(fault)
-        if late or self._late.holds(change.object.key):
+        if late or self._late.holds_up(change):
             self._late.hold(change, now + late)
             return False
         return True

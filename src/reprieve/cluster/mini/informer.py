@@ -1,7 +1,8 @@
 """An informer: lists and watches some resource types, and reports every change without a gap.
 
 When its watch has expired it relists, and reports objects that vanished meanwhile as deleted. It never goes
-back in time: it ignores a list that is older than what it has reported.
+back in time: it ignores a list that is older than what it has reported. Deletions come last, as the port
+demands: when an object is reported as deleted, all earlier changes have been reported.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,25 +51,32 @@ class Informer:
             return []
         self.close()
         self._watch = self._store.watch(self._resources, listing.version)
-        changes = [*self._vanished(listing), *self._new(listing)]
+        changes = [*self._new(listing), *self._replaced(listing), *self._vanished(listing)]
         for change in changes:
             self._learn(change)
         return changes
 
-    def _vanished(self, listing: ObjectList) -> Iterator[WatchEvent]:
-        """Another UID under the same name means that the known object is gone, at an unknown version."""
-        uids = {item.key: item.uid for item in listing.items}
-        for key, known in self._known.items():
-            if uids.get(key) != known.uid:
-                yield WatchEvent(known.version, EventType.DELETED, known, known)
-
     def _new(self, listing: ObjectList) -> Iterator[WatchEvent]:
         for item in listing.items:
             known = self._known.get(item.key)
-            if known is None or known.uid != item.uid:
+            if known is None:
                 yield WatchEvent(item.version, EventType.ADDED, item, None)
-            elif known.version != item.version:
+            elif known.uid == item.uid and known.version != item.version:
                 yield WatchEvent(item.version, EventType.MODIFIED, item, known)
+
+    def _replaced(self, listing: ObjectList) -> Iterator[WatchEvent]:
+        """Another UID under the same name means that the known object is gone, at an unknown version."""
+        for item in listing.items:
+            known = self._known.get(item.key)
+            if known is not None and known.uid != item.uid:
+                yield WatchEvent(known.version, EventType.DELETED, known, known)
+                yield WatchEvent(item.version, EventType.ADDED, item, None)
+
+    def _vanished(self, listing: ObjectList) -> Iterator[WatchEvent]:
+        there = {item.key for item in listing.items}
+        for key, known in self._known.items():
+            if key not in there:
+                yield WatchEvent(known.version, EventType.DELETED, known, known)
 
     def _learn(self, change: WatchEvent) -> None:
         if change.type is EventType.DELETED:

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.auth.authentication import TokenIssuer
@@ -15,6 +15,7 @@ from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.kubelet import KubeletTiming
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress, serve
 from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
+from reprieve.cluster.mini.rest.non_resource_paths import NO_PAGES, Pages
 from reprieve.cluster.mini.snapshot_restore import restore
 from reprieve.cluster.mini.sqlite_backend import FILE, SqliteBackend, StorageError
 from reprieve.model.json import Json
@@ -32,8 +33,8 @@ class ServedCluster:
 
 
 @asynccontextmanager
-async def served(wanted: LocalCluster) -> AsyncIterator[ServedCluster]:
-    """A cluster that runs while the context is open.
+async def served(wanted: LocalCluster, pages: Pages = NO_PAGES) -> AsyncIterator[ServedCluster]:
+    """A cluster that runs while the context is open. ``pages``: what its API server serves for others.
 
     Raises an OSError if the address is in use, a StorageError if its state cannot be stored, and a ValueError
     for invalid nodes. It writes the kubeconfig before the context opens; the caller removes it.
@@ -52,7 +53,7 @@ async def served(wanted: LocalCluster) -> AsyncIterator[ServedCluster]:
         identity = credentials_of(backend, wanted.host)
         own, clients = (c.certificate.decode() for c in (identity.certificate, identity.clients))
         cluster.apply([known_authorities(clients, for_proxies=own)])
-        server = await _started(cluster, identity, wanted, backend)
+        server = await _started(cluster, identity, wanted, backend, pages)
         if backend is not None:
             backend.write_note(_COMPLETE, "yes")
             with suppress(StorageError):  # the disk is full, and the port of the last run was in use
@@ -93,21 +94,27 @@ def _is_stored(cluster: MiniCluster, wanted: LocalCluster, backend: SqliteBacken
 
 
 async def _started(
-    cluster: MiniCluster, identity: ClusterCredentials, wanted: LocalCluster, backend: SqliteBackend | None
+    cluster: MiniCluster,
+    identity: ClusterCredentials,
+    wanted: LocalCluster,
+    backend: SqliteBackend | None,
+    pages: Pages,
 ) -> HttpServer:
     """Serve on the port of the last run, so that kubeconfigs stay valid, unless it is in use now."""
     before = int(backend.note(_PORT) or 0) if backend is not None else 0
     if before and not wanted.port:
         try:
-            return await _serving(cluster, identity, wanted.host, before)
+            return await _serving(cluster, identity, ListenAddress(wanted.host, before), pages)
         except OSError:
             pass  # in use: take any free port
-    return await _serving(cluster, identity, wanted.host, wanted.port)
+    return await _serving(cluster, identity, ListenAddress(wanted.host, wanted.port), pages)
 
 
-async def _serving(cluster: MiniCluster, identity: ClusterCredentials, host: str, port: int) -> HttpServer:
+async def _serving(
+    cluster: MiniCluster, identity: ClusterCredentials, address: ListenAddress, pages: Pages
+) -> HttpServer:
     tls = identity.certificate.context(identity.clients.certificate)
-    server = serve(cluster, identity.token, ListenAddress(host, port, tls))
+    server = serve(cluster, identity.token, replace(address, tls=tls), pages)
     await server.start()
     return server
 

@@ -6,6 +6,10 @@ The other cluster has admitted them, so they are not admitted again.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
+from reprieve.cluster.api import snapshot_header
+from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.api.documents import Unparsed, documents
 from reprieve.cluster.mini.conversion import to_storage_version
 from reprieve.cluster.mini.errors import ApiError
@@ -25,10 +29,34 @@ def restore(store: Store, text: str) -> Counter[str]:
     Objects of kinds that are not served are skipped. A SnapshotError, with nothing stored, if the text is
     malformed.
     """
-    objects = list(_objects(documents(text)))
+    objects = list(_objects(_lines(text) if _is_saved(text) else documents(text)))
     for resource, body in [_addressed(body) for body in objects if body["kind"] in BY_NAME]:
         store.adopt(resource, body)
     return Counter(body["kind"] for body in objects if body["kind"] not in BY_NAME)
+
+
+def _is_saved(text: str) -> bool:
+    """Whether it is a file of `reprieve snapshot save`: a header, and one object a line."""
+    try:
+        header = msgspec.json.decode(text.partition("\n")[0])
+    except UNDECODABLE:
+        return False
+    return isinstance(header, dict) and header.get("kind") == snapshot_header.KIND
+
+
+def _lines(text: str) -> Iterator[object]:
+    """The values of its lines; a SnapshotError if it has fewer than its header says."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield msgspec.json.decode(line)
+        except UNDECODABLE as error:
+            raise SnapshotError(f"the file is truncated or damaged: line {number} is not JSON") from error
+    expected = snapshot_header.lines_after(msgspec.json.decode(lines[0]))
+    if len(lines) - 1 < expected:
+        raise SnapshotError(
+            f"the file is truncated: expected {expected} lines after the header, got {len(lines) - 1}"
+        )
 
 
 def _addressed(body: Json) -> tuple[str, Json]:
@@ -41,14 +69,20 @@ def _addressed(body: Json) -> tuple[str, Json]:
 
 
 def _objects(found: Iterable[object]) -> Iterator[Json]:
+    """Decisions tell of the other cluster's past, and are skipped."""
     for document in found:
         match document:
             case Unparsed(expected):
                 raise SnapshotError(expected)
             case {"kind": str(kind), "items": list(items)} if kind.endswith("List"):
                 yield from _objects(items)
-            case {"kind": "ClusterSnapshot", "objects": list(objects)}:
-                yield from _objects(objects)
+            case dict() if document.get("kind") == snapshot_header.KIND:
+                if wrong := snapshot_header.refusal(document):
+                    raise SnapshotError(wrong)
+                objects = document.get("objects")
+                yield from _objects(objects if isinstance(objects, list) else ())
+            case {"kind": snapshot_header.DECISION, "apiVersion": snapshot_header.API_VERSION}:
+                pass
             case dict() if isinstance(document.get("kind"), str) and isinstance(
                 document.get("metadata"), dict
             ):

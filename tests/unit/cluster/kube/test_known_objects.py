@@ -46,6 +46,29 @@ def test_what_a_list_does_not_have_is_gone() -> None:
     assert list(mirror.end_list()) == []
 
 
+def test_what_a_list_has_comes_before_what_is_gone() -> None:
+    """The scheduler concludes from the last deletion that no earlier change is still to come."""
+    mirror = KnownObjects("Pod")
+    for name in "abc":
+        show(mirror, meta(name))
+    mirror.begin_list()
+    new, late = meta("a", uid="u2"), meta("late")
+    assert show(mirror, new) == []
+    assert show(mirror, meta("b")) == []
+    assert show(mirror, late) == [Seen(Pod(metadata=late))]
+    assert list(mirror.end_list()) == [Gone(target("a")), Seen(Pod(metadata=new)), Gone(target("c"))]
+    assert mirror.find(target("a", "u2")) is not None
+
+
+def test_a_namesake_that_a_streamed_list_deletes_again_is_not_shown() -> None:
+    mirror = KnownObjects("Pod")
+    show(mirror, meta("a"))
+    mirror.begin_list()
+    show(mirror, meta("a", uid="u2"))
+    assert list(mirror.remove(meta("a", uid="u2"))) == []
+    assert list(mirror.end_list()) == [Gone(target("a"))]
+
+
 def test_an_incomplete_list_deletes_nothing() -> None:
     mirror = KnownObjects("Pod")
     for name in "ab":

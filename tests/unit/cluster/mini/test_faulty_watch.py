@@ -25,9 +25,20 @@ def test_what_follows_on_a_late_change_waits_behind_it() -> None:
     mail.hold(other, until=3.0)
     assert mail.next_at() == 3.0
     assert mail.due(4.0) == [other]
-    assert mail.holds(first.object.key)
+    assert mail.holds_up(change("a", 4))
+    assert not mail.holds_up(change("b", 4))
     assert mail.due(5.0) == [first, second]
-    assert not mail.holds(first.object.key)
+    assert not mail.holds_up(change("a", 4))
+
+
+def test_a_deletion_waits_behind_all_late_changes_of_its_kind() -> None:
+    mail = DelayedEvents()
+    late, deleted = change("late", 1), WatchEvent(2, EventType.DELETED, change("old", 2).object, None)
+    mail.hold(late, until=5.0)
+    assert mail.holds_up(deleted)
+    mail.hold(deleted, until=2.0)
+    assert mail.due(4.0) == []
+    assert mail.due(5.0) == [late, deleted]
 
 
 def set_phase(store: Store, name: str, phase: str) -> None:

@@ -20,7 +20,7 @@ def test_first_everything_then_what_changes() -> None:
     assert told(informer.poll()) == ["ADDED c 3"]
 
 
-def test_where_the_history_is_broken_it_lists_again() -> None:
+def test_where_the_history_is_broken_it_lists_again_and_deletions_come_last() -> None:
     store = Store(HandClock(), kept_changes=2)
     for name in ("same", "changed", "lost", "replaced"):
         store.create("pods", pod(name))
@@ -32,11 +32,11 @@ def test_where_the_history_is_broken_it_lists_again() -> None:
     store.create("pods", pod("replaced"))
     store.create("pods", pod("new"))
     assert told(informer.poll()) == [
-        "DELETED lost 3",
-        "DELETED replaced 4",
         "MODIFIED changed 5",
         "ADDED new 9",
+        "DELETED replaced 4",
         "ADDED replaced 8",
+        "DELETED lost 3",
     ]
 
 

@@ -78,3 +78,30 @@ def test_what_cannot_be_read_leaves_nothing(store: Store, text: str, sentence: s
     with pytest.raises(SnapshotError, match=sentence):
         restore(store, text)
     assert store.version == 0
+
+
+HEADER = (
+    '{"apiVersion": "reprieve.dev/v1alpha1", "kind": "ClusterSnapshot", "objectCount": 1, "decisionCount": 1}'
+    "\n"
+)
+LINE = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "team"}}\n'
+DECISION = '{"apiVersion": "reprieve.dev/v1alpha1", "kind": "Decision", "id": "d-1"}\n'
+
+
+def test_a_saved_snapshot_is_restored(store: Store) -> None:
+    assert not restore(store, HEADER + LINE + DECISION)
+    assert store.find(P)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (HEADER.replace("v1alpha1", "v2") + LINE + DECISION, "ClusterSnapshot of version reprieve.dev/v2"),
+        (HEADER + LINE, "the file is truncated: expected 2 lines after the header, got 1"),
+        (HEADER + LINE[:-5], "the file is truncated or damaged: line 2 is not JSON"),
+    ],
+)
+def test_a_saved_snapshot_that_is_not_whole_leaves_nothing(store: Store, text: str, sentence: str) -> None:
+    with pytest.raises(SnapshotError, match=sentence):
+        restore(store, text)
+    assert store.version == 0

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import msgspec
+
 from reprieve.model.effects import Bind, BindVolume, SelectNode, Target
 from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise
 
@@ -59,7 +61,8 @@ def test_a_promise_is_overdue_once() -> None:
 
 def test_promises_are_overdue_in_the_order_of_their_times() -> None:
     early, late = (
-        replace(SENT, pod=replace(POD, name=name), due=due) for name, due in (("a", 5.0), ("b", 9.0))
+        replace(SENT, pod=msgspec.structs.replace(POD, name=name), due=due)
+        for name, due in (("a", 5.0), ("b", 9.0))
     )
     pods = promised(late, early)
     assert list(pods.overdue(20.0)) == [early, late]
@@ -114,6 +117,6 @@ def test_pods_of_one_claim_share_its_step() -> None:
 
 
 def test_which_promises_wait_for_which_step() -> None:
-    pods = promised(PREPARING, OTHER, replace(SENT, pod=replace(POD, uid="uid-3")))
+    pods = promised(PREPARING, OTHER, replace(SENT, pod=msgspec.structs.replace(POD, uid="uid-3")))
     assert pods.preparing() == [PREPARING, OTHER]
     assert pods.preparing(TAKE) == [PREPARING]

@@ -1,7 +1,5 @@
 """Budgets whose controller has not counted the terminating pods yet: no plan exceeds them unawares."""
 
-from dataclasses import replace
-
 import msgspec
 
 from reprieve.model.budgets import budgets_table
@@ -48,7 +46,7 @@ def test_a_pod_that_is_gone_is_not_waited_for() -> None:
 
 def test_a_namesake_of_a_pod_that_left_counts() -> None:
     lag, (budget,) = BudgetLag(), budgets_table([ALLOWS_ONE], [])
-    pod, namesake = target(web(1)), replace(target(web(1)), uid="another")
+    pod, namesake = target(web(1)), msgspec.structs.replace(target(web(1)), uid="another")
     assert lag.leaves(pod, web(1), [budget])
     assert lag.added_to(budget).disrupted == {"web-1"}
     assert list(lag) == [(("default", "web"), pod)]

@@ -11,15 +11,23 @@ from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.certificates import CertificateSubject
 from reprieve.cluster.mini.auth.authentication import ANONYMOUS, AUTHENTICATED, TokenIssuer, UserInfo
 from reprieve.cluster.mini.auth.authorizer import RbacAuthorizer
-from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.mini.auth.policy_rules import RequestAttributes
+from reprieve.cluster.mini.errors import ApiError, bad_request
+from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.rest.api_context import ApiContext
 from reprieve.cluster.mini.rest.api_status import NOTHING, Subject, refusal, subject_of
 from reprieve.cluster.mini.rest.authorization import attributes_of, authorize
 from reprieve.cluster.mini.rest.handlers import handler
-from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, ApiResponse, Batched
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, ApiResponse, Batched, answer
 from reprieve.cluster.mini.rest.impersonation import impersonated
 from reprieve.cluster.mini.rest.listing import PagedLists
-from reprieve.cluster.mini.rest.non_resource_paths import NO_PROBES, PUBLIC, Probes, respond
+from reprieve.cluster.mini.rest.non_resource_paths import (
+    NO_OWN_PAGES,
+    PUBLIC,
+    OwnPages,
+    Page,
+    respond,
+)
 from reprieve.cluster.mini.rest.query_parameters import Query
 from reprieve.cluster.mini.rest.routes import NonResourcePath, ResourcePath, catalogue_of, route
 from reprieve.cluster.mini.rest.serialization import serializer_of
@@ -37,9 +45,9 @@ class ApiServer:
         clock: Clock,
         features: Features = DEFAULT_FEATURES,
         secret: str = "",
-        probes: Probes = NO_PROBES,
+        own: OwnPages = NO_OWN_PAGES,
     ) -> None:
-        self._probes = probes
+        self._own = own
         self._api = ApiContext(
             store, PagedLists(store), clock, features, RbacAuthorizer(store), TokenIssuer(secret)
         )
@@ -94,7 +102,12 @@ class ApiServer:
     def _non_resource(self, place: NonResourcePath, request: ApiRequest) -> Answer:
         if not place.steps or place.steps[0] not in PUBLIC:
             authorize(self._api.authorizer, request.user, attributes_of(place, request))
-        found = respond(place, request, self._catalogue, self._probes)
+        page = self._own.pages.get(request.path)
+        found = (
+            self._page(page, request)
+            if page is not None
+            else respond(place, request, self._catalogue, self._own.probes)
+        )
         if request.method != "GET":
             raise ApiError(
                 405,
@@ -102,6 +115,22 @@ class ApiServer:
                 f"the server does not allow this method on the requested resource: {request.method}",
             )
         return found
+
+    def _page(self, page: Page, request: ApiRequest) -> ApiResponse:
+        def may_get(kind: str, namespace: str) -> bool:
+            known = BY_NAME.get(kind)
+            return known is not None and any(
+                self._api.authorizer.allows(
+                    request.user,
+                    RequestAttributes("get", version.rpartition("/")[0], known.plural, "", namespace),
+                )
+                for version in known.served
+            )
+
+        try:
+            return answer(page(request.query, may_get))
+        except ValueError as error:
+            raise bad_request(str(error)) from error
 
     def _call(self, place: ResourcePath, request: ApiRequest) -> ApiCall:
         query = Query(request.query)

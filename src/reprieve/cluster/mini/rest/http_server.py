@@ -23,6 +23,7 @@ from reprieve.cluster.mini.errors import ApiError, bad_request, too_large
 from reprieve.cluster.mini.rest.api_server import ApiServer
 from reprieve.cluster.mini.rest.api_status import refusal
 from reprieve.cluster.mini.rest.http_messages import JSON, ApiRequest, ApiResponse, Batched, Stream
+from reprieve.cluster.mini.rest.non_resource_paths import NO_PAGES, OwnPages, Pages
 from reprieve.cluster.mini.rest.request_bodies import LARGEST
 
 _LONGEST_LINE = 64 * 1024  # the request line includes selectors and continue tokens
@@ -291,7 +292,11 @@ def _header(request: web.BaseRequest, name: str) -> str:
     return request.headers.get(name, "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def serve(cluster: MiniCluster, secret: str, endpoint: ListenAddress = ANYWHERE) -> HttpServer:
+def serve(
+    cluster: MiniCluster, secret: str, endpoint: ListenAddress = ANYWHERE, pages: Pages = NO_PAGES
+) -> HttpServer:
     """A server that is not started yet. ``secret``: the admin token."""
     probes = {"healthz": cluster.alive, "livez": cluster.alive, "readyz": cluster.ready}
-    return HttpServer(ApiServer(cluster.store, cluster.clock, cluster.features, secret, probes), endpoint)
+    return HttpServer(
+        ApiServer(cluster.store, cluster.clock, cluster.features, secret, OwnPages(probes, pages)), endpoint
+    )

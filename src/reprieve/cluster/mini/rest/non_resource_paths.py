@@ -1,6 +1,7 @@
-"""Paths that are not resources: health checks, version, discovery, OpenAPI."""
+"""Paths that are not resources: health checks, version, discovery, OpenAPI, pages of other components."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from reprieve.cluster.mini.rest import discovery, openapi
 from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse, answer
@@ -15,6 +16,23 @@ PUBLIC = (*HEALTH, "version")
 # By the first step of their path.
 Probes = Mapping[str, Callable[[], Iterable[HealthCheck]]]
 NO_PROBES: Probes = {}
+
+# A page of another component: its content, by the parameters of the query, and by which kinds the client may
+# get in which namespaces. A ValueError says what is wrong with the query.
+Page = Callable[[Mapping[str, str], Callable[[str, str], bool]], bytes]
+Pages = Mapping[str, Page]
+NO_PAGES: Pages = {}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPages:
+    """What a server shows of itself and of other components."""
+
+    probes: Probes = field(default_factory=dict)
+    pages: Pages = field(default_factory=dict)
+
+
+NO_OWN_PAGES = OwnPages()
 
 
 def respond(

@@ -1,0 +1,190 @@
+"""With which settings is a question about a cluster answered: which policy, and which feature gates?
+
+A gate that the input uses is on unless it is named, and what was assumed is listed. It must not know files,
+flags, or any cluster but the one that was read.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from reprieve import config
+from reprieve.assembly.scheduler_settings import settings_of
+from reprieve.cluster.api.values import items, part, text_in
+from reprieve.config.reprieve_args import Preset
+from reprieve.inquiry.decoded_cluster import DecodedCluster
+from reprieve.model.json import Json
+from reprieve.model.objects import Node, Pod, PriorityClass
+from reprieve.model.resizing import is_deferred
+from reprieve.model.snapshot import Snapshot
+from reprieve.placement.demand import Demand
+from reprieve.preemption.resize import Accounting, DeferredResizes
+from reprieve.scheduler.settings import Settings
+from reprieve.scheduler.toleration_rules import protects_pods
+
+POLICIES = tuple(str(preset) for preset in Preset)
+_HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+_GROUP_KINDS = ("PodGroup", "CompositePodGroup", "Workload")
+_SAMPLED_FROM = 100  # nodes; kube-scheduler looks at all nodes of a smaller cluster
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChoice:
+    """``name``: one of POLICIES, or what ``document``, a KubeSchedulerConfiguration, is called.
+
+    Empty: that of the cluster, if it is known; otherwise Reprieve's defaults. ``search`` and ``budgets``
+    override the arguments of the same name.
+    """
+
+    name: str = ""
+    document: object = None
+    search: str = ""
+    budgets: str = ""
+    feature_gates: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InquirySettings:
+    """``notes``: what was assumed, a sentence each."""
+
+    policy: str
+    settings: Settings
+    notes: tuple[str, ...] = ()
+
+
+def inquiry_settings(
+    choice: PolicyChoice, cluster: DecodedCluster, manifests: Iterable[Json] = (), *, resizes: bool = False
+) -> InquirySettings:
+    """Raises InvalidConfigurationError. ``resizes``: whether the question is about a resize."""
+    name, document = _document(choice, cluster)
+    configured = config.parse_configuration(document)
+    is_upstream = configured.profiles[0].args.reprieve.policy is Preset.UPSTREAM
+    used = frozenset(_gates_used(cluster, manifests, resizes=resizes))
+    gates, notes = _gates(choice.feature_gates, used, is_upstream=is_upstream)
+    if is_upstream and _nodes(cluster) > _SAMPLED_FROM:
+        notes.append(
+            f"With more than {_SAMPLED_FROM} nodes kube-scheduler looks at a sample of them: "
+            "where several would do, it may choose another node and other victims."
+        )
+    settings = settings_of(configured, gates)
+    return InquirySettings(name, _with_resizes(settings) if resizes else settings, tuple(notes))
+
+
+def _document(choice: PolicyChoice, cluster: DecodedCluster) -> tuple[str, object]:
+    overrides = {k: v for k, v in (("search", choice.search), ("budgets", choice.budgets)) if v}
+    if choice.document is not None:
+        return choice.name, _with_args(choice.document, overrides)
+    if not choice.name and cluster.source.configuration is not None:
+        return "of the cluster", _with_args(cluster.source.configuration, overrides)
+    name = choice.name or str(Preset.REPRIEVE)
+    args = {"policy": name, **overrides}
+    return name, {**_HEAD, "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": args}]}]}
+
+
+def _with_args(document: object, overrides: Json) -> object:
+    """Overrides hold in every profile."""
+    if not overrides or not isinstance(document, dict):
+        return document
+    profiles = [*items(document, "profiles")] or [{}]
+    return {**document, "profiles": [_with_profile_args(profile, overrides) for profile in profiles]}
+
+
+def _with_profile_args(profile: Json, overrides: Json) -> Json:
+    plugins = [*items(profile, "pluginConfig")]
+    own = next((p for p in plugins if text_in(p, "name") == "Reprieve"), {"name": "Reprieve"})
+    others = [p for p in plugins if text_in(p, "name") != "Reprieve"]
+    changed = {**own, "args": {**part(own, "args"), **overrides}}
+    return {**profile, "pluginConfig": [*others, changed]}
+
+
+# --- resizes without their gate ------------------------------------------------------------------
+
+_FOR_THE_KUBELET = DeferredResizes(Accounting.KUBELET)
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletResizes:
+    """Whether a resize fits, where the scheduler evicts nothing for resizes."""
+
+    because: str
+
+    def is_waiting(self, pod: Pod) -> bool:
+        return _FOR_THE_KUBELET.is_waiting(pod)
+
+    def is_hopeless(self, pod: Pod) -> bool:
+        return _FOR_THE_KUBELET.is_hopeless(pod)
+
+    def forbidden(self, pod: Pod, node: Node) -> str:
+        return self.because
+
+    def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
+        return _FOR_THE_KUBELET.demand(view, row, now)
+
+
+def _with_resizes(settings: Settings) -> Settings:
+    off = KubeletResizes("the feature gate InPlacePodVerticalScalingSchedulerPreemption is off")
+    policies = {
+        name: policy if policy.resizes is not None else replace(policy, resizes=off)
+        for name, policy in settings.policies.items()
+    }
+    return replace(settings, policies=policies)
+
+
+# --- feature gates -------------------------------------------------------------------------------
+
+
+def _gates(text: str, used: frozenset[str], *, is_upstream: bool) -> tuple[config.Gates, list[str]]:
+    """kube-scheduler knows no preemption toleration: it is off for the policy Upstream unless it is named."""
+    assumed = {"preemption_toleration": not is_upstream}
+    assumed |= {name: True for name in sorted(used) if name != "preemption_toleration"}
+    gates = config.parse_feature_gates(text, config.Gates(**assumed))
+    usual = config.Gates()
+    named = {item.partition("=")[0].strip() for item in text.split(",")}
+    on = [
+        pascal
+        for name, pascal in _names()
+        if name in used and getattr(gates, name) and not getattr(usual, name) and pascal not in named
+    ]
+    notes = [f"Assumed to be on, because the input uses it: feature gate {name}." for name in on]
+    if is_upstream and "preemption_toleration" in used and not gates.preemption_toleration:
+        notes.append("Preemption tolerations of priority classes are ignored, as kube-scheduler does.")
+    return gates, notes
+
+
+def _names() -> Iterator[tuple[str, str]]:
+    for name in config.Gates.__struct_fields__:
+        yield name, "".join(word.capitalize() for word in name.split("_"))
+
+
+def _gates_used(cluster: DecodedCluster, manifests: Iterable[Json], *, resizes: bool) -> Iterator[str]:
+    if resizes or any(map(is_deferred, cluster.pods())):
+        yield "in_place_pod_vertical_scaling_scheduler_preemption"
+    bodies = [body for kind in _GROUP_KINDS for body in cluster.by_name.all(kind)]
+    for body in (*bodies, *manifests):
+        if text_in(body, "kind") in _GROUP_KINDS:
+            yield from _gates_of_group(body)
+    classes = (one.object for one in cluster.seen if isinstance(one.object, PriorityClass))
+    if any(map(protects_pods, classes)):
+        yield "preemption_toleration"
+
+
+def _gates_of_group(body: Json) -> Iterator[str]:
+    """Topology constraints are a prerequisite of composite groups."""
+    for spec in _specs(part(body, "spec")):
+        if spec.get("preemptionPolicy"):
+            yield "pod_group_preemption_policy"
+        if spec.get("schedulingConstraints"):
+            yield "topology_aware_workload_scheduling"
+        is_composite = spec.get("parentCompositePodGroupName") or spec.get("compositePodGroupTemplates")
+        if is_composite or text_in(body, "kind") == "CompositePodGroup":
+            yield from ("topology_aware_workload_scheduling", "composite_pod_group")
+
+
+def _specs(spec: Json) -> Iterator[Json]:
+    yield spec
+    for field in ("podGroupTemplates", "compositePodGroupTemplates"):
+        for template in items(spec, field):
+            yield from _specs(template)
+
+
+def _nodes(cluster: DecodedCluster) -> int:
+    return sum(type(one.object).__name__ == "Node" for one in cluster.seen)

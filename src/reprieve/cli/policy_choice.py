@@ -1,0 +1,33 @@
+"""Which policy does the command line name: a policy, or a file with a configuration?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reprieve.cli.config_files import InvalidConfigFileError, config_error, document_in
+
+if TYPE_CHECKING:
+    from reprieve.assembly.inquiries import InquirySettings, PolicyChoice
+    from reprieve.inquiry.decoded_cluster import DecodedCluster
+
+
+def policy_choice(policy: str, feature_gates: str, search: str = "", budgets: str = "") -> "PolicyChoice":
+    from reprieve.assembly.inquiries import POLICIES, PolicyChoice
+
+    document = None
+    if policy and policy not in POLICIES:
+        if not Path(policy).exists():
+            known = ", ".join(POLICIES)
+            raise InvalidConfigFileError(f'--policy: expected one of {known}, or a file, got "{policy}"')
+        document = document_in(policy)
+    return PolicyChoice(policy, document, search, budgets, feature_gates)
+
+
+def chosen_settings(choice: "PolicyChoice", cluster: "DecodedCluster") -> "InquirySettings":
+    """For a question without manifests."""
+    from reprieve.assembly.inquiries import inquiry_settings
+    from reprieve.config import InvalidConfigurationError
+
+    try:
+        return inquiry_settings(choice, cluster)
+    except InvalidConfigurationError as error:
+        raise config_error(choice.name if choice.document is not None else None, error) from error

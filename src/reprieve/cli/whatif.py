@@ -1,0 +1,265 @@
+"""`reprieve whatif`: what would happen if this were submitted, before it is.
+
+Reads flags and files, and prints. What the answer is, and how it reads, is not known here.
+"""
+
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import yaml
+
+from reprieve.cli.cluster_flags import (
+    ClusterFlags,
+    cluster_flags,
+    cluster_of,
+    expanded,
+    namespace_of,
+    objects_in,
+)
+from reprieve.cli.config_files import config_error
+from reprieve.cli.object_names import object_name
+from reprieve.cli.policy_choice import policy_choice
+from reprieve.cli.progress import progress_bar
+from reprieve.cli.terminal import note, say, show
+
+if TYPE_CHECKING:
+    from reprieve.assembly.inquiries import PolicyChoice
+    from reprieve.inquiry.decoded_cluster import DecodedCluster
+    from reprieve.inquiry.manifests import Manifest
+    from reprieve.inquiry.resizes import Resize
+    from reprieve.inquiry.whatif import WhatIfAnswer
+    from reprieve.inquiry.world_changes import WorldChange
+    from reprieve.model.json import Json
+
+_COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
+
+
+@click.command()
+@click.argument("objects", nargs=-1, metavar="[pod/NAME | podgroup/NAME]…")
+@click.option(
+    "-f",
+    "--filename",
+    "filenames",
+    multiple=True,
+    type=click.Path(),  # so that shells complete it
+    metavar="FILE",
+    help="Manifests to ask about; `-` for stdin, a directory for all its files; repeatable.",
+)
+@click.option(
+    "--resize",
+    "resizes",
+    multiple=True,
+    metavar="POD[:CONTAINER]=cpu:4,memory:8Gi",
+    help="Ask about the resize of a running pod; repeatable.",
+)
+@click.option(
+    "--set-priority",
+    "priority_class",
+    default="",
+    metavar="CLASS",
+    help="As if the demands had this PriorityClass.",
+)
+@click.option(
+    "--cordon", "cordoned", multiple=True, metavar="NODE", help="As if this node were cordoned; repeatable."
+)
+@click.option(
+    "--drain",
+    "drained",
+    multiple=True,
+    metavar="NODE",
+    help="As if this node were drained; the pods that move are part of the answer; repeatable.",
+)
+@click.option(
+    "--add-node",
+    "added",
+    multiple=True,
+    metavar="SHAPE[xN]",
+    help="As if there were N more nodes: gpu8, cpu16, a FILE with a Node, or node/NAME for one like it.",
+)
+@click.option(
+    "--remove",
+    "removed",
+    multiple=True,
+    metavar="POD|GROUP",
+    help="As if this pod, or the pods of this group, were gone; repeatable.",
+)
+@click.option("--with-pending", is_flag=True, help="Other pods that wait are decided, too.")
+@click.option(
+    "--search", default="", metavar="NAME", help="How victims are found: PriorityCeiling or Upstream."
+)
+@click.option(
+    "--budgets",
+    default="",
+    metavar="NAME",
+    help="How evictions count against PodDisruptionBudgets: Joint or Upstream.",
+)
+@click.option(
+    "--compare",
+    "compared",
+    multiple=True,
+    metavar="NAME|FILE",
+    help="Show the answer of this policy beside that of --policy; repeatable.",
+)
+@click.option(
+    "--alternatives",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Show this many plans and nodes that were not chosen.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml", "markdown"]),
+    default="text",
+    help="Output format.",
+)
+@cluster_flags
+@click.pass_context
+def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
+    """Show what would happen if manifests were created: where pods go, which pods are preempted, and why.
+
+    The cluster is only read. Ask about manifests (-f), resizes (--resize), pods that wait (pod/NAME), or the
+    pods of a node to be drained (--drain).
+
+    Exit codes: 0 fits without preemption; 10 fits by preempting pods; 11 and breaks a PodDisruptionBudget; 20
+    cannot fit; 1 an error; 2 wrong usage. Of several demands, the worst counts.
+    """
+    if not (flags["objects"] or flags["filenames"] or flags["resizes"] or flags["drained"]):
+        raise click.UsageError("nothing to ask about: expected -f FILE, --resize, --drain or pod/NAME")
+    from reprieve.inquiry.decoded_cluster import decoded
+    from reprieve.inquiry.whatif_report import answers_json, exit_code
+    from reprieve.inquiry.whatif_text import answer_lines, answer_markdown
+
+    manifests = tuple(_manifests(flags["filenames"]))
+    known = decoded(cluster_of(cluster))
+    choices = [*_choices((cluster.policy, *flags["compared"]), cluster, flags)]
+    with progress_bar("deciding"):
+        answers = [_answer(choice, known, manifests, cluster, flags) for choice in choices]
+    problems = dict.fromkeys(problem for answer in answers for problem in answer.problems)
+    if problems:
+        raise click.ClickException("\n".join(problems))
+    for sentence in dict.fromkeys(sentence for answer in answers for sentence in answer.notes):
+        note(f"Note: {sentence}")
+    match flags["output"]:
+        case "json":
+            say(json.dumps(answers_json(answers), indent=2))
+        case "yaml":
+            say(yaml.safe_dump(answers_json(answers), sort_keys=False).removesuffix("\n"))
+        case "markdown":
+            say(answer_markdown(answers, flags["alternatives"]))
+        case _:
+            show(answer_lines(answers, flags["alternatives"]))
+    ctx.exit(exit_code(answers[0].reports))
+
+
+def _answer(
+    choice: "PolicyChoice",
+    known: "DecodedCluster",
+    manifests: tuple["Manifest", ...],
+    cluster: ClusterFlags,
+    flags: dict[str, Any],
+) -> "WhatIfAnswer":
+    from dataclasses import replace
+
+    from reprieve.assembly.inquiries import inquiry_settings
+    from reprieve.config import InvalidConfigurationError
+    from reprieve.inquiry.whatif import WhatIfQuestion
+    from reprieve.inquiry.whatif import whatif as answered
+
+    resizes = tuple(_resize(text, cluster) for text in flags["resizes"])
+    bodies = [manifest.body for manifest in manifests]
+    try:
+        chosen = inquiry_settings(choice, known, bodies, resizes=bool(resizes))
+    except InvalidConfigurationError as error:
+        raise config_error(choice.name if choice.document is not None else None, error) from error
+    question = WhatIfQuestion(
+        cluster=known,
+        settings=chosen.settings,
+        policy=chosen.policy,
+        manifests=manifests,
+        existing=tuple(object_name(text, namespace_of(cluster)) for text in flags["objects"]),
+        resizes=resizes,
+        changes=tuple(_changes(flags, known, namespace_of(cluster))),
+        priority_class=flags["priority_class"],
+        with_pending=flags["with_pending"],
+        namespace=namespace_of(cluster),
+    )
+    moment = known.source.taken_at or time.time()
+    answer = answered(question, moment)
+    return replace(answer, notes=(*answer.notes, *chosen.notes))
+
+
+# --- what is asked -------------------------------------------------------------------------------
+
+
+def _manifests(filenames: tuple[str, ...]) -> Iterator["Manifest"]:
+    from reprieve.inquiry.decoded_cluster import parsed
+    from reprieve.inquiry.manifests import Manifest
+
+    for filename in expanded(filenames):
+        found = objects_in(filename)
+        for thing, document in zip(found.objects, found.documents, strict=True):
+            where = filename if len(found.objects) == 1 else f"{filename}, document {document}"
+            yield Manifest(parsed(thing), where)
+
+
+def _resize(text: str, cluster: ClusterFlags) -> "Resize":
+    from reprieve.inquiry.resizes import Resize
+
+    target, _, amounts = text.partition("=")
+    name, _, container = target.partition(":")
+    pairs = [tuple(pair.partition(":")[::2]) for pair in amounts.split(",")]
+    if not name or not all(resource and quantity for resource, quantity in pairs):
+        raise click.UsageError(f"--resize: expected POD=cpu:4,memory:8Gi, got {text!r}")
+    requests = tuple((resource, quantity) for resource, quantity in pairs)
+    return Resize(object_name(name, namespace_of(cluster)), requests, container)
+
+
+def _changes(flags: dict[str, Any], known: "DecodedCluster", namespace: str) -> Iterator["WorldChange"]:
+    from reprieve.inquiry.world_changes import AddNodes, Cordon, Drain, Remove
+
+    for text in flags["added"]:
+        shape, count = _shape(text)
+        for template in _templates(shape, known):
+            yield AddNodes(template, count)
+    yield from (Remove(object_name(text, namespace)) for text in flags["removed"])
+    yield from (Cordon(node.removeprefix("node/")) for node in flags["cordoned"])
+    yield from (Drain(node.removeprefix("node/")) for node in flags["drained"])
+
+
+def _shape(text: str) -> tuple[str, int]:
+    found = _COPIES.fullmatch(text)
+    if found is None or Path(text).exists():
+        return text, 1
+    return found["shape"], int(found["count"])
+
+
+def _templates(shape: str, known: "DecodedCluster") -> Iterable["Json"]:
+    from reprieve.cli.up import node_templates
+
+    if shape.startswith("node/"):
+        found = known.by_name.find("Node", "", shape.removeprefix("node/"))
+        if found is None:
+            raise click.ClickException(f"--add-node {shape}: there is no such node")
+        return [found]
+    try:
+        return node_templates(shape)
+    except click.BadParameter as error:
+        raise click.BadParameter(error.message, param_hint="--add-node") from error
+
+
+# --- how it is decided ---------------------------------------------------------------------------
+
+
+def _choices(
+    policies: tuple[str, ...], cluster: ClusterFlags, flags: dict[str, Any]
+) -> Iterator["PolicyChoice"]:
+    for policy in policies:
+        yield policy_choice(policy, cluster.feature_gates, flags["search"], flags["budgets"])

@@ -1,0 +1,203 @@
+"""Which demands does a question name, and what does the scheduler see of the cluster with them?
+
+A demand is an object that was asked about, with its pods. This module must not know what is decided.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from reprieve.cluster.api.codec import Decoded
+from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES, read_class
+from reprieve.inquiry.manifests import AdmittedManifests, AskedObject
+from reprieve.inquiry.resizes import Deferred, Resize, ResizeError, deferred
+from reprieve.inquiry.whatif_records import WhatIfQuestion
+from reprieve.inquiry.world_changes import ChangedWorld, ObjectName, pods_of_name
+from reprieve.model.effects import Target
+from reprieve.model.groups import group_key
+from reprieve.model.objects import KubernetesObject, Pod, PodGroup
+from reprieve.scheduler.demand_key import DemandKind
+from reprieve.scheduler.targets import pod_target
+
+ENDED = ("Succeeded", "Failed")  # phases of pods that need no room any more
+
+
+@dataclass(slots=True)
+class AskedDemand:
+    kind: str
+    namespace: str
+    name: str
+    pods: dict[Target, Pod] = field(default_factory=dict)
+    needed: int | None = None  # of a gang: how many of its pods must find a node; None: all
+    resize: bool = False
+    impossible: str = ""
+
+
+_Name = tuple[str, str, str, bool]
+
+
+@dataclass(slots=True)
+class AskedDemands:
+    question: WhatIfQuestion
+    world: ChangedWorld
+    created: AdmittedManifests
+    demands: dict[_Name, AskedDemand] = field(default_factory=dict)
+    resized: dict[tuple[str, str], Deferred] = field(default_factory=dict)
+    classed: dict[Target, Pod] = field(default_factory=dict)  # pods that exist, with another priority class
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def collect(self, now: float) -> None:
+        for asked in self.created.asked:
+            self._ask_object(asked)
+        for name in self.question.existing:
+            self._ask_existing(name)
+        for node, pods in self.world.drained.items():
+            for pod in pods:
+                self._join("Node", "", node, pod)
+            if not pods:
+                self._demand("Node", "", node)
+        for resize in self.question.resizes:
+            self._ask_resize(resize, now)
+        if not self.demands and not (self.problems or self.created.problems or self.world.problems):
+            empty = [f"{a.kind} {a.namespace}/{a.name}" for a in self.created.asked]
+            what = f"{', '.join(empty)} without pods" if empty else "no pod, group or resize"
+            self.problems.append(f"there is nothing to ask about: {what}")
+        self._count_gangs()
+
+    def _demand(self, kind: str, namespace: str, name: str, *, resize: bool = False) -> AskedDemand:
+        key = (kind, namespace, name, resize)
+        if key not in self.demands:
+            self.demands[key] = AskedDemand(kind, namespace, name, resize=resize)
+        return self.demands[key]
+
+    def _join(self, kind: str, namespace: str, name: str, pod: Pod) -> None:
+        """A pod of a group is part of the demand of that group, whatever created it."""
+        key = self.question.settings.demand_of_pod(pod)
+        if key.kind is DemandKind.GROUP:
+            kind, namespace, name = "PodGroup", key.namespace, key.name
+        self._demand(kind, namespace, name).pods[pod_target(pod)] = pod
+
+    def _ask_object(self, asked: AskedObject) -> None:
+        for pod in asked.pods:
+            self._join(asked.kind, asked.namespace, asked.name, pod)
+        if not asked.pods and asked.kind not in ("PodGroup", "CompositePodGroup", "Workload"):
+            self._demand(asked.kind, asked.namespace, asked.name)
+
+    def _ask_existing(self, name: ObjectName) -> None:
+        found = pods_of_name(self.world.seen, name)
+        if found is None:
+            self.problems.append(f"there is no {name}")
+            return
+        waiting = [pod for pod in found if not pod.spec.node_name and pod.status.phase not in ENDED]
+        if not waiting:
+            self.problems.append(_why_not_waiting(name, found))
+        for pod in map(self._with_class, waiting):
+            self._join("Pod", pod.metadata.namespace, pod.metadata.name, pod)
+
+    def _with_class(self, pod: Pod) -> Pod:
+        wanted = self.question.priority_class
+        if not wanted:
+            return pod
+        classes = {
+            one.name: one for one in map(read_class, self.question.cluster.by_name.all("PriorityClass"))
+        }
+        found = classes.get(wanted) or SYSTEM_CLASSES.get(wanted)
+        if found is None:
+            self.problems.append(f"--set-priority: there is no PriorityClass with the name {wanted}")
+            return pod
+        spec = msgspec.structs.replace(
+            pod.spec,
+            priority=found.value,
+            priority_class_name=found.name,
+            preemption_policy=found.preemption_policy,
+        )
+        self.classed[pod_target(pod)] = msgspec.structs.replace(pod, spec=spec)
+        return self.classed[pod_target(pod)]
+
+    def _ask_resize(self, resize: Resize, now: float) -> None:
+        key = (resize.pod.namespace, resize.pod.name)
+        try:
+            found = deferred(resize, self.question.cluster, now)
+        except ResizeError as error:
+            self.problems.append(f"{error}")
+            return
+        demand = self._demand("Pod", *key, resize=True)
+        demand.impossible = found.impossible
+        for pod in self._cluster_pods() if found.impossible else ():
+            if (pod.metadata.namespace, pod.metadata.name) == key:
+                demand.pods[pod_target(pod)] = pod
+        if found.found is not None and isinstance(found.found.object, Pod):
+            self.resized[key] = found
+            demand.pods[pod_target(found.found.object)] = found.found.object
+
+    def _count_gangs(self) -> None:
+        groups = self._groups()
+        for demand in self.demands.values():
+            group = groups.get((demand.namespace, demand.name)) if demand.kind == "PodGroup" else None
+            for pod in self._fellows(demand) if group is not None else ():
+                demand.pods.setdefault(pod_target(pod), pod)
+            if group is not None and group.spec.gang is not None:
+                running = self._running(group)
+                demand.needed = max(1, group.spec.gang.min_count - running)
+
+    def _groups(self) -> dict[tuple[str, str], PodGroup]:
+        things = (one.object for one in (*self.world.seen, *self.created.created))
+        return {(t.metadata.namespace, t.metadata.name): t for t in things if isinstance(t, PodGroup)}
+
+    def _fellows(self, demand: AskedDemand) -> Iterator[Pod]:
+        """Pods of the cluster that wait in the same group."""
+        for pod in self._cluster_pods():
+            if group_key(pod) == (demand.namespace, demand.name) and _waits(pod):
+                yield pod
+
+    def _running(self, group: PodGroup) -> int:
+        key = (group.metadata.namespace, group.metadata.name)
+        return sum(
+            group_key(pod) == key and bool(pod.spec.node_name) and pod.status.phase not in ENDED
+            for pod in self._cluster_pods()
+        )
+
+    def _cluster_pods(self) -> Iterator[Pod]:
+        return (one.object for one in self.world.seen if isinstance(one.object, Pod))
+
+    # --- what the scheduler sees ---
+
+    def seen(self) -> Iterator[Decoded[KubernetesObject]]:
+        """Pods that wait and are not asked about are left out, unless room is reserved for them."""
+        asked = {target for demand in self.demands.values() for target in demand.pods}
+        for one in self.world.seen:
+            thing = one.object
+            if not isinstance(thing, Pod):
+                yield one
+            elif _waits(thing):
+                target = pod_target(thing)
+                if target in self.classed:
+                    yield Decoded(object=self.classed[target], unserved=one.unserved)
+                elif target in asked or self._counts(thing):
+                    yield one
+            else:
+                resized = self.resized.get((thing.metadata.namespace, thing.metadata.name))
+                yield one if resized is None or resized.found is None else resized.found
+        yield from self.created.created
+
+    def _counts(self, pod: Pod) -> bool:
+        return bool(pod.status.nominated_node_name) or self.question.with_pending
+
+    def scheduler_names(self, seen: Sequence[Decoded[KubernetesObject]]) -> list[str]:
+        """Of the demands, and of other pods that wait."""
+        names = {pod.spec.scheduler_name for demand in self.demands.values() for pod in demand.pods.values()}
+        waiting = {p.spec.scheduler_name for one in seen if isinstance(p := one.object, Pod) and _waits(p)}
+        return sorted(names | waiting)
+
+
+def _waits(pod: Pod) -> bool:
+    return not pod.spec.node_name and pod.status.phase not in ENDED
+
+
+def _why_not_waiting(name: ObjectName, pods: Sequence[Pod]) -> str:
+    if len(pods) == 1 and pods[0].spec.node_name:
+        where = f"{pods[0].metadata.namespace}/{pods[0].metadata.name} runs on {pods[0].spec.node_name}"
+        return f"Pod {where}: a what-if is for pods that wait; for more resources, use --resize"
+    return f"{name} has no pod that waits for a node"

@@ -1,0 +1,225 @@
+"""Recent decisions as one document and as a table: which pods were preempted lately, for what, and where?
+
+``DecisionList`` is what `/debug/decisions` serves and what `reprieve decisions -o json` prints. Where the
+decisions come from is not known here.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+
+from reprieve.model.effects import Target
+from reprieve.model.json import Json
+from reprieve.report.decision_documents import UnreadableDecisionError, decision_of
+from reprieve.report.decisions import API_VERSION, decision_json, shown
+from reprieve.report.hidden_names import MayGet, may_get_all, without_hidden_names
+from reprieve.report.text_layout import TextLine, listed, table
+from reprieve.runtime.recent_decisions import KeptDecision, PlanCourse
+from reprieve.scheduler.decision import Decision, Outcome, Preemption
+from reprieve.scheduler.plan_records import EndReason
+
+LIST_KIND = "DecisionList"
+_HEADER = ("TIME", "ID", "PREEMPTOR", "OUTCOME", "VICTIMS", "NODE")
+_WIDE = ("PRIORITY", "SPARED", "BEYOND BUDGETS", "BECAUSE")
+_OUTCOMES = {
+    Outcome.PLACED: "placed",
+    Outcome.PREEMPTS: "preempts",
+    Outcome.WAITING: "waits",
+    Outcome.UNSCHEDULABLE: "unschedulable",
+    Outcome.FITS: "fits in place",
+    Outcome.ERROR: "error",
+}
+_NODES_SHOWN = 2
+_VICTIMS_SHOWN = 2
+
+
+# --- documents -----------------------------------------------------------------------------------
+
+
+def kept_document(kept: KeptDecision, may_get: MayGet = may_get_all) -> Json:
+    """A Decision, with what became of its plan; names that the reader may not get are left out."""
+    plan = kept.plan
+    course = None
+    if plan is not None:
+        course = {
+            "stage": plan.stage,
+            "end": plan.end.value if plan.end is not None else None,
+            "endedAt": _stamp(plan.ended_at) if plan.ended_at is not None else None,
+            "used": list(plan.used),
+            "wasted": list(plan.wasted),
+        }
+    decision = without_hidden_names(kept.decision, may_get)
+    return {**decision_json(decision), "attempts": kept.attempts, "plan": course}
+
+
+def list_document(items: Sequence[Json], revision: int = 0) -> Json:
+    """``revision``: of the scheduler's memory; a reader gives it back to get only what is new."""
+    metadata = {"resourceVersion": str(revision)} if revision else {}
+    return {"apiVersion": API_VERSION, "kind": LIST_KIND, "metadata": metadata, "items": list(items)}
+
+
+class _Plan(msgspec.Struct, frozen=True, rename="camel"):
+    stage: str = ""
+    end: str | None = None
+    ended_at: str | None = None
+    used: tuple[str, ...] = ()
+    wasted: tuple[str, ...] = ()
+
+
+class _Course(msgspec.Struct, frozen=True):
+    attempts: int = 1
+    plan: _Plan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDecisions:
+    """``unreadable``: how many documents could not be read."""
+
+    decisions: tuple[KeptDecision, ...]
+    unreadable: int = 0
+
+
+def read_decisions(documents: Iterable[Json]) -> ReadDecisions:
+    """Decisions from documents as ``kept_document`` writes them."""
+    found: list[KeptDecision] = []
+    unreadable = 0
+    for document in documents:
+        try:
+            found.append(_kept(document))
+        except (UnreadableDecisionError, msgspec.ValidationError, ValueError):
+            unreadable += 1
+    return ReadDecisions(tuple(found), unreadable)
+
+
+def _kept(document: Json) -> KeptDecision:
+    course, decision = msgspec.convert(document, _Course), decision_of(document)
+    plan = course.plan
+    if plan is None:
+        return KeptDecision(decision, None, course.attempts)
+    ended_at = datetime.fromisoformat(plan.ended_at).timestamp() if plan.ended_at is not None else None
+    end = EndReason(plan.end) if plan.end is not None else None
+    return KeptDecision(
+        decision, PlanCourse(plan.stage, end, ended_at, plan.used, plan.wasted), course.attempts
+    )
+
+
+# --- which of them -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFilter:
+    """``since``: a moment. The others match a name, `NAMESPACE/NAME` or a UID; empty: any."""
+
+    since: float | None = None
+    victim: str = ""
+    preemptor: str = ""
+    node: str = ""
+
+    def matches(self, decision: Decision) -> bool:
+        return (
+            (self.since is None or decision.at >= self.since)
+            and (not self.victim or _has_victim(decision, self.victim))
+            and (not self.preemptor or _has_preemptor(decision, self.preemptor))
+            and (not self.node or self.node in nodes_of(decision))
+        )
+
+
+def names(target: Target, text: str) -> bool:
+    """Whether a text that a user typed names this object: `pod/web`, `team-a/web`, `web`, or its UID."""
+    kind, slash, rest = text.partition("/")
+    if slash and kind.lower() in _kinds(target.kind):
+        return names(target, rest) if rest else False
+    return text in (target.uid, target.name, f"{target.namespace}/{target.name}") and bool(text)
+
+
+def _kinds(kind: str) -> tuple[str, ...]:
+    lower = kind.lower()
+    short = {"pod": ("po",), "podgroup": ("pg",)}.get(lower, ())
+    return lower, f"{lower}s", *short
+
+
+def _has_victim(decision: Decision, text: str) -> bool:
+    return any(
+        names(victim.pod, text) or names(unit_target(victim.unit), text)
+        for victim in (decision.preemption or Preemption()).victims
+    )
+
+
+def _has_preemptor(decision: Decision, text: str) -> bool:
+    return names(decision.demand, text) or any(names(pod, text) for pod, _ in decision.places)
+
+
+def unit_target(unit: str) -> Target:
+    """A unit as an object: `PodGroup/team-a/train`. Its UID is not known."""
+    kind, _, name = unit.partition("/")
+    namespace, _, name = name.partition("/")
+    return Target(kind, namespace, name, "")
+
+
+def nodes_of(decision: Decision) -> list[str]:
+    """The nodes on which the demand gets room, and those that lose pods for it."""
+    room = decision.preemption or Preemption()
+    return sorted({*decision.nodes, *(node for node, _ in room.giving_way)})
+
+
+# --- for people ----------------------------------------------------------------------------------
+
+
+def decision_table(
+    decisions: Sequence[KeptDecision], *, header: bool = True, wide: bool = False
+) -> list[TextLine]:
+    rows = [[*_row(kept), *(_more(kept) if wide else ())] for kept in decisions]
+    lines = table([*_HEADER, *(_WIDE if wide else ())], rows)
+    return lines if header else lines[1:]
+
+
+def _more(kept: KeptDecision) -> list[str]:
+    decision, room = kept.decision, kept.decision.preemption or Preemption()
+    why = decision.eviction.because.text if decision.eviction is not None else "-"
+    decided_by = room.decided_by.text if room.decided_by is not None else why
+    return [str(decision.priority), str(room.units_spared), str(room.broken), decided_by]
+
+
+def _row(kept: KeptDecision) -> list[str]:
+    decision = kept.decision
+    return [
+        _second(decision.at),
+        decision.id,
+        shown(decision.demand),
+        outcome_text(kept),
+        _victims(decision),
+        listed(nodes_of(decision), _NODES_SHOWN) or "-",
+    ]
+
+
+def outcome_text(kept: KeptDecision) -> str:
+    """What was decided, and of a plan, how far it got."""
+    room = kept.decision.preemption
+    needs_no_victim = kept.decision.outcome is Outcome.PREEMPTS and (room is None or not room.pods)
+    text = _OUTCOMES[Outcome.WAITING if needs_no_victim else kept.decision.outcome]
+    if kept.plan is not None:
+        return f"{text} ({kept.plan.end.value if kept.plan.end is not None else kept.plan.stage})"
+    return f"{text} ({kept.attempts} times)" if kept.attempts > 1 else text
+
+
+def _victims(decision: Decision) -> str:
+    room = decision.preemption
+    if room is None or not room.pods:
+        return "-"
+    named = [
+        f"{victim.pod.namespace}/{victim.pod.name}" if victim.pod.name else f"UID {victim.pod.uid}"
+        for victim in room.victims[:_VICTIMS_SHOWN]
+    ]
+    more = room.pods - len(named)
+    return ", ".join(named) + (f" and {more} more" if more > 0 and named else "")
+
+
+def _second(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _stamp(moment: float) -> str:
+    when = datetime.fromtimestamp(moment, UTC)
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,134 @@
+"""What does the scheduler decide in a cluster in memory, in which every effect succeeds?
+
+The scheduler of production observes and decides; here its effects are answered at once, as a cluster would.
+Victims terminate, and are gone when their grace periods end: time passes until then, and the scheduler does
+what it would do meanwhile. Nothing is read or written, and this module must not know what is asked.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import inf
+
+import msgspec
+
+from reprieve.cluster.api.codec import Decoded
+from reprieve.model.effects import Bind, Effect, Evict, SetCondition, Target
+from reprieve.model.events import Done, Event, Gone, Seen, Synced
+from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.preemption.eligibility import grace_of
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.settings import Settings
+
+_LONGEST_BACKOFF = 10.0  # seconds until a demand that a change has woken is decided
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rehearsed:
+    """``evicted``: all victims. ``messages``: the last PodScheduled condition of each pod that waits."""
+
+    decided: tuple[Decided, ...]
+    evicted: Mapping[Target, Pod]
+    messages: Mapping[Target, str]
+    failures: tuple[str, ...]
+
+
+def rehearse(settings: Settings, seen: Iterable[Decoded[KubernetesObject]], now: float) -> Rehearsed:
+    things = list(seen)
+    stage = _Stage(Scheduler(settings), now)
+    stage.pods = {_name(one.object): one.object for one in things if isinstance(one.object, Pod)}
+    stage.play([*(Seen(one.object, one.unserved) for one in things), Synced()])
+    stage.decide()
+    while (moment := stage.next_time()) is not None:
+        stage.now = moment
+        stage.play([*stage.gone()])
+        stage.decide()
+    return Rehearsed(tuple(stage.decided), stage.evicted, stage.messages, tuple(stage.failures))
+
+
+@dataclass(slots=True)
+class _Stage:
+    scheduler: Scheduler
+    now: float
+    pods: dict[tuple[str, str], Pod] = field(default_factory=dict)
+    decided: list[Decided] = field(default_factory=list)
+    evicted: dict[Target, Pod] = field(default_factory=dict)
+    leaving: dict[Target, float] = field(default_factory=dict)  # when each victim is gone
+    until: float = -inf  # when all is decided that follows from a victim that is gone
+    messages: dict[Target, str] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+    def next_time(self) -> float | None:
+        """When the next victim is gone, or the scheduler wants to decide again because of one."""
+        wanted = self.scheduler.next_time()
+        moments = [*self.leaving.values()]
+        if wanted is not None and self.now < wanted <= self.until:
+            moments.append(wanted)
+        return min(moments, default=None)
+
+    def gone(self) -> Iterator[Gone]:
+        for target in [target for target, at in self.leaving.items() if at <= self.now]:
+            del self.leaving[target]
+            self.until = self.now + _LONGEST_BACKOFF
+            yield Gone(target)
+
+    def decide(self) -> None:
+        """Decisions take less time than calls: the next is made while the calls of the last are in flight."""
+        effects: list[Effect] = []
+        while (decided := self.scheduler.decide(self.now)) is not None:
+            self.decided.append(decided)
+            self._note_failures()
+            effects.extend(decided.effects)
+        if effects:
+            self.perform(effects)
+            self.decide()
+
+    def play(self, events: list[Event]) -> None:
+        effects = self.scheduler.observe(events, self.now)
+        self._note_failures()
+        self.perform(effects)
+
+    def perform(self, effects: Iterable[Effect]) -> None:
+        while events := [event for effect in effects for event in self._answers(effect)]:
+            effects = self.scheduler.observe(events, self.now)
+            self._note_failures()
+
+    def _note_failures(self) -> None:
+        self.failures += [f"{failure.target}: {failure.error}" for failure in self.scheduler.failures()]
+
+    def _answers(self, effect: Effect) -> Iterator[Event]:
+        yield Done(effect)
+        match effect:
+            case Bind(target, node):
+                yield Seen(self._changed(_bound(self._pod(target), node)))
+            case Evict(target):
+                pod = self._pod(target)
+                self.evicted[target] = pod
+                self.leaving[target] = self.now + max(1, grace_of(pod))
+                yield Seen(self._changed(_terminating(pod, self.now)))
+            case SetCondition(target, type="PodScheduled", message=message):
+                self.messages[target] = message
+            case _:
+                pass
+
+    def _pod(self, target: Target) -> Pod:
+        return self.pods[target.namespace, target.name]
+
+    def _changed(self, pod: Pod) -> Pod:
+        self.pods[_name(pod)] = pod
+        return pod
+
+
+def _name(pod: Pod) -> tuple[str, str]:
+    return pod.metadata.namespace, pod.metadata.name
+
+
+def _bound(pod: Pod, node: str) -> Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
+
+
+def _terminating(pod: Pod, now: float) -> Pod:
+    moment = datetime.fromtimestamp(now, UTC)
+    meta = msgspec.structs.replace(pod.metadata, resource_version="", deletion_timestamp=moment)
+    return msgspec.structs.replace(pod, metadata=meta)

@@ -1,0 +1,169 @@
+"""How is a cluster written to one file: a header, then one object a line, then its decisions?
+
+Written is what placement, preemption and admission read, and no more: no secrets, no data of ConfigMaps, no
+environment, commands or probes of containers, no managed fields, no last-applied configuration. Reading is
+for ``object_files``.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from reprieve.cluster.api import snapshot_header
+from reprieve.cluster.api.codec import READERS
+from reprieve.cluster.api.decode_errors import UNDECODABLE
+from reprieve.cluster.api.timestamps import stamp
+from reprieve.cluster.api.values import TooDeepError, without_nulls
+from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
+from reprieve.model.json import Json
+from reprieve.model.objects import ObjectMeta, PodSpec, Record
+
+# Of these kinds, the fields of the model's records are written. Of the others, which have no place for
+# secrets but in templates of pods, spec and status are written whole: `reprieve up --from` needs them to run.
+_RECORDED = frozenset(
+    {
+        "Pod",
+        "Node",
+        "Namespace",
+        "Service",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "StorageClass",
+        "CSINode",
+        "CSIDriver",
+        "CSIStorageCapacity",
+        "VolumeAttachment",
+    }
+)
+# Other annotations may hold anything, and are read by neither placement nor preemption.
+_ANNOTATIONS = ("kubernetes.io", "k8s.io", "reprieve.dev")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_TEMPLATES = ("template", "jobTemplate")
+
+
+def snapshot_lines(cluster: ClusterObjects) -> Iterator[bytes]:
+    """The lines of the file, each with its line break. ``cluster``: one that ``pruned`` returned."""
+    yield _line(_header(cluster))
+    for thing in cluster.objects:
+        yield thing.body + b"\n"
+    for decision in cluster.decisions:
+        yield _line(decision)
+
+
+def pruned(cluster: ClusterObjects) -> ClusterObjects:
+    """What may be written of a cluster. Every body repeats its kind; what cannot be decoded is noted."""
+    unreadable: Counter[str] = Counter()
+    objects = []
+    for thing in cluster.objects:
+        body = _pruned(thing)
+        if body is None:
+            unreadable[thing.kind] += 1
+        else:
+            objects.append(ApiObject(thing.kind, thing.api_version, body))
+    notes = list(cluster.notes)
+    if unreadable:
+        numbers = ", ".join(f"{kind} ({number})" for kind, number in sorted(unreadable.items()))
+        notes.append(f"left out objects that cannot be decoded: {numbers}")
+    return ClusterObjects(
+        objects=tuple(objects),
+        taken_at=cluster.taken_at,
+        resource_version=cluster.resource_version,
+        configuration=cluster.configuration,
+        decisions=cluster.decisions,
+        notes=tuple(notes),
+    )
+
+
+def _header(cluster: ClusterObjects) -> Json:
+    header: Json = {
+        "apiVersion": snapshot_header.API_VERSION,
+        "kind": snapshot_header.KIND,
+        "takenAt": stamp(cluster.taken_at),
+        "objectCount": len(cluster.objects),
+        "decisionCount": len(cluster.decisions),
+    }
+    if cluster.resource_version:
+        header["resourceVersion"] = cluster.resource_version
+    if cluster.configuration is not None:
+        header["configuration"] = cluster.configuration
+    if cluster.notes:
+        header["notes"] = list(cluster.notes)
+    return header
+
+
+def _line(value: Json) -> bytes:
+    return msgspec.json.encode(value) + b"\n"
+
+
+# --- one object ----------------------------------------------------------------------------------
+
+
+class _Template(Record, frozen=True):
+    """A template of pods, as far as a pod is read."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+
+
+def _pruned(thing: ApiObject) -> bytes | None:
+    """None if it cannot be decoded."""
+    try:
+        return _recorded(thing) if thing.kind in _RECORDED else _trimmed(thing)
+    except (*UNDECODABLE, TooDeepError):
+        return None
+
+
+def _recorded(thing: ApiObject) -> bytes:
+    decoder = READERS[thing.api_version, thing.kind].decoder
+    try:
+        record = decoder.decode(thing.body)
+    except UNDECODABLE:
+        # To Kubernetes null means absent, to msgspec it is a value of another type.
+        record = msgspec.convert(without_nulls(msgspec.json.decode(thing.body)), decoder.type)
+    meta = record.metadata
+    if meta.annotations:
+        kept = msgspec.structs.replace(meta, annotations=_annotations(meta.annotations))
+        record = msgspec.structs.replace(record, metadata=kept)
+    head = msgspec.json.encode({"apiVersion": thing.api_version, "kind": thing.kind})
+    return head[:-1] + b"," + msgspec.json.encode(record)[1:]
+
+
+def _trimmed(thing: ApiObject) -> bytes:
+    body = without_nulls(msgspec.json.decode(thing.body, type=dict[str, object]))
+    kept = {"apiVersion": thing.api_version, "kind": thing.kind, **body}
+    kept["metadata"] = _metadata(body.get("metadata"))
+    if isinstance(spec := body.get("spec"), dict):
+        kept["spec"] = _without_contents(spec)
+    return msgspec.json.encode(kept)
+
+
+def _metadata(value: object) -> Json:
+    meta = msgspec.convert(value, ObjectMeta)
+    kept = msgspec.structs.replace(meta, annotations=_annotations(meta.annotations))
+    encoded: Json = msgspec.to_builtins(kept)
+    return encoded
+
+
+def _without_contents(spec: Json) -> Json:
+    """Templates with as much of a pod as is read."""
+    kept = dict(spec)
+    for field in _TEMPLATES:
+        template = spec.get(field)
+        if not isinstance(template, dict):
+            continue
+        if field == "template":
+            read = msgspec.convert(template, _Template)
+            meta = msgspec.structs.replace(read.metadata, annotations=_annotations(read.metadata.annotations))
+            kept[field] = msgspec.to_builtins(msgspec.structs.replace(read, metadata=meta))
+        elif isinstance(inner := template.get("spec"), dict):
+            kept[field] = {"spec": _without_contents(inner)}
+    return kept
+
+
+def _annotations(annotations: Mapping[str, str]) -> dict[str, str]:
+    return {
+        key: value
+        for key, value in annotations.items()
+        if key != _LAST_APPLIED and key.partition("/")[0].endswith(_ANNOTATIONS) and "/" in key
+    }

@@ -1,0 +1,155 @@
+"""What would become of a pod that waits if the cluster, the pod or the time were another? A what-if each."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from reprieve.cluster.api.codec import Decoded
+from reprieve.inquiry.decoded_cluster import DecodedCluster
+from reprieve.inquiry.resizes import Resize
+from reprieve.inquiry.whatif import WhatIfQuestion, WhatIfReport, whatif
+from reprieve.inquiry.why import Evidence
+from reprieve.inquiry.world_changes import ObjectName, WorldChange
+from reprieve.model.effects import Target
+from reprieve.model.groups import group_key
+from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup, PriorityClass
+from reprieve.scheduler.settings import Settings
+from reprieve.scheduler.targets import pod_target
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """With which settings a what-if is asked. ``policy``: their name."""
+
+    settings: Settings
+    policy: str
+
+
+def leaving_pods(report: WhatIfReport) -> int:
+    """How many pods that terminate already it waits for, if those are enough."""
+    rooms = [d.preemption for d in report.decisions if d.preemption is not None and not d.preemption.pods]
+    return max((room.leaving for room in rooms), default=0)
+
+
+@dataclass(slots=True)
+class Trials:
+    """``waiting``: the pods that need room. ``problems``: why a what-if could not be asked."""
+
+    target: Target
+    waiting: Sequence[Pod]
+    evidence: Evidence
+    question: WhatIfQuestion
+    problems: tuple[str, ...] = ()
+    _asked: set[Target] = field(default_factory=set)
+
+    @staticmethod
+    def of_waiting(target: Target, waiting: Sequence[Pod], evidence: Evidence, asking: Asking) -> "Trials":
+        existing = (ObjectName(target.namespace, target.name, target.kind),)
+        question = WhatIfQuestion(evidence.cluster, asking.settings, asking.policy, existing=existing)
+        return Trials(target, waiting, evidence, question, _asked={pod_target(pod) for pod in waiting})
+
+    @staticmethod
+    def of_resize(pod: Pod, evidence: Evidence, asking: Asking) -> "Trials":
+        """The kubelet has the new requests already: the same ones are asked for again."""
+        name, container = ObjectName(pod.metadata.namespace, pod.metadata.name, "Pod"), pod.spec.containers[0]
+        requests = tuple((key, str(value)) for key, value in (container.resources.requests or {}).items())
+        resizes = (Resize(name, requests, container.name),)
+        question = WhatIfQuestion(evidence.cluster, asking.settings, asking.policy, resizes=resizes)
+        return Trials(pod_target(pod), (pod,), evidence, question, _asked={pod_target(pod)})
+
+    @property
+    def is_resize(self) -> bool:
+        return bool(self.question.resizes)
+
+    def now(self) -> WhatIfReport | None:
+        """As things are; None if that cannot be asked."""
+        return self._answer(self.question, self.evidence.now)
+
+    def at(self, moment: float) -> WhatIfReport | None:
+        return self._answer(self.question, moment)
+
+    def with_class(self, known: PriorityClass) -> WhatIfReport | None:
+        """Of a group, its own priority counts: both get the class."""
+        groups = {group_key(pod) for pod in self.waiting}
+        given = {
+            "priority": known.value,
+            "priority_class_name": known.metadata.name,
+            "preemption_policy": known.preemption_policy,
+        }
+
+        def changed(one: Decoded[KubernetesObject]) -> Decoded[KubernetesObject]:
+            thing = one.object
+            match thing:
+                case Pod() if pod_target(thing) in self._asked:
+                    spec = msgspec.structs.replace(thing.spec, **given)
+                    return Decoded(object=msgspec.structs.replace(thing, spec=spec), unserved=one.unserved)
+                case PodGroup() if (thing.metadata.namespace, thing.metadata.name) in groups:
+                    raised = msgspec.structs.replace(thing.spec, **given)
+                    return Decoded(object=msgspec.structs.replace(thing, spec=raised), unserved=one.unserved)
+            return one
+
+        return self._in_cluster(changed)
+
+    def with_changes(self, *changes: WorldChange) -> WhatIfReport | None:
+        return self._answer(replace(self.question, changes=changes), self.evidence.now)
+
+    def with_pods(self, change: Callable[[Pod], Pod]) -> WhatIfReport | None:
+        """As if the pods that wait were other ones."""
+
+        def changed(one: Decoded[KubernetesObject]) -> Decoded[KubernetesObject]:
+            thing = one.object
+            if isinstance(thing, Pod) and pod_target(thing) in self._asked:
+                return Decoded(object=change(thing), unserved=one.unserved)
+            return one
+
+        return self._in_cluster(changed)
+
+    def with_nodes(self, change: Callable[[Node], Node]) -> WhatIfReport | None:
+        def changed(one: Decoded[KubernetesObject]) -> Decoded[KubernetesObject]:
+            thing = one.object
+            return Decoded(object=change(thing), unserved=one.unserved) if isinstance(thing, Node) else one
+
+        return self._in_cluster(changed)
+
+    def in_empty_cluster(self) -> WhatIfReport | None:
+        """As if no other pod ran."""
+        return self._with_only(lambda thing: not isinstance(thing, Pod))
+
+    def on_node(self, node: str, without: Collection[Target] | None = None) -> WhatIfReport | None:
+        """As if this were the only node, and these pods, or all, did not run there.
+
+        It is fast where there are thousands, but blind for what runs elsewhere.
+        """
+
+        def stays(thing: KubernetesObject) -> bool:
+            match thing:
+                case Node():
+                    return thing.metadata.name == node
+                case Pod():
+                    gone = without is None or pod_target(thing) in without
+                    return thing.spec.node_name == node and not gone
+            return True
+
+        return self._with_only(stays)
+
+    def _with_only(self, stays: Callable[[KubernetesObject], bool]) -> WhatIfReport | None:
+        """Pods that are asked about always stay."""
+        cluster = self.evidence.cluster
+        seen = tuple(one for one in cluster.seen if self._is_asked(one.object) or stays(one.object))
+        return self._answer(replace(self.question, cluster=replace(cluster, seen=seen)), self.evidence.now)
+
+    def _is_asked(self, thing: KubernetesObject) -> bool:
+        return isinstance(thing, Pod) and pod_target(thing) in self._asked
+
+    def _in_cluster(
+        self, changed: Callable[[Decoded[KubernetesObject]], Decoded[KubernetesObject]]
+    ) -> WhatIfReport | None:
+        cluster: DecodedCluster = self.evidence.cluster
+        other = replace(cluster, seen=tuple(map(changed, cluster.seen)))
+        return self._answer(replace(self.question, cluster=other), self.evidence.now)
+
+    def _answer(self, question: WhatIfQuestion, moment: float) -> WhatIfReport | None:
+        answer = whatif(question, moment)
+        self.problems = (*self.problems, *answer.problems)
+        return answer.reports[0] if answer.reports else None

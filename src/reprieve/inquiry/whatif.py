@@ -1,0 +1,86 @@
+"""What would the scheduler do if these objects were created, or that pod resized, in this cluster?
+
+The scheduler of production decides, on a cluster in memory where every effect succeeds. Nothing is read or
+written, and the time is an argument. This module must not know files, flags or how an answer is shown.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from reprieve.inquiry.asked_demands import ENDED, AskedDemands
+from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded
+from reprieve.inquiry.manifests import Manifest, admitted
+from reprieve.inquiry.rehearsal import rehearse
+from reprieve.inquiry.resizes import Resize
+from reprieve.inquiry.whatif_outcomes import report_of, victims_by_decision
+from reprieve.inquiry.whatif_records import (
+    DemandSummary,
+    NodeVerdict,
+    SnapshotFacts,
+    WhatIfAnswer,
+    WhatIfOutcome,
+    WhatIfQuestion,
+    WhatIfReport,
+)
+from reprieve.inquiry.world_changes import AddNodes, Cordon, Drain, ObjectName, Remove, WorldChange, changed
+from reprieve.model.objects import Node
+from reprieve.scheduler.settings import Settings
+
+__all__ = [
+    "AddNodes",
+    "Cordon",
+    "DecodedCluster",
+    "DemandSummary",
+    "Drain",
+    "Manifest",
+    "NodeVerdict",
+    "ObjectName",
+    "Remove",
+    "Resize",
+    "SnapshotFacts",
+    "WhatIfAnswer",
+    "WhatIfOutcome",
+    "WhatIfQuestion",
+    "WhatIfReport",
+    "WorldChange",
+    "decoded",
+    "whatif",
+]
+
+
+def whatif(question: WhatIfQuestion, now: float) -> WhatIfAnswer:
+    cluster = question.cluster
+    world = changed(cluster.seen, question.changes)
+    created = admitted(question.manifests, cluster, question.namespace, question.priority_class)
+    asking = AskedDemands(question, world, created)
+    asking.collect(now)
+    notes = (*cluster.notes, *world.notes, *created.notes, *asking.notes)
+    if problems := (*world.problems, *created.problems, *asking.problems):
+        return WhatIfAnswer(notes=notes, problems=problems)
+    seen = [*asking.seen()]
+    settings = _settings_for(question.settings, asking.scheduler_names(seen))
+    rehearsed = rehearse(settings, seen, now)
+    failures = tuple(f"The scheduler failed on {failure}." for failure in rehearsed.failures)
+    victims = victims_by_decision(rehearsed)
+    reports = [report_of(demand, rehearsed, victims) for demand in asking.demands.values()]
+    turns = {one.decision.id: turn for turn, one in enumerate(rehearsed.decided)}
+    reports.sort(key=lambda report: min((turns[d.id] for d in report.decisions), default=len(turns)))
+    return WhatIfAnswer(tuple(reports), _summary(cluster), question.policy, (*notes, *failures))
+
+
+def _summary(cluster: DecodedCluster) -> SnapshotFacts:
+    nodes = sum(isinstance(one.object, Node) for one in cluster.seen)
+    pods = sum(bool(pod.spec.node_name) and pod.status.phase not in ENDED for pod in cluster.pods())
+    return SnapshotFacts(cluster.source.resource_version, nodes, pods, cluster.source.taken_at)
+
+
+def _settings_for(settings: Settings, names: Iterable[str]) -> Settings:
+    """A demand keeps its schedulerName: a name without a profile gets the first one, as if it were its."""
+    first = next(iter(settings.profiles))
+    profiles, policies = dict(settings.profiles), dict(settings.policies)
+    for name in names:
+        if name not in profiles:
+            profiles[name] = settings.profiles[first]
+            if first in settings.policies:
+                policies[name] = settings.policies[first]
+    return replace(settings, profiles=profiles, policies=policies)

@@ -1,0 +1,287 @@
+"""Decisions from the documents that ``report.decisions`` writes: from a server, a snapshot or a file.
+
+What a document lacks has its default, so that documents of older versions can be read. Amounts were rounded
+when the document was written.
+"""
+
+from datetime import datetime
+
+import msgspec
+
+from reprieve.model.effects import Target
+from reprieve.model.json import Json
+from reprieve.model.resources import milli, rounded
+from reprieve.placement.reasons import reason_of
+from reprieve.report.decisions import OUTCOMES
+from reprieve.scheduler.decision import (
+    Because,
+    Decision,
+    Eviction,
+    Exceeded,
+    Finding,
+    Growth,
+    Loser,
+    Miss,
+    Outcome,
+    Preemption,
+    Spared,
+    Tolerating,
+    Victim,
+)
+
+
+class UnreadableDecisionError(ValueError):
+    """What is wrong with a document, as a sentence."""
+
+
+class _Document(msgspec.Struct, frozen=True, rename="camel"):
+    pass
+
+
+class _Because(_Document, frozen=True):
+    code: str = ""
+    text: str = ""
+
+
+class _Demand(_Document, frozen=True):
+    kind: str = "Pod"
+    namespace: str | None = None
+    name: str | None = None
+    uid: str = ""
+    priority: int = 0
+    pods: int = 1
+
+
+class _Resource(_Document, frozen=True):
+    has: str = "0"
+    wants: str = "0"
+
+
+class _Growth(_Document, frozen=True):
+    node: str = ""
+    resources: dict[str, _Resource] = {}
+
+
+class _Victim(_Document, frozen=True):
+    uid: str = ""
+    namespace: str | None = None
+    name: str | None = None
+    node: str = ""
+    priority: int = 0
+    unit: str = "Pod"
+    breaks_budget: str | None = None
+    because: _Because = _Because()
+
+
+class _Budget(_Document, frozen=True):
+    name: str | None = None
+    disruptions_allowed: int = 0
+    evictions: int = 0
+
+
+class _Spared(_Document, frozen=True):
+    unit: str = "Pod"
+    pods: int = 1
+    priority: int = 0
+    because: _Because = _Because()
+
+
+class _Plan(_Document, frozen=True):
+    victims: int = 0
+    highest_priority: int | None = None
+    beyond_budgets: int = 0
+
+
+class _Node(_Document, frozen=True):
+    name: str = ""
+    plan: _Plan = _Plan()
+    lost_by: _Because = _Because()
+
+
+class _Refused(_Document, frozen=True):
+    nodes: int = 0
+    excluded_by: _Because = _Because()
+    eviction_may_help: bool = False
+
+
+class _Miss(_Document, frozen=True):
+    pod: str = ""
+    placed_before: int = 0
+    needed: int = 1
+    node: str | None = None
+    resource: str | None = None
+    short: str | None = None
+    nodes: int = 0
+    kept: str | None = None
+    because: _Because = _Because()
+
+
+class _Tolerating(_Document, frozen=True):
+    priority_class: str = ""
+    pods: int = 0
+    first_at: str | None = None
+
+
+class _Eviction(_Document, frozen=True):
+    because: _Because = _Because()
+    nearest_miss: _Miss | None = None
+    tolerating: tuple[_Tolerating, ...] = ()
+
+
+class _Decision(_Document, frozen=True):
+    id: str
+    at: str
+    outcome: str
+    demand: _Demand
+    growth: _Growth | None = None
+    placements: dict[str, str] = {}
+    domain: str | None = None
+    ceiling: int | None = None
+    victims: tuple[_Victim, ...] = ()
+    victim_pods: int = 0
+    victim_nodes: dict[str, int] = {}
+    leaving_pods: int = 0
+    budgets: tuple[_Budget, ...] = ()
+    spared: tuple[_Spared, ...] = ()
+    spared_units: int = 0
+    nodes: tuple[_Node, ...] = ()
+    plans: int = 0
+    beyond_budgets: int = 0
+    decided_by: _Because | None = None
+    considered: int = 0
+    refused: tuple[_Refused, ...] = ()
+    nearest_miss: _Miss | None = None
+    eviction: _Eviction | None = None
+    retry_at: str | None = None
+    unproved: _Because | None = None
+
+
+_BY_NAME: dict[str, Outcome] = {name: outcome for outcome, name in OUTCOMES.items()}
+
+
+def decision_of(document: Json) -> Decision:
+    """Raises UnreadableDecisionError."""
+    try:
+        found = msgspec.convert(document, _Decision)
+        return _decision(found)
+    except msgspec.ValidationError as error:
+        raise UnreadableDecisionError(f"is not a Decision: {error}") from error
+    except (KeyError, ValueError) as error:
+        raise UnreadableDecisionError(f"is not a Decision that this version can read: {error}") from error
+
+
+def _decision(found: _Decision) -> Decision:
+    demand = found.demand
+    target = Target(demand.kind, demand.namespace or "", demand.name or "", demand.uid)
+    return Decision(
+        id=found.id,
+        demand=target,
+        priority=demand.priority,
+        at=_moment(found.at),
+        outcome=_BY_NAME[found.outcome],
+        considered=found.considered,
+        pods=demand.pods,
+        places=tuple((_pod(key), node) for key, node in found.placements.items()),
+        findings=tuple(_finding(refused) for refused in found.refused),
+        preemption=_preemption(found) if found.domain or found.victims or found.leaving_pods else None,
+        miss=_miss(found.nearest_miss),
+        eviction=_eviction(found.eviction),
+        retry_at=_moment(found.retry_at) if found.retry_at is not None else None,
+        growth=_growth(found.growth),
+        unproved=_because(found.unproved) if found.unproved is not None else None,
+    )
+
+
+def _preemption(found: _Decision) -> Preemption:
+    return Preemption(
+        domain=found.domain or "",
+        ceiling=found.ceiling,
+        victims=tuple(map(_victim, found.victims)),
+        pods=found.victim_pods,
+        spared=tuple(Spared(_unit(s.unit), s.pods, s.priority, _because(s.because)) for s in found.spared),
+        units_spared=found.spared_units,
+        exceeded=tuple(Exceeded(b.name or "", b.disruptions_allowed, b.evictions) for b in found.budgets),
+        broken=found.beyond_budgets,
+        losers=tuple(_loser(node) for node in found.nodes),
+        plans=found.plans or 1,
+        decided_by=_because(found.decided_by) if found.decided_by is not None else None,
+        leaving=found.leaving_pods,
+        giving_way=tuple(sorted(found.victim_nodes.items())),
+    )
+
+
+def _victim(found: _Victim) -> Victim:
+    pod = Target("Pod", found.namespace or "", found.name or "", found.uid)
+    unit = f"Pod/{pod.namespace}/{pod.name}" if found.unit == "Pod" and pod.name else _unit(found.unit)
+    budgets = (found.breaks_budget,) if found.breaks_budget is not None else ()
+    return Victim(pod, found.node, found.priority, unit, budgets, _because(found.because))
+
+
+def _unit(unit: str) -> str:
+    """A unit whose name is left out is its kind and a slash."""
+    return unit if "/" in unit else f"{unit}/"
+
+
+def _loser(node: _Node) -> Loser:
+    plan = node.plan
+    return Loser(node.name, plan.victims, plan.highest_priority, plan.beyond_budgets, _because(node.lost_by))
+
+
+def _finding(found: _Refused) -> Finding:
+    reason = reason_of(found.excluded_by.code, found.excluded_by.text)
+    return Finding(reason, found.nodes, found.eviction_may_help)
+
+
+def _miss(found: _Miss | None) -> Miss | None:
+    if found is None:
+        return None
+    resource = found.resource or ""
+    return Miss(
+        _pod(found.pod),
+        found.placed_before,
+        found.needed,
+        _because(found.because),
+        found.node or "",
+        resource,
+        _amount(resource, found.short),
+        found.nodes,
+        _amount(resource, found.kept),
+    )
+
+
+def _eviction(found: _Eviction | None) -> Eviction | None:
+    if found is None:
+        return None
+    tolerating = tuple(
+        Tolerating(one.priority_class, one.pods, _moment(one.first_at) if one.first_at is not None else None)
+        for one in found.tolerating
+    )
+    return Eviction(_because(found.because), _miss(found.nearest_miss), tolerating)
+
+
+def _growth(found: _Growth | None) -> Growth | None:
+    if found is None:
+        return None
+    resources = tuple(
+        (name, _amount(name, one.has), _amount(name, one.wants)) for name, one in found.resources.items()
+    )
+    return Growth(found.node, resources)
+
+
+def _amount(resource: str, text: str | None) -> int:
+    thousandths = milli(text) if text is not None else None
+    return rounded(resource, thousandths) if thousandths is not None else 0
+
+
+def _pod(key: str) -> Target:
+    """A key without a slash is a UID: the name was left out."""
+    namespace, slash, name = key.partition("/")
+    return Target("Pod", namespace, name, "") if slash else Target("Pod", "", "", key)
+
+
+def _because(found: _Because) -> Because:
+    return Because(found.code, found.text)
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

@@ -1,0 +1,71 @@
+"""The reference of the commands names every field that they print, and no other."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from reprieve.cli.main import reprieve
+from tests.architecture.source import ROOT
+
+PAGE = ROOT / "docs" / "reference" / "cli.md"
+EXAMPLES = ROOT / "docs" / "examples"
+FROM = ("--from", str(EXAMPLES / "cluster.yaml"))
+
+
+def printed(*words: str) -> dict[str, Any]:
+    done = CliRunner().invoke(reprieve, [*words, "-o", "json"])
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def documented(section: str, table: str) -> set[str]:
+    """The fields in the first column of a table, by the words of its head."""
+    text = PAGE.read_text().split(f"\n## {section}\n")[1].split("\n## ")[0]
+    rows = text.split(f"| {table} |")[1].split("\n\n")[0].splitlines()[2:]
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+
+
+def whatif() -> dict[str, Any]:
+    return printed("whatif", *FROM, "-f", str(EXAMPLES / "inference.yaml"))
+
+
+def exposure() -> dict[str, Any]:
+    return printed("exposure", *FROM, "-A")
+
+
+def why() -> dict[str, Any]:
+    return printed("why", "pod/finetune", "-n", "team-a", *FROM, "--from", str(EXAMPLES / "waiting.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("section", "table", "fields"),
+    [
+        ("whatif", "Field of WhatIfReport", {*whatif()} - {"apiVersion", "kind"}),
+        ("why and decisions", "Field of WhyReport", {*why()} - {"apiVersion", "kind"}),
+        ("exposure", "Field of ExposureReport", {*exposure()} - {"apiVersion", "kind"}),
+        ("exposure", "Field of a pod", {*exposure()["pods"][0]}),
+    ],
+)
+def test_the_fields_are_documented(section: str, table: str, fields: set[str]) -> None:
+    assert documented(section, table) == fields
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        whatif()["victims"][0],
+        whatif()["demand"],
+        whatif()["spared"][0],
+        whatif()["nodes"][0],
+        whatif()["nodes"][0]["plan"],
+        exposure()["priorityClasses"][0],
+        why()["statements"][0],
+        why()["remedies"][0],
+    ],
+)
+def test_the_fields_of_entries_are_documented(entry: dict[str, Any]) -> None:
+    page = PAGE.read_text()
+    assert [name for name in entry if f"`{name}`" not in page] == []

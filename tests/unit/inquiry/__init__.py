@@ -1,0 +1,1 @@
+"""Questions about a cluster: objects in, answers out."""

@@ -1,0 +1,192 @@
+"""Which demands could preempt the running pods of a cluster, and how that reads."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprieve.cluster.api.selector_text import label_requirements
+from reprieve.inquiry.exposure import ExposedPod, ExposureReport, PodFilter, PreemptingClass, exposure_report
+from reprieve.inquiry.exposure_report import exposure_json, exposure_lines, names
+from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot_builder import build
+from reprieve.preemption.policy import Policy
+from tests.scenarios.making import decoded, moment, world_objects
+from tests.scenarios.reading import BudgetLine, ClassLine, GroupLine, PodLine, WorldLine
+from tests.unit.report import texts
+
+NOW = moment(5)
+GOLDEN = Path(__file__).with_name("golden") / "exposure"
+CLASSES = {
+    "batch": ClassLine(value=10),
+    "batch-10min": ClassLine(value=10, minimum=1000, seconds=600),
+    "patient": ClassLine(value=500, preemption="Never"),
+    "service": ClassLine(value=500),
+    "urgent": ClassLine(value=1000),
+}
+PODS = {
+    "spot": PodLine(on="n1", class_name="batch", labels={"app": "spot"}),
+    "web": PodLine(on="n1", class_name="service", labels={"app": "web"}),
+    "young": PodLine(on="n1", class_name="batch-10min", scheduled=2),
+    "t-0": PodLine(on="n1", class_name="batch", priority=10, group="train"),
+    "t-1": PodLine(on="n2", class_name="batch", priority=10, group="train"),
+    "other": PodLine(on="n2", class_name="batch", namespace="team-b"),
+    "waits": PodLine(class_name="urgent"),
+    "leaving": PodLine(on="n2", class_name="batch", terminating=True),
+    "static": PodLine(on="n2", class_name="urgent", annotations={"kubernetes.io/config.mirror": "x"}),
+    "bare": PodLine(on="n2", priority=-5),
+}
+BUDGETS = {"web": BudgetLine(selects={"app": "web"}, allowed=0)}
+
+
+def a_view(**more: PodLine) -> Snapshot:
+    world = WorldLine(
+        nodes={"n1": "cpu 4", "n2": "cpu 4"},
+        classes=CLASSES,
+        pods={**PODS, **more},
+        groups={"train": GroupLine(class_name="batch", disruption="all")},
+        budgets=BUDGETS,
+    )
+    return build(map(decoded, world_objects(world, world.groups))).snapshot
+
+
+def a_report(policy: Policy | None = Policy(), **asked: Any) -> ExposureReport:  # noqa: B008  frozen
+    return exposure_report(a_view(), policy, NOW, **asked)
+
+
+def pods_of(report: ExposureReport) -> dict[str, ExposedPod]:
+    return {pod.name: pod for pod in report.pods}
+
+
+def class_of(report: ExposureReport, name: str) -> PreemptingClass:
+    (found,) = (one for one in report.classes if one.name == name)
+    return found
+
+
+def test_classes_that_exist_may_preempt_what_lies_below_them() -> None:
+    found = pods_of(a_report())
+    assert (found["spot"].lowest, found["spot"].preemptors) == (11, ("service", "urgent"))
+    assert (found["web"].lowest, found["web"].preemptors) == (501, ("urgent",))
+    assert found["bare"].preemptors == ("batch", "batch-10min", "service", "urgent")
+
+
+def test_a_class_that_never_preempts_is_no_danger() -> None:
+    report = a_report()
+    assert all("patient" not in pod.preemptors for pod in report.pods)
+    assert (class_of(report, "patient").preempts, class_of(report, "patient").now) == (False, 0)
+
+
+def test_a_protection_ends() -> None:
+    young = pods_of(a_report())["young"]
+    assert [(level.since, level.priority) for level in young.levels] == [(NOW, 1000), (moment(12), 11)]
+    assert young.preemptors == ("urgent",)
+
+
+def test_what_uses_a_class_is_counted() -> None:
+    report = a_report()
+    urgent, batch = class_of(report, "urgent"), class_of(report, "batch")
+    assert (urgent.pods, urgent.pending, urgent.groups) == (2, 1, 0)
+    assert (batch.pods, batch.pending, batch.groups) == (5, 0, 1)
+    assert (class_of(report, "service").now, class_of(report, "service").later) == (5, 1)
+
+
+def test_a_class_that_only_pods_name_is_not_forgotten() -> None:
+    view = a_view(relic=PodLine(on="n1", class_name="deleted", priority=700))
+    found = class_of(exposure_report(view, Policy(), NOW), "deleted")
+    assert (found.value, found.exists, found.now) == (700, False, 6)
+
+
+def test_a_group_is_evicted_whole() -> None:
+    found = pods_of(a_report())["t-0"]
+    assert (found.unit, found.unit_pods) == ("PodGroup/default/train", 2)
+
+
+def test_static_and_terminating_pods_are_counted_apart() -> None:
+    report = a_report()
+    assert (report.running, report.static, report.terminating) == (7, 1, 1)
+    assert {"static", "leaving"} & {*pods_of(report)} == set()
+
+
+def test_a_budget_that_must_be_kept_holds_every_priority_off() -> None:
+    web = pods_of(a_report(replace(Policy(), breaks_no_budget=True)))["web"]
+    assert (web.lowest, web.preemptors, web.held_by_budget) == (None, (), True)
+
+
+def test_without_preemption_no_pod_is_exposed() -> None:
+    assert a_report(None).pods == ()
+
+
+def test_only_what_a_priority_may_ever_preempt() -> None:
+    found = pods_of(a_report(at_priority=500))
+    assert {name: pod.open_from for name, pod in found.items()} == {
+        "spot": NOW,
+        "young": moment(12),
+        "t-0": NOW,
+        "t-1": NOW,
+        "other": NOW,
+        "bare": NOW,
+    }
+
+
+@pytest.mark.parametrize(
+    ("namespace", "labels", "expected"),
+    [
+        ("team-b", "", ["pod/other"]),
+        ("", "app in (spot, web)", ["pod/spot", "pod/web"]),
+        ("team-b", "app", []),
+    ],
+)
+def test_a_filter_shows_fewer(namespace: str, labels: str, expected: list[str]) -> None:
+    report = a_report(shown=PodFilter(namespace, label_requirements(labels)))
+    assert names(report) == expected
+    assert report.running == len(expected)
+
+
+# --- how it reads --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("golden", "asked", "shown"),
+    [
+        ("all", {}, {"namespaces": True}),
+        ("wide", {"shown": PodFilter("default")}, {"wide": True}),
+        ("at-priority", {"shown": PodFilter("default"), "at_priority": 500}, {}),
+        ("none", {"shown": PodFilter("nowhere")}, {}),
+    ],
+)
+def test_the_text(golden: str, asked: dict[str, Any], shown: dict[str, bool]) -> None:
+    lines = texts(exposure_lines(a_report(**asked), **shown))
+    assert "\n".join([*lines, ""]) == (GOLDEN / f"{golden}.txt").read_text()
+
+
+def test_without_headers_there_are_the_rows_alone() -> None:
+    lines = texts(exposure_lines(a_report(shown=PodFilter("team-b")), headers=False))
+    assert [line.split()[0] for line in lines] == ["other"]
+
+
+def test_the_json_of_a_pod() -> None:
+    document = exposure_json(a_report(at_priority=500))
+    young = next(pod for pod in document["pods"] if pod["name"] == "young")
+    assert young == {
+        "namespace": "default",
+        "name": "young",
+        "uid": "Pod-young",
+        "node": "n1",
+        "priority": 10,
+        "priorityClass": "batch-10min",
+        "unit": "Pod",
+        "unitPods": 1,
+        "preemptableFrom": [
+            {"at": "2026-01-02T00:05:00.000Z", "priority": 1000},
+            {"at": "2026-01-02T00:12:00.000Z", "priority": 11},
+        ],
+        "preemptableBy": ["urgent"],
+        "protections": [
+            {"minimumPriority": 1000, "until": "2026-01-02T00:12:00.000Z", "priorityClasses": ["batch-10min"]}
+        ],
+        "budgets": [],
+        "heldByBudget": False,
+        "openFrom": "2026-01-02T00:12:00.000Z",
+    }
+    assert document["kind"] == "ExposureReport"
