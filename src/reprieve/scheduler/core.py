@@ -111,6 +111,8 @@ class Scheduler:
     def _enqueue_groups(self, now: float) -> list[Effect]:
         """An exception in the demand of one group is contained: it is set aside like a failed decision."""
         state, effects = self._state, list[Effect]()
+        if not state.to_enqueue:
+            return effects
         for key in list(state.to_enqueue):
             self._current = key
             try:
@@ -276,7 +278,8 @@ class Scheduler:
             if decided is not None:
                 if decided.decision.growth is not None:
                     state.plan_log.considered(decided.decision.demand, decided.decision.growth, now)
-                return replace(decided, effects=(*decided.effects, *self._enqueue_groups(now)))
+                more = self._enqueue_groups(now)
+                return replace(decided, effects=(*decided.effects, *more)) if more else decided
             if isinstance(found, SchedulerFailure):
                 continue
             # It changed after it was enqueued: it needs nothing any more, or cannot be decided yet.

@@ -206,6 +206,8 @@ def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tup
     A whole unit whose first delete was sent is finished without the plan, and keeps its marks.
     Its nominations end with the plan, here and at once. Clearing what the pods show is a call, and may fail.
     """
+    if not state.ledger.nominations and state.plans.of(key) is None:
+        return ()
     waiting = [nomination.pod for nomination in state.ledger.nominated(key)]
     state.unreserve(waiting, key, now)
     withdrawn = tuple(Nominate(pod, "") for pod in waiting)

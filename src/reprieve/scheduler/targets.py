@@ -22,6 +22,9 @@ def target_at(view: Snapshot, row: int) -> Target:
 
 def rows_of(view: Snapshot, pods: Iterable[Target]) -> list[int]:
     """The rows of the pods that still exist; another pod of the same name is not one of them."""
-    compiled = view.pods.compiled
-    rows = ((pod.uid, view.pods.rows.get((pod.namespace, pod.name))) for pod in pods)
-    return [row for uid, row in rows if row is not None and compiled[row].pod.metadata.uid == uid]
+    found, known, compiled = [], view.pods.rows, view.pods.compiled
+    for pod in pods:
+        row = known.get((pod.namespace, pod.name))
+        if row is not None and compiled[row].pod.metadata.uid == pod.uid:
+            found.append(row)
+    return found
