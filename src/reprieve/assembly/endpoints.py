@@ -14,7 +14,7 @@ from aiohttp import web
 from reprieve import config
 from reprieve.assembly.decision_pages import DECISIONS_PATH, asked_for
 from reprieve.assembly.reviewed_decisions import reviewed_decisions
-from reprieve.assembly.serving_thread import Reading, at_once
+from reprieve.assembly.serving_thread import ReadByScheduler, at_once
 from reprieve.assembly.trust import (
     NO_FILES,
     USUAL_MANNERS,
@@ -111,7 +111,7 @@ async def served(
     configured: config.Configuration,
     judges: Judges,
     shown: Observers,
-    read: Reading = at_once,
+    read: ReadByScheduler = at_once,
 ) -> AsyncIterator[int]:
     """Serves for as long as the context is open, and yields the port; raises EndpointError if it cannot.
 
@@ -184,7 +184,7 @@ def _authorize(keeper: DelegatedAuth, trust: Trust) -> Authorize:
 
 
 def _decisions(
-    keeper: DelegatedAuth, trust: Trust, recent: RecentDecisions, read: Reading
+    keeper: DelegatedAuth, trust: Trust, recent: RecentDecisions, read: ReadByScheduler
 ) -> Callable[[HttpClient, Mapping[str, str]], Awaitable[bytes]]:
     async def content(caller: HttpClient, query: Mapping[str, str]) -> bytes:
         async def allowed(kinds: Collection[NamespacedKind]) -> frozenset[NamespacedKind]:

@@ -56,7 +56,7 @@ async def in_own_thread(serve: Callable[[], AbstractAsyncContextManager[int]]) -
         await asyncio.wrap_future(closed)
 
 
-class Reading(Protocol):
+class ReadByScheduler(Protocol):
     """How is something read that belongs to the thread of the scheduler?"""
 
     async def __call__(self, read: Callable[[], T], /) -> T: ...

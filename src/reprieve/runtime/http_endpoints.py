@@ -43,7 +43,9 @@ class ContentEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class ReaderEndpoint:
-    """Content for one client, by the parameters of its query. A ValueError says what is wrong with those."""
+    """Content for one client, by the parameters of its query. A ValueError says what is wrong with those.
+
+    It may have to wait for the thread that schedules."""
 
     content: Callable[[HttpClient, Mapping[str, str]], Awaitable[bytes]]
     content_type: str = JSON
@@ -119,7 +121,10 @@ def _content(endpoint: ContentEndpoint) -> Handler:
 def _reader(endpoint: ReaderEndpoint) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         try:
-            body = await endpoint.content(_client(request), request.query)
+            async with asyncio.timeout(_CONTENT_SECONDS):
+                body = await endpoint.content(_client(request), request.query)
+        except TimeoutError:
+            return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=_BLOCKED)
         except ValueError as error:
             return web.Response(status=HTTPStatus.BAD_REQUEST, text=f"{error}\n")
         return web.Response(body=body, headers={"Content-Type": endpoint.content_type})

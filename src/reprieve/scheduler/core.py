@@ -111,9 +111,9 @@ class Scheduler:
     def _enqueue_groups(self, now: float) -> list[Effect]:
         """An exception in the demand of one group is contained: it is set aside like a failed decision."""
         state, effects = self._state, list[Effect]()
-        if not (state.to_enqueue or state.to_complete):
+        if not state.to_enqueue:
             return effects
-        for key in (*state.to_enqueue, *(key for key in state.to_complete if key not in state.to_enqueue)):
+        for key in list(state.to_enqueue):
             self._current = key
             try:
                 effects.extend(enqueueing.enqueue_group(state, key, now))

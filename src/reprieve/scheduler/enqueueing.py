@@ -145,9 +145,10 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
     """Enqueues a demand, or removes it if it needs nothing any more.
 
     Many members of a group come, are bound and go together, and the demand of a group is made from all of
-    them: it is looked at once, when all events of the step are seen.
+    them: it is looked at once, when all events of the step are seen. While a plan or the eviction of a unit
+    is under way, it is looked at immediately: what is evicted next depends on which pods of a group wait.
     """
-    if key.kind is DemandKind.GROUP:
+    if key.kind is DemandKind.GROUP and not state.is_evicting():
         state.to_enqueue[key] = changed or state.to_enqueue.get(key, False)
     else:
         yield from _enqueue(state, key, now, changed=changed)
@@ -155,14 +156,7 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
 
 def enqueue_group(state: State, key: DemandKey, now: float) -> Iterator[Effect]:
     """The rest of a step, for one group of which it had news."""
-    changed = state.to_enqueue.pop(key, None)
-    if changed is not None:
-        yield from _enqueue(state, key, now, changed=changed)
-    if key in state.to_complete:
-        del state.to_complete[key]
-        group = state.world.groups.group(key.object) if state.synced else None
-        if group is not None and not state.reporter.is_scheduled(group) and is_complete(state.world, group):
-            yield from state.reporter.group_scheduled(group)
+    yield from _enqueue(state, key, now, changed=state.to_enqueue.pop(key))
 
 
 def _enqueue(state: State, key: DemandKey, now: float, *, changed: bool) -> Iterator[Effect]:
@@ -239,7 +233,9 @@ def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Ite
         return
     if key in state.queue:
         yield from stand_in_line(state, key, now, changed=changed)
-    state.to_complete[key] = None
+    group = state.world.groups.group(key.object) if state.synced else None
+    if group is not None and not state.reporter.is_scheduled(group) and is_complete(state.world, group):
+        yield from state.reporter.group_scheduled(group)
 
 
 def all_are_here(state: State, now: float) -> Iterator[Effect]:

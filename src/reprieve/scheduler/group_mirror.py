@@ -31,6 +31,9 @@ class GroupMirror:
     def members(self, group: GroupKey) -> list[PodKey]:
         return sorted(self._members.get(group, ()))
 
+    def size(self, group: GroupKey) -> int:
+        return len(self._members.get(group, ()))
+
     def join(self, group: GroupKey | None, pod: PodKey) -> None:
         if group is not None:
             self._members.setdefault(group, set()).add(pod)

@@ -64,7 +64,6 @@ class State:
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
         # Demands of groups to be enqueued anew when all events of a step are seen, and whether each changed.
         self.to_enqueue: dict[DemandKey, bool] = {}
-        self.to_complete: dict[DemandKey, None] = {}  # groups of which pods got their node in this step
         self.held_units: frozenset[str] = frozenset()  # whose waiting pods were told to wait
         self.rerun: set[GroupKey] = set()  # groups of which pods were bound or are being deleted since
         self.set_aside = SetAsideEvents()
@@ -124,6 +123,10 @@ class State:
 
     def groups_of(self, unit: str) -> list[GroupKey]:
         return sorted(key for key in self.world.groups.tree().pod_groups if self.unit_of(key) == unit)
+
+    def is_evicting(self) -> bool:
+        """Whether any plan is open, or the eviction of any unit has begun."""
+        return any(True for _ in self.plans) or bool(len(self.ledger.unit_evictions))
 
     def is_being_preempted(self, group: GroupKey) -> bool:
         """Whether its pods without a node wait until all of its pods with one are gone."""
