@@ -1,0 +1,41 @@
+"""Plans that disturb least hold under all constraints, and are never worse than those of the ceiling."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from reprieve.model.whatif import without
+from reprieve.preemption.plan import NoPlan
+from reprieve.preemption.policy import REPRIEVE, SearchMode
+from reprieve.preemption.reprieve import holds
+from reprieve.preemption.search import candidates
+from tests.properties.crowded import EVERYTHING, Crowd, crowds
+from tests.properties.preempting import question_of
+
+LEAST = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE)
+
+
+@pytest.mark.parametrize("breaks_no_budget", [False, True])
+@given(crowd=crowds(EVERYTHING, gang=True))
+def test_plans_are_sound_and_no_worse(breaks_no_budget: bool, crowd: Crowd) -> None:
+    question = question_of(crowd, replace(LEAST, breaks_no_budget=breaks_no_budget))
+    if question is None:
+        return
+    found = candidates(question, now=0)
+    if isinstance(found, NoPlan):
+        usual = replace(REPRIEVE, breaks_no_budget=breaks_no_budget)
+        assert isinstance(candidates(replace(question, policy=usual), now=0), NoPlan)
+        return
+    for plan in found:
+        gone = [row for unit in plan.victims for row in unit.pods]
+        assert holds(question.demand, plan.placement, without(question.view, gone), question.profile)
+        assert not (breaks_no_budget and plan.broken)
+        assert plan.quality is not None
+        cost, bound, ceiling = (
+            [value for _, value in values]
+            for values in (plan.quality.cost, plan.quality.bound, plan.quality.ceiling_cost)
+        )
+        assert breaks_no_budget or cost <= ceiling
+        assert bound <= cost
+        assert not plan.quality.proved or bound == cost
