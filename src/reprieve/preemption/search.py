@@ -302,7 +302,8 @@ class Planning:
             question.demand.effort.returned(effort)
         other = self._realised(found.best, model) if found.best is not None else None
         if other is not None:
-            plan = min(plan, other, key=lambda one: costs.of(one.victims))
+            strict = question.policy.breaks_no_budget
+            plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
         cost = costs.of(plan.victims)
         return replace(plan, quality=quality_of(cost, ceiling_cost, found, model, effort.spent))
 

@@ -158,6 +158,11 @@ class RoomModel:
             for member in _taken(waiting[shape], count)
         ]
 
+    def permits(self, counts: Counts) -> bool:
+        """Whether these evictions exceed no budget that must hold."""
+        charged = _charges((self.items[i].budgets, n) for i, n in counts.items())
+        return not self.breaks_no_budget or all(pods <= self.allowances[b] for b, pods in charged.items())
+
     def cost(self, counts: Counts) -> Cost:
         """What these evictions cost, by each criterion."""
         going = [(self.items[i], n) for i, n in counts.items() if n]

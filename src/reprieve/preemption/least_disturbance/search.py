@@ -42,7 +42,9 @@ def best_start(model: RoomModel, known: Solution | None) -> Solution | None:
             found.append(Solution(below.units_of(counts), {}))
             if not any(below.cost(counts)[:at]):
                 break  # a higher ceiling gains nothing by the criteria that come before it
-    return min(found, key=lambda one: model.cost(model.counts_of(one.units) or {}), default=None)
+    counted = [(one, model.counts_of(one.units) or {}) for one in found]
+    permitted = [(model.cost(counts), one) for one, counts in counted if model.permits(counts)]
+    return min(permitted, key=lambda pair: pair[0], default=(None, None))[1]
 
 
 def quality_of(cost: Cost, ceiling_cost: Cost, found: Improved, model: RoomModel, spent: int) -> Quality:

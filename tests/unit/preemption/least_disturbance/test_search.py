@@ -1,10 +1,12 @@
 """The least disturbance in small models, with and without effort."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
 
 from reprieve.placement.effort import Effort
+from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
 from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.search import best_start, least_disturbing
@@ -37,6 +39,18 @@ def test_a_budget_that_must_break_does_so_below_the_lowest_ceiling() -> None:
     found = solved(a_room([0] * 4, items, needs=[2], members=[2]))
     assert found.best is not None
     assert (found.best.units, found.bound[:3], found.proved) == ((0, 1), (2, 1, 2), True)
+
+
+def test_a_budget_that_must_hold_holds_whatever_the_order() -> None:
+    """One pod under a budget would do; two others cost more."""
+    items = [an_item([1], {0: 2}, budgets=((0, 1),)), an_item([2], {1: 2}, pods=2)]
+    room = a_room([0, 0], items, needs=[2])
+    order = tuple(c for c in DEFAULT_ORDER if c is not Disturbance.BUDGETS_BROKEN)
+    room = replace(room, order=order, items=tuple(replace(i, prices=i.prices[1:]) for i in room.items))
+    for strict, victims in ((False, (1,)), (True, (2,))):
+        found = solved(replace(room, breaks_no_budget=strict), Solution((1,), {}))
+        assert found.best is not None
+        assert (found.best.units, found.proved) == (victims, True)
 
 
 def test_members_of_two_sizes_get_seats() -> None:
