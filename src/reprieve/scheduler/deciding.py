@@ -69,8 +69,8 @@ def decide(state: State, requester: Requester, now: float) -> Decided:
         decided = _fits(state, context, found, now)
     else:
         decided = replace(_unplaced(state, context, found, now), found=found)
-    taken = _crowd_out(state, requester, set(decided.decision.nodes), now)
-    return replace(decided, effects=(*decided.effects, *taken))
+    taken = tuple(_crowd_out(state, requester, set(decided.decision.nodes), now))
+    return replace(decided, effects=(*decided.effects, *taken)) if taken else decided
 
 
 def failed(state: State, requester: Requester, error: Exception, now: float) -> Decided:
@@ -159,7 +159,7 @@ def _placed(state: State, context: DecisionContext, found: Placement, now: float
     handover = state.plans.of(requester.key)
     if handover is not None and handover.victims and not handover.evicts_later:
         state.preemption_backoff.serve(pod for pod, _ in places)
-    decision = replace(_decision(state, requester, Outcome.PLACED, now), places=places)
+    decision = _decision(state, requester, Outcome.PLACED, now, places)
     rest = _rest_of_plan(state, requester)
     if rest is None:
         effects.extend(call_off(state, requester.key, _use_of(handover, places), now))
@@ -172,9 +172,10 @@ def _placed(state: State, context: DecisionContext, found: Placement, now: float
 
 def _use_of(handover: Handover | None, places: Iterable[tuple[Target, str]]) -> EndReason:
     """Whether a demand came to the nodes of its plan. Pods of a gang may have changed places."""
-    planned = Counter(node for _, node in handover.places) if handover is not None else Counter[str]()
-    used = planned <= Counter(node for _, node in places)
-    return EndReason.ROOM_USED if used else EndReason.PLACED_ELSEWHERE
+    if handover is None:
+        return EndReason.ROOM_USED
+    planned, used = (Counter(node for _, node in there) for there in (handover.places, places))
+    return EndReason.ROOM_USED if planned <= used else EndReason.PLACED_ELSEWHERE
 
 
 def _placed_pods(state: State, requester: Requester) -> frozenset[Target]:
@@ -187,8 +188,7 @@ def _fits_in_place(state: State, resize: WaitingResize, now: float) -> Decided:
     """The kubelet does the rest. Until it has, another pod may take the room."""
     state.queue.park(resize.key, ROOM_AT_RISK, now)
     withdrawn = call_off(state, resize.key, EndReason.ROOM_USED, now)
-    decision = _decision(state, resize, Outcome.FITS, now)
-    decision = replace(decision, places=((resize.target, resize.node),))
+    decision = _decision(state, resize, Outcome.FITS, now, ((resize.target, resize.node),))
     reported = state.reporter.resize_goes_on(resize.target, "FitsInPlace", decision.text)
     return Decided(decision, (*withdrawn, *reported))
 
@@ -389,7 +389,13 @@ def _id(state: State, requester: Requester, now: float) -> str:
     return decision_id(requester.target, requester.key.kind.name, state.world.version, now)
 
 
-def _decision(state: State, requester: Requester, outcome: Outcome, now: float) -> Decision:
+def _decision(
+    state: State,
+    requester: Requester,
+    outcome: Outcome,
+    now: float,
+    places: tuple[tuple[Target, str], ...] = (),
+) -> Decision:
     return Decision(
         id=_id(state, requester, now),
         demand=requester.target,
@@ -398,5 +404,6 @@ def _decision(state: State, requester: Requester, outcome: Outcome, now: float) 
         outcome=outcome,
         considered=requester.considered(state.world.node_count()),
         pods=len(requester.pods),
+        places=places,
         growth=requester.growth,
     )

@@ -5,18 +5,19 @@ off, and the marks that the cluster shows, are in the ledger: plans read it, and
 Nothing here knows queues or snapshots.
 """
 
-from collections.abc import Iterator, Set
+from collections.abc import Collection, Iterator, Set
 from dataclasses import replace
 
 from reprieve.model.effects import Effect, Target
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.handover import Handover, Stage
 from reprieve.scheduler.ledger.victims import Victims
 
 
 class Plans:
     def __init__(self, victims: Victims) -> None:
         self._plans: dict[DemandKey, Handover] = {}
+        self._committing: dict[DemandKey, Handover] = {}  # looked at after every event, so not searched for
         self._victims = victims
 
     def __len__(self) -> int:
@@ -32,10 +33,19 @@ class Plans:
     def keep(self, key: DemandKey, handover: Handover) -> None:
         """A new plan, or a plan that went on."""
         self._plans[key] = handover
+        if handover.stage is Stage.COMMITTING:
+            self._committing[key] = handover
+        else:
+            self._committing.pop(key, None)
+
+    def committing(self) -> Collection[Handover]:
+        """Plans that are about to begin their evictions."""
+        return self._committing.values()
 
     def drop(self, key: DemandKey) -> Handover | None:
         """Calls off a plan. Its calls cannot be taken back: they will be answered, and for no plan."""
         handover = self._plans.pop(key, None)
+        self._committing.pop(key, None)
         if handover is not None:
             self._victims.stray(handover.pending)
         return handover
@@ -47,7 +57,7 @@ class Plans:
         key = self._sender(effect)
         if key is not None:
             plan = self._plans[key]
-            self._plans[key] = replace(plan, pending=plan.pending - {effect})
+            self.keep(key, replace(plan, pending=plan.pending - {effect}))
         return key
 
     def must_know(self, effect: Effect) -> bool:

@@ -23,7 +23,7 @@ from reprieve.scheduler.demands import (
 )
 from reprieve.scheduler.equivalence import RememberedRefusal
 from reprieve.scheduler.group_runs import GroupRuns
-from reprieve.scheduler.handover import Stage, is_marked
+from reprieve.scheduler.handover import is_marked
 from reprieve.scheduler.late_gang_reports import LateGangReports
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
@@ -126,7 +126,7 @@ class State:
 
     def is_evicting(self) -> bool:
         """Whether any plan is open, or the eviction of any unit has begun."""
-        return any(True for _ in self.plans) or bool(len(self.ledger.unit_evictions))
+        return bool(len(self.plans)) or bool(len(self.ledger.unit_evictions))
 
     def is_being_preempted(self, group: GroupKey) -> bool:
         """Whether its pods without a node wait until all of its pods with one are gone."""
@@ -141,7 +141,7 @@ class State:
 
     def _committing(self) -> frozenset[str]:
         """Units whose eviction is about to begin."""
-        plans = (plan for _, plan in self.plans if plan.stage is Stage.COMMITTING)
+        plans = self.plans.committing()
         marks = {(mark.namespace, mark.name) for plan in plans for mark in plan.marks}
         return frozenset(unit for unit in map(self.unit_of, marks) if unit is not None)
 
@@ -195,6 +195,8 @@ class State:
 
     def unreserve(self, pods: Iterable[Target], key: DemandKey, now: float) -> None:
         """Room that no pod waits for any more: to other demands it is as if a pod had left."""
+        if not self.ledger.nominations:
+            return
         withdrawn = map(self.ledger.nominations.withdraw, pods)
         nodes = {nomination.node for nomination in withdrawn if nomination is not None}
         if nodes:
