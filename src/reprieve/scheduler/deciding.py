@@ -303,8 +303,12 @@ def _opened(
         unproved=unproved_by(context.demand.effort),
     )
     victims = tuple(pod for pod in going if not state.is_preparing(pod))
-    paid = frozenset(target_at(view, row) for row in context.charged)
     policy = state.settings.policies.get(requester.pods[0].pod.spec.scheduler_name)
+    # Only pods under a budget: every open plan keeps its own, and there may be many of both.
+    stocks = policy.stocks(view) if policy is not None and context.charged else ()
+    paid = frozenset(
+        target_at(view, row) for row in context.charged if any(stock.pods[row] for stock in stocks)
+    )
     excess = excess_of(context, policy, victims, paid) if policy is not None and victims else {}
     handover = Handover(
         id=decision.id,
