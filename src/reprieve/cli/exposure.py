@@ -134,6 +134,7 @@ def _shape(text: str) -> "PodShape | None":
 
 
 def _priority(text: str, cluster: "DecodedCluster") -> int:
+    from reprieve.model.formatting import quoted
     from reprieve.model.objects import PriorityClass
     from reprieve.model.selectors import integer as whole_number
     from reprieve.preemption.exposure import HIGHEST_PRIORITY
@@ -149,4 +150,6 @@ def _priority(text: str, cluster: "DecodedCluster") -> int:
             note(f"Note: PriorityClass {text} never preempts. The answer is for another class of its value.")
         return classes[text].value
     near = meant(get_close_matches(text, classes, n=1))
-    raise click.UsageError(f"--at-priority: there is no PriorityClass {text}{near}")
+    raise click.UsageError(
+        f"--at-priority: expected a number or the name of a PriorityClass, got {quoted(text)}{near}"
+    )

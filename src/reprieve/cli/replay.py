@@ -1,6 +1,6 @@
 """`reprieve replay`: replays a journal. Are the decisions the same, and do plans end the same way?
 
-How a journal is written and replayed is not known here.
+How a journal is written and replayed is in ``runtime.journal``.
 """
 
 from datetime import UTC, datetime

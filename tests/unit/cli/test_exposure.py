@@ -94,7 +94,10 @@ def test_kube_scheduler_knows_no_tolerations() -> None:
     [
         (["--shape", "cpu=1"], "--shape needs --at-priority"),
         (["--at-priority", "1", "--shape", "cpu"], "--shape: expected RESOURCE=QUANTITY"),
-        (["--at-priority", "srevice"], 'there is no PriorityClass srevice (did you mean "service"?)'),
+        (
+            ["--at-priority", "srevice"],
+            'PriorityClass, got "srevice" (did you mean "service"?)',
+        ),
         (["--at-priority", "5000000000"], "--at-priority: expected a priority of 32 bits"),
         (["-l", "a b"], "-l: unable to parse the label selector 'a b'"),
         (

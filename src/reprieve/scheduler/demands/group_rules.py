@@ -1,4 +1,4 @@
-"""What of all that groups say counts.
+"""Which fields of a PodGroup the scheduler honours: priority, preemption policy, checks of consistency.
 
 Each function of the record stands for a feature gate or an argument. Assembly chooses them; nothing else
 knows that there was a choice.

@@ -1,4 +1,4 @@
-"""Why a demand cannot be decided yet, although its pods are there."""
+"""The answer that a demand cannot be decided yet, and why: its modules and ``state`` give it."""
 
 from dataclasses import dataclass
 
