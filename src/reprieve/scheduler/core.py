@@ -77,7 +77,7 @@ class Scheduler:
         state.failures.clear()
         state.refused = None
         effects: list[Effect] = []
-        for event in state.set_aside.due(now):
+        for event in state.set_aside.due(now) if state.set_aside else ():
             self._attempt(event, effects, now)
         for event in events:
             if not (state.set_aside and state.set_aside.holds(event)):
@@ -87,7 +87,8 @@ class Scheduler:
         effects.extend(plan_driver.never_left(state, now))
         for lost in state.unknown_outcomes.taken_up(now):
             effects.extend(self._unknown(lost, now))
-        effects.extend(unit_driver.tried_again(state, now))
+        if len(state.ledger.unit_evictions):
+            effects.extend(unit_driver.tried_again(state, now))
         effects.extend(plan_driver.swept(state, now))
         effects.extend(enqueueing.holds_changed(state, now))
         effects.extend(enqueueing.late_gangs(state, now))

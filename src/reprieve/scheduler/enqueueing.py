@@ -190,6 +190,8 @@ def _enqueue(state: State, key: DemandKey, now: float, *, changed: bool) -> Iter
 
 def holds_changed(state: State, now: float) -> Iterator[Effect]:
     """Pods of units that are being evicted wait from now on, or not any more."""
+    if not (state.held_units or state.is_evicting()):
+        return
     before, state.held_units = state.held_units, state.units_held()
     changed = before ^ state.held_units
     if not changed:
@@ -287,6 +289,8 @@ def groups_looked_at(state: State, now: float) -> Iterator[Effect]:
     if not state.synced:
         return
     state.regrouped.update(state.refused_reports.due(now))
+    if not (state.regrouped or state.rerun):
+        return
     rerun, state.rerun = sorted(state.rerun | state.regrouped), set()
     groups, state.regrouped = sorted(state.regrouped), set()
     for group in filter(None, map(state.world.groups.group, groups)):

@@ -28,6 +28,8 @@ class RefusedReports:
 
     def due(self, now: float) -> list[GroupKey]:
         """Groups whose time has come, each once."""
+        if not self._due:
+            return []
         found = sorted(group for group, at in self._due.items() if at <= now)
         for group in found:
             del self._due[group]
