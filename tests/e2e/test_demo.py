@@ -6,9 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -186,14 +184,6 @@ def test_on_a_terminal_it_waits_between_scenes() -> None:
     assert "Scene 2 of 2: workloads" in last
 
 
-def press_ctrl_c(process: "subprocess.Popen[bytes]") -> None:
-    """Until it ends: a signal just before a read blocks is handled only when the read returns."""
-    while process.poll() is None:
-        process.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(5)
-
-
 @pytest.mark.parametrize(
     ("scene", "moment"), [("placement", "next pod. "), ("workloads", "shop/web is applied")]
 )
@@ -207,11 +197,9 @@ def test_ctrl_c_ends_it_without_a_fuss(scene: str, moment: str) -> None:
         os.close(terminal)
         while moment not in text:
             text += read(controller)
-        pressing = threading.Thread(target=press_ctrl_c, args=(process,))
-        pressing.start()
+        process.send_signal(signal.SIGINT)
         while chunk := read(controller):
             text += chunk
-        pressing.join()
     os.close(controller)
     assert process.returncode == 1
     assert text.rstrip().endswith("Aborted!")
