@@ -72,7 +72,7 @@ def test_without_names_such_worlds_are_left_out(
     assert command.main(["--json"]) == 0
     out, err = capsys.readouterr()
     assert "H1000-pod" not in out
-    assert "H5000-gang are left out: " in err
+    assert "whatif-live are left out: " in err
 
 
 def test_a_case_that_fails_does_not_keep_others_from_being_measured(

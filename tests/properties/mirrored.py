@@ -6,7 +6,9 @@ What the mirror should show is what a snapshot built from the objects shows.
 import random
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+import msgspec
 
 from reprieve.model.effects import BindVolume, SelectNode, Target
 from reprieve.model.json import Json
@@ -142,7 +144,7 @@ class Mirrored:
 
 def _user(step: VolumeStep) -> Target:
     """A pod beside those that are shown, for which this is done: one for each object that steps change."""
-    return replace(step.target, kind=f"user of a {step.target.kind}")
+    return msgspec.structs.replace(step.target, kind=f"user of a {step.target.kind}")
 
 
 def mirrored(seed: int, features: frozenset[str] = FEATURES) -> Mirrored:
