@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import timing
+from benchmarks import timing, worlds
 from benchmarks.timing import Run
 from benchmarks.workloads import (
     asking,
@@ -29,8 +29,8 @@ from benchmarks.workloads import (
     storing,
     syncing,
 )
-from benchmarks.worlds.crowded import maker
 from benchmarks.worlds.shapes import shapes
+from tests.benchmarks import small_world
 
 SOURCE = Path(__file__).parents[2] / "src"
 VARIANTS = (
@@ -76,13 +76,20 @@ def test_too_many_preemptors_are_an_error() -> None:
         preemptors.measure(nodes=0, preemptors=3)
 
 
-@pytest.mark.skipif(maker() is None, reason="make_world.py is not here")
+@pytest.fixture
+def _small_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program for large worlds is not part of the repository."""
+    monkeypatch.setattr(worlds.crowded, "maker", lambda: Path(small_world.__file__))
+    monkeypatch.setenv("PYTHONPATH", str(SOURCE.parent), prepend=":")
+
+
+@pytest.mark.usefixtures("_small_world")
 @pytest.mark.parametrize("pods", [1, 3])
 def test_crowded_worlds(pods: int) -> None:
     check(crowded.measure(world="H1000", pods=pods, millicpu=16000, nodes=40), 2)
 
 
-@pytest.mark.skipif(maker() is None, reason="make_world.py is not here")
+@pytest.mark.usefixtures("_small_world")
 @pytest.mark.parametrize("live", [False, True], ids=["snapshot", "live"])
 def test_what_if_is_asked(live: bool) -> None:
     run = asking.measure(SOURCE, live=live, world="H1000", pods=2, millicpu=16000, nodes=20, calls=1)
