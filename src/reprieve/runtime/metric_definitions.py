@@ -50,6 +50,8 @@ class Metrics:
         self._pods()
         self._groups()
         self._preemption()
+        self._preemption_durations()
+        self._preemption_executions()
         self._handovers()
         self._resizes()
         self._requests()
@@ -176,6 +178,8 @@ class Metrics:
             "Victims beyond what PodDisruptionBudgets allow.",
             "preemptor",
         )
+
+    def _preemption_durations(self) -> None:
         self.evaluation_seconds = self._histograms(
             "scheduler_preemption_evaluation_duration_seconds",
             "Duration of a decision for which evictions were considered.",
@@ -190,6 +194,9 @@ class Metrics:
             "preemptor",
             "result",
         )
+
+    def _preemption_executions(self) -> None:
+        """Under the names of kube-scheduler, and under those of KEP-4832."""
         self.executions = self._counters(
             "scheduler_preemption_goroutines_execution_total",
             "Plans whose victims were all evicted, or for which a call failed.",

@@ -286,22 +286,53 @@ def _opened(
 ) -> Decided:
     """Room is reserved from now on; the rest follows step by step."""
     requester, plan, view = context.requester, weighed.plans[0], context.view
-    places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
     units = [[target_at(view, row) for row in unit.pods] for unit in plan.victims]
     going = tuple(pod for unit in units for pod in unit)
-    evicted = frozenset(going)
     before = [target_at(view, int(row)) for row in awaited(context, plan)]
+    evicted = frozenset(going)
     anyway = [pod for pod in before if pod not in evicted]
-    price = Preemption(leaving=len(anyway))
+    decision = _preempting(state, context, found, weighed, len(anyway), now)
+    planned = replace(
+        _handover(state, context, plan, decision, going),
+        leaving=Targets(anyway),
+        elsewhere=evicted.difference(before),
+    )
+    effects: list[Effect] = [*orphans(state, plan, view), *_disturbed(state, decision.id, going, now)]
+    if planned.nominates:
+        for pod, node in planned.places:
+            state.ledger.nominations.nominate(pod, node, NominationReason.PLAN)
+    handover, first = opened(planned)
+    state.plans.keep(requester.key, handover)
+    state.plan_log.opened(requester.key, handover, units, _placed_pods(state, requester), now)
+    if handover.is_settling:  # not if nothing is to be nominated, marked or evicted
+        state.queue.hold(requester.key)
+    effects.extend(first)
+    effects.extend(_reported_plan(state, requester, handover, decision))
+    return Decided(decision, tuple(effects))
+
+
+def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
+    state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, anyway: int, now: float
+) -> Decision:
+    """``anyway``: how many pods leave the nodes of the plan without it."""
+    plan, view = weighed.plans[0], context.view
+    price = Preemption(leaving=anyway)
     if weighed.question is not None:
-        price = preemption_of(weighed.plans, weighed.question, len(anyway))
-    decision = replace(
-        _decision(state, requester, Outcome.PREEMPTS, now),
-        places=places,
-        findings=requester.relevant(findings_of(found.survey)),
+        price = preemption_of(weighed.plans, weighed.question, anyway)
+    places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
+    return replace(
+        _decision(state, context.requester, Outcome.PREEMPTS, now, places),
+        findings=context.requester.relevant(findings_of(found.survey)),
         preemption=price,
         unproved=unproved_by(context.demand.effort),
     )
+
+
+def _handover(
+    state: State, context: DecisionContext, plan: Plan, decision: Decision, going: Sequence[Target]
+) -> Handover:
+    """The plan as it is carried out, with what it costs budgets as known now."""
+    requester, view = context.requester, context.view
     victims = tuple(pod for pod in going if not state.is_preparing(pod))
     policy = state.settings.policies.get(requester.pods[0].pod.spec.scheduler_name)
     # Only pods under a budget: every open plan keeps its own, and there may be many of both.
@@ -310,39 +341,29 @@ def _opened(
         target_at(view, row) for row in context.charged if any(stock.pods[row] for stock in stocks)
     )
     excess = excess_of(context, policy, victims, paid) if policy is not None and victims else {}
-    handover = Handover(
+    return Handover(
         id=decision.id,
         preemptor=decision.demand,
-        places=places,
+        places=decision.places,
         victims=Targets(victims),
-        leaving=Targets(anyway),
-        elsewhere=evicted.difference(before),
         victim_nodes=NodesOfPods(victim_nodes(plan, view)),
-        price=price,
+        price=decision.preemption,
         groups=tuple(_groups_of(state, plan, view)),
         excess=tuple(sorted(excess.items())),
         paid=paid,
         nominates=requester.nominates,
-        apart=len(places) > 1 and not requester.is_starting,
+        apart=len(decision.places) > 1 and not requester.is_starting,
     )
-    effects: list[Effect] = [*orphans(state, plan, view)]
-    for pod in filter(state.is_preparing, going):
-        why = f"it is preempted before it started (decision {decision.id})"
-        effects.extend(give_up(state, pod, why, now, has_room=False))
-    for key in [DemandKey(DemandKind.RESIZE, pod.namespace, pod.name) for pod in going]:
+
+
+def _disturbed(state: State, decision: str, victims: Sequence[Target], now: float) -> Iterator[Effect]:
+    """Victims that have not started are given up, and no plan goes on for the resize of a victim."""
+    for pod in filter(state.is_preparing, victims):
+        why = f"it is preempted before it started (decision {decision})"
+        yield from give_up(state, pod, why, now, has_room=False)
+    for key in [DemandKey(DemandKind.RESIZE, pod.namespace, pod.name) for pod in victims]:
         if state.plans.of(key) is not None:
-            effects.extend(plan_anew(state, key, EndReason.PREEMPTOR_IS_VICTIM, now))
-    if handover.nominates:
-        for pod, node in places:
-            state.ledger.nominations.nominate(pod, node, NominationReason.PLAN)
-    handover, first = opened(handover)
-    state.plans.keep(requester.key, handover)
-    state.plan_log.opened(requester.key, handover, units, _placed_pods(state, requester), now)
-    if handover.is_settling:  # not if nothing is to be nominated, marked or evicted
-        state.queue.hold(requester.key)
-    effects.extend(first)
-    effects.extend(_reported_plan(state, requester, handover, decision))
-    return Decided(decision, tuple(effects))
+            yield from plan_anew(state, key, EndReason.PREEMPTOR_IS_VICTIM, now)
 
 
 def _reported_plan(
