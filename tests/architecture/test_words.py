@@ -31,6 +31,7 @@ def test_the_docs_speak_of_things() -> None:
         ROOT / "README.md",
         ROOT / "ARCHITECTURE.md",
         ROOT / "CONTRIBUTING.md",
+        ROOT / "CHANGELOG.md",
         *(ROOT / "docs").rglob("*.md"),
         *(ROOT / "tests").rglob("*.md"),
     ]

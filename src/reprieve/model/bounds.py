@@ -1,8 +1,8 @@
 """How much one pod may ask of the scheduler.
 
-Whoever may create a pod may fill its lists up to the size limit of an object. Every decision would pay for
-that, so a pod beyond a bound stays pending, with an event that names the field. What it asks for is not known
-here.
+A user with the right to create pods may fill their lists up to the size limit of an object. Every decision
+would pay for that, so a pod beyond a bound stays pending, with an event that names the field. What it asks
+for is not known here.
 """
 
 from collections.abc import Iterable

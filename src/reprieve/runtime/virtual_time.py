@@ -1,7 +1,7 @@
 """An event loop whose clock jumps: whenever all would wait, time passes at once.
 
 Hours of a simulated cluster take as long as their work. Sockets on this machine work too, since what one
-end sends the other can read at once; threads and subprocesses do not, because nobody waits for them.
+end sends the other can read at once; threads and subprocesses do not, because no timer waits for them.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ EPOCH = 1_767_225_600.0  # simulated clusters begin with the year 2026
 
 
 class StuckError(RuntimeError):
-    """Everybody waits and nothing will ever happen."""
+    """All tasks wait, and nothing will ever happen."""
 
 
 class _JumpingSelector(selectors.BaseSelector):
-    """If nothing can be read now, it lets the time pass that the loop would have waited: at once, or for
-    somebody who looks on, so many times faster than his."""
+    """If nothing can be read now, it lets the time pass that the loop would have waited: at once, or, for
+    a spectator, so many times faster than the real clock."""
 
     def __init__(self, speed: float | None) -> None:
         self._real = selectors.DefaultSelector()
