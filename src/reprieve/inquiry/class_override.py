@@ -3,34 +3,23 @@
 from reprieve.cluster.api.values import items, part, text_in
 from reprieve.model.json import Json
 
-_CLASSED = (
-    "Pod",
-    "Deployment",
-    "ReplicaSet",
-    "ReplicationController",
-    "StatefulSet",
-    "DaemonSet",
-    "Job",
-    "CronJob",
-    "PodGroup",
-    "CompositePodGroup",
-    "Workload",
-)
-_TEMPLATES = {
+_TEMPLATE = ("spec", "template", "spec")
+# Where each kind has the spec that names the class; a Workload has it in its templates.
+_SPECS = {
     "Pod": ("spec",),
     "PodGroup": ("spec",),
     "CompositePodGroup": ("spec",),
-    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+    "CronJob": ("spec", "jobTemplate", *_TEMPLATE),
+    **dict.fromkeys(("Deployment", "ReplicaSet", "ReplicationController"), _TEMPLATE),
+    **dict.fromkeys(("StatefulSet", "DaemonSet", "Job"), _TEMPLATE),
 }
 
 
 def with_class(body: Json, priority_class: str) -> Json:
     kind = text_in(body, "kind")
-    if not priority_class or kind not in _CLASSED:
-        return body
-    if kind == "Workload":
+    if priority_class and kind == "Workload":
         return {**body, "spec": _classed_templates(part(body, "spec"), priority_class)}
-    return _classed(body, _TEMPLATES.get(kind, ("spec", "template", "spec")), priority_class)
+    return _classed(body, _SPECS[kind], priority_class) if priority_class and kind in _SPECS else body
 
 
 def _classed(body: Json, path: tuple[str, ...], priority_class: str) -> Json:

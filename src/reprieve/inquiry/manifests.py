@@ -51,16 +51,7 @@ _FIRST = (
     "CompositePodGroup",
     "PodGroup",
 )
-_OWNERS = (
-    "Pod",
-    "Deployment",
-    "ReplicaSet",
-    "ReplicationController",
-    "StatefulSet",
-    "DaemonSet",
-    "Job",
-    "CronJob",
-)
+# Kinds that are pods or create them, and the version of each that is read.
 _VERSIONS = {
     "Pod": ("v1",),
     "Deployment": ("apps/v1",),
@@ -204,7 +195,7 @@ class _Creating:
             return
         if kind in _WITHOUT_PODS:
             return
-        if kind not in (*_FIRST, *_OWNERS):
+        if kind not in (*_FIRST, *_VERSIONS):
             self.unknown.append(f"{where}kind: {kind} of {api_version} is not known")
             return
         if api_version not in _VERSIONS.get(kind, (api_version,)):
@@ -233,7 +224,7 @@ class _Creating:
                     self._created(group)
             case "PodGroup" | "CompositePodGroup":
                 self._ask(body, ())
-            case kind if kind in _OWNERS:
+            case kind if kind in _VERSIONS:
                 self._ask(body, tuple(self._pods(body)))
 
     def _ask(self, body: Json, pods: tuple[Pod, ...]) -> None:
