@@ -60,6 +60,16 @@ def test_the_verb_escalate_for_one_name_is_not_for_a_role_to_be_created(client: 
     client.put(f"{ROLES}/s", role("s", rule("get", "nodes")))
 
 
+@pytest.mark.parametrize("fields", [{"finalizers": ["example.com/wait"]}, {"ownerReferences": []}, {}])
+def test_a_collector_needs_no_rights_of_a_role_or_binding(client: ApiClient, fields: Json) -> None:
+    grant_everywhere(client, rule(WRITES, "clusterroles rolebindings", GROUP))
+    grant(client, BINDINGS, binding("edit", subject=BOB))
+    for path in (f"{CLUSTER_ROLES}/cluster-admin", f"{CLUSTER_ROLES}/view", f"{BINDINGS}/b"):
+        client.patch(path, {"metadata": fields}, MERGE)
+        labelled = {"metadata": {**fields, "labels": {"x": "y"}}}
+        assert refused(client.ask("PATCH", path, labelled, content_type=MERGE))
+
+
 def test_a_binding_stays_with_its_role(client: ApiClient) -> None:
     client.user = ADMIN
     made = client.post(BINDINGS, binding("view"))
