@@ -358,6 +358,14 @@ KINDS = (
         selectable=_EVENT_FIELDS,
     ),
     ResourceKind("Lease", "leases", "coordination.k8s.io", blind=False),
+    ResourceKind(
+        "RuntimeClass",
+        "runtimeclasses",
+        "node.k8s.io",
+        namespaced=_CLUSTER,
+        content=("handler", "overhead", "scheduling"),
+        blind=False,
+    ),
     *_stored_only(),
     ResourceKind(
         "CustomResourceDefinition",

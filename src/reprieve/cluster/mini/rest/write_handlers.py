@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from reprieve.cluster.mini.conversion import normalized, to_storage_version, to_version
 from reprieve.cluster.mini.errors import ApiError, bad_request, invalid
 from reprieve.cluster.mini.kinds import section
-from reprieve.cluster.mini.metadata import metadata_of
+from reprieve.cluster.mini.metadata import expected_version, metadata_of
 from reprieve.cluster.mini.namespace_controller import SYSTEM_NAMESPACES
 from reprieve.cluster.mini.rest.api_context import ApiContext
 from reprieve.cluster.mini.rest.api_status import subject_of, success
@@ -79,7 +79,7 @@ def created(call: ApiCall, admitted: Json, owners: list[Json]) -> Stored:
 
 def replace(call: ApiCall) -> ApiResponse:
     read = _read(call)
-    if not call.place.kind.blind and not metadata_of(read.body).get("resourceVersion"):
+    if not call.place.kind.blind and not expected_version(metadata_of(read.body)):
         raise invalid(call.place.kind.kind, "metadata.resourceVersion", "must be specified for an update")
     return answer(call.serializer.one(written(call, lambda _: read.body)), 200, read.warnings)
 
@@ -115,7 +115,7 @@ def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Sto
     if call.request.method == "PATCH" and uid not in ("", stored.uid):
         # In an update the UID is a precondition; in a patch it is a change of the field.
         raise invalid(str(place.key), "metadata.uid", "the field is immutable")
-    check_preconditions(stored, uid, meta.get("resourceVersion") or "")
+    check_preconditions(stored, uid, expected_version(meta))
     admitted = api.admit_change(place, normalized(place.api_version, new), old)
     form = to_storage_version(place.kind, place.api_version, admitted, before)
     owners = meta.get("managedFields")

@@ -134,6 +134,15 @@ def test_an_object_is_replaced(client: ApiClient) -> None:
     assert int(changed["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
 
 
+def test_an_update_based_on_version_0_always_wins(client: ApiClient) -> None:
+    """Upstream's e2e tests write the status of nodes so."""
+    made = client.post(MAPS, {"metadata": {"name": "m"}, "data": {"a": "1"}})
+    meta = {**made["metadata"], "resourceVersion": "0"}
+    client.put(f"{MAPS}/m", {**made, "metadata": meta, "data": {"a": "2"}})
+    client.patch(f"{MAPS}/m", {"metadata": {"resourceVersion": "0"}, "data": {"a": "3"}})
+    assert client.get(f"{MAPS}/m")["data"] == {"a": "3"}
+
+
 def test_an_update_of_a_stale_version_is_a_conflict(client: ApiClient) -> None:
     made = client.post(MAPS, config_map("a"))
     client.put(f"{MAPS}/a", {**made, "data": {"x": "1"}})
