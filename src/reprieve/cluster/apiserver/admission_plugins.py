@@ -134,7 +134,8 @@ def runtime_class(pod: Json, lookup: Lookup) -> AdmissionRefusal | None:
         return _forbidden(f'pod rejected: its overhead is not that of RuntimeClass "{name}"')
     if fixed:
         spec["overhead"] = dict(fixed)
-    return _forbidden(_join_selector(spec, found)) or _join_tolerations(spec, found)
+    _join_tolerations(spec, found)
+    return _forbidden(_join_selector(spec, found))
 
 
 def _amounts(resources: Json) -> Json:

@@ -92,12 +92,9 @@ def test_clients_find_the_address_and_the_certificate_of_the_server(tmp_path: Pa
             assert service is not None
             assert service["spec"]["clusterIP"] == "10.96.0.1"
             assert there.address.endswith(f":{service['spec']['ports'][0]['targetPort']}")
-            for _ in range(100):
-                await asyncio.sleep(0.05)
-                published = there.cluster.read("ConfigMap", "default", "kube-root-ca.crt")
-                if published is not None:
-                    break
-            assert published is not None
+            async with asyncio.timeout(30):
+                while (published := there.cluster.read("ConfigMap", "default", "kube-root-ca.crt")) is None:
+                    await asyncio.sleep(0.05)
             assert published["data"]["ca.crt"].startswith("-----BEGIN CERTIFICATE-----")
 
     asyncio.run(main())
