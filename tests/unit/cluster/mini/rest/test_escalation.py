@@ -77,6 +77,18 @@ def test_a_binding_stays_with_its_role(client: ApiClient) -> None:
     assert "roleRef" in said(answer, 422)["message"]
 
 
+def test_an_update_creates_a_role_only_with_its_rights_and_the_verb_create(client: ApiClient) -> None:
+    grant_everywhere(client, rule("update", "roles rolebindings", GROUP), rule("get", "pods"))
+    reader = role("s", rule("get", "pods"))
+    assert "cannot create resource" in refused(client.ask("PUT", f"{ROLES}/s", reader))
+    grant(client, BINDINGS, binding("admin"))
+    assert "does not have" in refused(client.ask("PUT", f"{ROLES}/s", role("s", rule("get", "nodes"))))
+    assert "does not have" in refused(client.ask("PUT", f"{BINDINGS}/c", binding("cluster-admin", name="c")))
+    made = said(client.ask("PUT", f"{ROLES}/s", reader), 201)
+    assert made["metadata"]["uid"]
+    said(client.ask("PUT", f"{ROLES}/s", made), 200)
+
+
 # --- aggregation rules -----------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from tests.unit.cluster.mini.rest.api_client import (
     deployment,
     node,
     pod,
+    said,
 )
 
 GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
@@ -154,6 +155,13 @@ def test_an_update_of_a_stale_version_is_a_conflict(client: ApiClient) -> None:
 def test_an_update_without_a_version_overwrites(client: ApiClient) -> None:
     client.post(MAPS, config_map("a"))
     assert client.put(f"{MAPS}/a", config_map("a", x="1"))["data"] == {"x": "1"}
+
+
+def test_an_update_creates_objects_of_some_kinds(client: ApiClient) -> None:
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    assert said(client.ask("PUT", f"{leases}/l", {"metadata": {"name": "l"}}), 201)["metadata"]["uid"]
+    assert client.refused("PUT", f"{leases}/l", {"metadata": {"name": "m"}})[0] in (400, 422)
+    assert client.refused("PUT", f"{MAPS}/a", config_map("a"))[:2] == (404, "NotFound")
 
 
 def test_some_kinds_require_the_version_in_an_update(client: ApiClient) -> None:
