@@ -115,7 +115,10 @@ class Kubelets:
 
         def ready(body: Json) -> Json:
             healthy = StatusCondition("Ready", "True", "KubeletReady", "the simulated kubelet is ready")
-            set_condition(section(body, "status"), healthy, self._clock())
+            status, meta = section(body, "status"), peek(body, "metadata")
+            set_condition(status, healthy, self._clock())
+            own = {"type": "InternalIP", "address": pod_status.address_at(int(meta["resourceVersion"]))}
+            status.setdefault("addresses", [own, {"type": "Hostname", "address": meta["name"]}])
             return body
 
         with suppress(ApiError):  # the node is gone already

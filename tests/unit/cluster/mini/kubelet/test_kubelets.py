@@ -32,6 +32,23 @@ def test_a_new_node_is_ready(scene: Scene) -> None:
     assert ready["status"] == "True"
 
 
+def test_nodes_have_addresses_of_their_own(scene: Scene) -> None:
+    scene.add(node("n2"))
+    scene.pass_time(0)
+    nodes = [body["status"]["addresses"] for body in scene.all("nodes")]
+    assert [[a["type"] for a in listed] for listed in nodes] == [["InternalIP", "Hostname"]] * 2
+    assert [listed[1]["address"] for listed in nodes] == ["n1", "n2"]
+    assert nodes[0][0]["address"] != nodes[1][0]["address"]
+
+
+def test_addresses_that_a_node_comes_with_stay(scene: Scene) -> None:
+    given = [{"type": "InternalIP", "address": "192.0.2.1"}]
+    body = node("n2")
+    scene.add({**body, "status": {**body["status"], "addresses": given}})
+    scene.pass_time(0)
+    assert scene.read(Key("nodes", "", "n2"))["status"]["addresses"] == given
+
+
 def test_an_extended_resource_in_the_capacity_is_offered_as_long_as_it_is_there(scene: Scene) -> None:
     key, beards = Key("nodes", "", "n1"), "example.com/beardsecond"
     status = scene.read(key)["status"]
