@@ -11,7 +11,7 @@ from reprieve.model.columns import Mask
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.place import Ratings, Survey
 from reprieve.placement.profile import Preference
-from reprieve.placement.reasons import Reason
+from reprieve.placement.rejection_codes import Reason
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
 
 RATED_NODES_SHOWN = 5

@@ -16,7 +16,7 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import Profile
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.budgets import Stock
 from reprieve.preemption.eligibility import eligible, grace_of
 from reprieve.preemption.plan import NoPlan, Plan, Why
