@@ -97,7 +97,7 @@ def _comparison(view: Snapshot, ratings: Ratings, order: Sequence[int]) -> str:
     runner_up = view.nodes.names[second]
     lead = int(ratings.total[best] - ratings.total[second])
     if not lead:
-        return f"{runner_up} has the same score; the first by name wins."
+        return f"{runner_up} has the same score; the node whose name comes first wins."
     by = max(ratings.parts, key=lambda p: int(ratings.parts[p][best] - ratings.parts[p][second]))
     return f"It beats {runner_up} by {counted(lead, 'point')}, above all for {by}."
 
