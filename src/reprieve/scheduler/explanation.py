@@ -314,7 +314,7 @@ def _no_help(question: Question, now: float) -> Eviction:
     if not isinstance(found, Unplaceable):
         return Eviction(Because(Why.NO_HELP, _SENTENCES[Why.NO_HELP]))
     miss = miss_of(found, demand, question.profile)
-    pods = f"all {counted(len(gone), 'pod')}" if len(gone) > 1 else "the only pod"
+    pods = {1: "the only pod", 2: "both pods"}.get(len(gone), f"all {len(gone)} pods")
     pod = f"pod {miss.pod.name} would not fit: " if len(demand.pods) > 1 else ""
     text = f"even after evicting {pods} of lower priority, {pod}{_still_short(miss)}"
     return Eviction(Because(Why.NO_HELP, text), miss)

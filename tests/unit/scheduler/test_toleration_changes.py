@@ -122,7 +122,7 @@ def test_a_pod_that_would_not_help_either_is_not_waited_for() -> None:
     decision = last(cluster)
     assert decision.retry_at is None
     assert decision.eviction is not None
-    assert decision.eviction.because.text.startswith("even after evicting all 2 pods of lower priority")
+    assert decision.eviction.because.text.startswith("even after evicting both pods of lower priority")
 
 
 # --- changes -------------------------------------------------------------------------------------
