@@ -1,0 +1,73 @@
+"""How is an eviction that counts against a limit written down, and read again after a restart?
+
+The event ``Preempted`` of a victim names the workload, since the pod is gone when the event is read. A pod
+that still terminates, and a group, show the mark of the decision that evicted them. Nothing is counted here.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from reprieve.model.groups import Groups, group_key
+from reprieve.model.objects import Condition, Pod
+from reprieve.model.owners import Owners
+from reprieve.model.workloads import PastEviction, root_name, shown_workload, workload_of
+from reprieve.scheduler.handover import MARK, decision_in, shown_mark
+
+PREEMPTED = "Preempted"
+
+_WHOLE = "@"  # between a unit and the decision that evicted it
+_NOTE = re.compile(
+    r"; counts (?:once with all of (?P<unit_kind>\w+) (?P<unit>\S+) )?"
+    r"as an eviction of (?P<kind>\w+) (?P<name>\S+)$"
+)
+
+
+def eviction_of(pod: Pod, decision: str, groups: Groups, owners: Owners, at: float) -> PastEviction:
+    """A unit that is evicted as a whole counts once; any other pod counts by itself."""
+    unit = groups.unit(group_key(pod))
+    key = pod.metadata.uid if unit is None else f"{unit[0]}{_WHOLE}{decision}"
+    return PastEviction(workload=workload_of(pod, groups, owners), key=key, at=at)
+
+
+# --- events --------------------------------------------------------------------------------------
+
+
+def with_workload(note: str, eviction: PastEviction) -> str:
+    unit, whole, _ = eviction.key.partition(_WHOLE)
+    once = f"once with all of {shown_workload(unit)} " if whole else ""
+    return f"{note}; counts {once}as an eviction of {shown_workload(eviction.workload)}"
+
+
+def noted_eviction(uid: str, note: str, at: float) -> PastEviction | None:
+    """``uid``: of the pod that the event is about. None if the note names no workload."""
+    found, decision = _NOTE.search(note), decision_in(note)
+    if found is None:
+        return None
+    whole = f"{found['unit_kind']}/{found['unit']}{_WHOLE}{decision}"
+    key = whole if found["unit"] else uid
+    return PastEviction(workload=f"{found['kind']}/{found['name']}", key=key, at=at)
+
+
+# --- marks ---------------------------------------------------------------------------------------
+
+
+def marked_evictions(
+    pods: Iterable[Pod], groups: Groups, owners: Owners, now: float
+) -> Iterator[PastEviction]:
+    """A group is marked just before its first pod is deleted, and keeps the mark until it runs again."""
+    for pod in pods:
+        mark = shown_mark(pod)
+        if mark and pod.metadata.deletion_timestamp is not None:
+            at = _since(pod.status.conditions, now)
+            yield eviction_of(pod, decision_in(mark), groups, owners, at)
+    for key, group in groups.pod_groups.items():
+        mark, unit = shown_mark(group), groups.unit(key)
+        if mark and unit is not None:
+            whole = f"{unit[0]}{_WHOLE}{decision_in(mark)}"
+            at = _since(group.status.conditions, now)
+            yield PastEviction(workload=root_name(groups, key), key=whole, at=at)
+
+
+def _since(conditions: Iterable[Condition], now: float) -> float:
+    times = (c.last_transition_time for c in conditions if c.type == MARK)
+    return next((time.timestamp() for time in times if time is not None), now)
