@@ -1,6 +1,7 @@
 """What do Kubernetes events say about an object? Events outlive their objects for a while."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -75,15 +76,16 @@ class _Event(Record, frozen=True):
 
 def events_about(cluster: DecodedCluster, subject: Target) -> list[SeenEvent]:
     """The oldest first. By UID, or by name if the UID of the subject is not known."""
-    found = []
+    found = (event for event in all_events(cluster) if _is_about(event.about, subject))
+    return sorted(found, key=lambda event: event.at)
+
+
+def all_events(cluster: DecodedCluster) -> Iterator[SeenEvent]:
     for body in cluster.by_name.all("Event"):
         try:
-            event = _seen(msgspec.convert(body, _Event))
+            yield _seen(msgspec.convert(body, _Event))
         except msgspec.ValidationError:
             continue  # an event that cannot be read says nothing
-        if _is_about(event.about, subject):
-            found.append(event)
-    return sorted(found, key=lambda event: event.at)
 
 
 def preemption_in(event: SeenEvent) -> EventPreemption | None:

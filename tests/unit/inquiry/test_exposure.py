@@ -183,7 +183,12 @@ def test_the_json_of_a_pod() -> None:
         ],
         "preemptableBy": ["urgent"],
         "protections": [
-            {"minimumPriority": 1000, "until": "2026-01-02T00:12:00.000Z", "priorityClasses": ["batch-10min"]}
+            {
+                "minimumPriority": 1000,
+                "until": "2026-01-02T00:12:00.000Z",
+                "priorityClasses": ["batch-10min"],
+                "evictionLimitOf": None,
+            }
         ],
         "budgets": [],
         "heldByBudget": False,
