@@ -12,9 +12,7 @@ from reprieve.model.formatting import lasted
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.workloads import PastEviction, moments_of
 from reprieve.preemption.eviction_limit import EvictionLimit
-from reprieve.scheduler.eviction_notes import PREEMPTED, marked_evictions, noted_eviction
-
-EVENTS_KEPT = 3600.0  # seconds; the default of an API server
+from reprieve.scheduler.eviction_notes import EVENTS_KEPT, PREEMPTED, marked_evictions, noted_eviction
 
 
 def noted_evictions(cluster: DecodedCluster) -> tuple[PastEviction, ...]:

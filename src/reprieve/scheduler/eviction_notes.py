@@ -14,6 +14,7 @@ from reprieve.model.workloads import PastEviction, root_name, shown_workload, wo
 from reprieve.scheduler.handover import MARK, decision_in, shown_mark
 
 PREEMPTED = "Preempted"
+EVENTS_KEPT = 3600.0  # seconds; the default of an API server
 
 _WHOLE = "@"  # between a unit and the decision that evicted it
 _NOTE = re.compile(
