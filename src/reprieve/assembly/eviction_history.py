@@ -68,9 +68,10 @@ def evictions_in(bodies: list[Json], now: float, window: float) -> EvictionsRead
     events = [event for event in map(seen_event, bodies) if event is not None]
     ours = [event for event in events if event.reporter == _REPORTER and event.at + window > now]
     found = [noted_eviction(event.about.uid, event.text, event.at) for event in ours]
-    evictions = sorted((one for one in found if one is not None), key=lambda one: (one.at, one.key))
+    once = {one.key: one for one in found if one is not None}
+    evictions = sorted(once.values(), key=lambda one: (one.at, one.key))
     lost = []
-    if unnamed := len(ours) - len(evictions):
+    if unnamed := found.count(None):
         lost.append(f"{counted(unnamed, 'event')} of victims without the name of a workload do not count")
     if window > EVENTS_KEPT:
         lost.append(f"the API server keeps events for {lasted(EVENTS_KEPT)} by default")
