@@ -465,7 +465,7 @@ MUTATIONS = (
     Mutation(
         "evictions that are not counted when they are sent",
         "scheduler/plan_driver.py",
-        "            eviction_counting.sent(state, effect.target, handover.id, now)\n",
+        "    eviction_counting.sent(state, deletes, handover, now)\n",
         "",
         LIMITS,
     ),

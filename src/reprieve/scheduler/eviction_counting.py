@@ -4,7 +4,7 @@ An eviction counts when its delete is sent, so that the last look of the next pl
 if the API server refuses it. Plans call this module; the rule of the eviction limit is in ``preemption``.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from reprieve.model.effects import Announce, Effect, Target, Tone
@@ -13,18 +13,30 @@ from reprieve.model.objects import Pod
 from reprieve.model.workloads import workload_of
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import Requester
-from reprieve.scheduler.eviction_notes import PREEMPTED, eviction_of, marked_evictions, with_workload
+from reprieve.scheduler.eviction_notes import (
+    PREEMPTED,
+    SentEviction,
+    eviction_of,
+    marked_evictions,
+    with_workload,
+)
 from reprieve.scheduler.handover import Handover
 from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
 
 
-def sent(state: State, pod: Target, decision: str, now: float) -> None:
-    known = state.world.pod((pod.namespace, pod.name)) if state.evictions.are_kept else None
-    if known is not None:
-        groups, owners = state.world.groups.tree(), state.world.owners()
-        state.evictions.forget(now)
-        state.evictions.count(eviction_of(known.pod, decision, groups, owners, now), pod)
+def sent(state: State, pods: Sequence[Target], handover: Handover, now: float) -> None:
+    """The deletes of these victims are sent."""
+    if not pods or not state.evictions.are_kept:
+        return
+    state.evictions.forget(now)
+    groups, owners = state.world.groups.tree(), state.world.owners()
+    whole = {victim for victim, _ in handover.groups}
+    for pod in pods:
+        known = state.world.pod((pod.namespace, pod.name))
+        if known is not None:
+            delete = SentEviction(known.pod, handover.id, now, pod in whole)
+            state.evictions.count(eviction_of(delete, groups, owners), pod)
 
 
 def not_evicted(state: State, pod: Target, now: float) -> None:

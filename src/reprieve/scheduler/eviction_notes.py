@@ -6,6 +6,7 @@ that still terminates, and a group, show the mark of the decision that evicted t
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from reprieve.model.groups import Groups, group_key
 from reprieve.model.objects import Condition, Pod
@@ -23,11 +24,21 @@ _NOTE = re.compile(
 )
 
 
-def eviction_of(pod: Pod, decision: str, groups: Groups, owners: Owners, at: float) -> PastEviction:
+@dataclass(frozen=True, slots=True)
+class SentEviction:
+    """A delete that is sent, or was. ``whole``: the pod goes with all of the unit that it is part of."""
+
+    pod: Pod
+    decision: str
+    at: float
+    whole: bool
+
+
+def eviction_of(sent: SentEviction, groups: Groups, owners: Owners) -> PastEviction:
     """A unit that is evicted as a whole counts once; any other pod counts by itself."""
-    unit = groups.unit(group_key(pod))
-    key = pod.metadata.uid if unit is None else f"{unit[0]}{_WHOLE}{decision}"
-    return PastEviction(workload=workload_of(pod, groups, owners), key=key, at=at)
+    unit = groups.unit(group_key(sent.pod)) if sent.whole else None
+    key = sent.pod.metadata.uid if unit is None else f"{unit[0]}{_WHOLE}{sent.decision}"
+    return PastEviction(workload=workload_of(sent.pod, groups, owners), key=key, at=sent.at)
 
 
 # --- events --------------------------------------------------------------------------------------
@@ -57,16 +68,21 @@ def marked_evictions(
 ) -> Iterator[PastEviction]:
     """A group is marked just before its first pod is deleted, and keeps the mark until it runs again."""
     for pod in pods:
-        mark = shown_mark(pod)
-        if mark and pod.metadata.deletion_timestamp is not None:
-            at = _since(pod.status.conditions, now)
-            yield eviction_of(pod, decision_in(mark), groups, owners, at)
+        decision = decision_in(shown_mark(pod))
+        if decision and pod.metadata.deletion_timestamp is not None:
+            at, whole = _since(pod.status.conditions, now), _went_whole(pod, decision, groups)
+            yield eviction_of(SentEviction(pod, decision, at, whole), groups, owners)
     for key, group in groups.pod_groups.items():
         mark, unit = shown_mark(group), groups.unit(key)
         if mark and unit is not None:
-            whole = f"{unit[0]}{_WHOLE}{decision_in(mark)}"
-            at = _since(group.status.conditions, now)
-            yield PastEviction(workload=root_name(groups, key), key=whole, at=at)
+            at, counted = _since(group.status.conditions, now), f"{unit[0]}{_WHOLE}{decision_in(mark)}"
+            yield PastEviction(workload=root_name(groups, key), key=counted, at=at)
+
+
+def _went_whole(pod: Pod, decision: str, groups: Groups) -> bool:
+    key = group_key(pod)
+    group = groups.pod_groups.get(key) if key is not None else None
+    return group is not None and decision_in(shown_mark(group)) == decision
 
 
 def _since(conditions: Iterable[Condition], now: float) -> float:

@@ -62,11 +62,11 @@ def _step(state: State, key: DemandKey, before: Handover, step: Step, now: float
                 unit_driver.begin(state, unit, mark_text(handover), pods)
     state.plans.keep(key, handover)
     state.plan_log.went_on(key, handover, now)
-    for effect in effects:
-        if isinstance(effect, Evict):
-            state.ledger.terminating.begin(effect.target, now)
-            state.plan_log.evicts(key, effect.target)
-            eviction_counting.sent(state, effect.target, handover.id, now)
+    deletes = [effect.target for effect in effects if isinstance(effect, Evict)]
+    for pod in deletes:
+        state.ledger.terminating.begin(pod, now)
+        state.plan_log.evicts(key, pod)
+    eviction_counting.sent(state, deletes, handover, now)
     if handover.stage is Stage.READY:
         state.queue.again(key)
     elif handover.stage is Stage.DRAINING and before.is_settling:

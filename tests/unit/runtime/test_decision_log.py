@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from reprieve.model.effects import Bind, Target
-from reprieve.model.events import Done, EvictionsRead, Failed, Synced, Unknown
+from reprieve.model.events import Done, Event, EvictionsRead, Failed, Synced, Unknown
 from reprieve.model.workloads import PastEviction
 from reprieve.runtime.decision_log import DecisionLog
 from reprieve.runtime.logs import DECISIONS
@@ -26,9 +26,7 @@ from reprieve.scheduler.plan_records import (
 BIND = Bind(Target("Pod", "team", "a", "1"), "n1")
 
 
-def told(
-    caplog: pytest.LogCaptureFixture, *events: Done | Failed | Unknown | Synced
-) -> list[tuple[int, str]]:
+def told(caplog: pytest.LogCaptureFixture, *events: Event) -> list[tuple[int, str]]:
     with caplog.at_level(logging.INFO, "reprieve"):
         DecisionLog().observed(events, [], 0.0)
     return [(record.levelno, record.getMessage()) for record in caplog.records]

@@ -209,7 +209,7 @@ def test_an_eviction_that_is_refused_wakes_what_waits_for_the_limit() -> None:
 def replaced(created: float) -> Served:
     """A pod evicts one of web, whose replacement, made at this time, evicts one of a Job."""
     batch = owned(a_pod("batch-a", cpu="4", priority=-5, on="n2"), "Job", "batch")
-    here = {"nodeSelector": {"which": "n1"}}
+    here: dict[str, Any] = {"nodeSelector": {"which": "n1"}}
     nodes = [a_node(f"n{i}", labels={"which": f"n{i}"}) for i in (1, 2)]
     cluster = served(*nodes, a_replica_set(), web("a"), batch, settings=Settings())
     cluster.stage.now = 100.5
