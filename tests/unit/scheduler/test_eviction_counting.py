@@ -14,6 +14,7 @@ from reprieve.model.workloads import PastEviction
 from reprieve.preemption.eligibility import RULES, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.policy import Policy
+from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.report.decision_documents import decision_of
 from reprieve.report.decisions import decision_json, decision_lines
 from reprieve.report.hidden_names import without_hidden_names
@@ -22,7 +23,7 @@ from reprieve.scheduler.decision import Decision, Limited, Outcome
 from reprieve.scheduler.eviction_chains import EvictionChains
 from reprieve.scheduler.plan_records import ChainContinued
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
-from tests.unit.scheduler.making import a_node, a_pod
+from tests.unit.scheduler.making import a_node, a_pod, wanting
 from tests.unit.scheduler.serving import Served, served
 
 LIMIT = EvictionLimit(2, 600.0, 1000)
@@ -189,18 +190,23 @@ def test_it_preempts_at_that_moment_and_not_before() -> None:
 
 
 def test_an_eviction_that_is_refused_wakes_what_waits_for_the_limit() -> None:
-    """Two nodes: the eviction on the first makes the limit, and a demand for the second waits."""
-    first, second = (a_pod(f"new-{i}", cpu="4", priority=9, nodeSelector={"which": f"n{i}"}) for i in (1, 2))
-    nodes = [a_node(f"n{i}", labels={"which": f"n{i}"}) for i in (1, 2)]
-    cluster = served(
-        *nodes, a_replica_set(), web("a"), web("b", "n2"), settings=limited(EvictionLimit(1, 600.0, 1000))
+    """The eviction on one node makes the limit, and a pod that wants to grow on another waits: what happens
+    on the first node alone would not wake it."""
+    policy = Policy(
+        rules=(*RULES, WithinLimit(EvictionLimit(1, 600.0, 1000))),
+        resizes=DeferredResizes(Accounting.KUBELET),
     )
-    cluster.show(first).does(Nominate).does(SetCondition)
-    cluster.show(second)
-    assert last(cluster).retry_at == 600.0
+    growing = wanting(a_pod("growing", cpu="2", priority=9, on="n2"), "4")
+    nodes = [a_node(f"n{i}", cpu=cpu, labels={"which": f"n{i}"}) for i, cpu in ((1, "4"), (2, "6"))]
+    settings = Settings(policies={SCHEDULER_NAME: policy})
+    cluster = served(*nodes, a_replica_set(), web("a"), web("b", "n2"), settings=settings)
+    cluster.show(a_pod("new", cpu="4", priority=9, nodeSelector={"which": "n1"}))
+    cluster.does(Nominate).does(SetCondition).show(growing)
+    assert (last(cluster).demand.name, last(cluster).retry_at) == ("growing", 600.0)
+    cluster.stage.after(20.0)
     cluster.fails(Evict)
-    cluster.stage.after(1.0)
-    assert "new-2" in {d.demand.name for d in cluster.stage.decisions if d.outcome is Outcome.PREEMPTS}
+    preempts = [d for d in cluster.stage.decisions if d.outcome is Outcome.PREEMPTS]
+    assert [(d.demand.name, d.at) for d in preempts] == [("new", 0.0), ("growing", 20.0)]
 
 
 # --- chains --------------------------------------------------------------------------------------
