@@ -25,7 +25,7 @@ def noted_evictions(cluster: DecodedCluster) -> tuple[PastEviction, ...]:
 def with_evictions(view: Snapshot, cluster: DecodedCluster, now: float) -> Snapshot:
     """The snapshot, with all that events and marks say of evictions."""
     pods = (compiled.pod for compiled in view.pods.compiled)
-    marked = marked_evictions(pods, view.groups, view.owners, now)
+    marked = (one for one, _ in marked_evictions(pods, view.groups, view.owners, now))
     return replace(view, evictions=moments_of([*marked, *noted_evictions(cluster)]))
 
 

@@ -20,9 +20,10 @@ from reprieve.scheduler.eviction_notes import (
     marked_evictions,
     with_workload,
 )
-from reprieve.scheduler.handover import Handover
+from reprieve.scheduler.handover import Handover, decision_in
 from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
+from reprieve.scheduler.targets import pod_target
 
 
 def sent(state: State, pods: Sequence[Target], handover: Handover, now: float) -> None:
@@ -30,13 +31,22 @@ def sent(state: State, pods: Sequence[Target], handover: Handover, now: float) -
     if not pods or not state.evictions.are_kept:
         return
     state.evictions.forget(now)
-    groups, owners = state.world.groups.tree(), state.world.owners()
     whole = {victim for victim, _ in handover.groups}
     for pod in pods:
-        known = state.world.pod((pod.namespace, pod.name))
-        if known is not None:
-            delete = SentEviction(known.pod, handover.id, now, pod in whole)
-            state.evictions.count(eviction_of(delete, groups, owners), pod)
+        _count(state, pod, handover.id, now, whole=pod in whole)
+
+
+def sent_with_unit(state: State, pod: Target, mark: str, now: float) -> None:
+    """The delete of a pod of a whole unit is sent, without a plan. ``mark``: the text of its mark."""
+    if state.evictions.are_kept:
+        _count(state, pod, decision_in(mark), now, whole=True)
+
+
+def _count(state: State, pod: Target, decision: str, now: float, *, whole: bool) -> None:
+    known = state.world.pod((pod.namespace, pod.name))
+    if known is not None:
+        delete = SentEviction(known.pod, decision, now, whole)
+        state.evictions.count(eviction_of(delete, state.world.groups.tree(), state.world.owners()), pod)
 
 
 def not_evicted(state: State, pod: Target, now: float) -> None:
@@ -56,8 +66,8 @@ def all_are_here(state: State, now: float) -> None:
     """What marks say of them. Only now all controllers and groups are known."""
     if state.evictions.are_kept:
         groups, owners = state.world.groups.tree(), state.world.owners()
-        for eviction in marked_evictions(state.world.pods(), groups, owners, now):
-            state.evictions.count(eviction)
+        for eviction, pod in marked_evictions(state.world.pods(), groups, owners, now):
+            state.evictions.count(eviction, pod_target(pod) if pod is not None else None)
 
 
 def chain_continued(state: State, key: DemandKey, handover: Handover, now: float) -> Iterator[Effect]:
@@ -89,6 +99,9 @@ def _workload(state: State, pod: Pod) -> str:
 
 def naming_workloads(state: State, effects: Iterable[Effect]) -> Iterator[Effect]:
     """Events of victims say what their eviction was counted as, for the next leader to read."""
+    if not state.evictions.are_kept:
+        yield from effects
+        return
     for effect in effects:
         if isinstance(effect, Announce) and effect.reason == PREEMPTED and effect.target.kind == "Pod":
             counted = state.evictions.counted_as(effect.target)

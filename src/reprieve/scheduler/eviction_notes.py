@@ -65,18 +65,21 @@ def noted_eviction(uid: str, note: str, at: float) -> PastEviction | None:
 
 def marked_evictions(
     pods: Iterable[Pod], groups: Groups, owners: Owners, now: float
-) -> Iterator[PastEviction]:
-    """A group is marked just before its first pod is deleted, and keeps the mark until it runs again."""
+) -> Iterator[tuple[PastEviction, Pod | None]]:
+    """With the pods that still terminate.
+
+    A group is marked just before its first pod is deleted, and keeps the mark until it runs again.
+    """
     for pod in pods:
         decision = decision_in(shown_mark(pod))
         if decision and pod.metadata.deletion_timestamp is not None:
             at, whole = _since(pod.status.conditions, now), _went_whole(pod, decision, groups)
-            yield eviction_of(SentEviction(pod, decision, at, whole), groups, owners)
+            yield eviction_of(SentEviction(pod, decision, at, whole), groups, owners), pod
     for key, group in groups.pod_groups.items():
         mark, unit = shown_mark(group), groups.unit(key)
         if mark and unit is not None:
             at, counted = _since(group.status.conditions, now), f"{unit[0]}{_WHOLE}{decision_in(mark)}"
-            yield PastEviction(workload=root_name(groups, key), key=counted, at=at)
+            yield PastEviction(workload=root_name(groups, key), key=counted, at=at), None
 
 
 def _went_whole(pod: Pod, decision: str, groups: Groups) -> bool:

@@ -271,3 +271,23 @@ def test_what_events_say_counts_once_with_what_marks_say() -> None:
 @pytest.mark.parametrize("at", [-600.0, -601.0])
 def test_what_has_left_the_window_is_not_read(at: float) -> None:
     assert moments(twice(at - 1)) == {}
+
+
+def test_a_new_leader_names_the_workload_of_a_victim_that_still_terminates() -> None:
+    """The first died before it wrote the event."""
+    cluster = evicted_once().does(Evict).restarted()
+    (note,) = told(cluster, "Preempted")
+    assert note.endswith("; counts as an eviction of Deployment default/web")
+
+
+def test_a_new_leader_that_finishes_a_group_names_it_and_counts_it_once() -> None:
+    member: dict[str, Any] = {"schedulingGroup": {"podGroupName": "g"}}
+    pods = [a_pod(f"m{i}", cpu="2", on="n1", **member) for i in range(2)]
+    cluster = served(a_node(), a_group(), *pods, settings=limited())
+    cluster.show(a_pod("new", cpu="4", priority=9)).does(Nominate).does(SetCondition).does(SetCondition)
+    cluster = cluster.restarted()
+    assert cluster.wanted(Evict) == ["m0", "m1"]
+    assert moments(cluster) == {"PodGroup/default/g": [0.0]}
+    cluster.does(Evict)
+    wanted = "; counts once with all of PodGroup default/g as an eviction of PodGroup default/g"
+    assert [note.endswith(wanted) for note in told(cluster, "Preempted")] == [True, True]
