@@ -16,7 +16,8 @@ from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, 
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.config import Configuration, Gates
 from reprieve.model.events import EvictionsRead
-from reprieve.runtime.journal import Journaled, Replayed
+from reprieve.runtime.journal import Journaled
+from reprieve.runtime.journal_replay import Replayed
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler

@@ -3,7 +3,7 @@
 import pytest
 
 from reprieve.config.decoding import Seconds
-from reprieve.config.reprieve_args import (
+from reprieve.config.keys.reprieve_args import (
     RANKING,
     Budgets,
     BudgetSelectors,

@@ -5,12 +5,12 @@ from dataclasses import replace
 from reprieve.assembly.inquiries import PolicyChoice, inquiry_settings
 from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.inquiry.exposure import running_view
+from reprieve.inquiry.object_names import ObjectName
 from reprieve.inquiry.past_evictions import limit_notes, noted_evictions, with_evictions
 from reprieve.inquiry.trials import Asking
 from reprieve.inquiry.why import Evidence, WhyReport
 from reprieve.inquiry.why_answers import why_object
 from reprieve.inquiry.why_report import why_json
-from reprieve.inquiry.world_changes import ObjectName
 from reprieve.model.json import Json
 from reprieve.preemption.eviction_limit import EvictionLimit
 from tests.scenarios.making import moment
@@ -66,7 +66,7 @@ def test_a_pod_that_waits_is_told_what_ends_when() -> None:
     said = {statement.code: statement.text for statement in report.statements}
     assert said["EvictionLimit"] == (
         "It cannot help: 1 pod of a workload that was evicted 2 times within 30 min (evictionLimit) is "
-        "protected, the first until 01:10:00 UTC."
+        "protected until 01:10:00 UTC."
     )
     (wait,) = (remedy for remedy in report.remedies if remedy.code == "WaitForEvictionLimit")
     assert wait.text.startswith(

@@ -147,7 +147,7 @@ def test_a_demand_is_told_the_workload_and_the_moment() -> None:
     assert decision.eviction.because.code == "EvictionLimit"
     assert decision.eviction.limited == (Limited("Deployment/default/web", 1, 2, 600.0),)
     text = "\n".join(line.text for line in decision_lines(decision))
-    assert "evicted 2 times within 10 min (evictionLimit) is protected, the first until 00:10:00 UTC" in text
+    assert "evicted 2 times within 10 min (evictionLimit) is protected until 00:10:00 UTC" in text
 
 
 def test_programs_read_it_and_read_it_again() -> None:
