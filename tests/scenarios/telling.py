@@ -116,7 +116,7 @@ class StatusReporter:
                 self._evicted.add(effect.target.name)
             if isinstance(effect, Announce):
                 self._notes[effect.target.name] = effect.note
-                counted = noted_eviction(effect.target.uid, effect.note, self._cluster.stage.now)
+                counted = noted_eviction(effect.target, effect.note, self._cluster.stage.now)
                 if effect.reason == PREEMPTED and counted is not None:
                     self._preempted.setdefault(effect.target.uid, counted)
 

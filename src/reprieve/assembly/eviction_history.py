@@ -67,7 +67,7 @@ def evictions_in(bodies: list[Json], now: float, window: float) -> EvictionsRead
     """``bodies``: events of victims, in any order."""
     events = [event for event in map(seen_event, bodies) if event is not None]
     ours = [event for event in events if event.reporter == _REPORTER and event.at + window > now]
-    found = [noted_eviction(event.about.uid, event.text, event.at) for event in ours]
+    found = [noted_eviction(event.about, event.text, event.at) for event in ours]
     once = {one.key: one for one in found if one is not None}
     evictions = sorted(once.values(), key=lambda one: (one.at, one.key))
     lost = []

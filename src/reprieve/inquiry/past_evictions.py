@@ -18,7 +18,7 @@ from reprieve.scheduler.eviction_notes import EVENTS_KEPT, PREEMPTED, marked_evi
 def noted_evictions(cluster: DecodedCluster) -> tuple[PastEviction, ...]:
     """What events say, the oldest first."""
     events = (event for event in all_events(cluster) if event.reason == PREEMPTED)
-    found = (noted_eviction(event.about.uid, event.text, event.at) for event in events)
+    found = (noted_eviction(event.about, event.text, event.at) for event in events)
     return tuple(sorted((one for one in found if one is not None), key=lambda one: (one.at, one.key)))
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from reprieve.model.effects import Target
 from reprieve.model.groups import Groups, group_key
 from reprieve.model.objects import Condition, Pod
 from reprieve.model.owners import Owners
@@ -50,13 +51,16 @@ def with_workload(note: str, eviction: PastEviction) -> str:
     return f"{note}; counts {once}as an eviction of {shown_workload(eviction.workload)}"
 
 
-def noted_eviction(uid: str, note: str, at: float) -> PastEviction | None:
-    """``uid``: of the pod that the event is about. None if the note names no workload."""
+def noted_eviction(pod: Target, note: str, at: float) -> PastEviction | None:
+    """``pod``: that the event is about. None if the note names no workload of its namespace.
+
+    Users may create events where they create pods: none of them says anything about other namespaces.
+    """
     found, decision = _NOTE.search(note), decision_in(note)
-    if found is None:
+    if found is None or found["name"].partition("/")[0] != pod.namespace:
         return None
     whole = f"{found['unit_kind']}/{found['unit']}{_WHOLE}{decision}"
-    key = whole if found["unit"] else uid
+    key = whole if found["unit"] else pod.uid
     return PastEviction(workload=f"{found['kind']}/{found['name']}", key=key, at=at)
 
 

@@ -15,22 +15,22 @@ def preempted(name: str, minutes: float, counts: str, reporter: str = "reprieve"
 
 
 def test_each_pod_of_a_controller_and_each_whole_group_once() -> None:
-    whole = "; counts once with all of PodGroup team/g as an eviction of CompositePodGroup team/tree"
+    whole = "; counts once with all of PodGroup default/g as an eviction of CompositePodGroup default/tree"
     read = evictions_in(
         [
-            preempted("b", 30, "; counts as an eviction of Deployment team/web"),
-            preempted("a", 20, "; counts as an eviction of Deployment team/web"),
+            preempted("b", 30, "; counts as an eviction of Deployment default/web"),
+            preempted("a", 20, "; counts as an eviction of Deployment default/web"),
             preempted("m0", 40, whole),
             preempted("m1", 40, whole),
         ],
         NOW,
         3600.0,
     )
-    tree = "CompositePodGroup/team/tree"
+    tree = "CompositePodGroup/default/tree"
     assert {one.key: (one.workload, one.at - EPOCH) for one in read.evictions} == {
-        "uid-a": ("Deployment/team/web", 1200.0),
-        "uid-b": ("Deployment/team/web", 1800.0),
-        "PodGroup/team/g@d-1": (tree, 2400.0),
+        "uid-a": ("Deployment/default/web", 1200.0),
+        "uid-b": ("Deployment/default/web", 1800.0),
+        "PodGroup/default/g@d-1": (tree, 2400.0),
     }
     assert (read.since, read.lost) == (EPOCH, "")
     assert len(read.evictions) == 3
@@ -49,3 +49,9 @@ def test_a_window_longer_than_events_are_kept_is_said() -> None:
 
 def test_what_has_left_the_window_is_not_looked_at() -> None:
     assert evictions_in([preempted("a", 20, "")], NOW, 600.0).lost == ""
+
+
+def test_an_event_says_nothing_about_other_namespaces() -> None:
+    """A user that may create events in one namespace must not protect pods of another."""
+    forged = preempted("a", 20, "; counts as an eviction of Deployment kube-system/dns")
+    assert evictions_in([forged], NOW, 3600.0).evictions == ()
