@@ -21,6 +21,7 @@ STATES = ("-m", "tests.simulation.reachable", "2")
 
 PYTEST = ("-m", "pytest", "-qx", "-p", "no:cacheprovider")
 WAKING = (*PYTEST, "-k", "wake-", str(ROOT / "tests/scenarios/test_scenarios.py"))
+LIMITS = (*PYTEST, "-k", "eviction_limit", str(ROOT / "tests/scenarios/test_scenarios.py"))
 
 
 def seeds(*numbers: int) -> tuple[str, ...]:
@@ -449,6 +450,31 @@ MUTATIONS = (
         "                if kind is PodDisruptionBudget:\n                    self._budget_lag.shown(key)\n",
         "",
         unit("ledger/test_budget_lag.py::test_a_budget_that_is_gone_counts_nothing_any_more"),
+    ),
+    Mutation(
+        "an eviction limit whose end wakes no demand",
+        "preemption/eligibility.py",
+        "            ends = limited_ends(units.view, self.limit, now)\n        if ends is None:\n"
+        "            return Verdict(np.ones(len(units.priority), np.bool_))\n"
+        "        until = units.latest(ends)\n        return Verdict(until <= now, until)\n",
+        "            ends = limited_ends(units.view, self.limit, now)\n        if ends is None:\n"
+        "            return Verdict(np.ones(len(units.priority), np.bool_))\n"
+        "        until = units.latest(ends)\n        return Verdict(until <= now)\n",
+        LIMITS,
+    ),
+    Mutation(
+        "evictions that are not counted when they are sent",
+        "scheduler/plan_driver.py",
+        "    eviction_counting.sent(state, deletes, handover, now)\n",
+        "",
+        LIMITS,
+    ),
+    Mutation(
+        "an eviction that was refused, and wakes no demand that the limit held back",
+        "scheduler/eviction_counting.py",
+        "        state.wake((Change.EVICTIONS,), now)\n",
+        "        pass\n",
+        unit("test_eviction_counting.py"),
     ),
 )
 
