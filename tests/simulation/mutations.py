@@ -83,9 +83,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a nomination that is not withdrawn",
-        "scheduler/plan_driver.py",
-        '    withdrawn = tuple(Nominate(pod, "") for pod in waiting)\n',
-        "    withdrawn: tuple[Effect, ...] = ()\n",
+        "scheduler/nomination_withdrawal.py",
+        '    return tuple(Nominate(pod, "") for pod in pods)\n',
+        "    return ()\n",
         STATES,
     ),
     Mutation(
@@ -118,9 +118,9 @@ MUTATIONS = (
     ),
     Mutation(
         "an answer that was lost and is not asked for again",
-        "scheduler/core.py",
-        "                if state.plans.must_know(effect) or",
-        "                if",
+        "scheduler/unknown_outcomes.py",
+        "            if state.plans.must_know(effect) or",
+        "            if",
         STATES,
     ),
     Mutation(
@@ -182,9 +182,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a group is left in part: a delete whose answer was lost is not sent again without its plan",
-        "scheduler/core.py",
-        "                if state.plans.must_know(effect) or unit_driver.must_know(state, effect):\n",
-        "                if state.plans.must_know(effect):\n",
+        "scheduler/unknown_outcomes.py",
+        "            if state.plans.must_know(effect) or unit_driver.must_know(state, effect):\n",
+        "            if state.plans.must_know(effect):\n",
         WHOLE,
     ),
     Mutation(
@@ -319,21 +319,21 @@ MUTATIONS = (
     Mutation(
         "a nomination that outlives the place: its pod goes elsewhere",
         "scheduler/binding.py",
-        "    state.unreserve([assumed.pod], context.requester.key, now)\n",
+        "    unreserve(state, [assumed.pod], context.requester.key, now)\n",
         "",
         unit("test_core_groups.py::test_one_member_may_find_another_place_while_room_is_made_for_all"),
     ),
     Mutation(
         "a nomination that outlives its plan",
-        "scheduler/plan_driver.py",
-        "    state.unreserve(waiting, key, now)\n",
+        "scheduler/nomination_withdrawal.py",
+        "    unreserve(state, pods, key, now)\n",
         "",
         unit("test_core_groups.py::test_a_group_may_be_deleted_while_its_plan_runs"),
     ),
     Mutation(
         "a nomination that outlives its pod",
         "scheduler/enqueueing.py",
-        "    state.unreserve([pod], key, now)\n",
+        "    unreserve(state, [pod], key, now)\n",
         "",
         unit("ledger/test_victims.py"),
     ),
@@ -355,7 +355,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a nomination that is cleared, and swept for ever",
-        "scheduler/plan_driver.py",
+        "scheduler/nomination_withdrawal.py",
         "            nominations.cleared(pod)\n",
         "            pass\n",
         unit("test_preemption_backoff.py::test_room_that_is_free_it_may_have_at_once"),
