@@ -11,6 +11,7 @@ from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.cluster import KubeCluster
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.observers import Machine
+from reprieve.runtime.solver_process import WorkerProcess
 from reprieve.scheduler.core import Scheduler
 from reprieve.supervision.supervisor import Supervisor
 
@@ -42,7 +43,8 @@ def scheduled(
 ) -> AbstractAsyncContextManager[None]:
     """Schedules a cluster for as long as the context is open. ``watch`` adds observers."""
     machine, (rate, _) = watch(Scheduler(settings_of(configured, gates))), pace_of(configured)
-    return Loop(machine, there, clock, limits=limits_of(gates, rate)).running()
+    limits, solver = limits_of(gates, rate), WorkerProcess()
+    return Loop(machine, there, clock, limits=limits, solver=solver).running()
 
 
 @asynccontextmanager

@@ -31,6 +31,7 @@ from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop, ignore
 from reprieve.runtime.recent_decisions import RecentDecisions
+from reprieve.runtime.solver_process import WorkerProcess
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
@@ -129,7 +130,8 @@ async def cluster_up(
             with journal_in(kept, configured, gates, complain) as journal:
                 scheduler = Scheduler(settings_of(configured, gates))
                 machine = watched(scheduler, cluster.clock, journal=journal, others=(recent,))
-                loop = Loop(machine, cluster, cluster.clock, limits=limits_of(gates))
+                limits, solver = limits_of(gates), WorkerProcess()
+                loop = Loop(machine, cluster, cluster.clock, limits=limits, solver=solver)
                 async with loop.running():
                     await asyncio.Event().wait()
 

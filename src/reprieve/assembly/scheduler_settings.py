@@ -83,6 +83,7 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
         ranking=tuple(CRITERIA[name] for name in args.ranking),
         disturbance=tuple(map(Disturbance, args.disturbance)),
         lost_work_cap=args.lost_work_cap,
+        patience=args.planning_patience if searches is SearchMode.LEAST_DISTURBANCE else None,
         resizes=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
     )
 

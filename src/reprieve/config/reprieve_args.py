@@ -130,6 +130,7 @@ class ReprieveArgs(Record, frozen=True):
     disturbance: tuple[CriterionName, ...] = DISTURBANCE
     lost_work_cap: Seconds = Seconds(3600)
     planning_effort: NonNegative = 10_000
+    planning_patience: Seconds = Seconds(2)
     stuck_victim_seconds: Positive = 300
     preemption_priority_classes: tuple[NonEmpty, ...] = ()
 
@@ -171,7 +172,9 @@ _RESERVED = {
     "placementsTried": "expected 1: one placement of a group is tried for each set of victims",
     "preemptionPriorityClasses": "expected nothing: a workload cannot name a class for preemption yet",
 }
-_LEAST_ONLY = dict.fromkeys(("disturbance", "lostWorkCap"), "has no effect unless search is LeastDisturbance")
+_LEAST_ONLY = dict.fromkeys(
+    ("disturbance", "lostWorkCap", "planningPatience"), "has no effect unless search is LeastDisturbance"
+)
 
 
 def _reserved(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:

@@ -27,6 +27,7 @@ _OUTCOMES = {
     Outcome.PLACED: "placed",
     Outcome.PREEMPTS: "preempts",
     Outcome.WAITING: "waits",
+    Outcome.IMPROVING: "improves its plan",
     Outcome.UNSCHEDULABLE: "unschedulable",
     Outcome.FITS: "fits in place",
     Outcome.ERROR: "error",

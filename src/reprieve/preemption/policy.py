@@ -13,6 +13,7 @@ from reprieve.placement.place import best
 from reprieve.preemption.budgets import Stock, stocks
 from reprieve.preemption.eligibility import RULES, Rule
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
+from reprieve.preemption.least_disturbance.improve import Improve, improved
 from reprieve.preemption.ranking import RANKING, Criterion
 from reprieve.preemption.units import Units, pods_and_groups
 
@@ -43,6 +44,11 @@ class BudgetCounting(StrEnum):
     UPSTREAM = "Upstream"
 
 
+def at_once(_: Units) -> Improve:
+    """Plans are improved while they are made: the search ends when the solver does."""
+    return improved
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     units: Callable[[Snapshot], Units] = pods_and_groups
@@ -54,6 +60,10 @@ class Policy:
     ranking: tuple[Criterion, ...] = RANKING
     disturbance: tuple[Disturbance, ...] = DEFAULT_ORDER  # by which LEAST_DISTURBANCE compares plans
     lost_work_cap: float = 3600.0  # seconds of work that count at most for a pod
+    improving: Callable[[Units], Improve] = at_once  # how LEAST_DISTURBANCE goes on from its first plan
+    # How many seconds a plan may be improved beside the decision, before it is carried out. None: it is
+    # improved while it is made.
+    patience: float | None = None
     choose: Callable[[Ask, Mask], int] = best
     resizes: Resizes | None = None  # None: no resize is a demand
 

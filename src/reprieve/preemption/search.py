@@ -33,7 +33,8 @@ from reprieve.preemption.least_disturbance.cascade import cascades
 from reprieve.preemption.least_disturbance.costs import Disturbance, costs_of
 from reprieve.preemption.least_disturbance.improve import Solution
 from reprieve.preemption.least_disturbance.lost_work import lost_work
-from reprieve.preemption.least_disturbance.model import RoomModel, model_of
+from reprieve.preemption.least_disturbance.model import RoomModel
+from reprieve.preemption.least_disturbance.model_of_question import model_of
 from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
 from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Why
@@ -297,7 +298,8 @@ class Planning:
         model = model_of(question, takeable, self.domain.nodes, target, costs)
         # Other domains are searched after this one.
         effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
-        found = least_disturbing(model, self._solution(plan, model), effort)
+        improve = question.policy.improving(takeable.units)
+        found = least_disturbing(model, self._solution(plan, model), effort, improve)
         if effort.spent:  # where there is none, one record stands for all demands
             question.demand.effort.returned(effort)
         other = self._realised(found.best, model) if found.best is not None else None

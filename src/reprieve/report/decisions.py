@@ -35,6 +35,7 @@ OUTCOMES = {
     Outcome.PLACED: "Fits",
     Outcome.PREEMPTS: "Preempts",
     Outcome.WAITING: "Waits",
+    Outcome.IMPROVING: "Improves",
     Outcome.UNSCHEDULABLE: "Unschedulable",
     Outcome.FITS: "FitsInPlace",
     Outcome.ERROR: "Error",
@@ -76,6 +77,9 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
         case Outcome.PREEMPTS | Outcome.WAITING:
             yield TextLine(_price(room), LineStyle.GOOD)
             yield TextLine(f"Then {_places(decision)}.", LineStyle.GOOD)
+            yield from _preemption_lines(room)
+        case Outcome.IMPROVING:
+            yield TextLine(f"{decision.text[0].upper()}{decision.text[1:]}.")
             yield from _preemption_lines(room)
         case Outcome.UNSCHEDULABLE:
             yield from _refusal_lines(decision)

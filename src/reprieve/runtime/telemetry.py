@@ -43,6 +43,7 @@ _GROUP_RESULTS = {
     Outcome.UNSCHEDULABLE: "unschedulable",
     Outcome.PREEMPTS: "waiting_on_preemption",
     Outcome.WAITING: "waiting_on_preemption",
+    Outcome.IMPROVING: "waiting_on_preemption",
     Outcome.ERROR: "error",
 }
 _MANY_ATTEMPTS = 15

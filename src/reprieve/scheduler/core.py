@@ -19,7 +19,7 @@ from reprieve.model.effects import (
     Target,
     Tone,
 )
-from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
+from reprieve.model.events import Done, Event, Failed, Gone, PlanImproved, Seen, Synced, Unknown, Unread
 from reprieve.model.objects import (
     CompositePodGroup,
     Namespace,
@@ -153,6 +153,11 @@ class Scheduler:
             case Done(effect) | Failed(effect):
                 state.unknown_outcomes.end(effect)
                 return self._answered(event, now)
+            case PlanImproved():
+                key = state.improvements.answered(event)
+                if key is not None:
+                    state.queue.again(key)
+                return ()
 
     def _answered(self, event: Done | Failed, now: float) -> Iterable[Effect]:
         match event:

@@ -15,6 +15,7 @@ from reprieve.model.formatting import amount, counted, listed
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Survey, Unplaceable
 from reprieve.placement.reasons import Reason
+from reprieve.preemption.least_disturbance.solver_task import ImprovePlan
 from reprieve.preemption.plan import Quality
 
 PlanQuality = Quality  # for reports, which know decisions and no plans
@@ -32,6 +33,7 @@ class Outcome(StrEnum):
     UNSCHEDULABLE = "Unschedulable"
     PREEMPTS = "Preempts"
     WAITING = "WaitsForVictims"
+    IMPROVING = "ImprovesPlan"  # its first plan is being improved, and nothing is written yet
     FITS = "FitsInPlace"
     ERROR = "Error"  # the scheduler failed; ``eviction`` has the reason
 
@@ -202,6 +204,8 @@ class Decision:
                 return f"{self.demand} goes to {listed(sorted(set(self.nodes)))}"
             case Outcome.PREEMPTS | Outcome.WAITING:
                 return self._waiting(self.nodes)
+            case Outcome.IMPROVING:
+                return improving_text(self)
             case Outcome.UNSCHEDULABLE:
                 return unschedulable_text(self)
             case Outcome.ERROR:
@@ -222,6 +226,7 @@ class Decision:
 class Decided:
     """A decision and what has to be done for it.
 
+    ``improve``: the first plan, to be improved beside the loop before it is carried out.
     ``found``: which nodes were rejected and why, for a demand that did not fit. It refers to the snapshot, so
     it is for those that read it at once and must not be kept.
     """
@@ -229,6 +234,7 @@ class Decided:
     decision: Decision
     effects: tuple[Effect, ...]
     found: Unplaceable | None = None
+    improve: ImprovePlan | None = None
 
 
 def decision_id(demand: Target, kind: str, version: int, now: float) -> str:
@@ -270,6 +276,15 @@ def waiting_text(decision: Decision, places: Iterable[str]) -> str:
     nodes = sorted(set(places))
     where = ", ".join(nodes) if len(nodes) <= _NODES_NAMED else counted(len(nodes), "node")
     return f"waits for room on {where}: {', '.join(parts) or 'no eviction is needed'}"
+
+
+def improving_text(decision: Decision) -> str:
+    """Nothing has happened yet, and all of it may change."""
+    room = decision.preemption
+    first = (
+        f"the first plan evicts {counted(room.pods, 'pod')}" if room is not None else "there is no plan yet"
+    )
+    return f"a better plan is searched for before any pod is evicted: {first} (decision {decision.id})"
 
 
 def preempting_text(nodes: Sequence[tuple[str, int]]) -> str:

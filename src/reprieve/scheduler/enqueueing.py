@@ -129,7 +129,7 @@ def _line_up(
     changed |= bool(faults) != (target in state.faults)
     state.ledger.parts.join(target, key)
     if left not in (None, key):
-        state.ledger.nominations.move(target)
+        state.move_nomination(target, left, now)
         yield from stand_in_line(state, left, now, changed=True)
     state.faults.pop(target, None)
     if faults:

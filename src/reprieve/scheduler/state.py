@@ -24,9 +24,11 @@ from reprieve.scheduler.demands import (
 from reprieve.scheduler.equivalence import RememberedRefusal
 from reprieve.scheduler.group_runs import GroupRuns
 from reprieve.scheduler.handover import is_marked
+from reprieve.scheduler.improvements import Improvements
 from reprieve.scheduler.late_gang_reports import LateGangReports
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
+from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.ledger.unit_evictions import UnitPod
 from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
@@ -52,6 +54,7 @@ class State:
         self.world = World(self.ledger.assumed, self.ledger.budget_lag)
         self.queue = Queue(settings.backoff)
         self.plans = Plans(self.ledger.victims)
+        self.improvements = Improvements()
         self.plan_log = PlanLog()
         self.faults: dict[Target, str] = {}  # pods whose spec cannot be honoured
         self.reporter = StatusReporter()
@@ -75,7 +78,7 @@ class State:
     def notice(self, now: float) -> None:
         """The clock may be put back: then every wait lasts as long as it was meant to, and no longer."""
         if now < self._now:
-            for timed in (*self._timed(), self.preemption_backoff, self.plan_log):
+            for timed in (*self._timed(), self.preemption_backoff, self.plan_log, self.improvements):
                 timed.shift(now - self._now)
         self._now = now
 
@@ -201,6 +204,14 @@ class State:
         nodes = {nomination.node for nomination in withdrawn if nomination is not None}
         if nodes:
             self.queue.wake(Change.POD_LEFT, now, {key}, nodes)
+
+    def move_nomination(self, pod: Target, left: DemandKey, now: float) -> None:
+        """A pod became part of another demand, and keeps the room that was written down for it."""
+        nomination = self.ledger.nominations.of(pod)
+        if nomination is not None and nomination.reason is NominationReason.FIRST_PLAN:
+            self.unreserve([pod], left, now)
+        else:
+            self.ledger.nominations.move(pod)
 
     def saw_mark(self, thing: Pod | PodGroup) -> None:
         """The object shows a mark, or shows none any more."""

@@ -306,7 +306,10 @@ def test_the_order_of_disturbance_is_that_of_the_plans_of_groups() -> None:
     assert taken(*world, search="LeastDisturbance") == ["cheap-0", "cheap-1"]
     order = ["Pods", "HighestPriority"]
     assert taken(*world, search="LeastDisturbance", disturbance=order) == ["dear"]
-    (decision,) = decided(*world, search="LeastDisturbance", disturbance=order)
+    stage = played(*world, search="LeastDisturbance", disturbance=order)
+    stage.improve()
+    improving, decision = stage.decisions
+    assert (improving.outcome, decision.outcome) == (Outcome.IMPROVING, Outcome.PREEMPTS)
     assert decision.preemption is not None and decision.preemption.quality is not None
     assert dict(decision.preemption.quality.cost) == {"Pods": 1, "HighestPriority": 5}
     assert decision.preemption.quality.proved

@@ -6,7 +6,7 @@ from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.bound import bound_of
 from reprieve.preemption.least_disturbance.costs import Cost, Disturbance
 from reprieve.preemption.least_disturbance.first_plan import first_plan
-from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved, usable_levels
+from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution, usable_levels
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.patterns import patterns_of
 from reprieve.preemption.plan import Quality
@@ -14,14 +14,14 @@ from reprieve.preemption.plan import Quality
 _LEVELS = 5  # ceilings for which a first plan is made
 
 
-def least_disturbing(model: RoomModel, known: Solution | None, effort: Effort) -> Improved:
-    """``known``: a plan that was found otherwise."""
+def least_disturbing(model: RoomModel, known: Solution | None, effort: Effort, improve: Improve) -> Improved:
+    """``known``: a plan that was found otherwise. ``improve``: what is done beyond the first plan."""
     start = best_start(model, known)
-    found = improved(model, start, effort) if effort.units > effort.spent else Improved(start)
-    return found if found.proved else _bounded(model, found)
+    found = improve(model, start, effort) if effort.units > effort.spent else Improved(start)
+    return found if found.proved else bounded(model, found)
 
 
-def _bounded(model: RoomModel, found: Improved) -> Improved:
+def bounded(model: RoomModel, found: Improved) -> Improved:
     """With the better of two bounds; if no plan is below the one that was found, that is a proof."""
     bound = max(found.bound, bound_of(model, usable_levels(model)))
     cost = model.cost(model.counts_of(found.best.units) or {}) if found.best is not None else ()

@@ -7,14 +7,14 @@ import pytest
 
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
-from reprieve.preemption.least_disturbance.improve import Improved, Solution
+from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.search import best_start, least_disturbing
 from tests.unit.preemption.least_disturbance.rooms import a_room, an_item
 
 
 def solved(room: RoomModel, known: Solution | None = None, effort: int = 1000) -> Improved:
-    return least_disturbing(room, known, Effort(effort))
+    return least_disturbing(room, known, Effort(effort), improved)
 
 
 def test_two_groups_that_share_nodes() -> None:
@@ -119,7 +119,7 @@ def test_the_same_effort_has_the_same_result() -> None:
     items = [an_item([i], {i % 5: 1 + i % 3, (i * 3 + 1) % 5: 2}, i % 2, pods=2 + i % 4) for i in range(40)]
     room = a_room([0] * 5, items, needs=[4], members=[9])
     efforts = [Effort(60) for _ in range(2)]
-    first, second = (least_disturbing(room, None, effort) for effort in efforts)
+    first, second = (least_disturbing(room, None, effort, improved) for effort in efforts)
     assert first == second
     assert efforts[0].spent == efforts[1].spent <= 60
 
