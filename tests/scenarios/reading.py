@@ -158,6 +158,7 @@ class StepLine(_Line, frozen=True):
     lose: dict[str, list[str]] = {}  # these are gone, by kind: pods, nodes, …
     drain: bool = False  # terminating pods are gone
     after: float = 0  # seconds pass
+    improve: bool = False  # the plans that are being improved are, however long ago that was wanted
     fail: dict[Step, list[str]] = {}  # what is wanted of these is refused
     do: list[Step] | Literal["", "all"] = ""  # what is wanted is carried out, of these kinds in turn
     expect: Seen | None = None

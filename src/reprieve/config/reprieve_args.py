@@ -130,7 +130,7 @@ class ReprieveArgs(Record, frozen=True):
     disturbance: tuple[CriterionName, ...] = DISTURBANCE
     lost_work_cap: Seconds = Seconds(3600)
     planning_effort: NonNegative = 10_000
-    planning_patience: Seconds = Seconds(2)
+    planning_patience: Seconds = Seconds(6)
     stuck_victim_seconds: Positive = 300
     preemption_priority_classes: tuple[NonEmpty, ...] = ()
 

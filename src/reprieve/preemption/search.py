@@ -302,7 +302,8 @@ class Planning:
         found = least_disturbing(model, self._solution(plan, model), effort, improve)
         if effort.spent:  # where there is none, one record stands for all demands
             question.demand.effort.returned(effort)
-        other = self._realised(found.best, model) if found.best is not None else None
+        realised = (self._realised(solution, model) for solution in found.solutions)
+        other = next((one for one in realised if one is not None), None)
         if other is not None:
             strict = question.policy.breaks_no_budget
             plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))

@@ -26,7 +26,7 @@ class Solver(Protocol):
         """Whatever runs ends."""
 
 
-_UNITS_PER_SECOND = 4_000.0  # in virtual time: about what a worker process does on one core
+_UNITS_PER_SECOND = 2_000.0  # in virtual time: about what a worker process does on one core
 
 
 class InProcess:

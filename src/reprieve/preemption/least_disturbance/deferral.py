@@ -14,7 +14,6 @@ from reprieve.model.events import Improvement
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.search import bounded
 from reprieve.preemption.least_disturbance.solver_task import NamedRoom, named_room
 from reprieve.preemption.units import Units
 
@@ -36,16 +35,13 @@ class Deferral:
         return partial(self._improved, units)
 
     def _improved(self, units: Units, model: RoomModel, start: Solution | None, effort: Effort) -> Improved:
-        first = bounded(model, Improved(start))
-        if first.proved:
-            return first
         room = named_room(model, units)
         fingerprint = room.fingerprint
         answer = next((one for one in self.answers if one.model == fingerprint), None)
         if answer is None:
             self.asked[fingerprint] = room.task(start)
             effort.fell_short = True  # of this room nothing is proved
-            return Improved(self._best(room, start), first.bound)
+            return Improved(self._best(room, start))
         effort.spent = min(effort.units, effort.spent + answer.effort)
         effort.fell_short |= answer.fell_short
         bound = tuple(-math.inf if value is None else value for value in answer.bound)

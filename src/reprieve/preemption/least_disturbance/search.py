@@ -17,15 +17,19 @@ _LEVELS = 5  # ceilings for which a first plan is made
 def least_disturbing(model: RoomModel, known: Solution | None, effort: Effort, improve: Improve) -> Improved:
     """``known``: a plan that was found otherwise. ``improve``: what is done beyond the first plan."""
     start = best_start(model, known)
-    found = improve(model, start, effort) if effort.units > effort.spent else Improved(start)
-    return found if found.proved else bounded(model, found)
+    first = _judged(model, Improved(start, bound_of(model, usable_levels(model))))
+    if first.proved or effort.units <= effort.spent:
+        return first
+    found = replace(improve(model, start, effort), first=start)
+    if found.proved:
+        return found
+    return _judged(model, replace(found, bound=max(found.bound, first.bound)))
 
 
-def bounded(model: RoomModel, found: Improved) -> Improved:
-    """With the better of two bounds; if no plan is below the one that was found, that is a proof."""
-    bound = max(found.bound, bound_of(model, usable_levels(model)))
+def _judged(model: RoomModel, found: Improved) -> Improved:
+    """If no plan is below the one that was found, that is a proof."""
     cost = model.cost(model.counts_of(found.best.units) or {}) if found.best is not None else ()
-    return replace(found, bound=bound, proved=bool(bound) and bound == cost)
+    return replace(found, proved=bool(found.bound) and found.bound == cost)
 
 
 def best_start(model: RoomModel, known: Solution | None) -> Solution | None:
