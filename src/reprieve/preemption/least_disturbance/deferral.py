@@ -14,7 +14,7 @@ from reprieve.model.events import Improvement
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.solver_task import NamedRoom, named_room
+from reprieve.preemption.least_disturbance.solver_task import NamedRoom, room_of
 from reprieve.preemption.units import Units
 
 
@@ -35,7 +35,7 @@ class Deferral:
         return partial(self._improved, units)
 
     def _improved(self, units: Units, model: RoomModel, start: Solution | None, effort: Effort) -> Improved:
-        room = named_room(model, units)
+        room = room_of(model, units)
         fingerprint = room.fingerprint
         answer = next((one for one in self.answers if one.model == fingerprint), None)
         if answer is None:

@@ -86,10 +86,13 @@ class NamedRoom:
         return _solution(found.units, found.seats, self.units, self.nodes)
 
 
-def named_room(model: RoomModel, units: Units) -> NamedRoom:
+def room_of(model: RoomModel, units: Units) -> NamedRoom:
     numbers = np.array([number for item in model.items for number in item.units], np.int64)
-    names = units.names(numbers)
-    nodes = [units.view.nodes.names[row] for row in model.nodes]
+    return named_room(model, units.names(numbers), [units.view.nodes.names[row] for row in model.nodes])
+
+
+def named_room(model: RoomModel, names: Sequence[str], nodes: Sequence[str]) -> NamedRoom:
+    """``names``: of the units of all items, in their order. ``nodes``: those of the model."""
     room = _Room(
         model.order,
         model.needs,
@@ -109,7 +112,8 @@ def named_room(model: RoomModel, units: Units) -> NamedRoom:
         tuple(names),
         tuple(nodes),
     )
-    by_name = dict(zip(names, numbers.tolist(), strict=True))
+    numbers = (number for item in model.items for number in item.units)
+    by_name = dict(zip(names, numbers, strict=True))
     places = {name: place for place, name in enumerate(nodes)}
     return NamedRoom(model, by_name, places, msgspec.msgpack.encode(room))
 
