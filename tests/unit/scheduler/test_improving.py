@@ -14,7 +14,6 @@ from reprieve.preemption.plan import Quality
 from reprieve.preemption.policy import Policy, SearchMode
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Outcome
-from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from reprieve.scheduler.validation import BrokenRuleError
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -242,13 +241,13 @@ def test_demands_of_no_higher_priority_plan_around_it() -> None:
     assert not ahead & set(cluster.stage.decisions[-1].nodes)
 
 
-def test_a_member_that_joins_another_group_keeps_no_room() -> None:
+def test_a_member_that_leaves_its_group_keeps_no_room_and_has_nothing_to_clear() -> None:
     cluster = begun()
     moved = later(cluster.pod("g-1"))
-    spec = msgspec.structs.replace(moved.spec, scheduling_group=None)
+    spec = msgspec.structs.replace(moved.spec, scheduling_group=None, preemption_policy="Never")
     cluster.show(msgspec.structs.replace(moved, spec=spec))
-    reasons = {one.reason for one in cluster.stage.scheduler._state.ledger.nominations}
-    assert reasons == {NominationReason.PLAN}  # that of the pod alone
+    assert "g-1" not in reserved(cluster)
+    assert [effect for effect in writes(cluster) if isinstance(effect, Nominate)] == []
 
 
 def test_a_scheduler_that_takes_over_knows_nothing_of_it_and_finds_nothing_to_clear() -> None:
