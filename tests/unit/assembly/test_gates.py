@@ -315,6 +315,13 @@ def test_the_order_of_disturbance_is_that_of_the_plans_of_groups() -> None:
     assert decision.preemption.quality.proved
 
 
+def test_only_the_search_that_improves_plans_has_patience() -> None:
+    configured = {"search": "LeastDisturbance", "planningPatience": "3s"}
+    assert policy_of(with_args("Reprieve", **configured)).patience == 3.0
+    assert policy_of(with_args("Reprieve", search="LeastDisturbance")).patience == 6.0
+    assert policy_of(with_args("Reprieve")).patience is None
+
+
 def test_single_pods_are_searched_for_as_ever() -> None:
     world: World = (a_node("n0"), a_pod("old", cpu="4", on="n0"), a_pod("new", cpu="4", priority=9))
     (decision,) = decided(*world, search="LeastDisturbance")

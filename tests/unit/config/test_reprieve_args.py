@@ -74,6 +74,7 @@ def test_every_key_is_read() -> None:
         search="LeastDisturbance",
         disturbance=["BudgetsBroken", "Cascade", "LostWork"],
         planningEffort=50,
+        planningPatience="1.5s",
         stuckVictimSeconds=60,
         preemptionPriorityClasses=[],
     ).args.reprieve
@@ -81,7 +82,7 @@ def test_every_key_is_read() -> None:
     assert args.ranking == ("Pods", "BudgetsBroken")
     assert args.search == "LeastDisturbance"
     assert args.disturbance == ("BudgetsBroken", "Cascade", "LostWork")
-    assert (args.planning_effort, args.stuck_victim_seconds) == (50, 60)
+    assert (args.planning_effort, args.planning_patience, args.stuck_victim_seconds) == (50, 1.5, 60)
     assert args.preemption_priority_classes == ()
 
 
@@ -91,6 +92,7 @@ def test_every_key_is_read() -> None:
         ("placementsTried", 4, "expected 1: one placement of a group is tried for each set of victims"),
         ("disturbance", ["Cascade"], "has no effect unless search is LeastDisturbance"),
         ("lostWorkCap", "30m", "has no effect unless search is LeastDisturbance"),
+        ("planningPatience", "30s", "has no effect unless search is LeastDisturbance"),
         (
             "preemptionPriorityClasses",
             ["x"],
