@@ -460,7 +460,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a reservation that was never written is cleared in the cluster",
-        "scheduler/plan_driver.py",
+        "scheduler/nomination_withdrawal.py",
         "in waiting if nomination.reason is not NominationReason.FIRST_PLAN)",
         "in waiting)",
         IMPROVING,
@@ -495,9 +495,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a member takes an unwritten reservation along to another demand",
-        "scheduler/state.py",
-        "            self.unreserve([pod], left, now)\n",
-        "            self.ledger.nominations.move(pod)\n",
+        "scheduler/nomination_withdrawal.py",
+        "        unreserve(state, [pod], left, now)\n",
+        "        state.ledger.nominations.move(pod)\n",
         IMPROVING,
     ),
     Mutation(

@@ -11,7 +11,7 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.placement.taking import with_taken
 from reprieve.preemption.least_disturbance.deferral import Deferral, not_at_all
 from reprieve.preemption.least_disturbance.solver_task import ImprovePlan

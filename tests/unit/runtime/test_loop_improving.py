@@ -11,9 +11,10 @@ from reprieve.model.effects import Bind
 from reprieve.model.events import PlanImproved, Seen, Synced
 from reprieve.model.json import Json
 from reprieve.preemption.least_disturbance import solver_task
-from reprieve.runtime import lines
 from reprieve.runtime.improver import InProcess, Solver
-from reprieve.runtime.journal import Journal, Journaled, Replayed, entries, replay
+from reprieve.runtime.journal import Journal, Journaled, entries
+from reprieve.runtime.journal_lines import Observed
+from reprieve.runtime.journal_replay import Replayed, replay
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.virtual_time import clock, run
@@ -90,7 +91,7 @@ def test_what_was_found_is_journaled_and_replayed_without_a_solver(
     journal = Journal(tmp_path, {}, pytest.fail)
     told, _ = played(InProcess(), lambda scheduler: Journaled(scheduler, journal))
     journal.close()
-    written = [e for entry in entries(tmp_path) if isinstance(entry, lines.Observed) for e in entry.events]
+    written = [e for entry in entries(tmp_path) if isinstance(entry, Observed) for e in entry.events]
     (answer,) = [event for event in written if isinstance(event, PlanImproved)]
     assert answer.found[0].proved and answer.found[0].units
 
