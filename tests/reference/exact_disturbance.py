@@ -5,6 +5,7 @@ has one variable for each unit and for each member on each node, and no ceilings
 that counts: it is for worlds without constraints on nodes or between pods.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,11 @@ from reprieve.model.json import Json
 Terms = Mapping[int, float]
 _UNITS = {"m": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 _NEVER = -(10**9)  # below any priority: no unit is evicted
+
+
+def finite(cost: float) -> float:
+    """Here the priority of no victim is a number."""
+    return cost if math.isfinite(cost) else _NEVER
 
 
 def amount(resource: str, text: str) -> int:

@@ -1,7 +1,6 @@
 """The search for the least disturbance finds it: held against a model of its own, and the other searches."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import crowded_room
 from tests.reference.demands import gang_demand
 from tests.reference.disturbance_plans import SEARCHES, by, plan_by, victims_of
-from tests.reference.exact_disturbance import World, cost_of, least_cost, world_of
+from tests.reference.exact_disturbance import World, cost_of, finite, least_cost, world_of
 from tests.reference.observed_cases import read_case
 from tests.reference.observed_runner import DEFAULT_DIR
 
@@ -39,11 +38,6 @@ def recorded_world(path: Path) -> World:
     lists = ("nodes", "pods", "podGroups", "podDisruptionBudgets", "newPodGroups")
     objects = [thing for key in lists for thing in case.get(key, [])]
     return world_of(objects, case["newPods"], len(case["newPods"]))
-
-
-def finite(cost: float) -> float:
-    """In the independent model, the priority of no victim is a number."""
-    return cost if math.isfinite(cost) else -(10**9)
 
 
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
