@@ -44,6 +44,7 @@ from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_ro
 from reprieve.preemption.units import Unit, UnitKind, Units
 
 CLUSTER = "cluster"
+_RETRIES = 3  # after solutions of a model that constraints beyond room forbid
 
 
 def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
@@ -297,10 +298,17 @@ class Planning:
         model = model_of(question, takeable, self.domain.nodes, target, costs)
         # Other domains are searched after this one.
         effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
-        found = least_disturbing(model, self._solution(plan, model), effort)
+        known = self._solution(plan, model)
+        found = least_disturbing(model, known, effort)
+        other = self._realised(found.best, model) if found.best is not None else None
+        for _ in range(_RETRIES):
+            if other is not None or found.best in (None, known) or effort.spent >= effort.units:
+                break
+            model = model.without_success(found.best.units)
+            found = least_disturbing(model, known, effort)
+            other = self._realised(found.best, model) if found.best is not None else None
         if effort.spent:  # where there is none, one record stands for all demands
             question.demand.effort.returned(effort)
-        other = self._realised(found.best, model) if found.best is not None else None
         if other is not None:
             strict = question.policy.breaks_no_budget
             plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
