@@ -15,9 +15,10 @@ from reprieve.model.columns import Ints, Mask
 from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
+from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.gang_search import place_in_any_order, place_on
-from reprieve.placement.place import Placement
+from reprieve.placement.place import Choose, Placement
 from reprieve.preemption.budgets import (
     Counting,
     InOrder,
@@ -44,6 +45,7 @@ from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_ro
 from reprieve.preemption.units import Unit, UnitKind, Units
 
 CLUSTER = "cluster"
+_NODES_PER_UNIT = 250  # placing a pod is one unit of effort for so many nodes
 _RETRIES = 3  # after solutions of a model that constraints beyond room forbid
 
 
@@ -199,10 +201,11 @@ def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
 
     For a pod, nodes that refused it for a reason that evictions can cure. For a group the cluster, or each
     value of the topology that it must not leave. A group of one gets both: plans on nodes can be compared,
-    and a plan in the cluster also evicts units that keep the pod from a node without running there.
+    and a plan in the cluster also evicts units that keep the pod from a node without running there. The
+    search for the least disturbance compares nodes by itself.
     """
     nodes, demand = question.view.nodes, question.demand
-    is_one, is_group = len(demand.pods) == 1, question.is_for_group
+    is_one, is_group = len(demand.pods) == 1, question.is_for_group or question.disturbs_least
     if is_group or not is_one:
         yield from map(Prospect, _wide_domains(question))
     wide_only = question.policy.search is SearchMode.UPSTREAM or question.disturbs_least
@@ -282,7 +285,8 @@ class Planning:
         plan = self.below_ceiling(placement, self.local)
         plan = self.kinder_to_budgets(plan) if plan.broken else plan
         plan = self.or_as_the_rival(plan, placement)
-        return self.kinder_to_gangs(plan) if plan.starved else plan
+        plan = self.kinder_to_gangs(plan) if plan.starved else plan
+        return self.or_elsewhere(plan) if len(self.question.demand.pods) > 1 else plan
 
     def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
@@ -392,6 +396,49 @@ class Planning:
         placement = self.place(others)
         return min(plan, self.below_ceiling(placement, others), key=self._rank) if placement else plan
 
+    def or_elsewhere(self, plan: Plan) -> Plan:
+        """Members are placed as if all units were gone; other nodes may need fewer of them gone.
+
+        Each further placement prefers nodes where the least must go, and avoids the node that costs most.
+        """
+        question, nodes = self.question, self.domain.nodes.copy()
+        share = question.demand.effort.share()
+        price = len(question.demand.pods) * (1 + len(nodes) // _NODES_PER_UNIT)
+        for _ in range(question.policy.placements_tried - 1):
+            if not plan.victims or price > share.left or not share.take(price):
+                break
+            taken = self._no_worse_than(plan)
+            placement = self._where_least_goes(taken, nodes)
+            if placement is None:
+                break
+            other = self.spare(placement, taken, plan.ceiling)
+            nodes[self._dearest_node(other)] = False
+            plan = min(plan, other, key=self._rank)
+        return plan
+
+    def _no_worse_than(self, plan: Plan) -> list[Unit]:
+        """The units whose eviction exceeds no budget and no priority that the plan does not."""
+        counting = self._counting(self.local)
+        taken = [unit for unit in self.local if unit.priority <= plan.victims[0].priority]
+        return taken if plan.broken else [unit for unit in taken if not counting.broken([unit])]
+
+    def _where_least_goes(self, taken: Sequence[Unit], nodes: Mask) -> Placement | None:
+        question = self.question
+        emptied = without(question.view, _pods_of(taken))
+        choose = least_short(question.view.requested - emptied.requested, question.policy.choose)
+        demand = replace(question.demand, allowed=nodes)
+        placed = place_in_any_order(demand, emptied, question.profile, choose)
+        return placed if isinstance(placed, Placement) else None
+
+    def _dearest_node(self, plan: Plan) -> int:
+        """Of the nodes in use, the one that the most victims go for; a unit counts in part for each."""
+        price, where = dict.fromkeys((node for _, node in plan.places), 0.0), self.question.view.where
+        for unit in plan.victims:
+            there = {node for node in where[list(unit.pods)].tolist() if node in price}
+            for node in there:
+                price[node] += len(unit.pods) / len(there)
+        return max(price, key=lambda node: (price[node], self.question.view.nodes.rank[node]))
+
     def _starved(self, victims: Iterable[Unit]) -> int:
         """Gangs that the plan leaves with too few pods, if that counts for the demand."""
         if not self.question.demand.spares_gangs:
@@ -477,6 +524,23 @@ class Planning:
     def _settled(self, placement: Placement, gone: Ints) -> Settled:
         question = self.question
         return Settled(question.demand, placement, question.profile, question.view, gone)
+
+
+def least_short(freed: Ints, choose: Choose) -> Choose:
+    """Prefers nodes that would be short of the least, if the pods stayed that count as gone.
+
+    ``freed``: [resource, node] what these pods use.
+    """
+
+    def chosen(ask: Ask, feasible: Mask) -> int:
+        view, needs = ask.view, ask.view.pods.requests[:, ask.pod]
+        asked = needs > 0
+        left = (view.allocatable - view.requested - freed)[asked]
+        short = np.maximum(needs[asked, None] - left, 0) / needs[asked, None]
+        worst = np.where(feasible, short.max(axis=0, initial=0.0), np.inf)
+        return choose(ask, worst == worst.min())
+
+    return chosen
 
 
 def _pods_of(units: Iterable[Unit]) -> Ints:

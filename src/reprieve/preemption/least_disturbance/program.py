@@ -46,7 +46,9 @@ class Program:
     of_overdrawn: dict[tuple[int, int], int] = field(default_factory=dict)  # by node and resource
     of_budget: dict[int, int] = field(default_factory=dict)
     of_gang: dict[int, tuple[int, int]] = field(default_factory=dict)  # whether it starves; pods left idle
-    of_further: dict[int, tuple[int, int]] = field(default_factory=dict)  # a seat, and how many are not enough
+    of_further: dict[int, tuple[int, int]] = field(
+        default_factory=dict
+    )  # a seat, and how many are not enough
 
     def column(self, upper: float, prices: Iterable[tuple[int, int]] = ()) -> int:
         if len(self.uppers) >= MOST_COLUMNS:
