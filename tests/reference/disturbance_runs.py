@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from benchmarks.worlds.crowded import crowded, is_newcomer
 from reprieve.model.json import Json
@@ -224,7 +225,7 @@ def main() -> None:
             done.append(one)
             print(f"{len(done)}: {one.world}", file=sys.stderr, end="\r", flush=True)
             if asked.json:
-                with open(asked.json, "a") as file:
+                with Path(asked.json).open("a") as file:
                     print(json.dumps(asdict(one)), file=file)
     print(*report(done), sep="\n")
 

@@ -7,6 +7,8 @@ import pytest
 
 from reprieve.model.json import Json
 from reprieve.model.snapshot_builder import build
+from reprieve.placement.demand import Demand
+from reprieve.placement.place import pod_demand
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
 from reprieve.preemption.plan import NoPlan, Plan
 from tests.properties.worlds import decoded
@@ -14,7 +16,7 @@ from tests.reference.crowded_rooms import crowded_room
 from tests.reference.demands import gang_demand
 from tests.reference.disturbance_plans import SEARCHES, by, plan_by, victims_of
 from tests.reference.exact_disturbance import World, cost_of, finite, least_cost, world_of
-from tests.reference.observed_cases import read_case
+from tests.reference.observed_cases import Case, read_case
 from tests.reference.observed_runner import DEFAULT_DIR
 
 FEW = (Disturbance.BUDGETS_BROKEN, Disturbance.HIGHEST_PRIORITY, Disturbance.PODS)
@@ -23,7 +25,15 @@ ORDERS = {"few": FEW, "default": DEFAULT_ORDER, "pods first": PODS_FIRST}
 
 
 def is_recorded_preemption(case: Json) -> bool:
-    return bool(case.get("newPodGroups")) and any(o["outcome"] == "preempts" for o in case["observed"])
+    """Of pods that have nothing to do with each other but for the room they take."""
+    preempts = any(o["outcome"] == "preempts" for o in case["observed"])
+    return preempts and not case.get("resize") and not any(map(_minds_pods, case["newPods"]))
+
+
+def _minds_pods(pod: Json) -> bool:
+    spec = pod["spec"]
+    ports = (port for container in spec["containers"] for port in container.get("ports", []))
+    return "affinity" in spec or "topologySpreadConstraints" in spec or any("hostPort" in p for p in ports)
 
 
 RECORDED = [
@@ -31,6 +41,12 @@ RECORDED = [
     for path in sorted(DEFAULT_DIR.glob("*.json"))
     if is_recorded_preemption(json.loads(path.read_bytes()))
 ]
+
+
+def recorded_demand(case: Case) -> Demand:
+    if case.is_gang:
+        return gang_demand(case.view, case.newcomers, everybody=True)
+    return pod_demand(case.view, case.newcomers[0])
 
 
 def recorded_world(path: Path) -> World:
@@ -42,9 +58,9 @@ def recorded_world(path: Path) -> World:
 
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_a_recorded_gang_disturbs_as_little_as_it_can(path: Path, order: tuple[Disturbance, ...]) -> None:
+def test_a_recorded_demand_disturbs_as_little_as_it_can(path: Path, order: tuple[Disturbance, ...]) -> None:
     case, world = read_case(path), recorded_world(path)
-    plan = plan_by(by(order), case.view, gang_demand(case.view, case.newcomers, everybody=True))
+    plan = plan_by(by(order), case.view, recorded_demand(case))
     assert isinstance(plan, Plan) and plan.quality is not None
     cost = cost_of(world, victims_of(case.view, plan), order)
     assert cost == least_cost(world, order)
