@@ -59,5 +59,9 @@ class Policy:
     choose: Callable[[Ask, Mask], int] = best
     resizes: Resizes | None = None  # None: no resize is a demand
 
+    @property
+    def counts_lost_work(self) -> bool:
+        return self.search is SearchMode.LEAST_DISTURBANCE and Disturbance.LOST_WORK in self.disturbance
+
 
 REPRIEVE = Policy()

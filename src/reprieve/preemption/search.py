@@ -79,7 +79,7 @@ def _plans_taking(allowed: Mask, units: Units, question: Question, now: float) -
     if not allowed.any():
         return []
     takeable, policy = takeable_of(question, units, allowed), question.policy
-    if question.disturbs_least and Disturbance.LOST_WORK in policy.disturbance:
+    if question.disturbs_least and policy.counts_lost_work:
         takeable = replace(takeable, lost_work=lost_work(units, allowed, now, policy.lost_work_cap))
     return _plans_that_may_win(question, takeable)
 
