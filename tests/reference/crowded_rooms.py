@@ -1,4 +1,4 @@
-"""Random full clusters in which room is all: groups, gangs, budgets, tolerations, members of several sizes."""
+"""Random full clusters in which room is all: groups, gangs, budgets, tolerations, members of many sizes."""
 
 import random
 from dataclasses import dataclass, field

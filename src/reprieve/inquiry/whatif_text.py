@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from reprieve.inquiry.whatif import NodeVerdict, WhatIfAnswer, WhatIfOutcome, WhatIfReport
 from reprieve.model.effects import Target
 from reprieve.model.formatting import amount, clock_time, counted, listed
-from reprieve.report.decisions import quality_sentences
+from reprieve.report.decisions import QUALITY_HEADER, quality_cells, quality_sentences
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, table
 from reprieve.scheduler.decision import Exceeded, Miss, Outcome, Spared, Victim
 
@@ -136,7 +136,21 @@ def _comparison(answers: Sequence[WhatIfAnswer]) -> Iterator[Block]:
             )
     header = ["POLICY", "DEMAND", "OUTCOME", "VICTIMS", "HIGHEST PRIORITY", "BEYOND BUDGETS", "RUNS ON"]
     yield Table(header, rows, frozenset({3, 4, 5}))
+    yield from _costs(answers)
     yield from _differences(answers)
+
+
+def _costs(answers: Sequence[WhatIfAnswer]) -> Iterator[Block]:
+    """What the plans of each policy disturb, if that was measured."""
+    rows = [
+        [answer.policy, *([_name(report)] if len(answer.reports) > 1 else []), *quality_cells(report.quality)]
+        for answer in answers
+        for report in answer.reports
+        if report.victims
+    ]
+    if any(report.quality is not None for answer in answers for report in answer.reports):
+        named = ["DEMAND"] if len(answers[0].reports) > 1 else []
+        yield Table(["POLICY", *named, *QUALITY_HEADER], rows)
 
 
 def _differences(answers: Sequence[WhatIfAnswer]) -> Iterator[Block]:
@@ -312,7 +326,7 @@ def _spared_row(spared: Spared) -> list[str]:
 def _quality_blocks(report: WhatIfReport) -> Iterator[Block]:
     if report.quality is not None:
         yield PARAGRAPH
-        yield from map(Sentence, quality_sentences(report.quality))
+        yield from map(Sentence, quality_sentences(report.quality, report.onward))
 
 
 def _not_chosen(report: WhatIfReport, alternatives: int) -> Iterator[Block]:
@@ -325,11 +339,10 @@ def _not_chosen(report: WhatIfReport, alternatives: int) -> Iterator[Block]:
         yield Sentence(f"{chosen} was chosen over {plans} by the rule: {report.decided_by.text}.")
     if losers:
         rows = [_loser_row(node) for node in losers]
-        yield Table(
-            ["NOT CHOSEN", "VICTIMS", "HIGHEST PRIORITY", "BEYOND BUDGETS", "LOST BY", "WOULD EVICT"],
-            rows,
-            frozenset({1, 2, 3}),
-        )
+        header = ["NOT CHOSEN", "VICTIMS", "HIGHEST PRIORITY", "BEYOND BUDGETS", "LOST BY", "WOULD EVICT"]
+        yield Table(header, rows, frozenset({1, 2, 3}))
+    if any(node.quality is not None for node in losers):
+        yield Table(["NOT CHOSEN", *QUALITY_HEADER], [[n.name, *quality_cells(n.quality)] for n in losers])
     excluded = [node for node in report.nodes if node.excluded_by is not None]
     if excluded and alternatives and not report.resize:
         yield Table(["NODES", "WHY NOT", "WHICH"], [*_excluded_rows(excluded)][:_MOST_ROWS], frozenset({0}))

@@ -55,6 +55,7 @@ class Policy:
     disturbance: tuple[Disturbance, ...] = DEFAULT_ORDER  # by which LEAST_DISTURBANCE compares plans
     disturbs_least_for_pods: bool = False  # LEAST_DISTURBANCE serves single pods, too
     placements_tried: int = 2  # of a group, by PRIORITY_CEILING
+    measures_disturbance: bool = False  # of plans that other searches make, too
     lost_work_cap: float = 3600.0  # seconds of work that count at most for a pod
     choose: Callable[[Ask, Mask], int] = best
     resizes: Resizes | None = None  # None: no resize is a demand

@@ -37,7 +37,7 @@ from reprieve.preemption.least_disturbance.lost_work import lost_work
 from reprieve.preemption.least_disturbance.model import RoomModel, model_of
 from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
 from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
-from reprieve.preemption.plan import NoPlan, Plan, Why
+from reprieve.preemption.plan import NoPlan, Plan, Quality, Why
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import Rank, rank
@@ -72,6 +72,20 @@ def best(question: Question, plans: Iterable[Plan]) -> Plan:
 
 def best_first(question: Question, plans: Iterable[Plan]) -> tuple[Plan, ...]:
     return tuple(sorted(plans, key=lambda plan: rank(plan, question.ranking)))
+
+
+def measured(question: Question, plan: Plan, now: float) -> Quality:
+    """What a plan disturbs, whatever search has made it."""
+    units, policy = question.policy.units(question.view), question.policy
+    numbers = [unit.number for unit in plan.victims]
+    victims = np.zeros(len(units.priority), np.bool_)
+    victims[numbers] = True
+    costs = costs_of(units, victims, accounts(policy.stocks(question.view)), policy.disturbance)
+    if Disturbance.LOST_WORK in costs.order:
+        costs = replace(costs, lost_work=lost_work(units, victims, now, policy.lost_work_cap))
+    if Disturbance.CASCADE in costs.order:
+        costs = replace(costs, cascade=cascades(question, units, plan.victims))
+    return Quality(tuple(zip(costs.order, costs.of(plan.victims), strict=True)), (), proved=False, effort=0)
 
 
 def _plans_taking(allowed: Mask, units: Units, question: Question, now: float) -> list[Plan]:
