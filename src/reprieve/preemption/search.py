@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
@@ -413,12 +413,17 @@ class Planning:
     def or_elsewhere(self, plan: Plan) -> Plan:
         """Members are placed as if all units were gone; other nodes may need fewer of them gone.
 
-        Each further placement prefers nodes where the least must go, and avoids the node that costs most.
+        The second placement prefers nodes where the least must go, and is skipped if the first one is on such
+        nodes by chance. Each further one avoids the node of the one before that cost most.
         """
         question, nodes = self.question, self.domain.nodes.copy()
         share = question.demand.effort.share()
         price = len(question.demand.pods) * (1 + len(nodes) // _NODES_PER_UNIT)
-        for _ in range(question.policy.placements_tried - 1):
+        tries = question.policy.placements_tried - 1
+        if tries > 0 and plan.victims and self._is_least_short(plan):
+            tries -= 1
+            nodes[self._dearest_node(plan)] = False
+        for _ in range(tries):
             if not plan.victims or price > share.left or not share.take(price):
                 break
             taken = self._no_worse_than(plan)
@@ -429,6 +434,15 @@ class Planning:
             nodes[self._dearest_node(other)] = False
             plan = min(plan, other, key=self._rank)
         return plan
+
+    def _is_least_short(self, plan: Plan) -> bool:
+        """Whether no other nodes lack less for a first member than those of the plan."""
+        question, used = self.question, sorted({node for _, node in plan.places})
+        short = _shortage(
+            Ask(question.view, question.demand.pods[0], question.profile), question.view.requested
+        )
+        least = np.partition(short[self.domain.nodes], len(used) - 1)[: len(used)]
+        return bool(short[used].sum() <= least.sum())
 
     def _no_worse_than(self, plan: Plan) -> list[Unit]:
         """The units whose eviction exceeds no budget and no priority that the plan does not."""
@@ -547,14 +561,19 @@ def least_short(freed: Ints, choose: Choose) -> Choose:
     """
 
     def chosen(ask: Ask, feasible: Mask) -> int:
-        view, needs = ask.view, ask.view.pods.requests[:, ask.pod]
-        asked = needs > 0
-        left = (view.allocatable - view.requested - freed)[asked]
-        short = np.maximum(needs[asked, None] - left, 0) / needs[asked, None]
-        worst = np.where(feasible, short.max(axis=0, initial=0.0), np.inf)
-        return choose(ask, worst == worst.min())
+        short = np.where(feasible, _shortage(ask, ask.view.requested + freed), np.inf)
+        return choose(ask, short == short.min())
 
     return chosen
+
+
+def _shortage(ask: Ask, requested: Ints) -> Floats:
+    """[node] what it lacks for the pod, as a part of what the pod needs, if so much is requested there."""
+    needs = ask.view.pods.requests[:, ask.pod]
+    asked = needs > 0
+    lack = needs[asked, None] - (ask.view.allocatable[asked] - requested[asked])
+    short: Floats = (np.maximum(lack, 0) / needs[asked, None]).max(axis=0, initial=0.0)
+    return short
 
 
 def _pods_of(units: Iterable[Unit]) -> Ints:
