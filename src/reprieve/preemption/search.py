@@ -17,6 +17,7 @@ from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain, topology_domains
+from reprieve.placement.effort import Effort
 from reprieve.placement.gang_search import place_in_any_order, place_on
 from reprieve.placement.place import Choose, Placement
 from reprieve.preemption.budgets import (
@@ -31,8 +32,8 @@ from reprieve.preemption.budgets import (
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import starved
 from reprieve.preemption.least_disturbance.cascade import cascades
-from reprieve.preemption.least_disturbance.costs import Disturbance, costs_of
-from reprieve.preemption.least_disturbance.improve import Solution
+from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, costs_of
+from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.lost_work import lost_work
 from reprieve.preemption.least_disturbance.model import RoomModel, model_of
 from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
@@ -304,27 +305,14 @@ class Planning:
 
     def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
-        question, takeable = self.question, self.takeable
-        costs = costs_of(takeable.units, takeable.allowed, takeable.accounts, question.policy.disturbance)
-        if takeable.lost_work is not None:
-            costs = replace(costs, lost_work=takeable.lost_work)
-        if Disturbance.CASCADE in costs.order:
-            costs = replace(costs, cascade=cascades(question, takeable.units, self.local))
+        question, costs = self.question, self._costs()
         ceiling_cost = costs.of(plan.victims)
         plan = min(plan, self.spare(placement, self.local), key=lambda one: costs.of(one.victims))
         target = sum(node != NOWHERE for node in placement.nodes)
-        model = model_of(question, takeable, self.domain.nodes, target, costs)
+        model = model_of(question, self.takeable, self.domain.nodes, target, costs)
         # Other domains are searched after this one.
         effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
-        known = self._solution(plan, model)
-        found = least_disturbing(model, known, effort)
-        other = self._realised(found.best, model) if found.best is not None else None
-        for _ in range(_RETRIES):
-            if other is not None or found.best in (None, known) or effort.spent >= effort.units:
-                break
-            model = model.without_success(found.best.units)
-            found = least_disturbing(model, known, effort)
-            other = self._realised(found.best, model) if found.best is not None else None
+        found, model, other = self._sought(plan, model, effort)
         if effort.spent:  # where there is none, one record stands for all demands
             question.demand.effort.returned(effort)
         if other is not None:
@@ -332,6 +320,33 @@ class Planning:
             plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
         cost = costs.of(plan.victims)
         return replace(plan, quality=quality_of(cost, ceiling_cost, found, model, effort.spent))
+
+    def _costs(self) -> Costs:
+        question, takeable = self.question, self.takeable
+        costs = costs_of(takeable.units, takeable.allowed, takeable.accounts, question.policy.disturbance)
+        if takeable.lost_work is not None:
+            costs = replace(costs, lost_work=takeable.lost_work)
+        if Disturbance.CASCADE in costs.order:
+            costs = replace(costs, cascade=cascades(question, takeable.units, self.local))
+        return costs
+
+    def _sought(
+        self, plan: Plan, model: RoomModel, effort: Effort, retries: int = _RETRIES
+    ) -> tuple[Improved, RoomModel, Plan | None]:
+        """What is found in the model, and the plan that it makes.
+
+        Where constraints beyond room forbid what was found, it is cut off from the model, which is exact no
+        longer, and something else is sought.
+        """
+        known = self._solution(plan, model)
+        found = least_disturbing(model, known, effort)
+        other = self._realised(found.best, model) if found.best is not None else None
+        if other is not None or found.best is None or found.best == known:
+            return found, model, other
+        model = model.without_success(found.best.units)
+        if not retries or effort.spent >= effort.units:
+            return found, model, None
+        return self._sought(plan, model, effort, retries - 1)
 
     def _solution(self, plan: Plan, model: RoomModel) -> Solution | None:
         """The plan in words of the model, if the model has all of its victims."""
