@@ -159,8 +159,8 @@ def _onward_text(onward: VictimsOnward) -> str:
     }
     pods, found = sum(counts.values()), [(n, what) for what, n in counts.items() if n]
     if len(found) == 1:
-        return f"Created again, {'the victim' if pods == 1 else f'the {pods} victims'} {found[0][1]}."
-    return f"Created again, of {pods} victims {', '.join(f'{n} {what}' for n, what in found)}."
+        return f"If created again, {'the victim' if pods == 1 else f'the {pods} victims'} {found[0][1]}."
+    return f"If created again, of {pods} victims {', '.join(f'{n} {what}' for n, what in found)}."
 
 
 def measured_text(values: Iterable[tuple[str, float]]) -> str:
@@ -173,7 +173,7 @@ def _competition(room: Preemption) -> Iterator[TextLine]:
         text = f"{room.domain} won over {counted(room.plans - 1, 'other plan')} by: {room.decided_by.text}."
         yield TextLine(text)
         rows = list(map(_loser_row, room.losers))
-        header = ["NOT CHOSEN", "VICTIMS", "HIGHEST", "BEYOND BUDGETS", "LOST BY"]
+        header = ["NOT CHOSEN", "VICTIMS", "HIGHEST", "BUDGETS EXCEEDED BY", "LOST BY"]
         if any(loser.quality is not None for loser in room.losers):
             header += QUALITY_HEADER
             rows = [[*row, *quality_cells(o.quality)] for row, o in zip(rows, room.losers, strict=True)]

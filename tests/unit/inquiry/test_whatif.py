@@ -91,7 +91,7 @@ def test_searches_are_compared_by_what_they_disturb(tmp_path: Path) -> None:
     assert found[1]["gap"] == {}
     assert found[1]["cascade"] == {"fit": 0, "preempt": 0, "nowhere": 1}
     text = ask(tmp_path, full, new, *args).stdout
-    assert "POLICY            COST" in text
+    assert "POLICY            DEMAND              COST" in text
     named = reports(ask(tmp_path, full, new, *args, "--disturbance", "Pods", "-o", "json"))
     assert [[*one["cost"]] for one in named] == [["Pods"], [*found[1]["cost"]], ["Pods"]]
 

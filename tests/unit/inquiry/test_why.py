@@ -383,6 +383,13 @@ def test_an_object_of_which_nothing_is_known() -> None:
         why("pod/nothing", FULL)
 
 
+def test_the_name_may_be_in_another_namespace() -> None:
+    elsewhere = a_replacement("far")
+    elsewhere = {**elsewhere, "metadata": {**elsewhere["metadata"], "namespace": "team-b"}}
+    with pytest.raises(UnknownObjectError, match=r"names it; did you mean -n team-b\?$"):
+        why("pod/far", FULL, more=[elsewhere])
+
+
 def test_json_has_codes_sentences_and_sources() -> None:
     document = why_json(why("pod/web-7d-abcde", after_preemption("web-7d-abcde"), [decided(FULL, "new")]))
     assert (document["kind"], document["state"]) == ("WhyReport", "Preempted")
@@ -413,6 +420,6 @@ def test_what_a_plan_that_disturbs_least_cost() -> None:
     (said,) = [one for one in why("pod/web-7d-abcde", gone, [kept]).statements if one.topic == "Disturbance"]
     assert said.code == "Proved"
     assert said.text.startswith("Disturbance: BudgetsBroken 0, HighestPriority 10, PodsStopped 1")
-    assert said.text.endswith("Created again, the victim would fit nowhere.")
+    assert said.text.endswith("If created again, the victim would fit nowhere.")
     (row,) = texts(decision_table([kept], wide=True, header=False))
     assert "LostWork 0 (proved)" in row

@@ -100,7 +100,7 @@ def test_what_a_plan_costs_and_whether_that_is_proved_to_be_the_least() -> None:
         "  Disturbance: BudgetsBroken 0, HighestPriority 0, PodsStopped 2, WorkloadsEnded 2, Cascade 4, "
         "LostWork 0.",
         "  Proved: no plan disturbs less.",
-        "  Created again, the 2 victims would fit nowhere.",
+        "  If created again, the 2 victims would fit nowhere.",
     ]
 
 
@@ -126,7 +126,7 @@ def test_how_far_a_plan_may_be_from_the_least_and_what_it_saves() -> None:
         "Disturbance: HighestPriority 5, Pods 7, Cascade 3.",
         "Not proved to be the least; no plan is below HighestPriority 5, Pods 4.",
         "PriorityCeiling would disturb more: HighestPriority 4, Cascade 5.",
-        "Created again, of 4 victims 2 would fit, 1 would have to preempt others, 1 would fit nowhere.",
+        "If created again, of 4 victims 2 would fit, 1 would have to preempt others, 1 would fit nowhere.",
     ]
     assert quality_json(quality(), VictimsOnward(2, 1, 1)) == {
         "cost": {"HighestPriority": 5, "Pods": 7, "Cascade": 3},
@@ -142,8 +142,8 @@ def test_how_far_a_plan_may_be_from_the_least_and_what_it_saves() -> None:
 @pytest.mark.parametrize(
     ("onward", "text"),
     [
-        (VictimsOnward(1, 0, 0), "Created again, the victim would fit."),
-        (VictimsOnward(0, 3, 0), "Created again, the 3 victims would have to preempt others."),
+        (VictimsOnward(1, 0, 0), "If created again, the victim would fit."),
+        (VictimsOnward(0, 3, 0), "If created again, the 3 victims would have to preempt others."),
     ],
 )
 def test_where_all_victims_go_the_same_way(onward: VictimsOnward, text: str) -> None:
@@ -179,7 +179,7 @@ def test_what_another_plan_would_have_cost() -> None:
 def test_by_which_criterion_others_lost() -> None:
     lines = texts(decision_lines(choosing()))
     assert "  n1 won over 1 other plan by: lowest highest victim priority." in lines
-    assert "  n2                1        5               0  lowest highest victim priority" in lines
+    assert "  n2                1        5                    0  lowest highest victim priority" in lines
 
 
 def test_why_preemption_cannot_help_and_what_is_missing() -> None:
@@ -188,8 +188,8 @@ def test_why_preemption_cannot_help_and_what_is_missing() -> None:
         f"PodGroup default/g (priority 9, 2 pods): decision {decision.id}",
         "  It fits on none of 2 nodes.",
         "  Pod g-0 lacks 1 cpu on n1, the nearest of 2 nodes that lack it.",
-        "  Preemption cannot help: even if the only pod of lower priority were evicted, "
-        "pod g-1 would not fit: n1 is short of cpu by 1 (2 nodes are short of it).",
+        "  Preemption cannot help: even after evicting the only pod of lower priority, "
+        "pod g-1 would not fit: n1 would still lack 1 cpu (2 nodes would lack it).",
         "",
         "  NODES  PREEMPTION     WHY NOT",
         "      2  does not help  has insufficient cpu left",
