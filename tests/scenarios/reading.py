@@ -89,7 +89,10 @@ class ClassLine(_Line, frozen=True):
 class PolicyLine(_Line, frozen=True):
     """The keys of the configuration, and whether groups are known at all."""
 
-    search: Literal["PriorityCeiling", "Upstream"] = "PriorityCeiling"
+    search: Literal["PriorityCeiling", "Upstream", "LeastDisturbance"] = "PriorityCeiling"
+    placements_tried: int | None = None
+    disturbance: list[str] | None = None
+    least_disturbance_for: Literal["Groups", "All"] = "Groups"
     budgets: Literal["Joint", "Upstream"] = "Joint"
     respect_budgets: Literal["BestEffort", "Always"] = "BestEffort"
     gang_preemption: Literal["MinCount", "All"] = "MinCount"
@@ -107,6 +110,8 @@ class Expected(_Line, frozen=True):
     spared: list[str] | None = None
     broken: int | None = None
     ceiling: int | None = None
+    cost: dict[str, int] | None = None  # by each criterion of disturbance, in their order
+    proved: bool | None = None
     loses: dict[str, str] = {}  # another domain, and the criterion that decided
     fits: bool = False
     nothing: str = ""  # why there is no plan

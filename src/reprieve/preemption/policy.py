@@ -59,6 +59,9 @@ class Policy:
     breaks_no_budget: bool = False
     ranking: tuple[Criterion, ...] = RANKING
     disturbance: tuple[Disturbance, ...] = DEFAULT_ORDER  # by which LEAST_DISTURBANCE compares plans
+    disturbs_least_for_pods: bool = False  # LEAST_DISTURBANCE serves single pods, too
+    placements_tried: int = 2  # of a group, by PRIORITY_CEILING
+    measures_disturbance: bool = False  # of plans that other searches make, too
     lost_work_cap: float = 3600.0  # seconds of work that count at most for a pod
     improving: Callable[[Units], Improve] = at_once  # how LEAST_DISTURBANCE goes on from its first plan
     # How many seconds a plan may be improved beside the decision, before it is carried out. None: it is
@@ -66,6 +69,10 @@ class Policy:
     patience: float | None = None
     choose: Callable[[Ask, Mask], int] = best
     resizes: Resizes | None = None  # None: no resize is a demand
+
+    @property
+    def counts_lost_work(self) -> bool:
+        return self.search is SearchMode.LEAST_DISTURBANCE and Disturbance.LOST_WORK in self.disturbance
 
 
 REPRIEVE = Policy()

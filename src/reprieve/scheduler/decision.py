@@ -16,9 +16,11 @@ from reprieve.placement.effort import Effort
 from reprieve.placement.place import Survey, Unplaceable
 from reprieve.placement.rejection_codes import Reason
 from reprieve.preemption.least_disturbance.solver_task import ImprovePlan
-from reprieve.preemption.plan import Quality
+from reprieve.preemption.plan import Onward, Quality
 
-PlanQuality = Quality  # for reports, which know decisions and no plans
+# For reports, which know decisions and no plans.
+PlanQuality = Quality
+VictimsOnward = Onward
 
 MOST_REASONS = 20
 MOST_PLANS = 20
@@ -97,6 +99,7 @@ class Loser:
     broken: int
     lost_by: Because
     units: tuple[str, ...] = ()  # the most important that it would have evicted; the rest is only counted
+    quality: Quality | None = None  # None: not measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ class Preemption:
     leaving: int = 0  # pods that leave those nodes anyway
     giving_way: tuple[tuple[str, int], ...] = ()  # nodes, and how many pods have to leave each
     quality: Quality | None = None  # what it costs and how good that is known to be, if the search says so
+    onward: Onward | None = None  # where its victims would go; known if ``quality`` is
 
 
 # --- no room -------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Node, Pod, PodGroup
 from reprieve.preemption.policy import Resizes
 from reprieve.preemption.toleration import toleration_of
+from reprieve.scheduler.checkpoint_reports import CheckpointReports
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import (
     NotYet,
@@ -60,6 +61,9 @@ class State:
         self.late_gangs = LateGangReports()
         self.group_runs = GroupRuns()
         self.refused_reports = RefusedReports()
+        self.checkpoint_reports = CheckpointReports(
+            active=any(policy.counts_lost_work for policy in settings.policies.values())
+        )
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
         self.resend_backoff: ResendBackoff[Effect] = ResendBackoff()

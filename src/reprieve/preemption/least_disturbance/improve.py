@@ -31,13 +31,6 @@ class Improved:
     bound: tuple[float, ...] = ()  # by criterion, as far as it is known: no plan is smaller
     proved: bool = False
     infeasible: bool = False  # proved: the members get no room, whatever is evicted
-    first: Solution | None = None  # from which the search started: used if the best turns out not to hold
-
-    @property
-    def solutions(self) -> tuple[Solution, ...]:
-        """Those to be tried, the best first."""
-        distinct = (self.best,) if self.first == self.best else (self.best, self.first)
-        return tuple(one for one in distinct if one is not None)
 
 
 # Makes a plan better that is known, or finds one, within an effort.

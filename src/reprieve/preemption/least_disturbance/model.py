@@ -51,6 +51,7 @@ class RoomModel:
     shape_of: tuple[int, ...]  # [member]
     breaks_no_budget: bool
     is_exact: bool  # whether room is all that matters: then what holds in the model holds
+    barred: tuple[tuple[int, ...], ...] = ()  # units that do not suffice, although they leave enough room
 
     def below(self, ceiling: float) -> "RoomModel":
         """The same, with no unit above this priority."""
@@ -91,12 +92,13 @@ class RoomModel:
             for item in self.items
         ]
 
-    def capacity(self, node: int, left: Sequence[int]) -> int:
-        """How many members fit on a node with so much left, if all members are equal."""
-        if not self.usable_by[node]:
+    def capacity(self, node: int, left: Sequence[int], shape: int = 0) -> int:
+        """How many members of a shape fit on a node with so much left, if no other member is there."""
+        if shape not in self.usable_by[node]:
             return 0
-        fits = min((have // need for have, need in zip(left, self.needs[0], strict=True) if need), default=0)
-        return max(0, min(fits, self.members[0]))
+        needs = self.needs[shape]
+        fits = min((have // need for have, need in zip(left, needs, strict=True) if need), default=0)
+        return max(0, min(fits, self.members[shape]))
 
     def may_suffice(self, ceiling: float) -> bool:
         """Whether enough members fit with all units up to a priority gone, if each shape had all the room."""
@@ -130,6 +132,10 @@ class RoomModel:
                 return None
             counts[i] = counts.get(i, 0) + 1
         return counts
+
+    def counts_among(self, units: Iterable[int]) -> Counts:
+        """Only of the units that the model has."""
+        return self.counts_of(unit for unit in units if unit in self._item_of) or {}
 
     def seats_of(self, nodes: Sequence[int]) -> Seats:
         """A placement (rows, for each member) in words of the model."""
@@ -169,9 +175,17 @@ class RoomModel:
         return enough and all(min(left[node], default=0) >= 0 for node, _ in seats)
 
     def permits(self, counts: Counts) -> bool:
-        """Whether these evictions exceed no budget that must hold."""
+        """Whether these evictions exceed no budget that must hold, and are not known to be of no use."""
         charged = _charges((self.items[i].budgets, n) for i, n in counts.items())
-        return not self.breaks_no_budget or all(pods <= self.allowances[b] for b, pods in charged.items())
+        is_affordable = not self.breaks_no_budget or all(
+            pods <= self.allowances[b] for b, pods in charged.items()
+        )
+        units = set(self.units_of(counts))
+        return is_affordable and not any(units.issubset(barred) for barred in self.barred)
+
+    def without_success(self, units: tuple[int, ...]) -> "RoomModel":
+        """The same, if the eviction of these units was tried and did not help. Then nothing is exact."""
+        return replace(self, barred=(*self.barred, units), is_exact=False)
 
     def cost(self, counts: Counts) -> Cost:
         """What these evictions cost, by each criterion."""

@@ -6,8 +6,9 @@ from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.bound import bound_of
 from reprieve.preemption.least_disturbance.costs import Cost, Disturbance
 from reprieve.preemption.least_disturbance.first_plan import first_plan
+from reprieve.preemption.least_disturbance.first_seats import first_seats
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution, usable_levels
-from reprieve.preemption.least_disturbance.model import RoomModel
+from reprieve.preemption.least_disturbance.model import Counts, RoomModel, Seats
 from reprieve.preemption.least_disturbance.patterns import patterns_of
 from reprieve.preemption.plan import Quality
 
@@ -20,7 +21,7 @@ def least_disturbing(model: RoomModel, known: Solution | None, effort: Effort, i
     first = _judged(model, Improved(start, bound_of(model, usable_levels(model))))
     if first.proved or effort.units <= effort.spent:
         return first
-    found = replace(improve(model, start, effort), first=start)
+    found = improve(model, start, effort)
     if found.proved:
         return found
     return _judged(model, replace(found, bound=max(found.bound, first.bound)))
@@ -39,16 +40,24 @@ def best_start(model: RoomModel, known: Solution | None) -> Solution | None:
     if Disturbance.HIGHEST_PRIORITY not in model.order:
         levels = levels[-1:]
     at = model.order.index(Disturbance.HIGHEST_PRIORITY) if Disturbance.HIGHEST_PRIORITY in model.order else 0
-    for ceiling in levels[:_LEVELS] if len(model.needs) == 1 else ():
+    for ceiling in levels[:_LEVELS]:
         below = model.below(ceiling)
-        counts = first_plan(below, patterns_of(below))
-        if counts is not None:
-            found.append(Solution(below.units_of(counts), {}))
+        first = _first(below)
+        if first is not None:
+            counts, seats = first
+            found.append(Solution(below.units_of(counts), seats))
             if not any(below.cost(counts)[:at]):
                 break  # a higher ceiling gains nothing by the criteria that come before it
     counted = [(one, model.counts_of(one.units) or {}) for one in found]
     permitted = [(model.cost(counts), one) for one, counts in counted if model.permits(counts)]
     return min(permitted, key=lambda pair: pair[0], default=(None, None))[1]
+
+
+def _first(model: RoomModel) -> tuple[Counts, Seats] | None:
+    if len(model.needs) > 1:
+        return first_seats(model)
+    counts = first_plan(model, patterns_of(model))
+    return (counts, {}) if counts is not None else None
 
 
 def quality_of(cost: Cost, ceiling_cost: Cost, found: Improved, model: RoomModel, spent: int) -> Quality:

@@ -46,6 +46,7 @@ class _Room(msgspec.Struct, frozen=True, array_like=True):
     shape_of: tuple[int, ...]
     breaks_no_budget: bool
     is_exact: bool
+    barred: tuple[tuple[int, ...], ...]  # places in the list of names
     units: tuple[str, ...]  # the names of the units of all items, in their order
     nodes: tuple[str, ...]
 
@@ -93,6 +94,8 @@ def room_of(model: RoomModel, units: Units) -> NamedRoom:
 
 def named_room(model: RoomModel, names: Sequence[str], nodes: Sequence[str]) -> NamedRoom:
     """``names``: of the units of all items, in their order. ``nodes``: those of the model."""
+    numbers = [number for item in model.items for number in item.units]
+    place_of = {number: place for place, number in enumerate(numbers)}
     room = _Room(
         model.order,
         model.needs,
@@ -109,10 +112,10 @@ def named_room(model: RoomModel, names: Sequence[str], nodes: Sequence[str]) -> 
         model.shape_of,
         model.breaks_no_budget,
         model.is_exact,
+        tuple(tuple(place_of[unit] for unit in units if unit in place_of) for units in model.barred),
         tuple(names),
         tuple(nodes),
     )
-    numbers = (number for item in model.items for number in item.units)
     by_name = dict(zip(names, numbers, strict=True))
     places = {name: place for place, name in enumerate(nodes)}
     return NamedRoom(model, by_name, places, msgspec.msgpack.encode(room))
@@ -216,6 +219,7 @@ def _model_of(room: _Room) -> RoomModel:
         room.shape_of,
         room.breaks_no_budget,
         room.is_exact,
+        room.barred,
     )
 
 
