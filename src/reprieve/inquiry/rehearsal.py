@@ -6,7 +6,7 @@ what it would do meanwhile. Nothing is read or written, and this module must not
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import inf
 
@@ -43,7 +43,7 @@ def rehearse(
 ) -> Rehearsed:
     """``evicted``: what events say of earlier evictions."""
     things = list(seen)
-    stage = _Stage(Scheduler(settings), now)
+    stage = _Stage(Scheduler(_improving_at_once(settings)), now)
     stage.pods = {_name(one.object): one.object for one in things if isinstance(one.object, Pod)}
     shown = [Seen(one.object, one.unserved) for one in things]
     stage.play([EvictionsRead(evicted, since=now), *shown, Synced()])
@@ -53,6 +53,12 @@ def rehearse(
         stage.play([*stage.gone()])
         stage.decide()
     return Rehearsed(tuple(stage.decided), stage.evicted, stage.messages, tuple(stage.failures))
+
+
+def _improving_at_once(settings: Settings) -> Settings:
+    """No process stands beside: plans are improved while they are made."""
+    policies = {name: replace(policy, patience=None) for name, policy in settings.policies.items()}
+    return replace(settings, policies=policies)
 
 
 @dataclass(slots=True)
