@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -59,8 +60,8 @@ def process_of(*flags: str, room: int = 0) -> "Iterator[subprocess.Popen[str]]":
 
 def kubeconfig_in(lines: Iterable[str]) -> Path:
     for line in lines:
-        if line.strip().endswith("/kubeconfig"):
-            return Path(line.strip())
+        if line.strip().startswith("export KUBECONFIG="):
+            return Path(shlex.split(line)[1].partition("=")[2])
     raise AssertionError("reprieve up ended before it said where its kubeconfig is")
 
 

@@ -11,10 +11,59 @@ from reprieve.cluster.api.block_yaml import block_value
 from reprieve.cluster.api.documents import documents
 
 _WORDS = st.sampled_from(
-    ["a", "name", "on", "yes", "null", "~", "12", "0x1f", "1.5", "-3", "--flag", "a b", "a: b", "a #b", "x:y"]
-    + ["it's", 'say "so"', "", " lead", "trail ", "- a", "#no", "{}", "[]", "{a", "|", ">", "*x", "&x", "!t"]
-    + ["%d", "@at", "`tick", "?", "-", ":", "key:", "2026-01-01T00:00:00Z", "12:30", "1e3", ".5", "é", "\u2028"]
-    + ["two\nlines\n", "two\nlines", "one\n", "\n", "a\n\n\nb\n", "  deep\nback\n", "tab\there", "f:meta", "<<"]
+    [
+        "a",
+        "name",
+        "on",
+        "yes",
+        "null",
+        "~",
+        "12",
+        "0x1f",
+        "1.5",
+        "-3",
+        "--flag",
+        "a b",
+        "a: b",
+        "a #b",
+        "x:y",
+        "it's",
+        'say "so"',
+        "",
+        " lead",
+        "trail ",
+        "- a",
+        "#no",
+        "{}",
+        "[]",
+        "{a",
+        ">",
+        "*x",
+        "&x",
+        "!t",
+        "%d",
+        "@at",
+        "`tick",
+        "?",
+        "-",
+        ":",
+        "key:",
+        "2026-01-01T00:00:00Z",
+        "12:30",
+        "1e3",
+        ".5",
+        "é",
+        "\u2028",
+        "two\nlines\n",
+        "two\nlines",
+        "one\n",
+        "\n",
+        "a\n\n\nb\n",
+        "  deep\nback\n",
+        "tab\there",
+        "f:meta",
+        "<<",
+    ]
 )
 _SCALARS = _WORDS | st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=6)
 _VALUES = st.recursive(
@@ -23,15 +72,53 @@ _VALUES = st.recursive(
     max_leaves=12,
 )
 _LINES = st.sampled_from(
-    ["a: 1", "a:", "b: x", "- a", "- a: 1", "-", "- - b", "- b:", "  c: 2", "  - d", "  c:", "    e: f", " - g"]
-    + ["  plain", "a: |", "  text", "", "   ", "# remark", "  # remark", "a: x # remark", "- |-", "a: 'x", "b: {}"]
-    + ["- []", "a: {b: c}", "...", "'q': 1", '"q": "\\n"', "a: b: c", "? a", "a:b", "a : b", "-  a: 1", "  b: 2"]
-    + ["-   a: 1", "    b: 2", "a: >", "a: &x 1", "b: *x", "<<: {}", "a:   spaced", "a: !!str 1", '- "\\x41"']
+    [
+        "a: 1",
+        "a:",
+        "b: x",
+        "- a",
+        "- a: 1",
+        "-",
+        "- - b",
+        "- b:",
+        "  c: 2",
+        "  - d",
+        "  c:",
+        "    e: f",
+        " - g",
+        "  plain",
+        "a: |",
+        "  text",
+        "",
+        "   ",
+        "# remark",
+        "  # remark",
+        "a: x # remark",
+        "- |-",
+        "a: 'x",
+        "b: {}",
+        "- []",
+        "a: {b: c}",
+        "...",
+        "'q': 1",
+        '"q": "\\n"',
+        "a: b: c",
+        "? a",
+        "a:b",
+        "a : b",
+        "-  a: 1",
+        "  b: 2",
+        "-   a: 1",
+        "    b: 2",
+        "a: >",
+        "a: &x 1",
+        "b: *x",
+        "<<: {}",
+        "a:   spaced",
+        "a: !!str 1",
+        '- "\\x41"',
+    ]
 )
-
-
-class _Indented(yaml.CSafeDumper):
-    pass
 
 
 def _slow(text: str) -> object:
@@ -43,7 +130,7 @@ def _slow(text: str) -> object:
 def test_what_is_written_as_kubectl_writes_it_is_read_as_it_was(value: Any, wide: bool, indent: int) -> None:
     text = yaml.dump(
         value,
-        Dumper=_Indented,
+        Dumper=yaml.CSafeDumper,
         default_flow_style=False,
         allow_unicode=True,
         indent=indent,

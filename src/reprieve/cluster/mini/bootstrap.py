@@ -1,6 +1,6 @@
 """The initial content of a cluster: system namespaces, priority classes, roles, and nodes from templates."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,8 @@ class LocalCluster:
     """How to start a cluster. Nodes use ``templates`` round-robin. Port 0 means any free port.
 
     ``snapshot``: the text of a snapshot to restore. ``users``: users that get tokens besides the admin.
-    ``features``: what its API server serves.
+    ``features``: what its API server serves. ``progress``: called with how many objects of the snapshot are
+    restored, and how many there are.
     ``data_dir``: where its state is stored. A cluster that exists there continues, with the nodes that it
     has.
     """
@@ -50,6 +51,7 @@ class LocalCluster:
     snapshot: str = ""
     users: Sequence[UserInfo] = ()
     features: Features = ALL_FEATURES
+    progress: Callable[[int, int], None] = lambda _done, _all: None
 
 
 def standard_objects() -> list[Json]:

@@ -122,7 +122,7 @@ async def _serving(
 def _populate(cluster: MiniCluster, wanted: LocalCluster) -> Counter[str]:
     """Create the objects that a new cluster starts with."""
     cluster.apply(standard_objects())
-    left_out = restore(cluster.store, wanted.snapshot)
+    left_out = restore(cluster.store, wanted.snapshot, wanted.progress)
     cluster.apply(_admitted_nodes(cluster, wanted))
     return left_out
 
