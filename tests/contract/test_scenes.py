@@ -24,7 +24,10 @@ if os.environ.get("KUBECONFIG_CONTRACT"):
     STAGES["real"] = on_a_real_server
 
 DECISION = re.compile(r"\(decision (d-\w+)\)")
-VICTIM = re.compile(r"Preempted by (pod|podgroup) [0-9a-f-]{36} on node [\w-]+ \(decision d-\w+\)")
+VICTIM = re.compile(
+    r"Preempted by (pod|podgroup) [\w-]+ on node [\w-]+(, with all of PodGroup [\w-]+)?: the preemptor's "
+    r"priority is \d+ \(decision d-\w+\); more: reprieve why pod/[\w-]+ -n [\w-]+"
+)
 
 
 @pytest.fixture(params=STAGES)
