@@ -88,7 +88,8 @@ async def they_give_way(theatre: Theatre, pods: Pods, demand: Json, waiting: Ite
         assert pod["metadata"]["deletionGracePeriodSeconds"] == grace
         (note,) = await until_noted(theatre, pod, "Preempted")
         assert VICTIM.fullmatch(note), note
-        assert demand["metadata"]["uid"] in note
+        near = pod["metadata"]["namespace"] == demand["metadata"]["namespace"]
+        assert demand["metadata"]["name" if near else "uid"] in note
         decisions |= {*DECISION.findall(note)}
     assert len(decisions) == 1
     nodes, names = {node_of(pods[name]) for name in leaving(pods)}, [*waiting]
