@@ -38,7 +38,10 @@ def _fillings(view: Snapshot) -> Iterator[Titled]:
         row = view.axis.names.index(name)
         if view.allocatable[row].any():
             pairs = zip(view.requested[row], view.allocatable[row], strict=True)
-            yield name.upper(), [_filling(name, int(used), int(capacity)) for used, capacity in pairs]
+            yield (
+                name.rpartition("/")[2].upper(),
+                [_filling(name, int(used), int(capacity)) for used, capacity in pairs],
+            )
 
 
 def _filling(name: str, used: int, capacity: int) -> str:
