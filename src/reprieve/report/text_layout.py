@@ -4,7 +4,7 @@ Knows nothing of clusters, and nothing of terminals: the caller turns a style in
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from reprieve.model.formatting import amount, counted, listed
@@ -30,8 +30,8 @@ class TextLine:
 
     text: str = ""
     tone: LineStyle = LineStyle.PLAIN
-    hang: int = 0
-    whole: bool = False
+    hang: int = field(default=0, compare=False)
+    whole: bool = field(default=False, compare=False)
 
 
 BLANK = TextLine()
@@ -46,7 +46,8 @@ def folded(line: TextLine, width: int) -> list[TextLine]:
     if len(line.text) <= width or line.whole:
         return [line]
     indent = len(line.text) - len(line.text.lstrip())
-    hang = line.hang if width - line.hang >= _NARROWEST else indent + len(_INDENT)
+    has_room = width - line.hang >= _NARROWEST or line.hang <= indent
+    hang = line.hang if has_room else indent + len(_INDENT)
     head, rest = line.text[: line.hang], line.text[line.hang :]
     if hang != line.hang and head.strip():  # its last cell gets lines of its own
         return [replace(line, text=head.rstrip()), *folded(_below(line, hang, rest), width)]

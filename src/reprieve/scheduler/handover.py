@@ -18,8 +18,8 @@ from reprieve.model.objects import Condition, Pod, PodGroup
 from reprieve.scheduler.decision import Preemption
 from reprieve.scheduler.preemption_notes import (
     OURS,
+    AnnouncedPreemptor,
     Cost,
-    Preemptor,
     mark_text,
     preempted,
     preempted_without_plan,
@@ -311,8 +311,8 @@ def outlived(group: Target) -> SetCondition:
     return SetCondition(group, MARK, "False", "PreemptionOver", "no pod of the group is being preempted")
 
 
-def _preemptor(handover: Handover) -> Preemptor:
-    return Preemptor(handover.preemptor, handover.priority, handover.id)
+def _preemptor(handover: Handover) -> AnnouncedPreemptor:
+    return AnnouncedPreemptor(handover.preemptor, handover.priority, handover.id)
 
 
 def _reported(victim: Target, handover: Handover) -> Announce:

@@ -23,7 +23,7 @@ _MARK_TEXT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Preemptor:
+class AnnouncedPreemptor:
     """``decision``: its id."""
 
     target: Target
@@ -41,7 +41,7 @@ class Preemptor:
 # --- victims -------------------------------------------------------------------------------------
 
 
-def mark_text(preemptor: Preemptor, namespace: str) -> str:
+def mark_text(preemptor: AnnouncedPreemptor, namespace: str) -> str:
     """The message of DisruptionTarget; the same for all pods and groups of a namespace."""
     target, kind, decision = preemptor.target, preemptor.kind, preemptor.decision
     named = target.name if preemptor.is_in(namespace) else f"with UID {target.uid}"
@@ -51,7 +51,7 @@ def mark_text(preemptor: Preemptor, namespace: str) -> str:
     )
 
 
-def preempted(victim: Target, preemptor: Preemptor, node: str, group: Target | None) -> Announce:
+def preempted(victim: Target, preemptor: AnnouncedPreemptor, node: str, group: Target | None) -> Announce:
     """``node``: the victim's own. ``group``: its PodGroup, if that is evicted as a whole."""
     target, near = preemptor.target, preemptor.is_in(victim.namespace)
     first = f"Preempted by {preemptor.kind} {target.name if near else target.uid} on node {node}"
@@ -101,7 +101,7 @@ class Cost:
     excess: Sequence[tuple[str, int]]
 
 
-def preempting(preemptor: Preemptor, cost: Cost) -> Announce | None:
+def preempting(preemptor: AnnouncedPreemptor, cost: Cost) -> Announce | None:
     """None if there is no victim."""
     where = preempting_text(by_node(cost.nodes[victim] for victim in cost.victims if victim in cost.nodes))
     if not where:

@@ -91,4 +91,4 @@ def test_what_cannot_be_folded_stays() -> None:
 
 def test_prose_is_folded_with_its_indent() -> None:
     (line,) = indented([TextLine("one two three four five six")])
-    assert texts(folded(line, 16)) == ["  one two three", "    four five", "    six"]
+    assert texts(folded(line, 16)) == ["  one two three", "  four five six"]

@@ -2,15 +2,15 @@
 
 from reprieve.model.effects import Target
 from reprieve.scheduler.preemption_notes import (
+    AnnouncedPreemptor,
     Cost,
-    Preemptor,
     mark_text,
     preempted,
     preempted_without_plan,
     preempting,
 )
 
-URGENT = Preemptor(Target("Pod", "team-a", "urgent", "uid-u"), 1000, "d-1")
+URGENT = AnnouncedPreemptor(Target("Pod", "team-a", "urgent", "uid-u"), 1000, "d-1")
 
 
 def pod(name: str, namespace: str = "team-a") -> Target:
