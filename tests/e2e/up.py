@@ -47,7 +47,7 @@ def cluster_killed(*flags: str) -> Iterator[Path]:
 @contextmanager
 def process_of(*flags: str, room: int = 0) -> "Iterator[subprocess.Popen[str]]":
     """However it ends, nothing stays. ``room``: bytes that a file may have, if the disk is full."""
-    command = [REPRIEVE, "up", "--shape", "cpu16", "--speed", "30", *flags]
+    command = [REPRIEVE, "up", "--shape", "cpu16", "--speed", "30", "--job-seconds", "3600", *flags]
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room or soft, hard))  # the process inherits it
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -107,6 +107,14 @@ from reprieve.runtime.logs import log_as_text
     help="A KubeSchedulerConfiguration for the scheduler. Default: its defaults, for the scheduler names "
     "reprieve and default-scheduler.",
 )
+@click.option(
+    "--job-seconds",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    help="How long a pod of a Job runs whose annotation reprieve.dev/run-seconds does not say; "
+    "--speed applies.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log every decision to stderr.")
 def up(  # noqa: PLR0913, PLR0917  one for each flag
     nodes: int | None,
@@ -120,6 +128,7 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
     users: tuple[str, ...],
     gates: tuple[str, ...],
     config_file: str | None,
+    job_seconds: float,
     verbose: bool,
 ) -> None:
     """Start a local cluster that kubectl can use, and run it until Ctrl-C.
@@ -144,6 +153,7 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             data_dir,
             text_of(snapshot) if snapshot else "",
             [_user(text) for text in users],
+            job_seconds=job_seconds,
             progress=bar.show,
         )
 

@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 
 from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.auth.authentication import TokenIssuer
-from reprieve.cluster.mini.bootstrap import LocalCluster, known_authorities, nodes_of, standard_objects
+from reprieve.cluster.mini.bootstrap import (
+    LocalCluster,
+    default_storage_class,
+    known_authorities,
+    nodes_of,
+    standard_objects,
+)
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.credentials import ClusterCredentials, credentials_of
 from reprieve.cluster.mini.errors import ApiError
@@ -41,7 +47,10 @@ async def served(wanted: LocalCluster, pages: Pages = NO_PAGES) -> AsyncIterator
     """
     with _backend(wanted) as backend:
         cluster = MiniCluster(
-            time.time, timing=KubeletTiming(speed=wanted.speed), features=wanted.features, backend=backend
+            time.time,
+            timing=KubeletTiming(speed=wanted.speed, job_seconds=wanted.job_seconds),
+            features=wanted.features,
+            backend=backend,
         )
         left_out = Counter[str]()
         if backend is None or not _is_stored(cluster, wanted, backend):
@@ -123,6 +132,8 @@ def _populate(cluster: MiniCluster, wanted: LocalCluster) -> Counter[str]:
     """Create the objects that a new cluster starts with."""
     cluster.apply(standard_objects())
     left_out = restore(cluster.store, wanted.snapshot, wanted.progress)
+    if not cluster.list("StorageClass"):
+        cluster.apply([default_storage_class()])
     cluster.apply(_admitted_nodes(cluster, wanted))
     return left_out
 

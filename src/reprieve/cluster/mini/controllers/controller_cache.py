@@ -19,6 +19,7 @@ STATEFUL_SETS, REVISIONS = "statefulsets.apps", "controllerrevisions.apps"
 BUDGETS, PODS, NODES = "poddisruptionbudgets.policy", "pods", "nodes"
 WORKLOADS, GROUPS = "workloads.scheduling.k8s.io", "podgroups.scheduling.k8s.io"
 COMPOSITES = "compositepodgroups.scheduling.k8s.io"
+SERVICES, SLICES = "services", "endpointslices.discovery.k8s.io"
 CLUSTER_ROLES = "clusterroles.rbac.authorization.k8s.io"
 NAMESPACES, ACCOUNTS = "namespaces", "serviceaccounts"
 
@@ -140,6 +141,8 @@ class ControllerCache:
         self.roles = Indexer(objects.ClusterRoleFacts)
         self.namespaces = Indexer(objects.NamespaceFacts)
         self.accounts = Indexer(objects.ServiceAccountFacts)
+        self.services = Indexer(objects.ServiceFacts)
+        self.slices = Indexer(objects.EndpointSliceFacts)
         self.tables: dict[str, AnyIndexer] = {
             NODES: self.nodes,
             "storageclasses.storage.k8s.io": self.storage_classes,
@@ -162,6 +165,8 @@ class ControllerCache:
             CLUSTER_ROLES: self.roles,
             NAMESPACES: self.namespaces,
             ACCOUNTS: self.accounts,
+            SERVICES: self.services,
+            SLICES: self.slices,
         }
 
     def apply(self, change: WatchEvent) -> tuple[HasMetadata | None, HasMetadata | None]:

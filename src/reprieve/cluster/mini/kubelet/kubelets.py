@@ -18,6 +18,7 @@ from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.kubelet import pod_status
 from reprieve.cluster.mini.kubelet.kubelet_pod import RUN_SECONDS, KubeletPod, decoded_pod
+from reprieve.cluster.mini.kubelet.node_addresses import addresses_of
 from reprieve.cluster.mini.kubelet.node_preemption_policy import policy_of
 from reprieve.cluster.mini.kubelet.node_resources import NodeResources, footprint_in, offered_in, weight_of
 from reprieve.cluster.mini.kubelet.pod_resizes import PodResizes
@@ -100,7 +101,9 @@ class Kubelets:
 
         def ready(body: Json) -> Json:
             healthy = StatusCondition("Ready", "True", "KubeletReady", "the simulated kubelet is ready")
-            set_condition(section(body, "status"), healthy, self._clock())
+            status = section(body, "status")
+            set_condition(status, healthy, self._clock())
+            status.setdefault("addresses", addresses_of(key.name))
             return body
 
         with suppress(ApiError):  # the node is gone already
@@ -185,6 +188,8 @@ class Kubelets:
             return None
         if pod.is_running:
             seconds = pod.seconds(RUN_SECONDS)
+            if seconds is None and pod.is_of_job:
+                seconds = self._timing.job_seconds
             return None if seconds is None else (Task.FINISH, self._start_of(key, pod) + seconds / speed)
         return (
             (Task.START, now + self._timing.start_seconds / speed)

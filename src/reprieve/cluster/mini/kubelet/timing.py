@@ -10,6 +10,7 @@ class KubeletTiming:
     start_seconds: float = 1.0
     resize_seconds: float = 1.0  # from the allocation of a resize until it is actual
     orphan_seconds: float = 5.0  # from the deletion of a node to that of its pods
+    job_seconds: float | None = None  # how long a pod of a Job runs that does not say; None: for ever
     speed: float = 1.0
 
 
