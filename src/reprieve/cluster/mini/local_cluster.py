@@ -27,6 +27,7 @@ from reprieve.cluster.mini.sqlite_backend import FILE, SqliteBackend, StorageErr
 from reprieve.model.json import Json
 
 _COMPLETE, _PORT = "complete", "port"
+_HEARTBEAT_SECONDS = 10.0  # as kubelets renew their leases
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ async def served(wanted: LocalCluster, pages: Pages = NO_PAGES) -> AsyncIterator
     with _backend(wanted) as backend:
         cluster = MiniCluster(
             time.time,
-            timing=KubeletTiming(speed=wanted.speed, job_seconds=wanted.job_seconds),
+            timing=_timing(wanted),
             features=wanted.features,
             backend=backend,
         )
@@ -76,6 +77,12 @@ async def served(wanted: LocalCluster, pages: Pages = NO_PAGES) -> AsyncIterator
         finally:
             await server.stop()
             await cluster.stop()
+
+
+def _timing(wanted: LocalCluster) -> KubeletTiming:
+    return KubeletTiming(
+        speed=wanted.speed, job_seconds=wanted.job_seconds, heartbeat_seconds=_HEARTBEAT_SECONDS
+    )
 
 
 @contextmanager

@@ -6,9 +6,13 @@ from reprieve.model.json import Json
 
 
 def addresses_of(node: str) -> list[Json]:
-    """They follow from the name: a node that comes again has the same."""
-    first, second, third = blake2b(node.encode(), digest_size=3).digest()
     return [
-        {"type": "InternalIP", "address": f"10.{64 + first % 32}.{second}.{third}"},
+        {"type": "InternalIP", "address": internal_ip(node)},
         {"type": "Hostname", "address": node},
     ]
+
+
+def internal_ip(node: str) -> str:
+    """It follows from the name: a node that comes again has the same."""
+    first, second, third = blake2b(node.encode(), digest_size=3).digest()
+    return f"10.{64 + first % 32}.{second}.{third}"
