@@ -126,8 +126,8 @@ def plugin_errors(plugins: Plugins, path: str) -> Iterator[ConfigError]:
     for point, plugin_set in plugins.sets().items():
         for i, plugin in enumerate(plugin_set.disabled):
             if plugin.name not in PLUGINS and misspelt(plugin.name, PLUGINS):
-                message = f"there is no plugin {plugin.name} to disable{_hint(plugin.name)}"
-                yield ConfigError(path=f"{path}.{point}.disabled[{i}].name", message=message)
+                absent = f"there is no plugin {plugin.name} to disable{_hint(plugin.name)}"
+                yield ConfigError(path=f"{path}.{point}.disabled[{i}].name", message=absent)
         seen: set[str] = set()
         for i, plugin in enumerate(plugin_set.enabled):
             message = (

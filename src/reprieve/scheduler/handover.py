@@ -8,6 +8,7 @@ eviction of the whole group may have begun: from then on the group is finished, 
 handover and what is to be done; the queue is not known here.
 """
 
+import re
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -28,6 +29,8 @@ from reprieve.scheduler.preemption_notes import (
 
 MARK = "DisruptionTarget"
 MARK_REASON = "PreemptionByScheduler"
+
+_DECISION = re.compile(r"\(decision (?P<id>[\w-]+)\)")
 
 
 class Stage(Enum):
@@ -295,6 +298,12 @@ def is_marked(thing: Pod | PodGroup) -> bool:
 def shown_mark(thing: Pod | PodGroup) -> str:
     """The text of the mark that we set on it, terminating or not; empty if it has none."""
     return next((c.message for c in thing.status.conditions if _is_mark(c)), "")
+
+
+def decision_in(text: str) -> str:
+    """The decision that a mark or an event names; empty if it names none."""
+    found = _DECISION.search(text)
+    return found["id"] if found is not None else ""
 
 
 def _is_mark(condition: Condition) -> bool:

@@ -21,7 +21,7 @@ WORKLOADS, GROUPS = "workloads.scheduling.k8s.io", "podgroups.scheduling.k8s.io"
 COMPOSITES = "compositepodgroups.scheduling.k8s.io"
 SERVICES, SLICES = "services", "endpointslices.discovery.k8s.io"
 CLUSTER_ROLES = "clusterroles.rbac.authorization.k8s.io"
-NAMESPACES, ACCOUNTS = "namespaces", "serviceaccounts"
+NAMESPACES, ACCOUNTS, CONFIG_MAPS = "namespaces", "serviceaccounts", "configmaps"
 
 
 class NamespacedName(NamedTuple):
@@ -143,6 +143,7 @@ class ControllerCache:
         self.accounts = Indexer(objects.ServiceAccountFacts)
         self.services = Indexer(objects.ServiceFacts)
         self.slices = Indexer(objects.EndpointSliceFacts)
+        self.config_maps = Indexer(objects.ConfigMapFacts)
         self.tables: dict[str, AnyIndexer] = {
             NODES: self.nodes,
             "storageclasses.storage.k8s.io": self.storage_classes,
@@ -167,6 +168,7 @@ class ControllerCache:
             ACCOUNTS: self.accounts,
             SERVICES: self.services,
             SLICES: self.slices,
+            CONFIG_MAPS: self.config_maps,
         }
 
     def apply(self, change: WatchEvent) -> tuple[HasMetadata | None, HasMetadata | None]:

@@ -25,6 +25,7 @@ from reprieve.cluster.mini.controllers import (
     persistent_volume,
     pod_group_protection,
     replica_set,
+    root_ca_publisher,
     service_account,
     stateful_set,
     volume_protection,
@@ -118,6 +119,9 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
         ),
         Controller("endpoint slice", endpoint_slice.affected, endpoint_slice.reconcile, delays.reconcile),
         Controller("service account", service_account.affected, service_account.reconcile, delays.reconcile),
+        Controller(
+            "root CA publisher", root_ca_publisher.affected, root_ca_publisher.reconcile, delays.reconcile
+        ),
         Controller(
             "volume protection", volume_protection.affected, volume_protection.reconcile, delays.reconcile
         ),
