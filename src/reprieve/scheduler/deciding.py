@@ -42,7 +42,7 @@ from reprieve.scheduler.demands import (
 )
 from reprieve.scheduler.equivalence import RememberedRefusal, equivalence_key_of
 from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of, victim_nodes
-from reprieve.scheduler.handover import Handover, NodesOfPods, Targets, opened
+from reprieve.scheduler.handover import GroupsOfPods, Handover, NodesOfPods, Targets, opened
 from reprieve.scheduler.improvements import Improving
 from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.plan_driver import call_off, plan_anew
@@ -413,7 +413,8 @@ def _handover(
         victims=Targets(victims),
         victim_nodes=NodesOfPods(victim_nodes(plan, view)),
         price=decision.preemption,
-        groups=tuple(_groups_of(state, plan, view)),
+        groups=GroupsOfPods(_groups_of(state, plan, view)),
+        priority=decision.priority,
         excess=tuple(sorted(excess.items())),
         paid=paid,
         nominates=requester.nominates,

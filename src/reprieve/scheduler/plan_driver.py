@@ -21,7 +21,7 @@ from reprieve.scheduler.handover import (
     acknowledged,
     joined,
     leaves_by_itself,
-    mark_text,
+    mark_text_of,
     outlived,
     unmark,
     vanished,
@@ -65,7 +65,7 @@ def _step(state: State, key: DemandKey, before: Handover, step: Step, now: float
             effects = (*effects, *eviction_counting.chain_continued(state, key, handover, now))
             state.plan_log.grew(key, look.units.values(), dict(handover.victim_nodes))
             for unit, pods in look.units.items():
-                unit_driver.begin(state, unit, mark_text(handover), pods)
+                unit_driver.begin(state, unit, mark_text_of(handover, pods[0].namespace), pods)
     state.plans.keep(key, handover)
     state.plan_log.went_on(key, handover, now)
     deletes = [effect.target for effect in effects if isinstance(effect, Evict)]

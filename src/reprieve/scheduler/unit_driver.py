@@ -13,8 +13,9 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
 from reprieve.model.pods import is_static
 from reprieve.scheduler import eviction_counting
-from reprieve.scheduler.handover import is_marked, mark, reported_without_plan, shown_mark
+from reprieve.scheduler.handover import is_marked, mark, shown_mark
 from reprieve.scheduler.ledger.unit_evictions import DeleteState, UnitPod
+from reprieve.scheduler.preemption_notes import preempted_without_plan
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
@@ -45,10 +46,16 @@ def answered(state: State, effect: Effect, now: float) -> Iterator[Effect]:
     if one is None:
         return
     if isinstance(effect, Evict):
-        told = reported_without_plan(one.pod, one.mark)
-        yield from (told,) if told is not None else ()
+        yield from _told(state, one)
     elif one.state is DeleteState.MARKING and _is_its_mark(effect, one):
         yield from _evicted(state, one, now)
+
+
+def _told(state: State, one: UnitPod) -> Iterator[Effect]:
+    known = state.world.pod((one.pod.namespace, one.pod.name))
+    told = preempted_without_plan(one.pod, one.mark, known.pod.spec.node_name if known is not None else "")
+    if told is not None:
+        yield told
 
 
 def refused(state: State, effect: Effect, error: str, now: float) -> Iterator[Effect]:
@@ -135,8 +142,7 @@ def gone(state: State, pod: Target) -> Iterator[Effect]:
     if one is None:
         return
     if state.ledger.victims.is_stray(Evict(pod)):
-        told = reported_without_plan(pod, one.mark)
-        yield from (told,) if told is not None else ()
+        yield from _told(state, one)
     yield from _named(state, one.group)
 
 
