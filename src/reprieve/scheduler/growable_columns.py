@@ -3,7 +3,7 @@
 What is published is a view: it is valid until the next change.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -75,29 +75,27 @@ class Interner(Generic[T]):
 
 
 class GrowingColumn(Generic[T]):
-    """One thing for each row that is in use; the others have ``nothing``, whose code is always 0."""
+    """One thing for each row; rows that are not in use have ``nothing``, whose code is always 0."""
 
     def __init__(self, nothing: T) -> None:
         self.interner: Interner[T] = Interner()
         self.interner.take(nothing)
         self._codes = np.zeros(0, np.int64)
-        self._in_use: set[int] = set()
 
     def set(self, row: int, thing: T) -> None:
         self.clear(row)
         self._codes = grown(self._codes, row + 1)
         self._codes[row] = self.interner.take(thing)
-        self._in_use.add(row)
 
     def clear(self, row: int) -> None:
-        if row in self._in_use:
-            self._in_use.remove(row)
-            self.interner.give_back(int(self._codes[row]))
-            self._codes[row] = 0
-            if self.interner.is_wasteful():
-                renumbered = self.interner.compact()
-                in_use = np.fromiter(self._in_use, np.int64)
-                self._codes[in_use] = renumbered[self._codes[in_use]]
+        """The code 0 is never given back, so that it lasts whether or not rows have it."""
+        code = int(self._codes[row]) if row < len(self._codes) else 0
+        if not code:
+            return
+        self.interner.give_back(code)
+        self._codes[row] = 0
+        if self.interner.is_wasteful():
+            self._codes = self.interner.compact()[self._codes]
 
     def view(self, size: int) -> Column[T]:
         self._codes = grown(self._codes, size)
@@ -114,8 +112,9 @@ class GrowingRelation(Generic[T]):
         self._size = 0
         self._positions: dict[int, set[int]] = {}
 
-    def set(self, row: int, things: Iterable[T]) -> None:
-        self.clear(row)
+    def set(self, row: int, things: Collection[T]) -> None:
+        if row in self._positions:
+            self.clear(row)
         for thing in things:
             self._rows = grown(self._rows, self._size + 1)
             self._codes = grown(self._codes, self._size + 1)

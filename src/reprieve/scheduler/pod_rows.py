@@ -1,8 +1,14 @@
-"""The pods of the mirror in growing columns: a row each, for as long as the pod is known."""
+"""The pods of the mirror in growing columns: a row each, for as long as the pod is known.
+
+Columns are written when they are next looked at, for all pods that changed since: thousands of pods come
+between two decisions when a cluster is seen for the first time.
+"""
+
+from itertools import compress
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Mask, matrix
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.matching_terms import MatchingTerms, keys_looked_at
 from reprieve.model.objects import Pod
@@ -10,7 +16,7 @@ from reprieve.model.pods import LabelSet, MatchingKey, Pods, is_static
 from reprieve.model.pods_by_importance import start_of
 from reprieve.model.resources import ResourceAxis
 from reprieve.model.scheduled_times import scheduled_at
-from reprieve.model.shape import CompiledPod, HostPort, InlineDisk, PodTerm, WeightedPodTerm
+from reprieve.model.shape import CompiledPod, HostPort, InlineDisk, PodTerm, Shape, WeightedPodTerm
 from reprieve.scheduler.growable_columns import GrowingColumn, GrowingRelation, grown, published
 
 PodKey = tuple[str, str]  # namespace, name
@@ -28,6 +34,8 @@ class PodRows:
         self.rows: dict[PodKey, int] = {}
         self.with_volumes: set[int] = set()
         self._free: list[int] = []
+        self._unwritten: dict[int, None] = {}  # rows whose columns are not up to date, the oldest first
+        self._axis = ResourceAxis(())
         self._requests = np.zeros((0, 0), np.int64)
         self._nonzero = np.zeros((2, 0), np.int64)
         self._priority = np.zeros(0, np.int64)
@@ -55,39 +63,38 @@ class PodRows:
         """How many rows there are, free ones included."""
         return len(self.compiled)
 
-    def requests(self, row: int) -> Ints:
-        return self._requests[:, row]
-
-    def nonzero(self, row: int) -> Ints:
-        return self._nonzero[:, row]
-
     def widen(self, axis: ResourceAxis) -> None:
         """The axis has new resources: no pod has requested them so far."""
         missing = len(axis.names) - len(self._requests)
         nothing = np.zeros((missing, self._requests.shape[1]), np.int64)
         self._requests = np.concatenate([self._requests, nothing])
+        self._axis = axis
         self._table = None
 
     def resources_in_use(self) -> Mask:
         """[resource] whether any pod requests it."""
+        self._write()
         requested: Mask = np.logical_or.reduce(self._requests[:, list(self.rows.values())], axis=1)
         return requested
 
     def keep_resources(self, kept: Mask) -> None:
+        self._write()
         self._requests = self._requests[kept]
+        self._axis = ResourceAxis(tuple(compress(self._axis.names, kept)))
         self._table = None
 
-    def add(self, key: PodKey, compiled: CompiledPod, axis: ResourceAxis) -> int:
+    def add(self, key: PodKey, compiled: CompiledPod) -> int:
         row = self._free.pop() if self._free else len(self.compiled)
         if row == len(self.compiled):
             self.compiled.append(compiled)
-            self._make_room(row + 1)
         self.rows[key] = row
-        self._write(row, compiled, axis)
+        self.change(row, compiled)
         return row
 
-    def change(self, row: int, compiled: CompiledPod, axis: ResourceAxis) -> None:
-        self._write(row, compiled, axis)
+    def change(self, row: int, compiled: CompiledPod) -> None:
+        self.compiled[row] = compiled
+        self._unwritten[row] = None
+        self._table = None
 
     def note(self, row: int, compiled: CompiledPod) -> None:
         """The object changed in nothing that a column shows."""
@@ -95,6 +102,7 @@ class PodRows:
 
     def drop(self, key: PodKey) -> None:
         row = self.rows.pop(key)
+        self._unwritten.pop(row, None)
         self._namespaces.clear(row)
         self._labels.clear(row)
         self._classes.clear(row)
@@ -118,33 +126,43 @@ class PodRows:
         self._terminating = grown(self._terminating, size)
         self._static = grown(self._static, size)
 
-    def _write(self, row: int, compiled: CompiledPod, axis: ResourceAxis) -> None:
-        shape = compiled.shape
-        self.compiled[row] = compiled
-        self._requests[:, row] = 0
-        for name, amount in shape.requests:
-            self._requests[axis.names.index(name), row] = amount
-        self._nonzero[:, row] = shape.nonzero_cpu, shape.nonzero_memory
-        self._priority[row] = compiled.pod.spec.priority or 0
-        self._start[row] = start_of(compiled.pod)
-        self._scheduled[row] = scheduled_at(compiled.pod)
-        self._classes.set(row, compiled.pod.spec.priority_class_name)
-        self._groups.set(row, group_key(compiled.pod))
-        self._terminating[row] = compiled.pod.metadata.deletion_timestamp is not None
-        self._static[row] = is_static(compiled.pod.metadata)
+    def _write(self) -> None:
+        """Brings the columns up to date, in the order in which pods came and changed."""
+        rows = [*self._unwritten]
+        if not rows:
+            return
+        self._unwritten = {}
+        self._make_room(len(self.compiled))
+        shapes = [self.compiled[row].shape for row in rows]
+        self._requests[:, rows] = matrix([dict(shape.requests) for shape in shapes], self._axis.names)
+        self._nonzero[0, rows] = [shape.nonzero_cpu for shape in shapes]
+        self._nonzero[1, rows] = [shape.nonzero_memory for shape in shapes]
+        for row, shape in zip(rows, shapes, strict=True):
+            self._write_pod(row, self.compiled[row].pod)
+            self._write_shape(row, shape)
+
+    def _write_pod(self, row: int, pod: Pod) -> None:
+        self._priority[row] = pod.spec.priority or 0
+        self._start[row] = start_of(pod)
+        self._scheduled[row] = scheduled_at(pod)
+        self._terminating[row] = pod.metadata.deletion_timestamp is not None
+        self._static[row] = is_static(pod.metadata)
+        self._classes.set(row, pod.spec.priority_class_name)
+        self._groups.set(row, group_key(pod))
+
+    def _write_shape(self, row: int, shape: Shape) -> None:
         self._namespaces.set(row, shape.namespace)
         self._labels.set(row, (shape.namespace, shape.labels))
         self._ports.set(row, shape.ports)
         self._affinity.set(row, shape.affinity)
         self._anti_affinity.set(row, shape.anti_affinity)
         self._preferred.set(row, shape.preferred_pods)
-        self._claims.set(row, ((shape.namespace, claim) for claim in shape.claims))
+        self._claims.set(row, [(shape.namespace, claim) for claim in shape.claims])
         self._disks.set(row, shape.disks)
         if shape.claims or shape.inline_volumes:
             self.with_volumes.add(row)
         else:
             self.with_volumes.discard(row)
-        self._table = None
 
     def table(self) -> Pods:
         """Read-only columns of all rows, valid until the next change."""
@@ -153,6 +171,7 @@ class PodRows:
         return self._table
 
     def _publish(self) -> Pods:
+        self._write()
         size = len(self.compiled)
         self._note_terms()
         return Pods(
