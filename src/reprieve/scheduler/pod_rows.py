@@ -133,36 +133,35 @@ class PodRows:
             return
         self._unwritten = {}
         self._make_room(len(self.compiled))
-        shapes = [self.compiled[row].shape for row in rows]
+        self._write_pods(rows, [self.compiled[row].pod for row in rows])
+        self._write_shapes(rows, [self.compiled[row].shape for row in rows])
+
+    def _write_pods(self, rows: list[int], pods: list[Pod]) -> None:
+        self._priority[rows] = [pod.spec.priority or 0 for pod in pods]
+        self._start[rows] = [*map(start_of, pods)]
+        self._scheduled[rows] = [*map(scheduled_at, pods)]
+        self._terminating[rows] = [pod.metadata.deletion_timestamp is not None for pod in pods]
+        self._static[rows] = [is_static(pod.metadata) for pod in pods]
+        self._classes.set(rows, [pod.spec.priority_class_name for pod in pods])
+        self._groups.set(rows, [*map(group_key, pods)])
+
+    def _write_shapes(self, rows: list[int], shapes: list[Shape]) -> None:
         self._requests[:, rows] = matrix([dict(shape.requests) for shape in shapes], self._axis.names)
         self._nonzero[0, rows] = [shape.nonzero_cpu for shape in shapes]
         self._nonzero[1, rows] = [shape.nonzero_memory for shape in shapes]
-        for row, shape in zip(rows, shapes, strict=True):
-            self._write_pod(row, self.compiled[row].pod)
-            self._write_shape(row, shape)
-
-    def _write_pod(self, row: int, pod: Pod) -> None:
-        self._priority[row] = pod.spec.priority or 0
-        self._start[row] = start_of(pod)
-        self._scheduled[row] = scheduled_at(pod)
-        self._terminating[row] = pod.metadata.deletion_timestamp is not None
-        self._static[row] = is_static(pod.metadata)
-        self._classes.set(row, pod.spec.priority_class_name)
-        self._groups.set(row, group_key(pod))
-
-    def _write_shape(self, row: int, shape: Shape) -> None:
-        self._namespaces.set(row, shape.namespace)
-        self._labels.set(row, (shape.namespace, shape.labels))
-        self._ports.set(row, shape.ports)
-        self._affinity.set(row, shape.affinity)
-        self._anti_affinity.set(row, shape.anti_affinity)
-        self._preferred.set(row, shape.preferred_pods)
-        self._claims.set(row, [(shape.namespace, claim) for claim in shape.claims])
-        self._disks.set(row, shape.disks)
-        if shape.claims or shape.inline_volumes:
-            self.with_volumes.add(row)
-        else:
-            self.with_volumes.discard(row)
+        self._namespaces.set(rows, [shape.namespace for shape in shapes])
+        self._labels.set(rows, [(shape.namespace, shape.labels) for shape in shapes])
+        self._ports.set(rows, [shape.ports for shape in shapes])
+        self._affinity.set(rows, [shape.affinity for shape in shapes])
+        self._anti_affinity.set(rows, [shape.anti_affinity for shape in shapes])
+        self._preferred.set(rows, [shape.preferred_pods for shape in shapes])
+        claims = [[(shape.namespace, claim) for claim in shape.claims] for shape in shapes]
+        self._claims.set(rows, claims)
+        self._disks.set(rows, [shape.disks for shape in shapes])
+        self.with_volumes.difference_update(rows)
+        self.with_volumes.update(
+            row for row, shape in zip(rows, shapes, strict=True) if shape.claims or shape.inline_volumes
+        )
 
     def table(self) -> Pods:
         """Read-only columns of all rows, valid until the next change."""
