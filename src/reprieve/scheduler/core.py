@@ -43,6 +43,7 @@ from reprieve.scheduler import (
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import NotYet, Requester
+from reprieve.scheduler.forking import forked
 from reprieve.scheduler.ledger.assumed import Promise
 from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.queue import Standing
@@ -207,6 +208,11 @@ class Scheduler:
                 state.wake(state.world.see(thing), now)
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
                 return binding.saw_volumes(state, now) if is_storage else ()
+
+    def fork(self) -> "Scheduler":
+        """Another scheduler that remembers the same, and goes on by itself."""
+        self._state.world.withdraw()
+        return forked(self)
 
     def validate(self) -> None:
         """Raises an error that names the pod and the rule if what is remembered contradicts itself."""

@@ -8,7 +8,6 @@ import numpy as np
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.nodes import Nodes, nodes_patched, nodes_table
 from reprieve.model.objects import Node
-from reprieve.model.pods import Pods
 from reprieve.model.pods_by_importance import NO_POD, Importance
 from reprieve.model.resources import Amounts, ResourceAxis
 from reprieve.model.score_cache import ScoreCache
@@ -116,14 +115,14 @@ class NodeRows:
         self.on_node[row].remove((rank, pod))
         self._uncounted.add(row)
 
-    def count(self, pods: Pods) -> None:
-        """Adds up the pods of the nodes where they changed."""
+    def count(self, requests: Ints, nonzero: Ints) -> None:
+        """Adds up the pods of the nodes where they changed. [resource, pod] what each pod requests."""
         for row in self._uncounted:
             self.on_node[row].sort()
             there = [pod for _, pod in self.on_node[row]]
             self._write_slots(row, there)
-            np.add.reduce(pods.requests[:, there], axis=1, out=self._requested[:, row])
-            np.add.reduce(pods.nonzero[:, there], axis=1, out=self._nonzero[:, row])
+            np.add.reduce(requests[:, there], axis=1, out=self._requested[:, row])
+            np.add.reduce(nonzero[:, there], axis=1, out=self._nonzero[:, row])
             self._touch(row)
         self._uncounted.clear()
 

@@ -36,8 +36,8 @@ class PodRows:
         self._free: list[int] = []
         self._unwritten: dict[int, None] = {}  # rows whose columns are not up to date, the oldest first
         self._axis = ResourceAxis(())
-        self._requests = np.zeros((0, 0), np.int64)
-        self._nonzero = np.zeros((2, 0), np.int64)
+        self.requests = np.zeros((0, 0), np.int64)  # columns are valid after ``write``
+        self.nonzero = np.zeros((2, 0), np.int64)
         self._priority = np.zeros(0, np.int64)
         self._start = np.zeros(0, np.float64)
         self._scheduled = np.zeros(0, np.float64)
@@ -65,21 +65,21 @@ class PodRows:
 
     def widen(self, axis: ResourceAxis) -> None:
         """The axis has new resources: no pod has requested them so far."""
-        missing = len(axis.names) - len(self._requests)
-        nothing = np.zeros((missing, self._requests.shape[1]), np.int64)
-        self._requests = np.concatenate([self._requests, nothing])
+        missing = len(axis.names) - len(self.requests)
+        nothing = np.zeros((missing, self.requests.shape[1]), np.int64)
+        self.requests = np.concatenate([self.requests, nothing])
         self._axis = axis
         self._table = None
 
     def resources_in_use(self) -> Mask:
         """[resource] whether any pod requests it."""
-        self._write()
-        requested: Mask = np.logical_or.reduce(self._requests[:, list(self.rows.values())], axis=1)
+        self.write()
+        requested: Mask = np.logical_or.reduce(self.requests[:, list(self.rows.values())], axis=1)
         return requested
 
     def keep_resources(self, kept: Mask) -> None:
-        self._write()
-        self._requests = self._requests[kept]
+        self.write()
+        self.requests = self.requests[kept]
         self._axis = ResourceAxis(tuple(compress(self._axis.names, kept)))
         self._table = None
 
@@ -118,15 +118,15 @@ class PodRows:
         self._table = None
 
     def _make_room(self, size: int) -> None:
-        self._requests = grown(self._requests, size)
-        self._nonzero = grown(self._nonzero, size)
+        self.requests = grown(self.requests, size)
+        self.nonzero = grown(self.nonzero, size)
         self._priority = grown(self._priority, size)
         self._start = grown(self._start, size)
         self._scheduled = grown(self._scheduled, size)
         self._terminating = grown(self._terminating, size)
         self._static = grown(self._static, size)
 
-    def _write(self) -> None:
+    def write(self) -> None:
         """Brings the columns up to date, in the order in which pods came and changed."""
         rows = [*self._unwritten]
         if not rows:
@@ -146,9 +146,9 @@ class PodRows:
         self._groups.set(rows, [*map(group_key, pods)])
 
     def _write_shapes(self, rows: list[int], shapes: list[Shape]) -> None:
-        self._requests[:, rows] = matrix([dict(shape.requests) for shape in shapes], self._axis.names)
-        self._nonzero[0, rows] = [shape.nonzero_cpu for shape in shapes]
-        self._nonzero[1, rows] = [shape.nonzero_memory for shape in shapes]
+        self.requests[:, rows] = matrix([dict(shape.requests) for shape in shapes], self._axis.names)
+        self.nonzero[0, rows] = [shape.nonzero_cpu for shape in shapes]
+        self.nonzero[1, rows] = [shape.nonzero_memory for shape in shapes]
         self._namespaces.set(rows, [shape.namespace for shape in shapes])
         self._labels.set(rows, [(shape.namespace, shape.labels) for shape in shapes])
         self._ports.set(rows, [shape.ports for shape in shapes])
@@ -169,8 +169,12 @@ class PodRows:
             self._table = self._publish()
         return self._table
 
+    def withdraw(self) -> None:
+        """The next table is made anew."""
+        self._table = None
+
     def _publish(self) -> Pods:
-        self._write()
+        self.write()
         size = len(self.compiled)
         self._note_terms()
         return Pods(
@@ -178,8 +182,8 @@ class PodRows:
             rows=self.rows,
             namespaces=self._namespaces.view(size),
             labels=self._labels.view(size),
-            requests=published(self._requests, size),
-            nonzero=published(self._nonzero, size),
+            requests=published(self.requests, size),
+            nonzero=published(self.nonzero, size),
             priority=published(self._priority, size),
             start=published(self._start, size),
             scheduled=published(self._scheduled, size),

@@ -1,0 +1,73 @@
+"""How is all that a scheduler remembers copied, so that the copy goes on by itself?
+
+What remembers is plain: containers, arrays, and objects of our own classes. They are copied, each once, so
+that parts that share an object share its copy. Everything else is immutable and stays shared. This module
+must not know what is remembered.
+"""
+
+from collections.abc import Iterable
+from dataclasses import is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+T = TypeVar("T")
+_Copies = dict[int, Any]
+
+
+def forked(thing: T) -> T:
+    return _Fork().of(thing)
+
+
+class _Fork:
+    def __init__(self) -> None:
+        self._copies: _Copies = {}
+
+    def of(self, thing: Any) -> Any:
+        if not _remembers(type(thing)):
+            return thing
+        if id(thing) not in self._copies:
+            self._copy(thing)
+        return self._copies[id(thing)]
+
+    def _copy(self, thing: Any) -> None:
+        """A copy is known before its parts are copied: they may refer to it."""
+        match thing:
+            case np.ndarray():
+                self._copies[id(thing)] = thing.copy()
+            case dict():
+                copy = self._copies[id(thing)] = thing.copy()
+                if _any_remembers(thing.values()):
+                    copy.update((key, self.of(value)) for key, value in thing.items())
+            case list():
+                copy = self._copies[id(thing)] = thing.copy()
+                if _any_remembers(thing):
+                    copy[:] = map(self.of, thing)
+            case set():
+                self._copies[id(thing)] = thing.copy()  # what is hashed does not change
+            case _:
+                copy = self._copies[id(thing)] = object.__new__(type(thing))
+                for name in _fields(thing):
+                    object.__setattr__(copy, name, self.of(getattr(thing, name)))
+
+
+def _any_remembers(things: Iterable[object]) -> bool:
+    return any(map(_remembers, set(map(type, things))))
+
+
+@cache
+def _remembers(kind: type) -> bool:
+    """Whether objects of this class change, as far as we use them."""
+    if issubclass(kind, dict | list | set | np.ndarray):
+        return True
+    if issubclass(kind, tuple | Enum | msgspec.Struct | type) or not kind.__module__.startswith("reprieve."):
+        return False
+    return not (is_dataclass(kind) and kind.__dataclass_params__.frozen)
+
+
+def _fields(thing: object) -> list[str]:
+    slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
+    return [*getattr(thing, "__dict__", ()), *(name for name in slots if hasattr(thing, name))]
