@@ -182,7 +182,7 @@ _remembered: Templates[CompiledPod] = Templates()  # one pod of each template
 
 def compile_pod(pod: Pod) -> CompiledPod:
     """Pods of one template share one shape, which is compiled once."""
-    if not weighs_as_written(pod) or any([volume.ephemeral is not None for volume in pod.spec.volumes]):
+    if not weighs_as_written(pod) or any(volume.ephemeral is not None for volume in pod.spec.volumes):
         return _compiled(pod)
     template = template_of(pod)
     known = _remembered.get(template)

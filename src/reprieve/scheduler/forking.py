@@ -6,16 +6,13 @@ must not know what is remembered.
 """
 
 from collections.abc import Iterable
-from dataclasses import is_dataclass
 from enum import Enum
-from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
 T = TypeVar("T")
-_Copies = dict[int, Any]
 
 
 def forked(thing: T) -> T:
@@ -24,30 +21,29 @@ def forked(thing: T) -> T:
 
 class _Fork:
     def __init__(self) -> None:
-        self._copies: _Copies = {}
+        self._copies: dict[int, Any] = {}
 
-    def of(self, thing: Any) -> Any:
+    def of(self, thing: T) -> T:
         if not _remembers(type(thing)):
             return thing
         if id(thing) not in self._copies:
             self._copy(thing)
-        return self._copies[id(thing)]
+        copy: T = self._copies[id(thing)]
+        return copy
 
-    def _copy(self, thing: Any) -> None:
+    def _copy(self, thing: object) -> None:
         """A copy is known before its parts are copied: they may refer to it."""
         match thing:
-            case np.ndarray():
+            case np.ndarray() | set():  # what is hashed does not change
                 self._copies[id(thing)] = thing.copy()
             case dict():
-                copy = self._copies[id(thing)] = thing.copy()
+                mapping = self._copies[id(thing)] = thing.copy()
                 if _any_remembers(thing.values()):
-                    copy.update((key, self.of(value)) for key, value in thing.items())
+                    mapping.update((key, self.of(value)) for key, value in thing.items())
             case list():
-                copy = self._copies[id(thing)] = thing.copy()
+                items = self._copies[id(thing)] = thing.copy()
                 if _any_remembers(thing):
-                    copy[:] = map(self.of, thing)
-            case set():
-                self._copies[id(thing)] = thing.copy()  # what is hashed does not change
+                    items[:] = map(self.of, thing)
             case _:
                 copy = self._copies[id(thing)] = object.__new__(type(thing))
                 for name in _fields(thing):
@@ -58,14 +54,23 @@ def _any_remembers(things: Iterable[object]) -> bool:
     return any(map(_remembers, set(map(type, things))))
 
 
-@cache
+_kinds: dict[type, bool] = {}
+
+
 def _remembers(kind: type) -> bool:
     """Whether objects of this class change, as far as we use them."""
+    if kind not in _kinds:
+        _kinds[kind] = _is_changeable(kind)
+    return _kinds[kind]
+
+
+def _is_changeable(kind: type) -> bool:
     if issubclass(kind, dict | list | set | np.ndarray):
         return True
     if issubclass(kind, tuple | Enum | msgspec.Struct | type) or not kind.__module__.startswith("reprieve."):
         return False
-    return not (is_dataclass(kind) and kind.__dataclass_params__.frozen)
+    parameters = getattr(kind, "__dataclass_params__", None)
+    return parameters is None or not parameters.frozen
 
 
 def _fields(thing: object) -> list[str]:

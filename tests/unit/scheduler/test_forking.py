@@ -19,7 +19,7 @@ WAITING = [a_pod("small", cpu="1"), a_pod("high", cpu="2", priority=9)]
 
 def scheduler_with(*events: Event) -> Scheduler:
     scheduler = Scheduler()
-    scheduler.observe([*map(Seen, (*NODES, *RUNNING)), *events], 0.0)
+    scheduler.observe([*map(Seen, NODES), *map(Seen, RUNNING), *events], 0.0)
     return scheduler
 
 
@@ -27,12 +27,16 @@ def played(scheduler: Scheduler) -> list[Effect]:
     """All that it wants from now on, where every call succeeds."""
     wanted: list[Effect] = []
     effects = scheduler.observe([*map(Seen, WAITING), Synced()], 1.0)
-    while effects or (decided := scheduler.decide(1.0)) is not None:
-        effects = effects or [*decided.effects]
+    while effects := [*effects, *decided_now(scheduler)]:
         wanted += effects
-        effects = scheduler.observe([Done(effect) for effect in effects], 1.0)
+        effects = scheduler.observe([*map(Done, effects)], 1.0)
         scheduler.validate()
     return wanted
+
+
+def decided_now(scheduler: Scheduler) -> Iterator[Effect]:
+    while (decided := scheduler.decide(1.0)) is not None:
+        yield from decided.effects
 
 
 def deciding(scheduler: Scheduler) -> None:
@@ -48,7 +52,12 @@ def test_what_happens_to_a_fork_does_not_happen_to_the_other(before: Callable[[S
     one = scheduler_with()
     before(one)
     two, expected = one.fork(), one.fork()
-    events = [Gone(target(RUNNING[0])), Seen(leaving(RUNNING[1])), Seen(bound(WAITING[0], "n1")), Synced()]
+    events: list[Event] = [
+        Gone(target(RUNNING[0])),
+        Seen(leaving(RUNNING[1])),
+        Seen(bound(WAITING[0], "n1")),
+        Synced(),
+    ]
     one.observe(events, 2.0)
     one.decide(2.0)
     assert played(two) == played(expected)
