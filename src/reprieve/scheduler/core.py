@@ -95,6 +95,7 @@ class Scheduler:
         effects.extend(enqueueing.late_gangs(state, now))
         effects.extend(self._enqueue_groups(now))
         effects.extend(enqueueing.groups_looked_at(state, now))
+        state.world.write_columns()  # now, so that no decision pays for what was observed before it
         return list(plan_driver.without_vain_evictions(state, effects))
 
     def _attempt(self, event: Event, effects: list[Effect], now: float) -> None:

@@ -1,7 +1,6 @@
 """The pods of the mirror in growing columns: a row each, for as long as the pod is known.
 
-Columns are written when they are next looked at, for all pods that changed since: thousands of pods come
-between two decisions when a cluster is seen for the first time.
+Columns are written for many pods at once: thousands come together when a cluster is seen for the first time.
 """
 
 from itertools import compress
@@ -36,7 +35,7 @@ class PodRows:
         self._free: list[int] = []
         self._unwritten: dict[int, None] = {}  # rows whose columns are not up to date, the oldest first
         self._axis = ResourceAxis(())
-        self.requests = np.zeros((0, 0), np.int64)  # columns are valid after ``write``
+        self.requests = np.zeros((0, 0), np.int64)  # as all columns, valid after ``write``
         self.nonzero = np.zeros((2, 0), np.int64)
         self._priority = np.zeros(0, np.int64)
         self._start = np.zeros(0, np.float64)

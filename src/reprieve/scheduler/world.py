@@ -432,16 +432,17 @@ class World:
 
     def withdraw(self) -> None:
         """What was published is a view, which no copy of the world can share."""
-        self._write_columns()
+        self.write_columns()
         self._pods.withdraw()
 
-    def _write_columns(self) -> None:
+    def write_columns(self) -> None:
+        """Brings the columns up to date, for all that changed since."""
         self._pods.write()
         self._nodes.count(self._pods.requests, self._pods.nonzero)
 
     def snapshot(self) -> Snapshot:
         """The cluster now, promises included. Valid until the next change."""
-        self._write_columns()
+        self.write_columns()
         pods, nodes = self._pods.table(), self._nodes.table()
         if self._storage is None:
             self._storage = self._storage_mirror.storage(self._all(STORAGE_KINDS), self._assumed.steps())
