@@ -13,8 +13,8 @@ from reprieve.assembly.daemon import DaemonError
 from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.certificates import new_certificate
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
-from reprieve.config.configuration import KIND
-from reprieve.config.plugin_args import API_VERSION
+from reprieve.config.keys.global_settings import KIND
+from reprieve.config.keys.plugin_args import API_VERSION
 from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import (

@@ -10,7 +10,8 @@ from reprieve import config
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.decode_errors import fault_of
 from reprieve.model.json import Json
-from reprieve.runtime.journal import Headless, Journal, JournalError, Replayed, replay
+from reprieve.runtime.journal import Journal, JournalError
+from reprieve.runtime.journal_replay import Headless, Replayed, replay
 from reprieve.scheduler.core import Scheduler
 
 JOURNAL = "journal"  # below the data directory of a cluster

@@ -10,8 +10,8 @@ from math import inf
 from reprieve import config
 from reprieve.assembly.group_strategies import gang_strategy_of, group_rules_of
 from reprieve.assembly.placement_profiles import profile_of
-from reprieve.config import reprieve_args as config_args
-from reprieve.config.reprieve_args import BudgetSelectors, Preset, RespectBudgets
+from reprieve.config.keys import reprieve_args as config_args
+from reprieve.config.keys.reprieve_args import BudgetSelectors, Preset, RespectBudgets
 from reprieve.model.objects import CompositePodGroup, PodGroup
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS

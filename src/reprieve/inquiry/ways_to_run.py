@@ -9,15 +9,16 @@ from functools import partial
 
 import msgspec
 
+from reprieve.inquiry.object_names import ObjectName
 from reprieve.inquiry.trials import Trials, leaving_pods
 from reprieve.inquiry.whatif import WhatIfOutcome, WhatIfReport
 from reprieve.inquiry.why import Remedy
-from reprieve.inquiry.world_changes import AddNodes, ObjectName, Remove
+from reprieve.inquiry.world_changes import AddNodes, Remove
 from reprieve.model.footprint import footprint
 from reprieve.model.formatting import amount, clock_time, counted, listed
 from reprieve.model.objects import Affinity, Container, Node, Pod, PriorityClass, Toleration, ref_of
 from reprieve.model.resources import Problems, milli, node_capacity, rounded
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler.decision import Decision, Miss, Outcome
 from reprieve.scheduler.targets import pod_target
 

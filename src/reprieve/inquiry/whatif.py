@@ -11,6 +11,7 @@ from reprieve.cluster.api.codec import Decoded
 from reprieve.inquiry.asked_demands import ENDED, AskedDemands
 from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded
 from reprieve.inquiry.manifests import Manifest, admitted
+from reprieve.inquiry.object_names import ObjectName
 from reprieve.inquiry.rehearsal import Rehearsed, rehearse
 from reprieve.inquiry.resizes import Resize
 from reprieve.inquiry.whatif_outcomes import report_of, victims_by_decision
@@ -23,7 +24,7 @@ from reprieve.inquiry.whatif_records import (
     WhatIfQuestion,
     WhatIfReport,
 )
-from reprieve.inquiry.world_changes import AddNodes, Cordon, Drain, ObjectName, Remove, WorldChange, changed
+from reprieve.inquiry.world_changes import AddNodes, Cordon, Drain, Remove, WorldChange, changed
 from reprieve.model.objects import KubernetesObject, Node
 from reprieve.scheduler.settings import Settings
 
@@ -76,7 +77,8 @@ def whatif(question: WhatIfQuestion, now: float, rehearsed_by: Rehearse = rehear
 def _summary(cluster: DecodedCluster) -> SnapshotFacts:
     nodes = sum(isinstance(one.object, Node) for one in cluster.seen)
     pods = sum(bool(pod.spec.node_name) and pod.status.phase not in ENDED for pod in cluster.pods())
-    return SnapshotFacts(cluster.source.resource_version, nodes, pods, cluster.source.taken_at)
+    source = cluster.source
+    return SnapshotFacts(source.resource_version, nodes, pods, source.taken_at, source.pods_read_in)
 
 
 def _settings_for(settings: Settings, names: Iterable[str]) -> Settings:

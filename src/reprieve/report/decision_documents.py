@@ -11,7 +11,7 @@ import msgspec
 from reprieve.model.effects import Target
 from reprieve.model.json import Json
 from reprieve.model.resources import milli, rounded
-from reprieve.placement.reasons import reason_of
+from reprieve.placement.rejection_codes import reason_of
 from reprieve.report.decisions import OUTCOMES
 from reprieve.scheduler.decision import (
     Because,

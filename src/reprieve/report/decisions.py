@@ -155,7 +155,9 @@ def _competition(room: Preemption) -> Iterator[TextLine]:
         text = f"{room.domain} won over {counted(room.plans - 1, 'other plan')} by: {room.decided_by.text}."
         yield TextLine(text)
         rows = list(map(_loser_row, room.losers))
-        yield from table(["NOT CHOSEN", "VICTIMS", "HIGHEST", "BEYOND BUDGETS", "LOST BY"], rows, [1, 2, 3])
+        yield from table(
+            ["NOT CHOSEN", "VICTIMS", "HIGHEST", "BUDGETS EXCEEDED BY", "LOST BY"], rows, [1, 2, 3]
+        )
 
 
 def _victim_row(victim: Victim) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from reprieve.model.effects import Target
-from reprieve.placement.reasons import Code, Reason
+from reprieve.placement.rejection_codes import Code, Reason
 from reprieve.scheduler.decision import Because, Decision, Eviction, Finding, Miss, Preemption, Spared, Victim
 
 MayGet = Callable[[str, str], bool]  # a kind, and a namespace

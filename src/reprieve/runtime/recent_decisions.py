@@ -14,7 +14,7 @@ import msgspec
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Event
-from reprieve.runtime.lines import Asked, Recorded
+from reprieve.runtime.journal_lines import Asked, Recorded
 from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.plan_records import (
     EndReason,

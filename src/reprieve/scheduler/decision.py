@@ -14,7 +14,7 @@ from reprieve.model.effects import Effect, Target
 from reprieve.model.formatting import amount, counted, listed
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Survey, Unplaceable
-from reprieve.placement.reasons import Reason
+from reprieve.placement.rejection_codes import Reason
 from reprieve.preemption.plan import Quality
 
 PlanQuality = Quality  # for reports, which know decisions and no plans

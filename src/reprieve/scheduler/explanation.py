@@ -16,7 +16,7 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import Profile
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.budgets import Stock
 from reprieve.preemption.eligibility import eligible, grace_of
 from reprieve.preemption.plan import NoPlan, Plan, Why
@@ -67,7 +67,7 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int) -> Pr
         broken=plan.broken,
         losers=tuple(_loser(other, by) for other, by in zip(plans[1:], criteria, strict=False)),
         plans=len(plans),
-        decided_by=_criterion(criteria[0]) if criteria else None,
+        decided_by=Because(criteria[0].code, criteria[0].text) if criteria else None,
         leaving=leaving,
         giving_way=by_node(node for _, node in victim_nodes(plan, question.view)),
         quality=plan.quality,
@@ -83,11 +83,8 @@ def victim_nodes(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
 def _loser(plan: Plan, criterion: Criterion) -> Loser:
     highest = max((unit.priority for unit in plan.victims), default=None)
     units = tuple(unit.name for unit in plan.victims[:MOST_UNITS])
-    return Loser(plan.domain, pods_disturbed(plan), highest, plan.broken, _criterion(criterion), units)
-
-
-def _criterion(criterion: Criterion) -> Because:
-    return Because(criterion.code, criterion.text)
+    lost_by = Because(criterion.code, criterion.lost_text or criterion.text)
+    return Loser(plan.domain, pods_disturbed(plan), highest, plan.broken, lost_by, units)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -265,9 +262,11 @@ def _tolerated(refusal: NoPlan, question: Question, now: float) -> Eviction:
         verb = "tolerates" if sum(one.pods for one in tolerating) == 1 else "tolerate"
         text = f"{pods} {verb} preemption by priority {question.demand.priority}"
     else:
-        pods = " and ".join(_pods_text(one) for one in tolerating if one.first is not None)
-        verb = "is" if sum(one.pods for one in tolerating if one.first is not None) == 1 else "are"
-        text = f"{pods} {verb} protected, the first until {clock_time(refusal.retry_at, now)}"
+        waited_for = [one for one in tolerating if one.first is not None]
+        pods = " and ".join(map(_pods_text, waited_for))
+        alone = sum(one.pods for one in waited_for) == 1
+        protected = "is protected until" if alone else "are protected, the first until"
+        text = f"{pods} {protected} {clock_time(refusal.retry_at, now)}"
     return Eviction(Because(refusal.why, text), tolerating=tolerating)
 
 
@@ -315,11 +314,18 @@ def _no_help(question: Question, now: float) -> Eviction:
     if not isinstance(found, Unplaceable):
         return Eviction(Because(Why.NO_HELP, _SENTENCES[Why.NO_HELP]))
     miss = miss_of(found, demand, question.profile)
-    pods = f"all {counted(len(gone), 'pod')}" if len(gone) > 1 else "the only pod"
+    pods = {1: "the only pod", 2: "both pods"}.get(len(gone), f"all {len(gone)} pods")
     pod = f"pod {miss.pod.name} would not fit: " if len(demand.pods) > 1 else ""
-    return Eviction(
-        Because(Why.NO_HELP, f"even if {pods} of lower priority were evicted, {pod}{miss.because.text}"), miss
-    )
+    text = f"even after evicting {pods} of lower priority, {pod}{_still_short(miss)}"
+    return Eviction(Because(Why.NO_HELP, text), miss)
+
+
+def _still_short(miss: Miss) -> str:
+    """Not in the words of the nearest miss as things are, beside which it stands with another number."""
+    if not miss.resource:
+        return miss.because.text
+    others = f" ({counted(miss.nodes, 'node')} would lack it)" if miss.nodes > 1 else ""
+    return f"{miss.node} would still lack {amount(miss.resource, miss.short)} {miss.resource}{others}"
 
 
 def miss_of(found: Unplaceable, demand: Demand, profile: Profile, shown: Snapshot | None = None) -> Miss:

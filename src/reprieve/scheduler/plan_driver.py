@@ -27,6 +27,11 @@ from reprieve.scheduler.handover import (
     vanished,
 )
 from reprieve.scheduler.last_look import last_look
+from reprieve.scheduler.nomination_withdrawal import (
+    lingering_nominations,
+    not_cleared,
+    withdraw_nominations,
+)
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
@@ -98,8 +103,7 @@ def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator
         state.queue.retry(key, now)
     if isinstance(effect, Evict):
         yield from map(unmark, {effect.target} - state.plans.needed() - _marks_of_units(state))
-    elif isinstance(effect, Nominate) and not effect.node:
-        state.ledger.nominations.linger(effect.target)
+    not_cleared(state, effect)
 
 
 def _failed(state: State, key: DemandKey, failure: _Failure, now: float) -> Iterator[Effect]:
@@ -145,11 +149,7 @@ def never_left(state: State, now: float) -> Iterator[Effect]:
 def swept(state: State, now: float) -> Iterator[Effect]:
     """Clears what is left from an earlier run, or could not be cleared at its time."""
     marks = _unused_marks(state)
-    nominations = state.ledger.nominations
-    for pod in nominations.lingering:
-        if not _lingers(state, pod):
-            nominations.cleared(pod)
-    lingering = nominations.lingering
+    lingering = lingering_nominations(state)
     if state.ledger.sweep.is_due(now, leftovers=bool(marks or lingering)):
         yield from (unmark(mark) if mark.kind == "Pod" else outlived(mark) for mark in sorted(marks))
         yield from (Nominate(pod, "") for pod in sorted(lingering))
@@ -167,12 +167,6 @@ def _marks_of_units(state: State) -> set[Target]:
     units = state.ledger.unit_evictions
     groups = map(state.world.groups.group, {one.group for one in units})
     return {*(one.pod for one in units), *(group_target(group) for group in groups if group is not None)}
-
-
-def _lingers(state: State, pod: Target) -> bool:
-    known = state.world.pod((pod.namespace, pod.name))
-    shown = known is not None and pod_target(known.pod) == pod and known.pod.status.nominated_node_name
-    return bool(shown) and pod not in state.ledger.nominations and pod not in state.ledger.assumed
 
 
 def has_left(state: State, target: Target, now: float) -> Iterator[Effect]:
@@ -208,9 +202,7 @@ def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tup
     """
     if not state.ledger.nominations and state.plans.of(key) is None:
         return ()
-    waiting = [nomination.pod for nomination in state.ledger.nominated(key)]
-    state.unreserve(waiting, key, now)
-    withdrawn = tuple(Nominate(pod, "") for pod in waiting)
+    withdrawn = withdraw_nominations(state, key, now)
     handover = state.plans.drop(key)
     if handover is None:
         return withdrawn

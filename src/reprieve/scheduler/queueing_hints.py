@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from enum import Enum, auto
 
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 
 
 class Change(Enum):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from reprieve.assembly.endpoints import Judges, Judging, Observers, ServingEndpoint, served
+from reprieve.assembly.endpoints import Observers, ReviewOptions, ReviewServers, ServingEndpoint, served
 from reprieve.assembly.serving_thread import BetweenSteps, in_own_thread
 from reprieve.assembly.trust import EndpointError
 from reprieve.cluster.kube.auth import Access
@@ -29,7 +29,7 @@ from tests.unit.scheduler.making import a_node, a_pod
 PATIENCE = 30.0  # seconds that a machine with much to do may take; no test waits so long
 HERE = ServingEndpoint("127.0.0.1", 0, for_all=(*PROBES, "/metrics"))
 NO_SERVER = Access(Login(KubeconfigCluster(server="http://127.0.0.1:9"), KubeconfigUser()))
-JUDGES = Judges(NO_SERVER, NO_SERVER, Judging(looks_up=False))
+REVIEW_SERVERS = ReviewServers(NO_SERVER, NO_SERVER, ReviewOptions(looks_up=False))
 
 Get = Callable[[str], tuple[int, str]]
 
@@ -63,7 +63,7 @@ def during_a_decision(
         readiness = observers.readiness
         readiness.heartbeat = Heartbeat(lambda: seconds[0])
         readiness.heartbeat.read_from(scheduler.working_on)
-        pages = partial(served, HERE, default_configuration(), JUDGES, observers, BetweenSteps())
+        pages = partial(served, HERE, default_configuration(), REVIEW_SERVERS, observers, BetweenSteps())
         async with in_own_thread(pages) as port:
             found: list[tuple[int, str]] = []
 
@@ -113,10 +113,12 @@ def test_probes_are_answered_and_tell_of_a_decision_that_runs_long(monkeypatch: 
 
 def test_why_pages_cannot_be_served_reaches_the_caller() -> None:
     async def main() -> None:
-        pages = partial(served, HERE, default_configuration(), JUDGES, Observers(), BetweenSteps())
+        pages = partial(served, HERE, default_configuration(), REVIEW_SERVERS, Observers(), BetweenSteps())
         async with in_own_thread(pages) as port:
             taken = ServingEndpoint("127.0.0.1", port)
-            again = partial(served, taken, default_configuration(), JUDGES, Observers(), BetweenSteps())
+            again = partial(
+                served, taken, default_configuration(), REVIEW_SERVERS, Observers(), BetweenSteps()
+            )
             with pytest.raises(EndpointError, match="is in use"):
                 async with in_own_thread(again):
                     pass

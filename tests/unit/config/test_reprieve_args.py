@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.config.reprieve_args import (
+from reprieve.config.keys.reprieve_args import (
     RANKING,
     Budgets,
     BudgetSelectors,

@@ -8,10 +8,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from reprieve.model.effects import Bind, Effect, Evict, SetCondition
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
 from reprieve.model.objects import KubernetesObject
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.policy import REPRIEVE, SearchMode
 from reprieve.runtime.observers import ObservedScheduler
-from reprieve.runtime.rejections import PLUGINS
+from reprieve.runtime.plugin_rejection_counts import PLUGINS
 from reprieve.runtime.telemetry import ABANDONED, PREEMPTORS, Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.plan_records import EndReason, Preemptor

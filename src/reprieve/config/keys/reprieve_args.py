@@ -1,6 +1,7 @@
-"""The arguments of Reprieve under `pluginConfig`, and their presets.
+"""The keys of Reprieve under `pluginConfig`: name, type and default of each, the choices, and the presets.
 
-Defines the choices and their defaults; the code behind a choice is not known here.
+For users they are described in `docs/reference/configuration.md`; a test compares the two. The code behind a
+choice is not known here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -118,6 +119,8 @@ DISTURBANCE = (
 
 
 class ReprieveArgs(Record, frozen=True):
+    """The keys; those whose type is an enum are described there."""
+
     policy: Preset = Preset.REPRIEVE
     search: SearchAlgorithm = SearchAlgorithm.PRIORITY_CEILING
     budgets: Budgets = Budgets.JOINT
@@ -125,13 +128,15 @@ class ReprieveArgs(Record, frozen=True):
     gang_preemption: GangPreemption = GangPreemption.MIN_COUNT
     resize_accounting: ResizeAccounting = ResizeAccounting.KUBELET
     divergence: Divergence = Divergence.REJECT
-    ranking: tuple[CriterionName, ...] = RANKING
-    placements_tried: Positive = 1
-    disturbance: tuple[CriterionName, ...] = DISTURBANCE
-    lost_work_cap: Seconds = Seconds(3600)
-    planning_effort: NonNegative = 10_000
-    stuck_victim_seconds: Positive = 300
-    preemption_priority_classes: tuple[NonEmpty, ...] = ()
+    ranking: tuple[CriterionName, ...] = RANKING  # by what plans are compared, the most important first
+    placements_tried: Positive = 1  # of a group, for one set of victims; reserved
+    disturbance: tuple[CriterionName, ...] = DISTURBANCE  # the same as ``ranking``, for LeastDisturbance
+    lost_work_cap: Seconds = Seconds(3600)  # how much time since a checkpoint counts as lost at most
+    planning_effort: NonNegative = (
+        10_000  # placements of one pod that the searches of a decision may evaluate
+    )
+    stuck_victim_seconds: Positive = 300  # after which a victim that does not leave is not counted on
+    preemption_priority_classes: tuple[NonEmpty, ...] = ()  # that a victim may name for itself; reserved
 
     @property
     def budget_selectors(self) -> BudgetSelectors:

@@ -16,7 +16,7 @@ from reprieve.model.effects import (
 )
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
 from reprieve.model.objects import KubernetesObject, Problem, Ref
-from reprieve.runtime.lines import (
+from reprieve.runtime.journal_lines import (
     Asked,
     Began,
     Observed,
