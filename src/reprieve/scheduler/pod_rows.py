@@ -7,7 +7,7 @@ from itertools import compress
 
 import numpy as np
 
-from reprieve.model.columns import Mask, matrix
+from reprieve.model.columns import Ints, Mask, matrix
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.matching_terms import MatchingTerms, keys_looked_at
 from reprieve.model.objects import Pod
@@ -145,7 +145,7 @@ class PodRows:
         self._groups.set(rows, [*map(group_key, pods)])
 
     def _write_shapes(self, rows: list[int], shapes: list[Shape]) -> None:
-        self.requests[:, rows] = matrix([dict(shape.requests) for shape in shapes], self._axis.names)
+        self.requests[:, rows] = self._requests_of(shapes)
         self.nonzero[0, rows] = [shape.nonzero_cpu for shape in shapes]
         self.nonzero[1, rows] = [shape.nonzero_memory for shape in shapes]
         self._namespaces.set(rows, [shape.namespace for shape in shapes])
@@ -161,6 +161,13 @@ class PodRows:
         self.with_volumes.update(
             row for row, shape in zip(rows, shapes, strict=True) if shape.claims or shape.inline_volumes
         )
+
+    def _requests_of(self, shapes: list[Shape]) -> Ints:
+        """[resource, pod]; pods of one template share one shape, which is read once."""
+        distinct = {id(shape): shape for shape in shapes}
+        numbers = {known: number for number, known in enumerate(distinct)}
+        amounts = matrix([dict(shape.requests) for shape in distinct.values()], self._axis.names)
+        return amounts[:, [numbers[id(shape)] for shape in shapes]]
 
     def table(self) -> Pods:
         """Read-only columns of all rows, valid until the next change."""
