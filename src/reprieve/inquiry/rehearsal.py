@@ -14,8 +14,9 @@ import msgspec
 
 from reprieve.cluster.api.codec import Decoded
 from reprieve.model.effects import Bind, Effect, Evict, SetCondition, Target
-from reprieve.model.events import Done, Event, Gone, Seen, Synced
+from reprieve.model.events import Done, Event, EvictionsRead, Gone, Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.model.workloads import PastEviction
 from reprieve.preemption.eligibility import grace_of
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
@@ -34,8 +35,14 @@ class Rehearsed:
     failures: tuple[str, ...]
 
 
-def rehearse(settings: Settings, seen: Sequence[Decoded[KubernetesObject]], now: float) -> Rehearsed:
-    return _Stage(Scheduler(settings), now).rehearsed(seen)
+def rehearse(
+    settings: Settings,
+    seen: Sequence[Decoded[KubernetesObject]],
+    now: float,
+    evicted: tuple[PastEviction, ...] = (),
+) -> Rehearsed:
+    """``evicted``: what events say of earlier evictions."""
+    return _begun(settings, now, evicted).rehearsed(seen)
 
 
 @dataclass(slots=True)
@@ -44,22 +51,32 @@ class Rehearsals:
 
     common: Sequence[Decoded[KubernetesObject]]
     _ids: frozenset[int] = field(init=False)
-    _begun: "tuple[Settings, float, _Stage] | None" = None
+    _known: "tuple[object, _Stage] | None" = None  # where the common objects are seen, and for which question
 
     def __post_init__(self) -> None:
         self._ids = frozenset(map(id, self.common))
 
     def rehearse(
-        self, settings: Settings, seen: Sequence[Decoded[KubernetesObject]], now: float
+        self,
+        settings: Settings,
+        seen: Sequence[Decoded[KubernetesObject]],
+        now: float,
+        evicted: tuple[PastEviction, ...] = (),
     ) -> Rehearsed:
         others = [one for one in seen if id(one) not in self._ids]
         if len(seen) - len(others) < len(self.common):
-            return rehearse(settings, seen, now)
-        if self._begun is None or self._begun[:2] != (settings, now):
-            stage = _Stage(Scheduler(settings), now)
+            return rehearse(settings, seen, now, evicted)
+        if self._known is None or self._known[0] != (settings, now, evicted):
+            stage = _begun(settings, now, evicted)
             stage.see(self.common)
-            self._begun = settings, now, stage
-        return self._begun[2].fork().rehearsed(others)
+            self._known = (settings, now, evicted), stage
+        return self._known[1].fork().rehearsed(others)
+
+
+def _begun(settings: Settings, now: float, evicted: tuple[PastEviction, ...]) -> "_Stage":
+    stage = _Stage(Scheduler(settings), now)
+    stage.play([EvictionsRead(evicted, since=now)])
+    return stage
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from reprieve.inquiry.asked_demands import ENDED, AskedDemands
 from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded
 from reprieve.inquiry.manifests import Manifest, admitted
 from reprieve.inquiry.object_names import ObjectName
+from reprieve.inquiry.past_evictions import noted_evictions
 from reprieve.inquiry.rehearsal import Rehearsed, rehearse
 from reprieve.inquiry.resizes import Resize
 from reprieve.inquiry.whatif_outcomes import report_of, victims_by_decision
@@ -26,6 +27,7 @@ from reprieve.inquiry.whatif_records import (
 )
 from reprieve.inquiry.world_changes import AddNodes, Cordon, Drain, Remove, WorldChange, changed
 from reprieve.model.objects import KubernetesObject, Node
+from reprieve.model.workloads import PastEviction
 from reprieve.scheduler.settings import Settings
 
 __all__ = [
@@ -50,7 +52,9 @@ __all__ = [
 ]
 
 
-Rehearse = Callable[[Settings, Sequence[Decoded[KubernetesObject]], float], Rehearsed]
+Rehearse = Callable[
+    [Settings, Sequence[Decoded[KubernetesObject]], float, tuple[PastEviction, ...]], Rehearsed
+]
 
 
 def whatif(question: WhatIfQuestion, now: float, rehearsed_by: Rehearse = rehearse) -> WhatIfAnswer:
@@ -65,7 +69,8 @@ def whatif(question: WhatIfQuestion, now: float, rehearsed_by: Rehearse = rehear
         return WhatIfAnswer(notes=notes, problems=problems)
     seen = [*asking.seen()]
     settings = _settings_for(question.settings, asking.scheduler_names(seen))
-    rehearsed = rehearsed_by(settings, seen, now)
+    evicted = noted_evictions(cluster) if settings.longest_eviction_window else ()
+    rehearsed = rehearsed_by(settings, seen, now, evicted)
     failures = tuple(f"The scheduler failed on {failure}." for failure in rehearsed.failures)
     victims = victims_by_decision(rehearsed)
     reports = [report_of(demand, rehearsed, victims) for demand in asking.demands.values()]
