@@ -54,6 +54,7 @@ def _any_remembers(things: Iterable[object]) -> bool:
     return any(map(_remembers, set(map(type, things))))
 
 
+_VALUES = (str, int, float, tuple, frozenset, type, Enum, msgspec.Struct)
 _kinds: dict[type, bool] = {}
 
 
@@ -67,7 +68,7 @@ def _remembers(kind: type) -> bool:
 def _is_changeable(kind: type) -> bool:
     if issubclass(kind, dict | list | set | np.ndarray):
         return True
-    if issubclass(kind, tuple | Enum | msgspec.Struct | type) or not kind.__module__.startswith("reprieve."):
+    if issubclass(kind, _VALUES) or not kind.__module__.startswith("reprieve."):
         return False
     parameters = getattr(kind, "__dataclass_params__", None)
     return parameters is None or not parameters.frozen
